@@ -1,0 +1,490 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_jobboard_global_optspecs
+    string join \n board= config= who= o/format= json color= q/quiet op-timeout= password-file= read-only h/help V/version
+end
+
+function __fish_jobboard_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_jobboard_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_jobboard_using_subcommand
+    set -l cmd (__fish_jobboard_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c jobboard -n "__fish_jobboard_needs_command" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_needs_command" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_needs_command" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_needs_command" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_needs_command" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_needs_command" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_needs_command" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_needs_command" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_needs_command" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_needs_command" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_needs_command" -s V -l version -d 'Print version'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "post" -d 'Post a job'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "run" -d 'Post a job, run its command here, and consume it'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "list" -d 'List the jobs on the board'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "ls" -d 'List the jobs on the board'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "show" -d 'Show all that is known of jobs'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "owner" -d 'Print who has claimed a job'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "claim" -d 'Claim a job'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "extend" -d 'Give a claim a new expiry'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "abandon" -d 'Give claimed jobs back to the board'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "consume" -d 'Remove finished jobs from the board'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "trash" -d 'Move jobs to the trash'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "restore" -d 'Put trashed jobs back on the board'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "purge" -d 'Remove trashed jobs for good'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "wait" -d 'Wait until jobs are finished, the board is empty, or a job can be claimed'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "conductors" -d 'List the conductors that are at work on the board'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "ping" -d 'Check that the board can be reached'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "config" -d 'Print the effective configuration, and where each value comes from'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "completions" -d 'Print a completion script for a shell'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "man" -d 'Print the manual page, or write the pages of all commands to a folder'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l details -d 'The details: a JSON object, @FILE, or - for standard input; facts are added to it' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l priority -d 'How urgent it is: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l book -d 'The logbook that belongs to the job' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l uuid -d 'The uuid of the job, instead of a random one' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l unique -d 'Post nothing while the job that was posted under this key is on the board' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l from -d 'Post many jobs: one JSON object a line of FILE, or of standard input (-)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l timeout -d 'With --wait: wait no longer than this' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l check-first -d 'With --from: read and check every line before posting any'
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l dry-run -d 'Show the record that would be posted, and post nothing'
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l wait -d 'Wait until the job is finished, and exit as `wait` does'
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l details -d 'The details: a JSON object, @FILE, or - for standard input; facts are added to it' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l priority -d 'How urgent it is: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l book -d 'The logbook that belongs to the job' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l uuid -d 'The uuid of the job, instead of a random one' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l unique -d 'Post nothing while the job that was posted under this key is on the board' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l on-failure -d 'What becomes of the job if the command fails' -r -f -a "abandon\t'It goes back to the board'
+trash\t'It goes to the trash'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l lease -d 'How long the claim outlives us if we die; it is renewed all the while' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l state -d 'List only jobs in this state' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l filter -d 'List only jobs for which this holds, such as \'priority>=HIGH\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l sort -d 'The order: as jobs are offered (rank), or by one column; none lists them as they come' -r -f -a "rank\t''
+age\t''
+name\t''
+owner\t''
+taskflow\t'As TaskFlow\'s own readers walk this kind of board'
+none\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l limit -d 'List no more than this many jobs' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l unclaimed -d 'List only jobs that nobody has claimed'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l trash -d 'List the trash instead'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l reverse -d 'List in the opposite order'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l count -d 'Print only how many there are'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l state -d 'List only jobs in this state' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l filter -d 'List only jobs for which this holds, such as \'priority>=HIGH\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l sort -d 'The order: as jobs are offered (rank), or by one column; none lists them as they come' -r -f -a "rank\t''
+age\t''
+name\t''
+owner\t''
+taskflow\t'As TaskFlow\'s own readers walk this kind of board'
+none\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l limit -d 'List no more than this many jobs' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l unclaimed -d 'List only jobs that nobody has claimed'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l trash -d 'List the trash instead'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l reverse -d 'List in the opposite order'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l count -d 'Print only how many there are'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l reveal -d 'Show secrets too'
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l filter -d 'With --next: only a job for which this holds' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l wait -d 'With --next: wait up to this long for a job that can be claimed' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l expiry -d 'Let the claim lapse after this long, such as 15m' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l lease -d 'How long a kept claim outlives us if we die; it is renewed all the while' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l next -d 'Claim the best job that nobody has claimed'
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l hold -d 'Stay, and keep the claim alive; abandon the job when interrupted'
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l expiry -d 'Let the claim lapse after this long, such as 15m' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l max -d 'Refuse to act on more jobs than this' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s y -l yes -d 'Do it without asking'
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l max -d 'Refuse to act on more jobs than this' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s y -l yes -d 'Do it without asking'
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l max -d 'Refuse to act on more jobs than this' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s y -l yes -d 'Do it without asking'
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l max -d 'Refuse to act on more jobs than this' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s y -l yes -d 'Do it without asking'
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l max -d 'Refuse to act on more jobs than this' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l older-than -d 'Purge what has been in the trash for longer than this' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l all -d 'Purge all that is in the trash'
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s y -l yes -d 'Do it without asking'
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l filter -d 'With --any: wait for a job for which this holds' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l timeout -d 'Wait no longer than this' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l empty -d 'Wait until no job is on the board'
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l any -d 'Wait until a job can be claimed, and print it'
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "post" -d 'Post a job'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "run" -d 'Post a job, run its command here, and consume it'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "list" -d 'List the jobs on the board'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "show" -d 'Show all that is known of jobs'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "owner" -d 'Print who has claimed a job'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "claim" -d 'Claim a job'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "extend" -d 'Give a claim a new expiry'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "abandon" -d 'Give claimed jobs back to the board'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "consume" -d 'Remove finished jobs from the board'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "trash" -d 'Move jobs to the trash'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "restore" -d 'Put trashed jobs back on the board'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "purge" -d 'Remove trashed jobs for good'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "wait" -d 'Wait until jobs are finished, the board is empty, or a job can be claimed'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "conductors" -d 'List the conductors that are at work on the board'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "ping" -d 'Check that the board can be reached'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "config" -d 'Print the effective configuration, and where each value comes from'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "completions" -d 'Print a completion script for a shell'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "man" -d 'Print the manual page, or write the pages of all commands to a folder'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -1,0 +1,287 @@
+//! Promises about claims.
+
+use futures_util::future::join_all;
+
+use super::*;
+use crate::{
+    board::BoardError,
+    job::{Claim, Fence, Lease},
+};
+
+fn claim(claimed: &Claimed, name: &str, term: Duration) -> Claim {
+    Claim {
+        key: claimed.job.key.clone(),
+        owner: owner(name),
+        fence: Some(claimed.fence.clone()),
+        term,
+    }
+}
+
+async fn renew(board: &Subject, claim: &Claim) -> Result<()> {
+    board
+        .renew(std::slice::from_ref(claim))
+        .await
+        .unwrap()
+        .pop()
+        .unwrap()
+}
+
+pub(crate) async fn a_claimed_job_cannot_be_claimed_again(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let claimed = claim_one(board, &key, &ada()).await.unwrap();
+    assert_eq!(claimed.job.name, "resize");
+    assert_eq!(claimed.job.details, Some(draft("").details));
+    let refused = claim_one(board, &key, &bob()).await;
+    assert!(
+        matches!(&refused, Err(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == ada().owner),
+        "{refused:?}"
+    );
+    assert_eq!(on_board(board, &key).await.owner(), Some(&ada().owner));
+}
+
+pub(crate) async fn claiming_ones_own_job_again_is_refused_and_changes_nothing(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    let before = on_board(board, &key).await;
+    let refused = claim_one(board, &key, &ada()).await;
+    assert!(
+        matches!(refused, Err(BoardError::AlreadyClaimed { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(on_board(board, &key).await, before);
+}
+
+pub(crate) async fn of_twenty_claimants_one_wins(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let claims = (0..20).map(|number| {
+        let (board, key) = (Arc::clone(board), key.clone());
+        async move {
+            let by = claimant(&format!("worker{number}"), Term::Indefinite);
+            claim_one(&board, &key, &by).await.map(|_| by.owner)
+        }
+    });
+    let (won, lost): (Vec<_>, Vec<_>) = join_all(claims).await.into_iter().partition(Result::is_ok);
+    assert_eq!(won.len(), 1);
+    let winner = won.into_iter().next().unwrap().unwrap();
+    for refused in lost {
+        assert!(
+            matches!(&refused, Err(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == winner),
+            "{refused:?}"
+        );
+    }
+}
+
+pub(crate) async fn of_several_jobs_the_first_that_are_free_are_claimed(board: &Subject) {
+    let mut keys = Vec::new();
+    for number in 0..5 {
+        keys.push(post_one(board, &format!("job{number}")).await);
+    }
+    claim_one(board, &keys[1], &bob()).await.unwrap();
+    let answers = board.claim(&keys, &ada(), 2, BY_HAND).await.unwrap();
+    let names: Vec<_> = answers
+        .into_iter()
+        .map(|answer| answer.map(|claimed| claimed.job.name).ok())
+        .collect();
+    assert_eq!(names, [Some("job0".into()), None, Some("job2".into())]);
+    assert_eq!(on_board(board, &keys[3]).await.holding, None);
+}
+
+pub(crate) async fn a_job_that_is_gone_cannot_be_claimed(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    board
+        .settle_one(&key, Outcome::Consume, by_name("ada"))
+        .await
+        .unwrap();
+    let refused = claim_one(board, &key, &ada()).await;
+    assert!(matches!(refused, Err(BoardError::NoSuchJob)), "{refused:?}");
+    assert_eq!(get(board, Shelf::Board, &key).await, None);
+}
+
+pub(crate) async fn fences_grow(board: &Subject) {
+    let mut last = 0_u64;
+    let key = post_one(board, "resize").await;
+    for _ in 0..5 {
+        let claimed = claim_one(board, &key, &ada()).await.unwrap();
+        let fence: u64 = claimed.fence.0.parse().unwrap();
+        assert!(fence > last, "{fence} after {last}");
+        last = fence;
+        board
+            .settle_one(&key, release(), by_name("ada"))
+            .await
+            .unwrap();
+    }
+}
+
+pub(crate) async fn a_claim_for_a_time_lapses_by_itself(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let by = claimant("ada", Term::For(SHORT));
+    if !board.capabilities().has_expiring_claims {
+        let refused = claim_one(board, &key, &by).await;
+        assert!(
+            matches!(refused, Err(BoardError::Unsupported { .. })),
+            "{refused:?}"
+        );
+        return;
+    }
+    claim_one(board, &key, &by).await.unwrap();
+    let holding = on_board(board, &key).await.holding.expect("a claim");
+    assert_eq!(holding.lease, Lease::Timed);
+    assert!(
+        holding.expires_in.is_some_and(|left| left <= SHORT),
+        "{holding:?}"
+    );
+    until_free(board, &key).await;
+    let late = board
+        .settle_one(&key, Outcome::Consume, by_name("ada"))
+        .await;
+    assert!(matches!(late, Err(BoardError::NotClaimed)), "{late:?}");
+    claim_one(board, &key, &bob()).await.unwrap();
+    let late = board
+        .settle_one(&key, Outcome::Consume, by_name("ada"))
+        .await;
+    assert!(matches!(late, Err(BoardError::NotOwner { .. })), "{late:?}");
+}
+
+pub(crate) async fn a_claim_without_a_term_does_not_lapse(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    let holding = on_board(board, &key).await.holding.expect("a claim");
+    assert_eq!((holding.lease, holding.expires_in), (Lease::None, None));
+    assert!(holding.claimed_on.is_some());
+}
+
+pub(crate) async fn attempts_are_counted_and_claims_by_hand_are_not(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    for (rules, attempts) in [(BY_HAND, 0), (ATTEMPT, 1), (BY_HAND, 1), (ATTEMPT, 2)] {
+        let claimed = board.claim_one(&key, &ada(), rules).await.unwrap();
+        assert_eq!(claimed.job.history.attempts, attempts);
+        board
+            .settle_one(&key, release(), by_name("ada"))
+            .await
+            .unwrap();
+    }
+    assert_eq!(on_board(board, &key).await.history.attempts, 2);
+}
+
+pub(crate) async fn a_postponed_job_is_passed_over_unless_it_is_named(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let not_before = chrono::Utc::now() + LONG;
+    claim_one(board, &key, &ada()).await.unwrap();
+    let postpone = Outcome::Abandon(Aftermath::Postponed { not_before });
+    board
+        .settle_one(&key, postpone, by_name("ada"))
+        .await
+        .unwrap();
+    let refused = board.claim_one(&key, &ada(), ATTEMPT).await;
+    assert!(
+        matches!(refused, Err(BoardError::Postponed { .. })),
+        "{refused:?}"
+    );
+    let candidates = board.candidates(&Default::default(), 10).await.unwrap();
+    assert!(candidates.jobs.is_empty());
+    let told = candidates.next_not_before.expect("when it may be tried");
+    assert_eq!(told.timestamp_millis(), not_before.timestamp_millis());
+    claim_one(board, &key, &ada()).await.unwrap();
+}
+
+pub(crate) async fn a_renewed_claim_outlives_its_term(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let by = claimant("ada", Term::Kept(SHORT));
+    let claimed = claim_one(board, &key, &by).await.unwrap();
+    let claim = claim(&claimed, "ada", SHORT);
+    for _ in 0..4 {
+        tokio::time::sleep(SHORT / 2).await;
+        renew(board, &claim).await.unwrap();
+    }
+    let job = on_board(board, &key).await;
+    assert_eq!(job.owner(), Some(&by.owner));
+    assert_eq!(job.holding.unwrap().fence, claim.fence);
+}
+
+pub(crate) async fn only_the_holder_of_a_claim_can_renew_it(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let by = claimant("ada", Term::Kept(LONG));
+    let claimed = claim_one(board, &key, &by).await.unwrap();
+    let right = claim(&claimed, "ada", LONG);
+    let other_owner = Claim {
+        owner: owner("bob"),
+        ..right.clone()
+    };
+    let other_fence = Claim {
+        fence: Some(Fence("999999".into())),
+        ..right.clone()
+    };
+    let gone = Claim {
+        key: JobKey::new("no such job"),
+        ..right.clone()
+    };
+    let answers = board
+        .renew(&[other_owner, other_fence, gone, right])
+        .await
+        .unwrap();
+    assert!(
+        matches!(answers[0], Err(BoardError::NotOwner { .. })),
+        "{answers:?}"
+    );
+    assert!(
+        matches!(answers[1], Err(BoardError::Changed)),
+        "{answers:?}"
+    );
+    assert!(
+        matches!(answers[2], Err(BoardError::NoSuchJob)),
+        "{answers:?}"
+    );
+    assert!(answers[3].is_ok(), "{answers:?}");
+}
+
+pub(crate) async fn renewing_does_not_revive_a_lapsed_claim(board: &Subject) {
+    if !board.capabilities().has_expiring_claims {
+        return;
+    }
+    let key = post_one(board, "resize").await;
+    let by = claimant("ada", Term::Kept(SHORT));
+    let claimed = claim_one(board, &key, &by).await.unwrap();
+    until_free(board, &key).await;
+    let refused = renew(board, &claim(&claimed, "ada", LONG)).await;
+    assert!(
+        matches!(refused, Err(BoardError::NotClaimed)),
+        "{refused:?}"
+    );
+    assert_eq!(on_board(board, &key).await.holding, None);
+}
+
+pub(crate) async fn a_claim_by_hand_can_be_given_an_expiry(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    let extension = Claim {
+        key: key.clone(),
+        owner: owner("ada"),
+        fence: None,
+        term: LONG,
+    };
+    let stranger = Claim {
+        owner: owner("bob"),
+        term: SHORT,
+        ..extension.clone()
+    };
+    let extended = renew(board, &extension).await;
+    if !board.capabilities().has_expiring_claims {
+        assert!(
+            matches!(extended, Err(BoardError::Unsupported { .. })),
+            "{extended:?}"
+        );
+        return;
+    }
+    extended.unwrap();
+    let refused = renew(board, &stranger).await;
+    assert!(
+        matches!(refused, Err(BoardError::NotOwner { .. })),
+        "{refused:?}"
+    );
+    let holding = on_board(board, &key).await.holding.expect("a claim");
+    assert!(
+        holding.expires_in.is_some_and(|left| left > LONG / 2),
+        "{holding:?}"
+    );
+}

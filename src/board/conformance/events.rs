@@ -1,0 +1,197 @@
+//! Promises about what is told of a board.
+
+use futures_util::{StreamExt, stream::BoxStream};
+
+use super::*;
+use crate::{
+    board::{BoardError, Event, EventKind},
+    job::{Claim, Conductor},
+};
+
+type Events<'a> = BoxStream<'a, Result<Event>>;
+
+/// Returns the kinds and names of the next events.
+async fn next(events: &mut Events<'_>, count: usize) -> Vec<(EventKind, String)> {
+    let mut seen = Vec::new();
+    while seen.len() < count {
+        let event = next_event(events).await;
+        let name = match (&event.subject, &event.owner) {
+            (Some(subject), _) => subject.name.clone(),
+            (None, Some(owner)) => owner.to_string(),
+            (None, None) => String::new(),
+        };
+        seen.push((event.kind, name));
+    }
+    seen
+}
+
+async fn next_event(events: &mut Events<'_>) -> Event {
+    tokio::time::timeout(Duration::from_secs(10), events.next())
+        .await
+        .expect("an event")
+        .expect("the stream goes on")
+        .unwrap()
+}
+
+fn all_of(name: &str, kinds: &[EventKind]) -> Vec<(EventKind, String)> {
+    kinds.iter().map(|kind| (*kind, name.to_owned())).collect()
+}
+
+pub(crate) async fn each_verb_yields_its_event_in_order(board: &Subject) {
+    use EventKind::{Abandoned, Claimed, Consumed, Posted, Purged, Restored, Trashed};
+    let mut events = board.events().await.unwrap();
+    let key = post_one(board, "resize").await;
+    let claimed = claim_one(board, &key, &ada()).await.unwrap();
+    board
+        .settle_one(&key, release(), by_name("ada"))
+        .await
+        .unwrap();
+    for outcome in [Outcome::Trash(None), Outcome::Trash(None)] {
+        claim_one(board, &key, &ada()).await.unwrap();
+        board
+            .settle_one(&key, outcome, by_name("ada"))
+            .await
+            .unwrap();
+        board.restore(std::slice::from_ref(&key)).await.unwrap();
+    }
+    claim_one(board, &key, &ada()).await.unwrap();
+    board
+        .settle_one(&key, Outcome::Consume, by_name("ada"))
+        .await
+        .unwrap();
+    let posted = next_event(&mut events).await;
+    assert_eq!(posted.kind, Posted);
+    assert_eq!(posted.subject.unwrap().key, key);
+    let told = next_event(&mut events).await;
+    assert_eq!(
+        (told.kind, told.owner, told.fence),
+        (Claimed, Some(ada().owner), Some(claimed.fence))
+    );
+    let rest = [
+        Abandoned, Claimed, Trashed, Restored, Claimed, Trashed, Restored, Claimed, Consumed,
+    ];
+    assert_eq!(next(&mut events, rest.len()).await, all_of("resize", &rest));
+    let key = post_one(board, "purge").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    board
+        .settle_one(&key, Outcome::Trash(None), by_name("ada"))
+        .await
+        .unwrap();
+    board.purge(&[key]).await.unwrap();
+    let rest = [Posted, Claimed, Trashed, Purged];
+    assert_eq!(next(&mut events, rest.len()).await, all_of("purge", &rest));
+}
+
+pub(crate) async fn a_claim_that_lapses_is_told_at_its_deadline(board: &Subject) {
+    if !board.capabilities().has_expiring_claims {
+        return;
+    }
+    let key = post_one(board, "resize").await;
+    let by = claimant("ada", Term::For(SHORT));
+    claim_one(board, &key, &by).await.unwrap();
+    let mut events = board.events().await.unwrap();
+    let expired = next_event(&mut events).await;
+    assert_eq!(expired.kind, EventKind::Expired);
+    assert_eq!(expired.owner, Some(by.owner));
+    assert_eq!(on_board(board, &key).await.holding, None);
+    // Somebody frees it in earnest now, which is not told a second time.
+    claim_one(board, &key, &bob()).await.unwrap();
+    assert_eq!(next_event(&mut events).await.kind, EventKind::Claimed);
+}
+
+pub(crate) async fn renewing_a_kept_lease_is_no_event_and_extending_is(board: &Subject) {
+    if !board.capabilities().has_expiring_claims {
+        return;
+    }
+    let key = post_one(board, "resize").await;
+    let by = claimant("ada", Term::Kept(LONG));
+    let claimed = claim_one(board, &key, &by).await.unwrap();
+    let mut events = board.events().await.unwrap();
+    let kept = Claim {
+        key: key.clone(),
+        owner: by.owner,
+        fence: Some(claimed.fence),
+        term: LONG,
+    };
+    let by_hand = Claim {
+        fence: None,
+        ..kept.clone()
+    };
+    board.renew(&[kept]).await.unwrap();
+    board.renew(&[by_hand]).await.unwrap();
+    post_one(board, "next").await;
+    let told = next(&mut events, 2).await;
+    let expected = [
+        (EventKind::Extended, "resize".into()),
+        (EventKind::Posted, "next".into()),
+    ];
+    assert_eq!(told, expected);
+}
+
+pub(crate) async fn a_job_that_came_and_went_is_told_whole(board: &Subject) {
+    use EventKind::{Claimed, Consumed, Posted};
+    let mut events = board.events().await.unwrap();
+    for name in ["one", "two"] {
+        let key = post_one(board, name).await;
+        claim_one(board, &key, &ada()).await.unwrap();
+        board
+            .settle_one(&key, Outcome::Consume, by_name("ada"))
+            .await
+            .unwrap();
+    }
+    let told = next(&mut events, 6).await;
+    let kinds = [Posted, Claimed, Consumed];
+    assert_eq!(
+        told,
+        [all_of("one", &kinds), all_of("two", &kinds)].concat()
+    );
+}
+
+fn conductor(name: &str) -> Conductor {
+    Conductor {
+        name: name.to_owned(),
+        host: "host".to_owned(),
+        pid: 4711,
+        since: chrono::DateTime::from_timestamp_millis(1_700_000_000_000).unwrap(),
+        owner: owner("ada"),
+    }
+}
+
+pub(crate) async fn conductors_come_and_go(board: &Subject) {
+    post_one(board, "resize").await;
+    let mut events = board.events().await.unwrap();
+    board.register(&conductor("night")).await.unwrap();
+    assert_eq!(board.conductors().await.unwrap(), [conductor("night")]);
+    board.close().await;
+    assert_eq!(board.conductors().await.unwrap(), []);
+    let told = next(&mut events, 2).await;
+    let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
+    assert_eq!(told, all_of("night", &[joined, left]));
+}
+
+pub(crate) async fn a_name_is_taken_while_its_conductor_is_at_work(board: &Subject) {
+    board.register(&conductor("night")).await.unwrap();
+    let refused = board.register(&conductor("night")).await;
+    assert!(
+        matches!(refused, Err(BoardError::NameTaken { .. })),
+        "{refused:?}"
+    );
+    board.close().await;
+    board.register(&conductor("night")).await.unwrap();
+}
+
+pub(crate) async fn the_health_counts_the_jobs(board: &Subject) {
+    let health = board.health().await.unwrap();
+    assert_eq!((health.jobs, health.trashed, health.is_used), (0, 0, false));
+    for name in ["one", "two"] {
+        post_one(board, name).await;
+    }
+    let key = post_one(board, "three").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    board
+        .settle_one(&key, Outcome::Trash(None), by_name("ada"))
+        .await
+        .unwrap();
+    let health = board.health().await.unwrap();
+    assert_eq!((health.jobs, health.trashed, health.is_used), (2, 1, true));
+}

@@ -1,0 +1,189 @@
+//! Promises about reading.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+const COUNT: usize = 3000;
+
+async fn post_many(board: &Subject, count: usize) -> BTreeSet<String> {
+    let drafts: Vec<_> = (0..count)
+        .map(|number| urgent("resize", Priority::ALL[number % Priority::ALL.len()]))
+        .collect();
+    for answer in board.post(&drafts, None).await.unwrap() {
+        answer.unwrap();
+    }
+    drafts
+        .into_iter()
+        .map(|draft| draft.uuid.to_string())
+        .collect()
+}
+
+pub(crate) async fn each_job_is_listed_once(board: &Subject) {
+    let posted = post_many(board, COUNT).await;
+    for order in [Order::Any, Order::Rank] {
+        let query = Query {
+            order,
+            ..WHOLE_BOARD
+        };
+        let listed: Vec<_> = list(board, query)
+            .await
+            .into_iter()
+            .map(|job| job.uuid)
+            .collect();
+        assert_eq!(listed.len(), COUNT);
+        assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), posted);
+    }
+}
+
+pub(crate) async fn the_ranked_order_is_most_urgent_first_and_then_oldest_first(board: &Subject) {
+    use Priority::{High, Low, Normal, VeryHigh, VeryLow};
+    let priorities = [
+        Normal, VeryLow, High, VeryHigh, Low, Normal, VeryHigh, Low, High, VeryLow,
+    ];
+    for (number, priority) in priorities.into_iter().enumerate() {
+        post(board, urgent(&(number + 1).to_string(), priority)).await;
+    }
+    let names: Vec<_> = list(board, WHOLE_BOARD)
+        .await
+        .into_iter()
+        .map(|job| job.name)
+        .collect();
+    assert_eq!(names, ["4", "7", "3", "9", "1", "6", "5", "8", "2", "10"]);
+}
+
+pub(crate) async fn claimed_jobs_are_not_among_the_unclaimed(board: &Subject) {
+    let (free, held) = (post_one(board, "free").await, post_one(board, "held").await);
+    let lapsed = post_one(board, "lapsed").await;
+    claim_one(board, &held, &ada()).await.unwrap();
+    let by = claimant("bob", Term::For(SHORT));
+    if board.capabilities().has_expiring_claims {
+        claim_one(board, &lapsed, &by).await.unwrap();
+        until_free(board, &lapsed).await;
+    }
+    for order in [Order::Any, Order::Rank] {
+        let query = Query {
+            which: Which::Unclaimed,
+            order,
+            ..WHOLE_BOARD
+        };
+        let keys: BTreeSet<_> = list(board, query)
+            .await
+            .into_iter()
+            .map(|job| job.key)
+            .collect();
+        assert_eq!(keys, BTreeSet::from([free.clone(), lapsed.clone()]));
+    }
+}
+
+pub(crate) async fn details_come_only_when_asked_for(board: &Subject) {
+    post_one(board, "resize").await;
+    let brief = Query {
+        detail: Detail::Brief,
+        ..WHOLE_BOARD
+    };
+    let brief = list(board, brief).await.remove(0);
+    let whole = list(board, WHOLE_BOARD).await.remove(0);
+    assert_eq!(brief.details, None);
+    assert_eq!(whole.details, Some(draft("").details));
+    assert_eq!(brief.size, whole.size);
+    assert!(whole.size > 0);
+}
+
+pub(crate) async fn jobs_are_found_by_uuid_beginning_number_and_key(board: &Subject) {
+    post_many(board, 50).await;
+    let key = post_one(board, "wanted").await;
+    let job = on_board(board, &key).await;
+    let wanted = [
+        JobRef::Uuid(job.uuid.clone()),
+        JobRef::Uuid(job.uuid[..18].to_owned()),
+        JobRef::Sequence(job.sequence.unwrap()),
+        JobRef::Key(key.clone()),
+        JobRef::Uuid("00000000-0000-4000-8000-000000000000".to_owned()),
+        JobRef::Sequence(i64::MAX),
+        JobRef::Key(JobKey::new("no such key")),
+    ];
+    let found = board.find(Shelf::Board, &wanted).await.unwrap();
+    let found: Vec<_> = found
+        .iter()
+        .map(|entries| {
+            entries
+                .iter()
+                .map(|entry| entry.key().clone())
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let (it, nothing) = (vec![key], vec![]);
+    assert_eq!(found[..4], [it.clone(), it.clone(), it.clone(), it]);
+    assert_eq!(found[4..], [nothing.clone(), nothing.clone(), nothing]);
+}
+
+pub(crate) async fn an_ambiguous_beginning_yields_candidates(board: &Subject) {
+    let uuid = |last: u128| Uuid::from_u128(0xabcd_1234_0000_4000_8000_0000_0000_0000 + last);
+    for last in 0..3 {
+        let twin = Draft {
+            uuid: uuid(last),
+            chosen: true,
+            ..draft("twin")
+        };
+        post(board, twin).await;
+    }
+    let refused = board
+        .resolve_one(Shelf::Board, &JobRef::Uuid("abcd1234".into()))
+        .await;
+    let Err(crate::board::BoardError::Ambiguous { candidates, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(candidates.len(), 3);
+    assert!(candidates[0].contains(&uuid(0).to_string()) && candidates[0].contains("twin"));
+    let exact = JobRef::Uuid(uuid(1).to_string());
+    let found = board.resolve_one(Shelf::Board, &exact).await.unwrap();
+    assert_eq!(found.job().unwrap().uuid, uuid(1).to_string());
+}
+
+pub(crate) async fn the_shelves_are_separate(board: &Subject) {
+    let (kept, trashed) = (
+        post_one(board, "kept").await,
+        post_one(board, "trashed").await,
+    );
+    claim_one(board, &trashed, &ada()).await.unwrap();
+    board
+        .settle_one(&trashed, Outcome::Trash(None), by_name("ada"))
+        .await
+        .unwrap();
+    let trash = Query {
+        shelf: Shelf::Trash,
+        ..WHOLE_BOARD
+    };
+    let keys = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.key).collect::<Vec<_>>();
+    assert_eq!(keys(list(board, WHOLE_BOARD).await), [kept.clone()]);
+    assert_eq!(keys(list(board, trash).await), [trashed.clone()]);
+    assert_eq!(get(board, Shelf::Trash, &kept).await, None);
+    assert_eq!(get(board, Shelf::Board, &trashed).await, None);
+}
+
+pub(crate) async fn jobs_that_are_posted_or_finished_during_a_listing_do_not_disturb_it(
+    board: &Subject,
+) {
+    let posted = post_many(board, COUNT).await;
+    let query = Query {
+        order: Order::Any,
+        ..WHOLE_BOARD
+    };
+    let mut entries = board.entries(query);
+    let first = entries.try_next().await.unwrap().unwrap();
+    claim_one(board, first.key(), &ada()).await.unwrap();
+    board
+        .settle_one(first.key(), Outcome::Consume, by_name("ada"))
+        .await
+        .unwrap();
+    post_many(board, 10).await;
+    let mut listed = BTreeSet::from([first.job().unwrap().uuid.clone()]);
+    while let Some(entry) = entries.try_next().await.unwrap() {
+        assert!(
+            listed.insert(entry.job().unwrap().uuid.clone()),
+            "listed twice"
+        );
+    }
+    assert!(listed.is_superset(&posted), "{} of {COUNT}", listed.len());
+}

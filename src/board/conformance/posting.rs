@@ -1,0 +1,144 @@
+//! Promises about posting.
+
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::*;
+use crate::{
+    board::BoardError,
+    job::{Book, State},
+};
+
+pub(crate) async fn a_posted_job_is_found_as_it_was_posted(board: &Subject) {
+    let draft = Draft {
+        priority: Priority::VeryHigh,
+        book: Some(Book {
+            name: "atlas".into(),
+            uuid: Uuid::new_v4().to_string(),
+        }),
+        details: json!({"deep": {"list": [1, -1, 1.5, u64::MAX, null, true, "\u{7}\"\\"]}}),
+        ..draft("resize")
+    };
+    let key = post(board, draft.clone()).await;
+    let job = on_board(board, &key).await;
+    assert_eq!(job.uuid, draft.uuid.to_string());
+    assert_eq!(job.name, draft.name);
+    assert_eq!(job.priority, draft.priority);
+    assert_eq!(job.book, draft.book);
+    assert_eq!(job.details, Some(draft.details));
+    assert_eq!(job.state(), State::Unclaimed);
+    assert_eq!((job.history.attempts, job.trashed_on), (0, None));
+    let age = chrono::Utc::now() - job.created_on.expect("a time of creation");
+    assert!(age.num_seconds().abs() < 60, "{age}");
+}
+
+pub(crate) async fn posts_are_numbered_in_the_order_in_which_they_are_given(board: &Subject) {
+    let drafts: Vec<_> = (0..20)
+        .map(|number| draft(&format!("job{number}")))
+        .collect();
+    let posted = board.post(&drafts, None).await.unwrap();
+    let numbers: Vec<_> = posted
+        .into_iter()
+        .map(|answer| answer.unwrap().sequence)
+        .collect();
+    assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+    let listed: Vec<_> = list(board, WHOLE_BOARD)
+        .await
+        .into_iter()
+        .map(|job| job.name)
+        .collect();
+    let given: Vec<_> = drafts.into_iter().map(|draft| draft.name).collect();
+    assert_eq!(listed, given);
+}
+
+pub(crate) async fn a_uuid_is_on_the_board_only_once(board: &Subject) {
+    let first = Draft {
+        chosen: true,
+        ..draft("first")
+    };
+    let second = Draft {
+        name: "second".into(),
+        ..first.clone()
+    };
+    let key = post(board, first).await;
+    let refused = board.post(&[second], None).await.unwrap().pop().unwrap();
+    assert!(
+        matches!(refused, Err(BoardError::Exists { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(on_board(board, &key).await.name, "first");
+    assert_eq!(list(board, WHOLE_BOARD).await.len(), 1);
+}
+
+pub(crate) async fn a_refused_draft_does_not_keep_others_from_being_posted(board: &Subject) {
+    let taken = Draft {
+        chosen: true,
+        ..draft("taken")
+    };
+    post(board, taken.clone()).await;
+    let drafts = [draft("one"), taken, draft("two")];
+    let answers = board.post(&drafts, None).await.unwrap();
+    let posted: Vec<_> = answers.iter().map(Result::is_ok).collect();
+    assert_eq!(posted, [true, false, true]);
+    assert_eq!(list(board, WHOLE_BOARD).await.len(), 3);
+}
+
+pub(crate) async fn a_namesake_in_the_trash_is_no_obstacle(board: &Subject) {
+    let draft = Draft {
+        chosen: true,
+        ..draft("resize")
+    };
+    let key = post(board, draft.clone()).await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    board
+        .settle_one(&key, Outcome::Trash(None), by_name("ada"))
+        .await
+        .unwrap();
+    let key = post(board, draft).await;
+    let job = on_board(board, &key).await;
+    assert_eq!(job.state(), State::Unclaimed);
+    assert_eq!(job.last_modified.max(job.created_on), job.created_on);
+}
+
+pub(crate) async fn a_job_can_be_posted_already_claimed(board: &Subject) {
+    let by = claimant("ada:host:1:x", Term::Kept(LONG));
+    let answers = board.post(&[draft("resize")], Some(&by)).await.unwrap();
+    let posted = answers.into_iter().next().unwrap().unwrap();
+    let job = on_board(board, &posted.key).await;
+    assert_eq!(job.owner(), Some(&by.owner));
+    assert_eq!(job.history.attempts, 1);
+    let fence = posted.fence.expect("a fence");
+    assert_eq!(job.holding.unwrap().fence.as_ref(), Some(&fence));
+    let authority = Authority::Claim(by.owner, fence);
+    board
+        .settle_one(&posted.key, Outcome::Consume, authority)
+        .await
+        .unwrap();
+}
+
+pub(crate) async fn of_twenty_posts_of_one_uuid_one_is_posted(board: &Subject) {
+    let draft = Draft {
+        chosen: true,
+        ..draft("resize")
+    };
+    let posts = (0..20).map(|_| {
+        let (board, draft) = (Arc::clone(board), draft.clone());
+        async move { board.post(&[draft], None).await.unwrap().pop().unwrap() }
+    });
+    let answers = join_all(posts).await;
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
+    assert!(answers.iter().all(|answer| match answer {
+        Ok(_) => true,
+        Err(error) => matches!(error, BoardError::Exists { .. }),
+    }));
+    assert_eq!(list(board, WHOLE_BOARD).await.len(), 1);
+}
+
+pub(crate) async fn many_jobs_can_be_posted_at_once(board: &Subject) {
+    let drafts: Vec<_> = (0..1200)
+        .map(|number| draft(&format!("job{number}")))
+        .collect();
+    let answers = board.post(&drafts, None).await.unwrap();
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(list(board, WHOLE_BOARD).await.len(), drafts.len());
+}

@@ -1,0 +1,271 @@
+//! Promises about the ways in which a claim ends.
+
+use futures_util::future::join_all;
+
+use super::*;
+use crate::{
+    board::{BoardError, Settled},
+    job::{Failure, History, Settlement, State, Witness},
+};
+
+fn failure(reason: &str) -> Failure {
+    Failure {
+        exit_code: Some(1),
+        signal: None,
+        reason: reason.to_owned(),
+        stderr: "no such volume\n".to_owned(),
+        conductor: "ada".to_owned(),
+        time: chrono::Utc::now(),
+    }
+}
+
+async fn force(board: &Subject, key: &JobKey, outcome: Outcome, seen: Witness) -> Result<Settled> {
+    board
+        .settle_one(key, outcome, Authority::Override(seen))
+        .await
+}
+
+fn outcomes() -> [Outcome; 3] {
+    [release(), Outcome::Consume, Outcome::Trash(None)]
+}
+
+pub(crate) async fn only_the_owner_may_settle_by_name(board: &Subject) {
+    for outcome in outcomes() {
+        let key = post_one(board, "resize").await;
+        claim_one(board, &key, &ada()).await.unwrap();
+        let before = on_board(board, &key).await;
+        let refused = board
+            .settle_one(&key, outcome.clone(), by_name("bob"))
+            .await;
+        assert!(
+            matches!(&refused, Err(BoardError::NotOwner { owner: Some(owner), .. }) if *owner == ada().owner),
+            "{refused:?}"
+        );
+        assert_eq!(on_board(board, &key).await, before);
+        board
+            .settle_one(&key, outcome, by_name("ada"))
+            .await
+            .unwrap();
+    }
+}
+
+pub(crate) async fn nobody_may_settle_an_unclaimed_job_by_name(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    for outcome in outcomes() {
+        let refused = board.settle_one(&key, outcome, by_name("ada")).await;
+        assert!(
+            matches!(refused, Err(BoardError::NotClaimed)),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(on_board(board, &key).await.state(), State::Unclaimed);
+}
+
+pub(crate) async fn a_lease_won_again_by_the_same_name_is_another_claim(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let by = claimant("ada", Term::Kept(LONG));
+    let first = claim_one(board, &key, &by).await.unwrap();
+    board
+        .settle_one(&key, release(), by_name("ada"))
+        .await
+        .unwrap();
+    let second = claim_one(board, &key, &by).await.unwrap();
+    for outcome in outcomes() {
+        let late = Authority::Claim(by.owner.clone(), first.fence.clone());
+        let refused = board.settle_one(&key, outcome, late).await;
+        assert!(matches!(refused, Err(BoardError::Changed)), "{refused:?}");
+    }
+    let authority = Authority::Claim(by.owner, second.fence);
+    board
+        .settle_one(&key, Outcome::Consume, authority)
+        .await
+        .unwrap();
+}
+
+pub(crate) async fn an_abandoned_job_can_be_claimed_again(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    board
+        .settle_one(&key, release(), by_name("ada"))
+        .await
+        .unwrap();
+    assert_eq!(on_board(board, &key).await.state(), State::Unclaimed);
+    claim_one(board, &key, &bob()).await.unwrap();
+}
+
+pub(crate) async fn a_consumed_job_is_gone(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    board
+        .settle_one(&key, Outcome::Consume, by_name("ada"))
+        .await
+        .unwrap();
+    assert_eq!(get(board, Shelf::Board, &key).await, None);
+    assert_eq!(get(board, Shelf::Trash, &key).await, None);
+    let again = board
+        .settle_one(&key, Outcome::Consume, by_name("ada"))
+        .await;
+    assert!(matches!(again, Err(BoardError::NoSuchJob)), "{again:?}");
+}
+
+pub(crate) async fn of_twenty_consumers_one_succeeds(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    let consumers = (0..20).map(|_| {
+        let (board, key) = (Arc::clone(board), key.clone());
+        async move {
+            board
+                .settle_one(&key, Outcome::Consume, by_name("ada"))
+                .await
+        }
+    });
+    let answers = join_all(consumers).await;
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
+}
+
+pub(crate) async fn each_of_several_settlements_has_its_own_answer(board: &Subject) {
+    let mut settlements = Vec::new();
+    for (number, outcome) in outcomes().into_iter().enumerate() {
+        let key = post_one(board, &format!("job{number}")).await;
+        if number != 1 {
+            claim_one(board, &key, &ada()).await.unwrap();
+        }
+        settlements.push(Settlement {
+            key,
+            outcome,
+            authority: by_name("ada"),
+        });
+    }
+    let answers = board.settle(&settlements).await.unwrap();
+    assert!(answers[0].is_ok() && answers[2].is_ok(), "{answers:?}");
+    assert!(
+        matches!(answers[1], Err(BoardError::NotClaimed)),
+        "{answers:?}"
+    );
+    assert_eq!(
+        on_board(board, &settlements[0].key).await.state(),
+        State::Unclaimed
+    );
+    let trashed = get(board, Shelf::Trash, &settlements[2].key).await;
+    assert_eq!(trashed.unwrap().state(), State::Trashed);
+}
+
+pub(crate) async fn an_override_acts_on_what_was_seen(board: &Subject) {
+    for outcome in outcomes() {
+        let key = post_one(board, "resize").await;
+        claim_one(board, &key, &ada()).await.unwrap();
+        let wanted = JobRef::Key(key.clone());
+        let seen = board.resolve_one(Shelf::Board, &wanted).await.unwrap();
+        force(board, &key, outcome, Witness::of(&seen))
+            .await
+            .unwrap();
+        let left = get(board, Shelf::Board, &key).await;
+        assert!(left.is_none_or(|job| job.holding.is_none()));
+    }
+    let key = post_one(board, "resize").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    let stated = Witness::Claimed {
+        owner: Some(owner("ada")),
+        fence: None,
+    };
+    force(board, &key, release(), stated).await.unwrap();
+}
+
+pub(crate) async fn an_override_is_refused_when_the_claim_has_changed(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let wanted = JobRef::Key(key.clone());
+    let unclaimed = board.resolve_one(Shelf::Board, &wanted).await.unwrap();
+    claim_one(board, &key, &ada()).await.unwrap();
+    let claimed = board.resolve_one(Shelf::Board, &wanted).await.unwrap();
+    board
+        .settle_one(&key, release(), by_name("ada"))
+        .await
+        .unwrap();
+    claim_one(board, &key, &ada()).await.unwrap();
+    for seen in [unclaimed, claimed] {
+        for outcome in outcomes() {
+            let refused = force(board, &key, outcome, Witness::of(&seen)).await;
+            assert!(matches!(refused, Err(BoardError::Changed)), "{refused:?}");
+        }
+    }
+    assert_eq!(on_board(board, &key).await.owner(), Some(&ada().owner));
+}
+
+pub(crate) async fn an_override_can_settle_a_job_that_nobody_has(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let refused = force(board, &key, release(), Witness::Unclaimed).await;
+    assert!(
+        matches!(refused, Err(BoardError::NotClaimed)),
+        "{refused:?}"
+    );
+    force(board, &key, Outcome::Consume, Witness::Unclaimed)
+        .await
+        .unwrap();
+    assert_eq!(get(board, Shelf::Board, &key).await, None);
+}
+
+pub(crate) async fn the_last_three_failures_are_kept(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    for number in 1..=4 {
+        board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
+        let failed = Outcome::Abandon(Aftermath::Failed {
+            failure: failure(&format!("attempt {number}")),
+            not_before: None,
+        });
+        board
+            .settle_one(&key, failed, by_name("ada"))
+            .await
+            .unwrap();
+    }
+    let history = on_board(board, &key).await.history;
+    let reasons: Vec<_> = history
+        .failures
+        .iter()
+        .map(|failure| failure.reason.as_str())
+        .collect();
+    assert_eq!(reasons, ["attempt 2", "attempt 3", "attempt 4"]);
+    assert_eq!(history.failures.len(), History::FAILURES);
+    assert_eq!(history.attempts, 4);
+    assert_eq!(history.failures[0].stderr, "no such volume\n");
+}
+
+pub(crate) async fn interrupted_and_postponed_attempts_do_not_count(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let not_before = chrono::Utc::now() - LONG;
+    for (aftermath, postponed) in [
+        (Aftermath::Interrupted, 0),
+        (Aftermath::Postponed { not_before }, 1),
+        (Aftermath::Interrupted, 1),
+    ] {
+        board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
+        board
+            .settle_one(&key, Outcome::Abandon(aftermath), by_name("ada"))
+            .await
+            .unwrap();
+        let history = on_board(board, &key).await.history;
+        assert_eq!((history.attempts, history.postponed), (0, postponed));
+    }
+}
+
+pub(crate) async fn a_late_holder_settles_nothing(board: &Subject) {
+    if !board.capabilities().has_expiring_claims {
+        return;
+    }
+    let key = post_one(board, "resize").await;
+    let by = claimant("ada", Term::Kept(SHORT));
+    let first = claim_one(board, &key, &by).await.unwrap();
+    until_free(board, &key).await;
+    let late = Authority::Claim(by.owner.clone(), first.fence.clone());
+    let refused = board.settle_one(&key, Outcome::Consume, late.clone()).await;
+    assert!(
+        matches!(refused, Err(BoardError::NotClaimed)),
+        "{refused:?}"
+    );
+    claim_one(board, &key, &bob()).await.unwrap();
+    let refused = board.settle_one(&key, Outcome::Consume, late).await;
+    assert!(
+        matches!(refused, Err(BoardError::NotOwner { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(on_board(board, &key).await.owner(), Some(&bob().owner));
+}

@@ -1,0 +1,138 @@
+//! Promises about the trash.
+
+use super::*;
+use crate::{
+    board::{BoardError, Settled},
+    job::State,
+};
+
+async fn trash(board: &Subject, key: &JobKey) -> Settled {
+    board.claim_one(key, &ada(), ATTEMPT).await.unwrap();
+    board
+        .settle_one(key, Outcome::Trash(None), by_name("ada"))
+        .await
+        .unwrap()
+}
+
+async fn restore(board: &Subject, key: &JobKey) -> Result<()> {
+    board
+        .restore(std::slice::from_ref(key))
+        .await
+        .unwrap()
+        .pop()
+        .unwrap()
+}
+
+async fn purge(board: &Subject, key: &JobKey) -> Result<()> {
+    board
+        .purge(std::slice::from_ref(key))
+        .await
+        .unwrap()
+        .pop()
+        .unwrap()
+}
+
+pub(crate) async fn a_trashed_job_keeps_what_it_was(board: &Subject) {
+    let key = post(board, urgent("resize", Priority::Low)).await;
+    let before = on_board(board, &key).await;
+    let settled = trash(board, &key).await;
+    assert!(!settled.replaced_namesake);
+    let after = get(board, Shelf::Trash, &key)
+        .await
+        .expect("it is in the trash");
+    assert_eq!(after.state(), State::Trashed);
+    assert_eq!(
+        (
+            after.uuid,
+            after.name,
+            after.priority,
+            after.sequence,
+            after.details
+        ),
+        (
+            before.uuid,
+            before.name,
+            before.priority,
+            before.sequence,
+            before.details
+        )
+    );
+    assert_eq!(after.holding, None);
+    assert!(after.trashed_on.is_some());
+    assert_eq!(after.history.attempts, 1);
+}
+
+pub(crate) async fn trashing_replaces_a_namesake_and_says_so(board: &Subject) {
+    let first = Draft {
+        chosen: true,
+        ..draft("first")
+    };
+    let second = Draft {
+        name: "second".into(),
+        ..first.clone()
+    };
+    let key = post(board, first).await;
+    trash(board, &key).await;
+    let key = post(board, second).await;
+    let settled = trash(board, &key).await;
+    let in_trash = Query {
+        shelf: Shelf::Trash,
+        ..WHOLE_BOARD
+    };
+    let trashed: Vec<_> = list(board, in_trash)
+        .await
+        .into_iter()
+        .map(|job| job.name)
+        .collect();
+    assert!(settled.replaced_namesake);
+    assert_eq!(trashed, ["second"]);
+}
+
+pub(crate) async fn a_restored_job_is_as_if_never_tried(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let before = on_board(board, &key).await;
+    trash(board, &key).await;
+    restore(board, &key).await.unwrap();
+    let after = on_board(board, &key).await;
+    assert_eq!(after.state(), State::Unclaimed);
+    assert_eq!((after.trashed_on, after.history.attempts), (None, 0));
+    assert_eq!(
+        (after.details, after.sequence),
+        (before.details, before.sequence)
+    );
+    assert_eq!(get(board, Shelf::Trash, &key).await, None);
+    claim_one(board, &key, &bob()).await.unwrap();
+}
+
+pub(crate) async fn a_namesake_on_the_board_keeps_a_job_in_the_trash(board: &Subject) {
+    let draft = Draft {
+        chosen: true,
+        ..draft("resize")
+    };
+    let key = post(board, draft.clone()).await;
+    trash(board, &key).await;
+    post(board, draft).await;
+    let refused = restore(board, &key).await;
+    assert!(
+        matches!(refused, Err(BoardError::Exists { .. })),
+        "{refused:?}"
+    );
+    assert!(get(board, Shelf::Trash, &key).await.is_some());
+}
+
+pub(crate) async fn a_purged_job_is_gone_for_good(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    trash(board, &key).await;
+    purge(board, &key).await.unwrap();
+    assert_eq!(get(board, Shelf::Trash, &key).await, None);
+    let again = purge(board, &key).await;
+    assert!(matches!(again, Err(BoardError::NoSuchJob)), "{again:?}");
+}
+
+pub(crate) async fn what_is_not_in_the_trash_can_be_neither_restored_nor_purged(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    for refused in [restore(board, &key).await, purge(board, &key).await] {
+        assert!(matches!(refused, Err(BoardError::NoSuchJob)), "{refused:?}");
+    }
+    assert_eq!(on_board(board, &key).await.state(), State::Unclaimed);
+}

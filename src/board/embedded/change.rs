@@ -1,0 +1,390 @@
+//! What changes a job: each function is one step inside a transaction, with its own answer.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use super::{
+    clock::{Moment, from_micros},
+    journal::{self, About},
+    lapse::free,
+    look,
+    record::{RowJob, priority_number},
+    store::View,
+};
+use crate::{
+    board::{BoardError, ClaimRules, EventKind, JobRef, Posted, Result, Settled},
+    job::{
+        Aftermath, Authority, Claim, Claimant, Claimed, Draft, Entry, Failure, Fence, History,
+        JobKey, Outcome, Settlement, Shelf, Term, Witness,
+    },
+};
+
+type Step<T> = rusqlite::Result<Result<T>>;
+
+/// Puts a job on the board.
+pub(super) fn post(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    draft: &Draft,
+    claimant: Option<&Claimant>,
+) -> Step<Posted> {
+    let (book_name, book_uuid) = draft
+        .book
+        .as_ref()
+        .map(|book| (&book.name, &book.uuid))
+        .unzip();
+    let uuid = draft.uuid.to_string();
+    let inserted = transaction
+        .prepare_cached(
+            "INSERT INTO job (uuid, name, priority, created_on, book_name, book_uuid, details)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
+        )?
+        .execute(params![
+            uuid,
+            draft.name,
+            priority_number(draft.priority),
+            now.wall,
+            book_name,
+            book_uuid,
+            draft.details.to_string(),
+        ])?;
+    if inserted == 0 {
+        let place = "board";
+        return Ok(Err(BoardError::Exists { uuid, place }));
+    }
+    let sequence = transaction.last_insert_rowid();
+    let fence = claimant
+        .map(|by| {
+            let fence = next_fence(transaction)?;
+            let rules = ClaimRules {
+                is_attempt: true,
+                respects_not_before: false,
+            };
+            take(transaction, now, sequence, by, fence, rules)?;
+            Ok::<_, rusqlite::Error>(Fence(fence.to_string()))
+        })
+        .transpose()?;
+    Ok(Ok(Posted {
+        key: JobKey::new(uuid),
+        sequence,
+        fence,
+    }))
+}
+
+/// Claims the first `most` of these jobs that can be had.
+pub(super) fn claim(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    keys: &[JobKey],
+    by: &Claimant,
+    most: usize,
+    rules: ClaimRules,
+) -> rusqlite::Result<Vec<Result<Claimed>>> {
+    let mut answers = Vec::new();
+    let mut won = 0;
+    for key in keys {
+        if won == most {
+            break;
+        }
+        let answer = claim_one(transaction, now, key, by, rules)?;
+        won += usize::from(answer.is_ok());
+        answers.push(answer);
+    }
+    Ok(answers)
+}
+
+fn claim_one(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    key: &JobKey,
+    by: &Claimant,
+    rules: ClaimRules,
+) -> Step<Claimed> {
+    let Some(job) = row(transaction, Shelf::Board, key)? else {
+        return Ok(Err(BoardError::NoSuchJob));
+    };
+    if job.owner.is_some() {
+        let owner = job.owner();
+        return Ok(Err(BoardError::AlreadyClaimed { owner }));
+    }
+    if let Some(until) = job.not_before
+        && rules.respects_not_before
+        && until > now.wall
+    {
+        let until = from_micros(until);
+        return Ok(Err(BoardError::Postponed { until }));
+    }
+    let fence = next_fence(transaction)?;
+    take(transaction, now, job.sequence, by, fence, rules)?;
+    // Read back, so that the answer is what any other reader sees.
+    let wanted = JobRef::Sequence(job.sequence);
+    let found = look::find(transaction, &View::of_this_boot(now), Shelf::Board, &wanted)?;
+    match found.into_iter().next() {
+        Some(Entry::Job(job)) => Ok(Ok(Claimed {
+            job: *job,
+            fence: Fence(fence.to_string()),
+        })),
+        Some(Entry::Malformed(record)) => {
+            free(transaction, job.sequence)?;
+            let (key, problem) = (record.key, record.problem);
+            Ok(Err(BoardError::Malformed { key, problem }))
+        }
+        None => Ok(Err(BoardError::NoSuchJob)),
+    }
+}
+
+fn next_fence(transaction: &Transaction<'_>) -> rusqlite::Result<i64> {
+    transaction
+        .prepare_cached("UPDATE board SET fence = fence + 1 RETURNING fence")?
+        .query_row([], |row| row.get(0))
+}
+
+fn take(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    sequence: i64,
+    by: &Claimant,
+    fence: i64,
+    rules: ClaimRules,
+) -> rusqlite::Result<()> {
+    let (expires_boot, expires_wall) = match by.term {
+        Term::Indefinite => None,
+        Term::For(term) | Term::Kept(term) => Some(now.after(term)),
+    }
+    .unzip();
+    let job = transaction
+        .prepare_cached(&format!(
+            "UPDATE job SET owner = ?2, fence = ?3, claimed_on = ?4, modified_on = ?4,
+                            expires_boot = ?5, expires_wall = ?6, attempts = attempts + ?7
+             WHERE sequence = ?1 RETURNING {}",
+            RowJob::COLUMNS
+        ))?
+        .query_row(
+            params![
+                sequence,
+                by.owner.as_bytes(),
+                fence,
+                now.wall,
+                expires_boot,
+                expires_wall,
+                i64::from(rules.is_attempt),
+            ],
+            RowJob::read,
+        )?;
+    journal::write(transaction, now, EventKind::Claimed, About::Job(&job))
+}
+
+/// Gives a claim its full term again, counted from now.
+pub(super) fn renew(transaction: &Transaction<'_>, now: Moment, claim: &Claim) -> Step<()> {
+    let Some(job) = row(transaction, Shelf::Board, &claim.key)? else {
+        return Ok(Err(BoardError::NoSuchJob));
+    };
+    if let Err(refusal) = check_owner(&job, &claim.owner, claim.fence.as_ref()) {
+        return Ok(Err(refusal));
+    }
+    let (expires_boot, expires_wall) = now.after(claim.term);
+    transaction
+        .prepare_cached("UPDATE job SET expires_boot = ?2, expires_wall = ?3 WHERE sequence = ?1")?
+        .execute(params![job.sequence, expires_boot, expires_wall])?;
+    // Renewing a kept lease is routine; prolonging a claim by hand is news.
+    if claim.fence.is_none() {
+        journal::write(transaction, now, EventKind::Extended, About::Job(&job))?;
+    }
+    Ok(Ok(()))
+}
+
+/// Abandons, consumes or trashes a job, if that is allowed.
+pub(super) fn settle(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    settlement: &Settlement,
+) -> Step<Settled> {
+    let Some(job) = row(transaction, Shelf::Board, &settlement.key)? else {
+        return Ok(Err(BoardError::NoSuchJob));
+    };
+    if let Err(refusal) = check_authority(&job, settlement) {
+        return Ok(Err(refusal));
+    }
+    let mut replaced_namesake = false;
+    let kind = match &settlement.outcome {
+        Outcome::Abandon(aftermath) => {
+            abandon(transaction, now, &job, aftermath)?;
+            EventKind::Abandoned
+        }
+        Outcome::Consume => {
+            delete(transaction, job.sequence)?;
+            EventKind::Consumed
+        }
+        Outcome::Trash(failure) => {
+            replaced_namesake = trash(transaction, now, &job, failure.as_ref())?;
+            EventKind::Trashed
+        }
+    };
+    journal::write(transaction, now, kind, About::Job(&job))?;
+    Ok(Ok(Settled { replaced_namesake }))
+}
+
+fn check_authority(job: &RowJob, settlement: &Settlement) -> Result<()> {
+    match &settlement.authority {
+        Authority::Owner(owner) => check_owner(job, owner, None),
+        Authority::Claim(owner, fence) => check_owner(job, owner, Some(fence)),
+        Authority::Override(Witness::Unclaimed) => match (&job.owner, &settlement.outcome) {
+            (Some(_), _) => Err(BoardError::Changed),
+            (None, Outcome::Abandon(_)) => Err(BoardError::NotClaimed),
+            (None, _) => Ok(()),
+        },
+        Authority::Override(Witness::Claimed { owner, fence }) => {
+            let is_same = job.owner() == *owner && (fence.is_none() || job.fence() == *fence);
+            if is_same {
+                Ok(())
+            } else {
+                Err(BoardError::Changed)
+            }
+        }
+    }
+}
+
+fn check_owner(job: &RowJob, wanted: &crate::job::Owner, fence: Option<&Fence>) -> Result<()> {
+    match job.owner() {
+        None => Err(BoardError::NotClaimed),
+        Some(owner) if owner != *wanted => Err(BoardError::NotOwner {
+            owner: Some(owner),
+            wanted: wanted.clone(),
+        }),
+        // The same name won it again: that is another claim.
+        Some(_) if fence.is_some() && job.fence().as_ref() != fence => Err(BoardError::Changed),
+        Some(_) => Ok(()),
+    }
+}
+
+fn abandon(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    job: &RowJob,
+    aftermath: &Aftermath,
+) -> rusqlite::Result<()> {
+    let micros = |time: &DateTime<Utc>| time.timestamp_micros();
+    let (not_before, uncounted, postponed, failure) = match aftermath {
+        Aftermath::None => (None, 0, 0, None),
+        Aftermath::Failed {
+            failure,
+            not_before,
+        } => (not_before.as_ref().map(micros), 0, 0, Some(failure)),
+        Aftermath::Postponed { not_before } => (Some(micros(not_before)), 1, 1, None),
+        Aftermath::Interrupted => (None, 1, 0, None),
+    };
+    free(transaction, job.sequence)?;
+    transaction
+        .prepare_cached(
+            "UPDATE job SET modified_on = ?2, not_before = ?3, postponed = postponed + ?5,
+                            attempts = max(0, attempts - ?4)
+             WHERE sequence = ?1",
+        )?
+        .execute(params![
+            job.sequence,
+            now.wall,
+            not_before,
+            uncounted,
+            postponed
+        ])?;
+    failure.map_or(Ok(()), |failure| {
+        add_failure(transaction, job.sequence, failure)
+    })
+}
+
+fn trash(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    job: &RowJob,
+    failure: Option<&Failure>,
+) -> rusqlite::Result<bool> {
+    let replaced = transaction
+        .prepare_cached("DELETE FROM job WHERE uuid = ?1 AND shelf = 1")?
+        .execute(params![job.uuid])?;
+    free(transaction, job.sequence)?;
+    transaction
+        .prepare_cached(
+            "UPDATE job SET shelf = 1, trashed_on = ?2, modified_on = ?2 WHERE sequence = ?1",
+        )?
+        .execute(params![job.sequence, now.wall])?;
+    if let Some(failure) = failure {
+        add_failure(transaction, job.sequence, failure)?;
+    }
+    Ok(replaced > 0)
+}
+
+fn add_failure(
+    transaction: &Transaction<'_>,
+    sequence: i64,
+    failure: &Failure,
+) -> rusqlite::Result<()> {
+    let stored: Option<String> = transaction
+        .prepare_cached("SELECT failures FROM job WHERE sequence = ?1")?
+        .query_row(params![sequence], |row| row.get(0))?;
+    // What cannot be read gives way to what just happened.
+    let mut failures: Vec<Failure> = stored
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default();
+    failures.push(failure.clone());
+    let surplus = failures.len().saturating_sub(History::FAILURES);
+    failures.drain(..surplus);
+    let text = serde_json::json!(failures).to_string();
+    transaction
+        .prepare_cached("UPDATE job SET failures = ?2 WHERE sequence = ?1")?
+        .execute(params![sequence, text])?;
+    Ok(())
+}
+
+/// Puts a trashed job back, as if it had never been tried.
+pub(super) fn restore(transaction: &Transaction<'_>, now: Moment, key: &JobKey) -> Step<()> {
+    let Some(job) = row(transaction, Shelf::Trash, key)? else {
+        return Ok(Err(BoardError::NoSuchJob));
+    };
+    if row(transaction, Shelf::Board, key)?.is_some() {
+        let (uuid, place) = (job.uuid, "board");
+        return Ok(Err(BoardError::Exists { uuid, place }));
+    }
+    transaction
+        .prepare_cached(
+            "UPDATE job SET shelf = 0, trashed_on = NULL, modified_on = ?2, attempts = 0,
+                            postponed = 0, not_before = NULL
+             WHERE sequence = ?1",
+        )?
+        .execute(params![job.sequence, now.wall])?;
+    journal::write(transaction, now, EventKind::Restored, About::Job(&job))?;
+    Ok(Ok(()))
+}
+
+/// Removes a trashed job for good.
+pub(super) fn purge(transaction: &Transaction<'_>, now: Moment, key: &JobKey) -> Step<()> {
+    let Some(job) = row(transaction, Shelf::Trash, key)? else {
+        return Ok(Err(BoardError::NoSuchJob));
+    };
+    delete(transaction, job.sequence)?;
+    journal::write(transaction, now, EventKind::Purged, About::Job(&job))?;
+    Ok(Ok(()))
+}
+
+fn row(
+    transaction: &Transaction<'_>,
+    shelf: Shelf,
+    key: &JobKey,
+) -> rusqlite::Result<Option<RowJob>> {
+    transaction
+        .prepare_cached(&format!(
+            "SELECT {} FROM job WHERE uuid = ?1 AND shelf = ?2",
+            RowJob::COLUMNS
+        ))?
+        .query_row(
+            params![key.as_str(), super::record::shelf_number(shelf)],
+            RowJob::read,
+        )
+        .optional()
+}
+
+fn delete(transaction: &Transaction<'_>, sequence: i64) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("DELETE FROM job WHERE sequence = ?1")?
+        .execute(params![sequence])?;
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Reading the job table: pages of a listing, and single records.
+
+use rusqlite::{Params, Transaction, params};
+
+use super::{
+    record::{columns, entry, shelf_number},
+    store::View,
+};
+use crate::{
+    board::{Detail, JobRef, Order, Query, Which},
+    job::{Entry, Shelf},
+};
+
+/// The rows of the first page: few, since most readers want only the best.
+const FIRST_PAGE: i64 = 64;
+
+/// The rows of the largest page.
+const LARGEST_PAGE: i64 = 2048;
+
+/// A page ends when its records take that many bytes.
+const PAGE_BYTES: u64 = 512 * 1024;
+
+/// How many jobs an ambiguous reference yields.
+const CANDIDATES: i64 = 10;
+
+/// How far a listing has come.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    query: Query,
+    /// The stored priority and sequence of the last record given out.
+    last: (i64, i64),
+    page: i64,
+    is_at_end: bool,
+}
+
+impl Cursor {
+    pub(super) fn new(query: Query) -> Self {
+        Self {
+            query,
+            last: (i64::MIN, i64::MIN),
+            page: FIRST_PAGE,
+            is_at_end: false,
+        }
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.is_at_end
+    }
+}
+
+/// Reads the next page of a listing.
+pub(super) fn page(
+    transaction: &Transaction<'_>,
+    view: &View,
+    cursor: &mut Cursor,
+) -> rusqlite::Result<Vec<Entry>> {
+    let query = cursor.query;
+    let sql = format!(
+        "SELECT {}, priority FROM job {} AND {} LIMIT ?3",
+        columns(view, query.detail),
+        source(transaction, view, query)?,
+        match query.order {
+            Order::Rank => "(priority, sequence) > (?1, ?2) ORDER BY priority, sequence",
+            // Both are given so that the statement takes the same values.
+            Order::Any => "?1 IS NOT NULL AND sequence > ?2 ORDER BY sequence",
+        }
+    );
+    let mut statement = transaction.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![cursor.last.0, cursor.last.1, cursor.page])?;
+    let (mut entries, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        let found = entry(row, view)?;
+        cursor.last = (row.get(20)?, row.get(0)?);
+        bytes += match (&found, query.detail) {
+            (Entry::Job(job), Detail::Whole) => job.size,
+            (Entry::Malformed(record), _) => record.size,
+            _ => 0,
+        };
+        entries.push(found);
+        if bytes >= PAGE_BYTES {
+            return Ok(entries);
+        }
+    }
+    cursor.is_at_end = (entries.len() as i64) < cursor.page;
+    cursor.page = (cursor.page * 4).min(LARGEST_PAGE);
+    Ok(entries)
+}
+
+/// Returns which index to walk, and the condition for a record to be listed.
+fn source(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite::Result<String> {
+    let shelf = shelf_number(query.shelf);
+    let index = match query.order {
+        Order::Rank => "INDEXED BY job_ranked",
+        Order::Any => "NOT INDEXED",
+    };
+    let whole = format!("{index} WHERE shelf = {shelf}");
+    if query.which == Which::All || query.shelf == Shelf::Trash {
+        return Ok(whole);
+    }
+    let (expires, deadline) = (view.expires_column(), view.deadline());
+    let is_any_lapsed: bool = transaction.query_row(
+        &format!("SELECT EXISTS (SELECT 1 FROM job WHERE {expires} <= ?1)"),
+        params![deadline],
+        |row| row.get(0),
+    )?;
+    Ok(match (is_any_lapsed, query.order) {
+        // The index knows only of claims that were freed, not of those that lapsed since.
+        (true, _) => format!("{whole} AND (owner IS NULL OR {expires} <= {deadline})"),
+        (false, Order::Rank) => {
+            "INDEXED BY job_unclaimed WHERE shelf = 0 AND owner IS NULL".to_owned()
+        }
+        (false, Order::Any) => format!("{whole} AND owner IS NULL"),
+    })
+}
+
+/// Returns the records that a reference could mean.
+pub(super) fn find(
+    transaction: &Transaction<'_>,
+    view: &View,
+    shelf: Shelf,
+    wanted: &JobRef,
+) -> rusqlite::Result<Vec<Entry>> {
+    let shelf = shelf_number(shelf);
+    match wanted {
+        JobRef::Sequence(number) => select(
+            transaction,
+            view,
+            "sequence = ?1 AND shelf = ?2",
+            params![number, shelf],
+        ),
+        JobRef::Key(key) => select(
+            transaction,
+            view,
+            "uuid = ?1 AND shelf = ?2",
+            params![key.as_str(), shelf],
+        ),
+        // `g` is behind every character that a uuid may go on with.
+        JobRef::Uuid(prefix) => select(
+            transaction,
+            view,
+            "uuid >= ?1 AND uuid < ?1 || 'g' AND shelf = ?2 ORDER BY uuid",
+            params![prefix, shelf],
+        ),
+    }
+}
+
+fn select(
+    transaction: &Transaction<'_>,
+    view: &View,
+    condition: &str,
+    values: impl Params,
+) -> rusqlite::Result<Vec<Entry>> {
+    let columns = columns(view, Detail::Whole);
+    transaction
+        .prepare_cached(&format!(
+            "SELECT {columns} FROM job WHERE {condition} LIMIT {CANDIDATES}"
+        ))?
+        .query_map(values, |row| entry(row, view))?
+        .collect()
+}
+
+/// Counts the jobs on the board and in the trash, and tells whether there ever were any.
+pub(super) fn counts(
+    transaction: &Transaction<'_>,
+    _: &View,
+) -> rusqlite::Result<(u64, u64, bool)> {
+    transaction.query_row(
+        "SELECT count(*) FILTER (WHERE shelf = 0), count(*) FILTER (WHERE shelf = 1),
+                EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'job')
+         FROM job",
+        [],
+        |row| {
+            Ok((
+                row.get::<_, i64>(0)?.unsigned_abs(),
+                row.get::<_, i64>(1)?.unsigned_abs(),
+                row.get(2)?,
+            ))
+        },
+    )
+}

@@ -1,0 +1,198 @@
+//! Rows of the job table, and what they say.
+
+use std::time::Duration;
+
+use rusqlite::{Row, types::ValueRef};
+use serde_json::Value;
+
+use super::{clock::from_micros, store::View};
+use crate::{
+    board::Detail,
+    job::{
+        Book, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed, Owner,
+        Priority, Shelf,
+    },
+};
+
+/// Returns the number by which a shelf is stored.
+pub(super) fn shelf_number(shelf: Shelf) -> i64 {
+    match shelf {
+        Shelf::Board => 0,
+        Shelf::Trash => 1,
+    }
+}
+
+/// Returns the number by which a priority is stored: the most urgent is the least.
+pub(super) fn priority_number(priority: Priority) -> i64 {
+    Priority::VeryHigh as i64 - priority as i64
+}
+
+/// Returns the priority that is stored as this number.
+pub(super) fn priority_at(number: i64) -> Priority {
+    usize::try_from(number)
+        .ok()
+        .and_then(|at| Priority::ALL.get(at).copied())
+        .unwrap_or_default()
+}
+
+/// What changing a job takes to know of it, as it is stored.
+#[derive(Debug, Clone)]
+pub(super) struct RowJob {
+    pub(super) sequence: i64,
+    pub(super) uuid: String,
+    pub(super) name: String,
+    pub(super) priority: i64,
+    pub(super) not_before: Option<i64>,
+    pub(super) owner: Option<Vec<u8>>,
+    pub(super) fence: Option<i64>,
+}
+
+impl RowJob {
+    /// The columns that [`read`](Self::read) expects.
+    pub(super) const COLUMNS: &'static str =
+        "sequence, uuid, name, priority, not_before, owner, fence";
+
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            sequence: row.get(0)?,
+            uuid: row.get(1)?,
+            // A name that is no text must not keep the job from being settled.
+            name: match row.get_ref(2)? {
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                    String::from_utf8_lossy(bytes).into_owned()
+                }
+                _ => String::new(),
+            },
+            priority: row.get(3)?,
+            not_before: row.get(4)?,
+            owner: row.get(5)?,
+            fence: row.get(6)?,
+        })
+    }
+
+    pub(super) fn owner(&self) -> Option<Owner> {
+        self.owner.clone().map(Owner::from_stored)
+    }
+
+    pub(super) fn fence(&self) -> Option<Fence> {
+        self.fence.map(|number| Fence(number.to_string()))
+    }
+}
+
+/// Returns the columns that [`entry`] expects.
+pub(super) fn columns(view: &View, detail: Detail) -> String {
+    let details = match detail {
+        Detail::Whole => "details",
+        Detail::Brief => "NULL",
+    };
+    format!(
+        "sequence, uuid, shelf, name, priority, created_on, modified_on, book_name, book_uuid, \
+         owner, fence, claimed_on, {}, attempts, postponed, not_before, failures, trashed_on, \
+         octet_length(name) + octet_length(details), {details}",
+        view.expires_column()
+    )
+}
+
+/// Reads a row as a job, or says what is wrong with it.
+pub(super) fn entry(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
+    match job(row, view) {
+        Ok(job) => Ok(Entry::Job(Box::new(job))),
+        Err(problem) => Ok(Entry::Malformed(Malformed {
+            key: JobKey::new(text_of(row, 1)?),
+            problem: problem.to_string(),
+            size: u64::try_from(row.get::<_, Option<i64>>(18)?.unwrap_or_default())
+                .unwrap_or_default(),
+            raw: raw_of(row)?,
+        })),
+    }
+}
+
+type Problem = Box<dyn std::error::Error + Send + Sync>;
+
+fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
+    let uuid: String = row.get(1)?;
+    let time =
+        |at: usize| -> rusqlite::Result<_> { Ok(row.get::<_, Option<i64>>(at)?.map(from_micros)) };
+    let details = match row.get_ref(19)? {
+        ValueRef::Null => None,
+        other => Some(serde_json::from_str::<Value>(other.as_str()?)?),
+    };
+    let failures = match row.get_ref(16)? {
+        ValueRef::Null => Vec::new(),
+        other => serde_json::from_str::<Vec<Failure>>(other.as_str()?)?,
+    };
+    let priority: i64 = row.get(4)?;
+    Ok(Job {
+        key: JobKey::new(uuid.clone()),
+        uuid,
+        name: row.get(3)?,
+        priority: usize::try_from(priority)
+            .ok()
+            .and_then(|at| Priority::ALL.get(at).copied())
+            .ok_or_else(|| format!("{priority} is no priority"))?,
+        sequence: Some(row.get(0)?),
+        created_on: Some(from_micros(row.get(5)?)),
+        last_modified: time(6)?,
+        holding: holding(row, view)?,
+        trashed_on: time(17)?,
+        shelf: match row.get::<_, i64>(2)? {
+            0 => Shelf::Board,
+            _ => Shelf::Trash,
+        },
+        book: match (row.get(7)?, row.get(8)?) {
+            (Some(name), Some(uuid)) => Some(Book { name, uuid }),
+            _ => None,
+        },
+        details,
+        history: History {
+            attempts: row.get(13)?,
+            postponed: row.get(14)?,
+            not_before: time(15)?,
+            failures,
+        },
+        size: row.get::<_, i64>(18)?.unsigned_abs(),
+        problem: None,
+    })
+}
+
+fn holding(row: &Row<'_>, view: &View) -> rusqlite::Result<Option<Holding>> {
+    let Some(owner) = row.get::<_, Option<Vec<u8>>>(9)? else {
+        return Ok(None);
+    };
+    let left = row
+        .get::<_, Option<i64>>(12)?
+        .map(|deadline| deadline - view.deadline());
+    if left.is_some_and(|left| left <= 0) {
+        return Ok(None);
+    }
+    Ok(Some(Holding {
+        owner: Some(Owner::from_stored(owner)),
+        lease: if left.is_some() {
+            Lease::Timed
+        } else {
+            Lease::None
+        },
+        expires_in: left.map(|left| Duration::from_millis(left.unsigned_abs())),
+        claimed_on: row.get::<_, Option<i64>>(11)?.map(from_micros),
+        fence: row
+            .get::<_, Option<i64>>(10)?
+            .map(|number| Fence(number.to_string())),
+    }))
+}
+
+fn text_of(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
+    Ok(match row.get_ref(at)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+        other => format!("{other:?}"),
+    })
+}
+
+/// Returns the stored details of a row that cannot be read, if they were asked for.
+fn raw_of(row: &Row<'_>) -> rusqlite::Result<Vec<u8>> {
+    Ok(match row.get_ref(19)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.to_vec(),
+        _ => Vec::new(),
+    })
+}

@@ -1,0 +1,332 @@
+//! The file of an embedded board: opening, creating, locking, and telling others of a change.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, config::DbConfig, ffi,
+    params,
+};
+use thiserror::Error;
+
+use super::clock::{Moment, boot_id};
+
+/// Marks our files, so that no other program's database is taken for a board.
+const APPLICATION_ID: i32 = 0x6a6f_6262;
+
+/// The layout of `schema.sql`.
+const SCHEMA_VERSION: i32 = 1;
+
+/// How large the log may be when we leave; the next process has to read it.
+const LARGEST_LOG_LEFT: u64 = 256 * 1024;
+
+/// What keeps a file from being opened as a board.
+#[derive(Debug, Error)]
+pub(super) enum OpenError {
+    #[error("it has layout {found}, and this jobboard knows layouts up to {SCHEMA_VERSION}")]
+    Newer { found: i32 },
+    #[error("the file is a database of another program")]
+    Foreign,
+    #[error("it is on a network file system, which cannot be shared safely")]
+    NetworkFileSystem,
+    #[error("cannot create {}", path.display())]
+    Create {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+}
+
+impl OpenError {
+    /// Whether another process is in the way, which a little patience may mend.
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(self, Self::Sqlite(error) if is_busy(error))
+    }
+}
+
+/// Whether another process held a lock that was needed.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
+
+/// How much a commit must survive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// The end of any process.
+    Process,
+    /// The loss of power too, at the price of waiting for the disk.
+    Power,
+}
+
+/// An open board file.
+#[derive(Debug)]
+pub(super) struct Store {
+    connection: Connection,
+    path: PathBuf,
+    boot: String,
+    signal: Option<fs::File>,
+}
+
+impl Store {
+    /// Opens the file, if there is a board in it.
+    pub(super) fn open(path: &Path, durability: Durability) -> Result<Option<Self>, OpenError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let store = Self::connect(path, durability)?;
+        Ok(store.has_schema()?.then_some(store))
+    }
+
+    /// Opens the file, and makes it a board if it is none yet.
+    pub(super) fn create(path: &Path, durability: Durability) -> Result<Self, OpenError> {
+        make_file(path).map_err(|source| OpenError::Create {
+            path: path.to_owned(),
+            source,
+        })?;
+        let mut store = Self::connect(path, durability)?;
+        if !store.has_schema()? {
+            store
+                .connection
+                .pragma_update(None, "journal_mode", "wal")?;
+            let change = store
+                .connection
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            // Another process may have been first.
+            if version(&change)? == 0 {
+                change.execute_batch(include_str!("schema.sql"))?;
+                change.execute("UPDATE board SET boot = ?1", params![store.boot])?;
+                change.pragma_update(None, "application_id", APPLICATION_ID)?;
+                change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+            }
+            change.commit()?;
+        }
+        Ok(store)
+    }
+
+    fn connect(path: &Path, durability: Durability) -> Result<Self, OpenError> {
+        refuse_network_file_system(path)?;
+        let connection = Connection::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        // Waiting is done by the callers, who let the rest of the program go on meanwhile.
+        connection.busy_timeout(std::time::Duration::ZERO)?;
+        // The last process to leave would otherwise wait for the disk, and nearly every process
+        // is the last; `finish` keeps the log short.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        connection.pragma_update(
+            None,
+            "synchronous",
+            match durability {
+                Durability::Process => "normal",
+                Durability::Power => "full",
+            },
+        )?;
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+            boot: boot_id(),
+            signal: None,
+        })
+    }
+
+    /// Whether the tables are there; refuses files that are not for us.
+    fn has_schema(&self) -> Result<bool, OpenError> {
+        let found = version(&self.connection)?;
+        if found > SCHEMA_VERSION {
+            return Err(OpenError::Newer { found });
+        }
+        let mark: i32 = self
+            .connection
+            .pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let tables: i64 =
+            self.connection
+                .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        match (mark, tables) {
+            (APPLICATION_ID, _) => Ok(found == SCHEMA_VERSION),
+            (0, 0) => Ok(false),
+            _ => Err(OpenError::Foreign),
+        }
+    }
+
+    /// Reads, with all that is read belonging to one moment.
+    pub(super) fn read<T>(
+        &mut self,
+        look: &mut impl FnMut(&Transaction<'_>, &View) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let snapshot = self.connection.transaction()?;
+        let boot: String = snapshot
+            .prepare_cached("SELECT boot FROM board")?
+            .query_row([], |row| row.get(0))?;
+        let view = View {
+            now: Moment::now(),
+            is_same_boot: boot == self.boot,
+        };
+        look(&snapshot, &view)
+    }
+
+    /// Changes the board, whole or not at all, after letting go what has lapsed.
+    pub(super) fn write<T>(
+        &mut self,
+        change: &mut impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Only now: waiting for the lock must not use up a claim's time.
+        let now = Moment::now();
+        super::lapse::lapse(&transaction, now, &self.boot)?;
+        let answer = change(&transaction, now)?;
+        transaction.commit()?;
+        self.announce();
+        Ok(answer)
+    }
+
+    /// Wakes those who watch the board.
+    fn announce(&mut self) {
+        if self.signal.is_none() {
+            self.signal = open_signal(&self.path).ok();
+        }
+        // They look by themselves now and then, so a wake-up that fails is late and not lost.
+        if let Some(file) = &mut self.signal {
+            use std::os::unix::fs::FileExt;
+            let _ = file.write_at(b"!", 0);
+        }
+    }
+
+    /// Leaves the file so that the next process opens it quickly.
+    pub(super) fn finish(&mut self) {
+        let log = with_suffix(&self.path, "-wal");
+        if fs::metadata(log).is_ok_and(|log| log.len() > LARGEST_LOG_LEFT) {
+            // Others may still read the log; then the last of them shortens it.
+            let _ = self
+                .connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        }
+    }
+}
+
+/// What one look at the board is relative to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View {
+    now: Moment,
+    is_same_boot: bool,
+}
+
+impl View {
+    /// Returns the view of a writer, whose deadlines are always on the clock of this boot.
+    pub(super) fn of_this_boot(now: Moment) -> Self {
+        Self {
+            now,
+            is_same_boot: true,
+        }
+    }
+
+    /// Returns the time on the boot clock, unless the stored times belong to another boot.
+    pub(super) fn boot_time(&self) -> Option<i64> {
+        self.is_same_boot.then_some(self.now.boot)
+    }
+
+    /// Returns the column with the deadlines that can be compared to [`deadline`](Self::deadline).
+    pub(super) fn expires_column(&self) -> &'static str {
+        if self.is_same_boot {
+            "expires_boot"
+        } else {
+            "expires_wall"
+        }
+    }
+
+    /// Returns the time, on the clock of that column, by which a claim has lapsed.
+    pub(super) fn deadline(&self) -> i64 {
+        if self.is_same_boot {
+            self.now.boot
+        } else {
+            self.now.wall / 1000
+        }
+    }
+}
+
+/// Returns the file beside the board whose changes wake watchers.
+pub(super) fn signal_path(board: &Path) -> PathBuf {
+    with_suffix(board, "-signal")
+}
+
+/// Opens the signal file, creating it as accessible as the board is.
+pub(super) fn open_signal(board: &Path) -> std::io::Result<fs::File> {
+    let mode = fs::metadata(board)?.permissions().mode() & 0o777;
+    let path = signal_path(board);
+    let is_new = !path.exists();
+    let file = OpenOptions::new()
+        .create(true)
+        .write(true)
+        .truncate(false)
+        .mode(mode)
+        .open(&path)?;
+    if is_new {
+        // The mask of the process must not make it less accessible than the board.
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+    }
+    Ok(file)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn make_file(path: &Path) -> std::io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)?;
+    }
+    let made = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.flush());
+    match made {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+fn refuse_network_file_system(path: &Path) -> Result<(), OpenError> {
+    const NETWORK: [i64; 3] = [0x6969, 0xff53_4d42, 0xfe53_4d42];
+    match rustix::fs::statfs(path) {
+        Ok(system) if NETWORK.contains(&system.f_type) => Err(OpenError::NetworkFileSystem),
+        _ => Ok(()),
+    }
+}
+
+/// Whether SQLite could not get at the file for want of permission.
+pub(super) fn is_denied(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::PermissionDenied
+                | ErrorCode::ReadOnly
+                | ErrorCode::AuthorizationForStatementDenied
+        )
+    ) || error
+        .sqlite_error()
+        .is_some_and(|error| error.extended_code == ffi::SQLITE_CANTOPEN)
+}

@@ -1,0 +1,222 @@
+//! What is special about a board in a file.
+
+use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
+
+use futures_util::TryStreamExt;
+use rusqlite::Connection;
+
+use super::{Durability, Embedded, Options};
+use crate::{
+    board::{
+        Board, BoardError, BoardExt, EventKind,
+        conformance::{
+            BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant, keeps_its_promises,
+            on_board, owner, post_one,
+        },
+    },
+    job::{Authority, Entry, Outcome, Shelf, Term, Witness},
+};
+
+fn board_in(folder: &tempfile::TempDir) -> Subject {
+    Arc::new(Embedded::new(Options {
+        path: folder.path().join("board.db"),
+        durability: Durability::Process,
+        patience: Duration::from_secs(5),
+    }))
+}
+
+fn open() -> (Subject, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    (board_in(&folder), folder)
+}
+
+/// Opens the file as any other program would.
+fn sqlite(folder: &tempfile::TempDir) -> Connection {
+    Connection::open(folder.path().join("board.db")).unwrap()
+}
+
+keeps_its_promises!(open);
+
+#[tokio::test]
+async fn reading_creates_nothing() {
+    let (board, folder) = open();
+    assert!(
+        board
+            .entries(WHOLE_BOARD)
+            .try_next()
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert!(board.conductors().await.unwrap().is_empty());
+    let gone = claim_one(&board, &crate::job::JobKey::new("x"), &ada()).await;
+    assert!(matches!(gone, Err(BoardError::NoSuchJob)));
+    board.close().await;
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn only_its_owner_may_read_what_it_creates() {
+    let (board, folder) = open();
+    post_one(&board, "resize").await;
+    for file in folder.path().read_dir().unwrap() {
+        let file = file.unwrap();
+        let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{:?}", file.path());
+    }
+}
+
+#[tokio::test]
+async fn a_newer_layout_is_refused_and_left_alone() {
+    let (board, folder) = open();
+    post_one(&board, "resize").await;
+    board.close().await;
+    sqlite(&folder)
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
+    let before = std::fs::read(folder.path().join("board.db")).unwrap();
+    for refused in [
+        board.health().await.map(|_| ()),
+        board.post(&[], None).await.map(|_| ()),
+    ] {
+        assert!(
+            matches!(refused, Err(BoardError::Failed { doing: "open", .. })),
+            "{refused:?}"
+        );
+    }
+    board.close().await;
+    assert_eq!(
+        std::fs::read(folder.path().join("board.db")).unwrap(),
+        before
+    );
+}
+
+#[tokio::test]
+async fn the_database_of_another_program_is_refused() {
+    let (board, folder) = open();
+    sqlite(&folder)
+        .execute_batch("CREATE TABLE song (title)")
+        .unwrap();
+    let refused = board.post(&[], None).await;
+    assert!(
+        matches!(refused, Err(BoardError::Failed { doing: "open", .. })),
+        "{refused:?}"
+    );
+    let tables: i64 = sqlite(&folder)
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(tables, 1);
+}
+
+#[tokio::test]
+async fn who_keeps_the_file_locked_is_waited_for_and_not_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("board.db");
+    let board: Subject = Arc::new(Embedded::new(Options {
+        path,
+        durability: Durability::Process,
+        patience: Duration::from_millis(100),
+    }));
+    let key = post_one(&board, "resize").await;
+    let other = sqlite(&folder);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = claim_one(&board, &key, &ada()).await;
+    assert!(
+        matches!(refused, Err(BoardError::Unreachable { .. })),
+        "{refused:?}"
+    );
+    other.execute_batch("COMMIT").unwrap();
+    claim_one(&board, &key, &ada()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_harms_no_other_and_can_be_trashed_by_force() {
+    let (board, folder) = open();
+    let bad = post_one(&board, "bad").await;
+    let good = post_one(&board, "good").await;
+    sqlite(&folder)
+        .execute_batch(
+            "PRAGMA ignore_check_constraints = 1;
+             UPDATE job SET details = '{\"half\": ' WHERE name = 'bad'",
+        )
+        .unwrap();
+    let entries: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
+    let [Entry::Malformed(record), Entry::Job(job)] = entries.as_slice() else {
+        panic!("{entries:?}");
+    };
+    assert_eq!(
+        (&record.key, record.raw.as_slice()),
+        (&bad, &b"{\"half\": "[..])
+    );
+    assert_eq!(job.key, good);
+    let refused = claim_one(&board, &bad, &ada()).await;
+    assert!(
+        matches!(refused, Err(BoardError::Malformed { .. })),
+        "{refused:?}"
+    );
+    let right = Authority::Override(Witness::Unclaimed);
+    board
+        .settle_one(&bad, Outcome::Trash(None), right)
+        .await
+        .unwrap();
+    let wanted = crate::board::JobRef::Key(bad.clone());
+    let trashed = board.resolve_one(Shelf::Trash, &wanted).await.unwrap();
+    assert!(matches!(trashed, Entry::Malformed(_)));
+}
+
+#[tokio::test]
+async fn a_claim_keeps_its_deadline_through_a_reboot() {
+    let (board, folder) = open();
+    let key = post_one(&board, "resize").await;
+    let by = claimant("ada", Term::For(LONG));
+    claim_one(&board, &key, &by).await.unwrap();
+    // As if the machine had been started anew: another boot, whose clock began again.
+    sqlite(&folder)
+        .execute_batch(
+            "UPDATE board SET boot = 'another';
+             UPDATE job SET expires_boot = expires_boot + 1000000000",
+        )
+        .unwrap();
+    let left = async || {
+        let holding = on_board(&board, &key).await.holding.unwrap();
+        holding.expires_in.unwrap()
+    };
+    assert!(left().await <= LONG && left().await > LONG / 2);
+    post_one(&board, "any change").await;
+    assert!(left().await <= LONG && left().await > LONG / 2);
+}
+
+#[tokio::test]
+async fn a_watcher_that_falls_behind_is_told_so() {
+    let (board, folder) = open();
+    let key = post_one(&board, "resize").await;
+    let mut events = board.events().await.unwrap();
+    claim_one(&board, &key, &ada()).await.unwrap();
+    board
+        .settle_one(&key, Outcome::Consume, Authority::Owner(owner("ada")))
+        .await
+        .unwrap();
+    sqlite(&folder)
+        .execute_batch("DELETE FROM event WHERE id = 1")
+        .unwrap();
+    let event = events.try_next().await.unwrap().unwrap();
+    assert_eq!(event.kind, EventKind::Resync);
+    post_one(&board, "next").await;
+    let event = events.try_next().await.unwrap().unwrap();
+    assert_eq!(event.kind, EventKind::Posted);
+}
+
+#[tokio::test]
+async fn a_watcher_sees_what_another_program_posts() {
+    let (board, folder) = open();
+    let mut events = board.events().await.unwrap();
+    let other = board_in(&folder);
+    let key = post_one(&other, "resize").await;
+    other.claim_one(&key, &ada(), BY_HAND).await.unwrap();
+    let mut kinds = Vec::new();
+    while kinds.len() < 2 {
+        let event = tokio::time::timeout(Duration::from_secs(10), events.try_next()).await;
+        kinds.push(event.unwrap().unwrap().unwrap().kind);
+    }
+    assert_eq!(kinds, [EventKind::Posted, EventKind::Claimed]);
+}

@@ -1,0 +1,83 @@
+//! What can go wrong on a board, sorted by what the caller can do about it.
+
+use std::error::Error as StdError;
+
+use thiserror::Error;
+
+use crate::job::{JobKey, Owner};
+
+/// The cause of an error, as the library that failed tells it.
+pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
+
+/// What a board answers instead of doing what it was asked.
+///
+/// `Display` says what is the matter and never repeats the source, which the reporter prints.
+#[derive(Debug, Error)]
+pub(crate) enum BoardError {
+    /// The record is not there (any more).
+    #[error("there is no such job")]
+    NoSuchJob,
+    #[error("{wanted} could be any of {}", candidates.join(", "))]
+    Ambiguous {
+        wanted: String,
+        candidates: Vec<String>,
+    },
+    /// Somebody has the job, perhaps we ourselves.
+    #[error("the job is claimed by {}", name_of(owner.as_ref()))]
+    AlreadyClaimed { owner: Option<Owner> },
+    #[error("nobody has claimed the job")]
+    NotClaimed,
+    #[error("the job belongs to {}, not to {wanted}", name_of(owner.as_ref()))]
+    NotOwner { owner: Option<Owner>, wanted: Owner },
+    /// The job is not to be tried yet.
+    #[error("the job is postponed until {until}")]
+    Postponed {
+        until: chrono::DateTime<chrono::Utc>,
+    },
+    /// The board is not as it was when the caller looked.
+    #[error("the job has changed meanwhile")]
+    Changed,
+    /// The place that the job is to take is taken.
+    #[error("a job with the uuid {uuid} is already on the {place}")]
+    Exists { uuid: String, place: &'static str },
+    /// Another conductor of that name is at work.
+    #[error("a conductor named {name} is already at work")]
+    NameTaken { name: String },
+    /// The record of the job cannot be read.
+    #[error("the record {key} cannot be read: {problem}")]
+    Malformed { key: JobKey, problem: String },
+    /// This kind of board cannot do that.
+    #[error("{board} cannot {operation}")]
+    Unsupported {
+        board: &'static str,
+        operation: &'static str,
+        hint: Option<&'static str>,
+    },
+    /// The board did not answer, or is not there to answer.
+    #[error("the board {board} cannot be reached")]
+    Unreachable { board: String, source: Cause },
+    /// The board answered that we may not.
+    #[error("the board {board} denies access")]
+    Denied { board: String, source: Cause },
+    /// The board did not do it, for a reason that repeating does not change.
+    #[error("cannot {doing} the board {board}")]
+    Failed {
+        doing: &'static str,
+        board: String,
+        source: Cause,
+    },
+}
+
+impl BoardError {
+    /// Whether the same call may succeed a little later.
+    pub(crate) fn is_retryable(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
+}
+
+fn name_of(owner: Option<&Owner>) -> String {
+    owner.map_or_else(
+        || "somebody whose name cannot be read".to_owned(),
+        Owner::to_string,
+    )
+}

@@ -1,0 +1,117 @@
+//! Conveniences over every board, made of its primitives.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt;
+
+use super::{
+    Board, BoardError, ClaimRules, Detail, JobRef, Order, Query, Result, Settled, Which,
+    filter::Filters,
+};
+use crate::job::{Authority, Claimant, Claimed, Entry, Job, JobKey, Outcome, Settlement, Shelf};
+
+/// The jobs that could be claimed now, and when there may be more without anything happening.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    /// The best ones, best first.
+    pub(crate) jobs: Vec<Job>,
+    /// When the first of those that are postponed may be tried.
+    pub(crate) next_not_before: Option<DateTime<Utc>>,
+}
+
+/// What every board can do by what it must do.
+#[async_trait]
+pub(crate) trait BoardExt: Board {
+    /// Returns the one record that each reference means.
+    async fn resolve(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Result<Entry>>> {
+        let found = self.find(shelf, wanted).await?;
+        Ok(wanted
+            .iter()
+            .zip(found)
+            .map(|(wanted, found)| only(wanted, found))
+            .collect())
+    }
+
+    /// Returns the one record that a reference means.
+    async fn resolve_one(&self, shelf: Shelf, wanted: &JobRef) -> Result<Entry> {
+        let found = self.find(shelf, std::slice::from_ref(wanted)).await?;
+        only(wanted, found.into_iter().next().unwrap_or_default())
+    }
+
+    /// Claims one job.
+    async fn claim_one(&self, key: &JobKey, by: &Claimant, rules: ClaimRules) -> Result<Claimed> {
+        let mut answers = self.claim(std::slice::from_ref(key), by, 1, rules).await?;
+        answers.pop().unwrap_or(Err(BoardError::NoSuchJob))
+    }
+
+    /// Settles one job.
+    async fn settle_one(
+        &self,
+        key: &JobKey,
+        outcome: Outcome,
+        authority: Authority,
+    ) -> Result<Settled> {
+        let settlement = Settlement {
+            key: key.clone(),
+            outcome,
+            authority,
+        };
+        let mut answers = self.settle(std::slice::from_ref(&settlement)).await?;
+        answers.pop().unwrap_or(Err(BoardError::NoSuchJob))
+    }
+
+    /// Returns the best few jobs that nobody has, and that may be tried now.
+    async fn candidates(&self, filters: &Filters, most: usize) -> Result<Candidates> {
+        let mut entries = self.entries(Query {
+            shelf: Shelf::Board,
+            which: Which::Unclaimed,
+            order: Order::Rank,
+            detail: if filters.needs_details() {
+                Detail::Whole
+            } else {
+                Detail::Brief
+            },
+        });
+        let now = Utc::now();
+        let mut candidates = Candidates::default();
+        while candidates.jobs.len() < most
+            && let Some(entry) = entries.try_next().await?
+        {
+            if !filters.matches(&entry, now) {
+                continue;
+            }
+            let Entry::Job(job) = entry else { continue };
+            match job.history.not_before.filter(|time| *time > now) {
+                None => candidates.jobs.push(*job),
+                Some(time) => {
+                    let first = candidates
+                        .next_not_before
+                        .map_or(time, |first| first.min(time));
+                    candidates.next_not_before = Some(first);
+                }
+            }
+        }
+        Ok(candidates)
+    }
+}
+
+impl<B: Board + ?Sized> BoardExt for B {}
+
+/// Returns the only record there is, or says why there is not exactly one.
+fn only(wanted: &JobRef, mut found: Vec<Entry>) -> Result<Entry> {
+    if found.len() > 1 {
+        return Err(BoardError::Ambiguous {
+            wanted: wanted.to_string(),
+            candidates: found.iter().map(candidate).collect(),
+        });
+    }
+    found.pop().ok_or(BoardError::NoSuchJob)
+}
+
+/// Names a record so that it can be told from its namesakes.
+fn candidate(entry: &Entry) -> String {
+    match entry {
+        Entry::Job(job) => format!("{} ({})", job.uuid, job.name),
+        Entry::Malformed(record) => format!("key:{}", record.key),
+    }
+}

@@ -1,0 +1,78 @@
+//! Values inside the details of a job.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::{
+    error::Fault,
+    number::Number,
+    operator::{Comparison, Relation},
+    text::Pattern,
+};
+
+/// The way to a value inside the details: names and array indexes; none lead to the details whole.
+#[derive(Debug, Clone)]
+pub(super) struct Path(Vec<String>);
+
+impl Path {
+    pub(super) const WHOLE: Self = Self(Vec::new());
+
+    /// Reads `a.0.b`.
+    pub(super) fn read(text: &str) -> Result<Self, Fault> {
+        let parts: Vec<_> = text.split('.').map(str::to_owned).collect();
+        if parts.iter().any(String::is_empty) {
+            return Err(Fault::BrokenPath(text.to_owned()));
+        }
+        Ok(Self(parts))
+    }
+
+    /// Follows the way; where it ends at nothing or at `null`, there is no value.
+    pub(super) fn find<'a>(&self, details: &'a Value) -> Option<&'a Value> {
+        self.0
+            .iter()
+            .try_fold(details, |value, part| match value {
+                Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+                value => value.get(part),
+            })
+            .filter(|value| !value.is_null())
+    }
+}
+
+/// What is asked of a value inside the details.
+#[derive(Debug, Clone)]
+pub(super) struct Check {
+    pattern: Pattern,
+    /// Asked instead where the value is a number.
+    number: Option<Comparison<Number>>,
+}
+
+impl Check {
+    /// Reads what a value is to be compared with, which is a text, and often a number as well.
+    pub(super) fn new(relation: Relation, text: &str) -> Result<Self, Fault> {
+        let number = match relation {
+            Relation::Order(order) => {
+                Number::read(text).map(|operand| Comparison::new(order, operand))
+            }
+            Relation::Is | Relation::Like => None,
+        };
+        let pattern = Pattern::new(relation, text)?;
+        Ok(Self { pattern, number })
+    }
+
+    /// Whether a value compares as it should: as a number if both are, else as text.
+    pub(super) fn fits(&self, value: &Value) -> bool {
+        match (value, &self.number) {
+            (Value::Number(value), Some(number)) => number.fits(&Number::from(value)),
+            _ => self.pattern.fits(&text_of(value)),
+        }
+    }
+}
+
+/// Returns a text itself, and anything else as compact JSON.
+fn text_of(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
+    }
+}

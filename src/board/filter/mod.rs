@@ -1,0 +1,121 @@
+//! The one grammar for choosing jobs: `FIELD OP VALUE`, as in `held>10m` or `name=backup-*`.
+//!
+//! Here an expression is taken apart and put to use. Which fields there are and what can be asked
+//! of each is in `field`, the operators are in `operator`; `reading` takes values out of an entry,
+//! `text`, `number` and `details` take them out of an expression and compare the two.
+
+mod details;
+mod error;
+mod field;
+mod number;
+mod operator;
+mod reading;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, str::FromStr};
+
+use chrono::{DateTime, Utc};
+
+pub(crate) use self::error::InvalidFilter;
+use self::{
+    error::Fault,
+    field::{Field, Test},
+    operator::Operator,
+};
+use crate::job::Entry;
+
+/// Something that is asked of an entry, in one expression.
+///
+/// Everything is parsed and compiled when the expression is, so that a listing can afford to ask.
+#[derive(Debug, Clone)]
+pub(crate) struct Filter {
+    /// The expression, as it was written.
+    text: String,
+    test: Test,
+    is_negated: bool,
+}
+
+impl Filter {
+    /// Whether the entry is one of those that are meant.
+    ///
+    /// What is missing or cannot be known fits no comparison, and so fits every negated one.
+    pub(crate) fn matches(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
+        self.test.holds(entry, now) != self.is_negated
+    }
+
+    /// Whether it looks at the details, so that they have to be fetched.
+    pub(crate) fn needs_details(&self) -> bool {
+        self.test.needs_details()
+    }
+
+    fn compile(text: &str) -> Result<Self, Fault> {
+        let (field, operator, value) = split(text)?;
+        let field = Field::named(field)?;
+        let operator = Operator::named(operator)?;
+        Ok(Self {
+            text: text.to_owned(),
+            test: field.test(operator, value)?,
+            is_negated: operator.is_negated,
+        })
+    }
+}
+
+/// Splits an expression at its first operator; what follows belongs to the value.
+///
+/// An operator ends where its characters end, so that the habits of other languages (`==`, `=~`)
+/// are told from values. A value that begins with such a character takes a space before it.
+fn split(text: &str) -> Result<(&str, &str, &str), Fault> {
+    let start = text.find(operator::CHARS).ok_or(Fault::NoOperator)?;
+    let (field, rest) = text.split_at(start);
+    let length = rest.len() - rest.trim_start_matches(operator::CHARS).len();
+    let (operator, value) = rest.split_at(length);
+    Ok((field.trim_end(), operator, value.trim_start()))
+}
+
+impl FromStr for Filter {
+    type Err = InvalidFilter;
+
+    fn from_str(text: &str) -> Result<Self, InvalidFilter> {
+        let text = text.trim();
+        Self::compile(text).map_err(|fault| InvalidFilter::new(text, fault))
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Filters that must all hold; without any, every entry is meant.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filters(Vec<Filter>);
+
+impl Filters {
+    pub(crate) fn new(filters: Vec<Filter>) -> Self {
+        Self(filters)
+    }
+
+    /// Whether the entry is one of those that are meant.
+    pub(crate) fn matches(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
+        self.0.iter().all(|filter| filter.matches(entry, now))
+    }
+
+    /// Whether any of them looks at the details, so that they have to be fetched.
+    pub(crate) fn needs_details(&self) -> bool {
+        self.0.iter().any(Filter::needs_details)
+    }
+}
+
+impl fmt::Display for Filters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, filter) in self.0.iter().enumerate() {
+            let and = if at == 0 { "" } else { " and " };
+            write!(f, "{and}{filter}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,329 @@
+//! What can be asked of each field.
+
+use super::*;
+
+#[test]
+fn names_and_owners_are_texts() {
+    all_hold(
+        &claimed(),
+        &[
+            "name=backup/db-1",
+            "name=backup*",
+            "name=*",
+            "name!=backup",
+            "name~^backup/",
+            "name~db-[0-9]$",
+            "name!~DB",
+            "name<c",
+            "name>=backup",
+            "owner=worker-7",
+            "owner=worker-?",
+            "owner!=worker-8",
+            "owner~^w",
+            "owner>worker-6",
+            "owner<=worker-7",
+        ],
+    );
+    none_hold(
+        &claimed(),
+        &[
+            "name=backup",
+            "name=BACKUP*",
+            "name!=backup*",
+            "name!~db",
+            "name>c",
+            "owner=Worker-7",
+            "owner=worker",
+            "owner!=*",
+            "owner!~7",
+            "owner<worker-7",
+        ],
+    );
+}
+
+#[test]
+fn globs_cross_slashes_and_count_characters() {
+    for (glob, fits, misses) in [
+        ("*", &["", "a/b\nc"][..], &[][..]),
+        ("a?c", &["abc", "a/c", "aüc"], &["ac", "abbc", "xabc"]),
+        ("[a-cx]1", &["a1", "c1", "x1"], &["d1", "-1", "a"]),
+        ("[!a-c]1", &["d1", "ü1"], &["a1"]),
+        ("[^a]", &["b"], &["a", "^b"]),
+        ("[]]", &["]"], &["["]),
+        ("[!]]", &["["], &["]"]),
+        ("[a-]*", &["a", "-b"], &["b"]),
+        ("[[]x[*]", &["[x*"], &["[xx"]),
+        ("[ä-ü]", &["ö"], &["o"]),
+        ("a.c*", &["a.c", "a.cd"], &["abc"]),
+        (r"\*", &[r"\", r"\x"], &["*"]),
+        ("{a,b}*", &["{a,b}c"], &["ac"]),
+        ("[1,2]", &["1", ",", "[1,2]"], &["3", "12"]),
+        ("[&&~~^]", &["&", "~", "^"], &["[", "a"]),
+    ] {
+        let expression = format!("name={glob}");
+        for name in fits {
+            assert!(holds(&expression, &named(name)), "{glob} {name}");
+        }
+        for name in misses {
+            assert!(!holds(&expression, &named(name)), "{glob} {name}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_value_is_the_empty_text() {
+    all_hold(&named(""), &["name=", "name ="]);
+    none_hold(&named("a"), &["name="]);
+    all_hold(&claimed(), &["owner!="]);
+    all_hold(&with(json!({"x": ""})), &["details.x="]);
+    none_hold(&with(json!({"x": 0})), &["details.x="]);
+}
+
+#[test]
+fn states_are_one_name_or_a_regex_in_any_case() {
+    all_hold(
+        &claimed(),
+        &[
+            "state=CLAIMED",
+            "state=claimed",
+            "state!=unclaimed",
+            "state~^cl",
+            "state!~UN",
+        ],
+    );
+    none_hold(
+        &unclaimed(),
+        &[
+            "state=claimed",
+            "state!=Unclaimed",
+            "state~^claimed",
+            "state!~claimed",
+        ],
+    );
+    let trashed = Job {
+        shelf: Shelf::Trash,
+        ..held(Lease::None, None)
+    };
+    all_hold(&entry(trashed), &["state=trashed", "state!=complete"]);
+}
+
+#[test]
+fn priorities_go_by_importance() {
+    let urgent = entry(Job {
+        priority: Priority::VeryHigh,
+        ..job()
+    });
+    all_hold(
+        &urgent,
+        &[
+            "priority=VERY_HIGH",
+            "priority>=high",
+            "priority>Low",
+            "priority!=none",
+        ],
+    );
+    all_hold(
+        &unclaimed(),
+        &[
+            "priority=normal",
+            "priority<HIGH",
+            "priority<=NORMAL",
+            "priority>=NORMAL",
+        ],
+    );
+    none_hold(
+        &unclaimed(),
+        &["priority>=HIGH", "priority!=NORMAL", "priority<NORMAL"],
+    );
+}
+
+#[test]
+fn counts_are_whole_numbers() {
+    all_hold(
+        &unclaimed(),
+        &[
+            "sequence=12",
+            "sequence=012",
+            "sequence!=13",
+            "sequence>-1",
+            "sequence>=12",
+            "sequence<99999999999999999999",
+            "attempts=3",
+            "attempts<=3",
+            "attempts>2",
+        ],
+    );
+    none_hold(
+        &unclaimed(),
+        &["sequence<12", "sequence>12", "attempts!=3", "attempts<3"],
+    );
+}
+
+#[test]
+fn sizes_may_have_units() {
+    all_hold(
+        &unclaimed(),
+        &[
+            "size=4096",
+            "size=4KiB",
+            "size = 4 kib",
+            "size>4kB",
+            "size<1MB",
+            "size<1GiB",
+        ],
+    );
+    none_hold(
+        &unclaimed(),
+        &["size>4KiB", "size=4kB", "size>=1MiB", "size=none"],
+    );
+}
+
+#[test]
+fn ages_count_from_the_posting() {
+    all_hold(
+        &unclaimed(),
+        &["age>59m", "age<=1h", "age>=60m", "age<1h1ms", "age!=none"],
+    );
+    none_hold(&unclaimed(), &["age<1h", "age>1h", "age=none"]);
+    let ahead = entry(Job {
+        created_on: ago(-60),
+        ..job()
+    });
+    all_hold(&ahead, &["age<1ms", "age>=0s", "age<=0s"]);
+}
+
+#[test]
+fn only_a_claimed_job_is_held() {
+    all_hold(&claimed(), &["held>=5m", "held<=5m", "held>4m", "held<10m"]);
+    let seen = {
+        let mut job = held(Lease::None, None);
+        job.holding.as_mut().unwrap().claimed_on = None;
+        entry(job)
+    };
+    all_hold(&seen, &["held>=10m", "held<=10m"]);
+    let trashed = entry(Job {
+        shelf: Shelf::Trash,
+        ..held(Lease::None, None)
+    });
+    for entry in [unclaimed(), trashed] {
+        all_hold(&entry, &["held=none"]);
+        none_hold(&entry, &["held>0s", "held<10d", "held!=none"]);
+    }
+}
+
+#[test]
+fn expires_is_the_time_left_of_a_claim() {
+    all_hold(
+        &claimed(),
+        &["expires<=30s", "expires>29s", "expires<1m", "expires!=none"],
+    );
+    none_hold(&claimed(), &["expires>30s", "expires=none"]);
+}
+
+#[test]
+fn only_a_claim_that_never_lapses_has_no_expiry() {
+    let trashed = Job {
+        shelf: Shelf::Trash,
+        ..held(Lease::None, None)
+    };
+    all_hold(&entry(held(Lease::None, None)), &["expires=none"]);
+    for entry in [
+        entry(held(Lease::Session, None)),
+        entry(held(Lease::Timed, None)),
+        entry(trashed),
+        unclaimed(),
+        malformed(),
+    ] {
+        all_hold(&entry, &["expires!=none"]);
+        none_hold(&entry, &["expires=none", "expires<1000d", "expires>=0s"]);
+    }
+}
+
+#[test]
+fn nobody_owns_an_unclaimed_job_only() {
+    all_hold(&unclaimed(), &["owner=none", "owner!=worker-7", "owner!~w"]);
+    none_hold(
+        &unclaimed(),
+        &["owner!=none", "owner=", "owner=*", "owner~.", "owner<z"],
+    );
+    all_hold(&claimed(), &["owner!=none"]);
+    let mut unreadable = held(Lease::None, None);
+    unreadable.holding.as_mut().unwrap().owner = None;
+    let unreadable = entry(unreadable);
+    all_hold(
+        &unreadable,
+        &["owner!=none", "owner!=worker-7", "state=claimed"],
+    );
+    none_hold(&unreadable, &["owner=none", "owner=*"]);
+}
+
+#[test]
+fn an_owner_that_is_not_text_can_be_matched() {
+    let mut job = held(Lease::None, None);
+    job.holding.as_mut().unwrap().owner = Some(Owner::from_stored(*b"w\xff7"));
+    all_hold(&entry(job), &["owner=w?7", "owner~^w.7$", "owner!=none"]);
+}
+
+#[test]
+fn none_is_not_a_text_called_so() {
+    none_hold(&named("none"), &["name=none"]);
+    all_hold(
+        &named("none"),
+        &["name!=none", "name=[n]one", "name~^none$"],
+    );
+}
+
+#[test]
+fn what_is_missing_fits_only_negations() {
+    let bare = entry(Job {
+        sequence: None,
+        created_on: None,
+        ..job()
+    });
+    all_hold(&bare, &["sequence=none", "age=none", "sequence!=12"]);
+    none_hold(
+        &bare,
+        &[
+            "sequence=12",
+            "sequence<12",
+            "sequence>=0",
+            "age<1d",
+            "age>=0s",
+            "age!=none",
+        ],
+    );
+}
+
+#[test]
+fn a_malformed_entry_has_a_state_and_a_size() {
+    all_hold(
+        &malformed(),
+        &[
+            "state=malformed",
+            "size=7",
+            "name=none",
+            "name!=k",
+            "owner=none",
+            "priority=none",
+            "priority!=NORMAL",
+            "sequence=none",
+            "age=none",
+            "held=none",
+            "attempts=none",
+            "attempts!=0",
+            "details=none",
+            "details.x=none",
+        ],
+    );
+    none_hold(
+        &malformed(),
+        &[
+            "name=k",
+            "name=*",
+            "priority<=VERY_HIGH",
+            "attempts=0",
+            "details~.",
+            "age>=0s",
+        ],
+    );
+}

@@ -1,0 +1,177 @@
+//! What a filter chooses, and what it is told who writes it wrong.
+
+mod details;
+mod field;
+mod refusal;
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::job::{Entry, History, Holding, Job, JobKey, Lease, Malformed, Owner, Priority, Shelf};
+
+fn now() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_800_000_000, 0).unwrap()
+}
+
+fn ago(seconds: i64) -> Option<DateTime<Utc>> {
+    Some(now() - TimeDelta::seconds(seconds))
+}
+
+/// An unclaimed job, an hour old.
+fn job() -> Job {
+    Job {
+        key: JobKey::new("k"),
+        uuid: "3f9a12cd-0000-4000-8000-000000000001".to_owned(),
+        name: "backup/db-1".to_owned(),
+        priority: Priority::Normal,
+        sequence: Some(12),
+        created_on: ago(3600),
+        last_modified: ago(600),
+        holding: None,
+        trashed_on: None,
+        shelf: Shelf::Board,
+        book: None,
+        details: None,
+        history: History {
+            attempts: 3,
+            ..History::default()
+        },
+        size: 4096,
+        problem: None,
+    }
+}
+
+fn entry(job: Job) -> Entry {
+    Entry::Job(Box::new(job))
+}
+
+fn unclaimed() -> Entry {
+    entry(job())
+}
+
+fn named(name: &str) -> Entry {
+    entry(Job {
+        name: name.to_owned(),
+        ..job()
+    })
+}
+
+/// Claimed by worker-7 five minutes ago, and seen since.
+fn held(lease: Lease, expires_in: Option<u64>) -> Job {
+    Job {
+        holding: Some(Holding {
+            owner: Some(Owner::new("worker-7").unwrap()),
+            lease,
+            expires_in: expires_in.map(Duration::from_secs),
+            claimed_on: ago(300),
+            fence: None,
+        }),
+        ..job()
+    }
+}
+
+fn claimed() -> Entry {
+    entry(held(Lease::Timed, Some(30)))
+}
+
+fn with(details: Value) -> Entry {
+    entry(Job {
+        details: Some(details),
+        ..job()
+    })
+}
+
+fn malformed() -> Entry {
+    Entry::Malformed(Malformed {
+        key: JobKey::new("k"),
+        problem: "it is empty".to_owned(),
+        size: 7,
+        raw: b"garbage".to_vec(),
+    })
+}
+
+fn holds(expression: &str, entry: &Entry) -> bool {
+    let filter: Filter = expression.parse().unwrap();
+    filter.matches(entry, now())
+}
+
+#[track_caller]
+fn all_hold(entry: &Entry, expressions: &[&str]) {
+    for expression in expressions {
+        assert!(holds(expression, entry), "{expression}");
+    }
+}
+
+#[track_caller]
+fn none_hold(entry: &Entry, expressions: &[&str]) {
+    for expression in expressions {
+        assert!(!holds(expression, entry), "{expression}");
+    }
+}
+
+#[test]
+fn spaces_around_the_operator_do_not_matter() {
+    all_hold(
+        &unclaimed(),
+        &[
+            "state=UNCLAIMED",
+            " state = UNCLAIMED ",
+            "age>=\t1h",
+            "age >=1h",
+        ],
+    );
+}
+
+#[test]
+fn a_value_may_contain_operators() {
+    all_hold(&named("a>=b"), &["name=a>=b", "name~a>=", "name=a*=b"]);
+    all_hold(&named("=~x"), &["name= =~x", "name ~ ^=~"]);
+    all_hold(&with(json!({"x": "<b>"})), &["details.x= <b>"]);
+}
+
+#[test]
+fn a_filter_shows_as_it_was_written() {
+    for text in ["name=a>=b", "held > 10m", "details.x= =1", "owner!="] {
+        let filter: Filter = text.parse().unwrap();
+        assert_eq!(filter.to_string(), text);
+    }
+}
+
+#[test]
+fn all_filters_must_hold() {
+    let filters = |texts: &[&str]| {
+        let filters: Vec<Filter> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        Filters::new(filters)
+    };
+    let both = filters(&["state=claimed", "held>1m"]);
+    assert!(both.matches(&claimed(), now()));
+    assert!(!both.matches(&unclaimed(), now()));
+    assert_eq!(both.to_string(), "state=claimed and held>1m");
+    assert!(Filters::default().matches(&malformed(), now()));
+    assert_eq!(Filters::default().to_string(), "");
+}
+
+#[test]
+fn only_filters_on_details_need_them() {
+    for (text, needs) in [
+        ("name=details.x", false),
+        ("size>1MB", false),
+        ("details~x", true),
+        ("details.x=1", true),
+        ("details.x=none", true),
+    ] {
+        let filter: Filter = text.parse().unwrap();
+        assert_eq!(filter.needs_details(), needs, "{text}");
+        assert_eq!(Filters::new(vec![filter]).needs_details(), needs, "{text}");
+    }
+    assert!(!Filters::default().needs_details());
+}
+
+#[test]
+fn a_filter_can_be_an_argument() {
+    fn check<T: FromStr<Err: std::error::Error + Send + Sync> + Clone + Send + Sync + 'static>() {}
+    check::<Filter>();
+}

@@ -1,0 +1,196 @@
+//! What a job board is, whatever serves it.
+//!
+//! The backends live in folders of their own and know nothing of the command line; `open` alone
+//! names them. What a board promises beyond its signatures is spelled out in `conformance`.
+
+pub(crate) mod error;
+pub(crate) mod event;
+pub(crate) mod ext;
+pub(crate) mod filter;
+pub(crate) mod open;
+pub(crate) mod reference;
+pub(crate) mod url;
+pub(crate) mod wait;
+
+mod embedded;
+
+#[cfg(test)]
+mod conformance;
+use std::fmt;
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+
+pub(crate) use self::{
+    error::BoardError,
+    event::{Event, EventKind},
+    ext::BoardExt,
+    reference::JobRef,
+};
+use crate::job::{
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Settlement, Shelf,
+};
+
+pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
+
+/// What kinds of claims a board has; fixed while it is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Capabilities {
+    /// Whether a claim can be given a time after which it lapses.
+    pub(crate) has_expiring_claims: bool,
+    /// Whether TaskFlow's own readers use this kind of board, and walk it in an order of theirs.
+    pub(crate) has_peers: bool,
+}
+
+/// Which records to stream, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Query {
+    pub(crate) shelf: Shelf,
+    pub(crate) which: Which,
+    pub(crate) order: Order,
+    pub(crate) detail: Detail,
+}
+
+/// Which records of a shelf are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    /// Only those that nobody has claimed.
+    Unclaimed,
+}
+
+/// In which order records are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// As the board has them at hand.
+    Any,
+    /// By [`Job::rank`](crate::job::Job::rank), records that cannot be read last.
+    Rank,
+}
+
+/// How much of each record is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// All but the details, which may be long.
+    Brief,
+    Whole,
+}
+
+/// A job that was put on the board.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Posted {
+    pub(crate) key: JobKey,
+    pub(crate) sequence: i64,
+    /// The claim under which it was posted, if it was.
+    pub(crate) fence: Option<Fence>,
+}
+
+/// Whether a claim by this process is an attempt at performing the job, and which jobs it may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClaimRules {
+    /// Whether the claim counts as an attempt; claims by hand do not.
+    pub(crate) is_attempt: bool,
+    /// Whether a job that is postponed is passed over, as when it was not asked for by name.
+    pub(crate) respects_not_before: bool,
+}
+
+/// A job that was settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// Whether a namesake had to leave the trash for it.
+    pub(crate) replaced_namesake: bool,
+}
+
+/// How a board is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Health {
+    /// The software that serves it, and its version.
+    pub(crate) server: String,
+    pub(crate) jobs: u64,
+    pub(crate) trashed: u64,
+    /// Whether anything was ever posted here, as far as the board can tell.
+    pub(crate) is_used: bool,
+}
+
+/// A place where jobs are posted, claimed and finished.
+///
+/// Every mutating call is atomic for each job: it happened whole, or it did not happen. An `Err`
+/// around a list of answers means that the exchange failed, and that nothing of it is known to
+/// have happened.
+#[async_trait]
+pub(crate) trait Board: fmt::Debug + Send + Sync {
+    /// Returns how people may call this board, without secrets.
+    fn name(&self) -> &str;
+
+    /// Returns what this board can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Puts new jobs on the board, in this order; each is posted whole or answered with its error.
+    ///
+    /// With a claimant they are posted already claimed, in the same step, and that claim counts
+    /// as an attempt. A namesake in the trash is no obstacle.
+    async fn post(
+        &self,
+        drafts: &[Draft],
+        claimant: Option<&Claimant>,
+    ) -> Result<Vec<Result<Posted>>>;
+
+    /// Streams the records that a query asks for, each once, with bounded memory.
+    ///
+    /// A record that cannot be read is an item like any other and stays where it is. An error
+    /// ends the stream. Reading changes nothing.
+    fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>>;
+
+    /// Looks records up, and returns those that each reference could mean, whole.
+    ///
+    /// Of an ambiguous reference a few candidates suffice.
+    async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>>;
+
+    /// Claims the first `most` of these jobs that nobody has, in this order, in one exchange.
+    ///
+    /// Answers for each that was tried, in order; those behind the last one won are not tried.
+    /// Claiming one's own job again is refused like anyone else's and changes nothing. The answer
+    /// brings the jobs as they are now.
+    async fn claim(
+        &self,
+        keys: &[JobKey],
+        by: &Claimant,
+        most: usize,
+        rules: ClaimRules,
+    ) -> Result<Vec<Result<Claimed>>>;
+
+    /// Prolongs, in one exchange, the claims that are still ours; never revives one that is not.
+    async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>>;
+
+    /// Abandons, consumes or trashes jobs, each by its own authority.
+    ///
+    /// A namesake in the trash is replaced. Only an override acts on a record that cannot be read.
+    async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>>;
+
+    /// Puts trashed jobs back, unclaimed, attempts cleared.
+    async fn restore(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>>;
+
+    /// Removes trashed jobs for good.
+    async fn purge(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>>;
+
+    /// Listens, and returns what happens from now on; once it has answered, nothing is missed.
+    ///
+    /// The stream may merge events and never invents one; [`EventKind::Resync`] says that
+    /// something may have been missed. An `Err` is the last item.
+    async fn events(&self) -> Result<BoxStream<'_, Result<Event>>>;
+
+    /// Enters a conductor in the registry for as long as this board stays open.
+    ///
+    /// Refused with [`BoardError::NameTaken`] while another process is registered under its name.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for conductors that stay"))]
+    async fn register(&self, conductor: &Conductor) -> Result<()>;
+
+    /// Returns the conductors that are registered now.
+    async fn conductors(&self) -> Result<Vec<Conductor>>;
+
+    /// Asks the board how it is, in one round trip.
+    async fn health(&self) -> Result<Health>;
+
+    /// Ends the connection; registrations and claims that live with the session end with it.
+    async fn close(&self);
+}

@@ -1,0 +1,42 @@
+//! From the URL of a board to the board; the only file that names the backends.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Board, BoardError,
+    embedded::{Durability, Embedded, Options},
+    url::BoardUrl,
+};
+use crate::secret::Secret;
+
+/// Returns the board at a URL; embedded ones are opened when they are first needed.
+///
+/// `patience` is how long one operation may take.
+pub(crate) fn open(
+    url: &BoardUrl,
+    patience: Duration,
+    _password: impl FnOnce() -> anyhow::Result<Option<Secret>>,
+) -> anyhow::Result<Arc<dyn Board>> {
+    match url {
+        BoardUrl::Embedded(url) => Ok(Arc::new(Embedded::new(Options {
+            path: url.path.clone(),
+            durability: if url.sync_full {
+                Durability::Power
+            } else {
+                Durability::Process
+            },
+            patience,
+        }))),
+        BoardUrl::Redis(_) => Err(unsupported("Redis")),
+        BoardUrl::ZooKeeper(_) => Err(unsupported("ZooKeeper")),
+    }
+}
+
+fn unsupported(board: &'static str) -> anyhow::Error {
+    BoardError::Unsupported {
+        board,
+        operation: "be reached by this release of jobboard",
+        hint: Some("use an embedded board: sqlite:PATH"),
+    }
+    .into()
+}

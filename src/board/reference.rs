@@ -1,0 +1,126 @@
+//! How people point at a job: by its id, the beginning of it, its number, or its record's name.
+
+use std::{fmt, str::FromStr};
+
+use thiserror::Error;
+
+use crate::job::JobKey;
+
+/// The shortest beginning of a uuid that is taken for one.
+const SHORTEST_PREFIX: usize = 4;
+
+/// The length of a uuid in its usual form.
+const UUID_LENGTH: usize = 36;
+
+/// Points at a job in somebody's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum JobRef {
+    /// A uuid, whole or the beginning of it, in lower case.
+    Uuid(String),
+    /// `@12`: the job with that number.
+    Sequence(i64),
+    /// `key:TEXT`: the record of that name.
+    Key(JobKey),
+}
+
+impl JobRef {
+    /// Whether it can mean one job only.
+    pub(crate) fn is_exact(&self) -> bool {
+        match self {
+            Self::Uuid(text) => text.len() == UUID_LENGTH,
+            Self::Sequence(_) | Self::Key(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for JobRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uuid(text) => f.write_str(text),
+            Self::Sequence(number) => write!(f, "@{number}"),
+            Self::Key(key) => write!(f, "key:{key}"),
+        }
+    }
+}
+
+/// Says what a reference to a job looks like, to somebody who wrote something else.
+#[derive(Debug, Error)]
+#[error(
+    "`{0}` is not a reference to a job: give its uuid, the first {SHORTEST_PREFIX} or more hex \
+     digits of it, @SEQUENCE, or key:TEXT"
+)]
+pub(crate) struct NotAReference(String);
+
+impl FromStr for JobRef {
+    type Err = NotAReference;
+
+    fn from_str(text: &str) -> Result<Self, NotAReference> {
+        let wrong = || NotAReference(text.to_owned());
+        if let Some(key) = text.strip_prefix("key:") {
+            return match key {
+                "" => Err(wrong()),
+                key => Ok(Self::Key(JobKey::new(key))),
+            };
+        }
+        if let Some(number) = text.strip_prefix('@') {
+            return number.parse().map(Self::Sequence).map_err(|_| wrong());
+        }
+        let fits = text.len() >= SHORTEST_PREFIX
+            && text.len() <= UUID_LENGTH
+            && text.bytes().enumerate().all(|(at, byte)| match at {
+                8 | 13 | 18 | 23 => byte == b'-',
+                _ => byte.is_ascii_hexdigit(),
+            });
+        if fits {
+            Ok(Self::Uuid(text.to_ascii_lowercase()))
+        } else {
+            Err(wrong())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuids_and_beginnings_of_them_are_references() {
+        for text in [
+            "3f9a",
+            "3F9A12cd",
+            "3f9a12cd-0",
+            "3f9a12cd-0000-4000-8000-000000000001",
+        ] {
+            assert_eq!(
+                text.parse::<JobRef>().unwrap(),
+                JobRef::Uuid(text.to_lowercase())
+            );
+        }
+    }
+
+    #[test]
+    fn numbers_and_keys_are_references() {
+        assert_eq!("@12".parse::<JobRef>().unwrap(), JobRef::Sequence(12));
+        assert_eq!("@-1".parse::<JobRef>().unwrap(), JobRef::Sequence(-1));
+        assert_eq!(
+            "key:job %ff".parse::<JobRef>().unwrap(),
+            JobRef::Key(JobKey::new("job %ff"))
+        );
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [
+            "",
+            "3f9",
+            "resize",
+            "@",
+            "@x",
+            "key:",
+            "3f9a12cd0",
+            "3f9a12cd-00000",
+        ] {
+            assert!(text.parse::<JobRef>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Where a board is: the URLs of all kinds of boards, checked whole before anything is opened.
+//!
+//! What the schemes have in common is in `parts`, `query` and `escape`; each kind of board has its
+//! own file. No message repeats a part of a URL in which a password may stand.
+
+pub(crate) mod embedded;
+pub(crate) mod error;
+pub(crate) mod redis;
+pub(crate) mod zookeeper;
+
+mod escape;
+mod parts;
+mod query;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use self::{embedded::EmbeddedUrl, error::InvalidUrl, redis::RedisUrl, zookeeper::ZooKeeperUrl};
+use crate::secret::Secret;
+
+/// Where a board is, and how to reach it.
+///
+/// As text it can be parsed again, but lacks the password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BoardUrl {
+    /// In a file on this machine.
+    Embedded(EmbeddedUrl),
+    /// On a Redis server, or on the one that Sentinel names.
+    Redis(Box<RedisUrl>),
+    /// On a ZooKeeper ensemble.
+    ZooKeeper(Box<ZooKeeperUrl>),
+}
+
+impl BoardUrl {
+    /// Whether others than the users of this machine may be able to post there.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for conductors that stay"))]
+    pub(crate) fn is_network(&self) -> bool {
+        !matches!(self, Self::Embedded(_))
+    }
+
+    /// Whether the URL itself holds a password.
+    pub(crate) fn has_password(&self) -> bool {
+        self.password().is_some()
+    }
+
+    /// Returns the password that the URL itself holds.
+    pub(crate) fn password(&self) -> Option<&Secret> {
+        match self {
+            Self::Embedded(_) => None,
+            Self::Redis(url) => url.password.as_ref(),
+            Self::ZooKeeper(url) => url.password.as_ref(),
+        }
+    }
+
+    /// Reads the relative file names in the URL as those of files in, or below, a folder.
+    pub(crate) fn relative_to(mut self, folder: &Path) -> Self {
+        for path in self.files_mut() {
+            *path = folder.join(&*path);
+        }
+        self
+    }
+
+    fn files_mut(&mut self) -> Vec<&mut PathBuf> {
+        match self {
+            Self::Embedded(url) => vec![&mut url.path],
+            Self::Redis(url) => url.files_mut(),
+            Self::ZooKeeper(url) => url.tls.iter_mut().flat_map(TlsFiles::files_mut).collect(),
+        }
+    }
+}
+
+impl FromStr for BoardUrl {
+    type Err = InvalidUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
+        let (scheme, rest) = text
+            .split_once(':')
+            .filter(|(scheme, _)| is_scheme(scheme))
+            .ok_or(InvalidUrl::NoScheme)?;
+        match scheme.to_ascii_lowercase().as_str() {
+            "sqlite" => embedded::parse(rest).map(Self::Embedded),
+            "redis" => redis::parse_tcp("redis", rest),
+            "rediss" => redis::parse_tcp("rediss", rest),
+            "redis+unix" => redis::parse_unix(rest),
+            "redis-sentinel" => redis::parse_sentinel("redis-sentinel", rest),
+            "rediss-sentinel" => redis::parse_sentinel("rediss-sentinel", rest),
+            "zk" => zookeeper::parse("zk", rest),
+            "zks" => zookeeper::parse("zks", rest),
+            "redis-cluster" | "rediss-cluster" => Err(InvalidUrl::Cluster),
+            "file" => Err(InvalidUrl::File),
+            scheme => Err(InvalidUrl::UnknownScheme(scheme.to_owned())),
+        }
+    }
+}
+
+/// Tells a scheme from the beginning of a path that has a colon in it.
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+}
+
+impl fmt::Display for BoardUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Embedded(url) => url.fmt(f),
+            Self::Redis(url) => url.fmt(f),
+            Self::ZooKeeper(url) => url.fmt(f),
+        }
+    }
+}
+
+/// A server on the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Server {
+    /// A name or an address; IPv6 without its brackets.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// What TLS needs besides what the system trusts; PEM files, not looked at yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TlsFiles {
+    /// Whom to trust, instead of those whom the system trusts.
+    pub(crate) ca: Option<PathBuf>,
+    /// Who we are, for a server that asks.
+    pub(crate) identity: Option<Identity>,
+}
+
+impl TlsFiles {
+    fn files_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let identity = self.identity.as_mut();
+        let identity = identity.map(|identity| [&mut identity.cert, &mut identity.key]);
+        self.ca.iter_mut().chain(identity.into_iter().flatten())
+    }
+}
+
+/// A certificate and its private key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+}

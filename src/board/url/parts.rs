@@ -1,0 +1,113 @@
+//! The parts that the URLs of network boards have: a user, servers, a path, keys behind a `?`.
+
+use std::net::Ipv6Addr;
+
+use super::{
+    Server,
+    error::InvalidUrl,
+    escape::{decode, encode, number},
+};
+use crate::secret::Secret;
+
+/// A URL cut into its parts; only the user and the password are decoded yet.
+pub(super) struct Parts<'a> {
+    pub(super) user: Option<String>,
+    pub(super) password: Option<Secret>,
+    pub(super) hosts: &'a str,
+    pub(super) path: &'a str,
+    pub(super) query: &'a str,
+    /// How such a URL looks, for whoever left something out.
+    form: &'static str,
+}
+
+impl<'a> Parts<'a> {
+    /// Cuts what follows `scheme:`.
+    pub(super) fn parse(
+        scheme: &'static str,
+        form: &'static str,
+        rest: &'a str,
+    ) -> Result<Self, InvalidUrl> {
+        let rest = rest
+            .strip_prefix("//")
+            .ok_or(InvalidUrl::Form { scheme, form })?;
+        let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        // A password with one of these characters ends the authority early; what comes behind
+        // them would then appear in messages about paths and keys.
+        if tail.contains('@') {
+            return Err(InvalidUrl::MisplacedAt);
+        }
+        if tail.contains('#') {
+            return Err(InvalidUrl::Fragment);
+        }
+        let (access, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let (user, password) = access.split_once(':').unwrap_or((access, ""));
+        let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
+        Ok(Self {
+            user: some(decode(user, "the user")?),
+            password: some(decode(password, "the password")?).map(Secret::new),
+            hosts,
+            path,
+            query,
+            form,
+        })
+    }
+
+    /// Reads the hosts, with the port that those have which state none.
+    pub(super) fn servers(&self, port: u16) -> Result<Vec<Server>, InvalidUrl> {
+        self.hosts
+            .split(',')
+            .map(|text| self.server(text, port))
+            .collect()
+    }
+
+    fn server(&self, text: &str, port: u16) -> Result<Server, InvalidUrl> {
+        let (host, stated) = self.split_port(text)?;
+        let host = host.to_owned();
+        match stated.map(|text| number(text).filter(|port| *port > 0)) {
+            None => Ok(Server { host, port }),
+            Some(Some(port)) => Ok(Server { host, port }),
+            Some(None) => Err(InvalidUrl::Port { host }),
+        }
+    }
+
+    fn split_port<'t>(&self, text: &'t str) -> Result<(&'t str, Option<&'t str>), InvalidUrl> {
+        if let Some(rest) = text.strip_prefix('[') {
+            let (host, rest) = rest.split_once(']').ok_or(InvalidUrl::Ipv6)?;
+            host.parse::<Ipv6Addr>().map_err(|_| InvalidUrl::Ipv6)?;
+            return match rest.strip_prefix(':') {
+                None if !rest.is_empty() => Err(InvalidUrl::Ipv6),
+                port => Ok((host, port)),
+            };
+        }
+        let (host, port) = text
+            .split_once(':')
+            .map_or((text, None), |(host, port)| (host, Some(port)));
+        if port.is_some_and(|port| port.contains(':')) {
+            return Err(InvalidUrl::NoBrackets);
+        }
+        self.check_host(host)?;
+        Ok((host, port))
+    }
+
+    fn check_host(&self, host: &str) -> Result<(), InvalidUrl> {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        if host.is_empty() {
+            Err(InvalidUrl::NoHost { form: self.form })
+        } else if host.bytes().all(fits) {
+            Ok(())
+        } else {
+            Err(InvalidUrl::Host(host.to_owned()))
+        }
+    }
+}
+
+/// Writes what stands before the path: the user, never a password, and the servers.
+pub(super) fn authority(user: Option<&str>, servers: &[Server]) -> String {
+    let user = user.map_or_else(String::new, |user| format!("{}@", encode(user, ":/,")));
+    let servers: Vec<String> = servers.iter().map(Server::to_string).collect();
+    user + &servers.join(",")
+}
+
+fn some(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}

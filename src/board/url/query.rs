@@ -1,0 +1,135 @@
+//! The keys and values behind the `?` of a URL, read and written.
+
+use std::{fmt, path::PathBuf};
+
+use super::{
+    Identity, TlsFiles,
+    error::InvalidUrl,
+    escape::{decode, encode},
+};
+
+/// The keys of TLS, known to the schemes that have it.
+const TLS_KEYS: [&str; 3] = ["ca", "cert", "key"];
+
+/// Keys of other programs' URLs, where the value is a password.
+const PASSWORD_KEYS: [&str; 4] = ["password", "passwd", "pass", "sentinel_password"];
+
+/// What stands behind the `?`: each key known, and there once.
+pub(super) struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+impl Query {
+    pub(super) fn parse(text: &str, known: &[&str]) -> Result<Self, InvalidUrl> {
+        let mut query = Self { pairs: Vec::new() };
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair
+                .split_once('=')
+                .map_or((pair, None), |(key, value)| (key, Some(value)));
+            query.check_key(key, known)?;
+            let value = value.ok_or_else(|| InvalidUrl::NoValue(key.to_owned()))?;
+            let value = decode(value, "a value behind the `?`")?;
+            query.pairs.push((key.to_owned(), value));
+        }
+        Ok(query)
+    }
+
+    fn check_key(&self, key: &str, known: &[&str]) -> Result<(), InvalidUrl> {
+        let is_repeated = self.pairs.iter().any(|(earlier, _)| earlier == key);
+        if known.contains(&key) && !is_repeated {
+            return Ok(());
+        }
+        let (key, list) = (key.to_owned(), known.join(", "));
+        Err(if is_repeated {
+            InvalidUrl::RepeatedKey { key, known: list }
+        } else if TLS_KEYS.contains(&key.as_str()) {
+            InvalidUrl::NoTls(key)
+        } else if PASSWORD_KEYS.contains(&key.as_str()) {
+            InvalidUrl::PasswordKey(key)
+        } else {
+            InvalidUrl::UnknownKey { key, known: list }
+        })
+    }
+
+    /// Takes the value of a key out, if the key is there.
+    pub(super) fn take(&mut self, key: &str) -> Option<String> {
+        let at = self.pairs.iter().position(|(there, _)| there == key)?;
+        Some(self.pairs.swap_remove(at).1)
+    }
+
+    /// Takes the name of a file out, which cannot be empty.
+    pub(super) fn file(&mut self, key: &str) -> Result<Option<PathBuf>, InvalidUrl> {
+        match self.take(key) {
+            Some(path) if path.is_empty() => Err(InvalidUrl::NoValue(key.to_owned())),
+            path => Ok(path.map(PathBuf::from)),
+        }
+    }
+
+    /// Takes a value out that is one of a few words.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        wanted: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, InvalidUrl> {
+        let Some(value) = self.take(key) else {
+            return Ok(None);
+        };
+        match choices.iter().find(|(word, _)| *word == value) {
+            Some((_, choice)) => Ok(Some(*choice)),
+            None => Err(InvalidUrl::Value { key, value, wanted }),
+        }
+    }
+
+    /// Takes a yes or no out.
+    pub(super) fn is_true(&mut self, key: &'static str) -> Result<Option<bool>, InvalidUrl> {
+        let words = [("true", true), ("false", false)];
+        self.choice(key, "it is true or false", &words)
+    }
+
+    /// Takes the files of TLS out; the default if there are none.
+    pub(super) fn tls_files(&mut self) -> Result<TlsFiles, InvalidUrl> {
+        let half = |given, missing| Err(InvalidUrl::HalfIdentity { given, missing });
+        let identity = match (self.file("cert")?, self.file("key")?) {
+            (Some(cert), Some(key)) => Some(Identity { cert, key }),
+            (None, None) => None,
+            (Some(_), None) => return half("cert", "key"),
+            (None, Some(_)) => return half("key", "cert"),
+        };
+        let ca = self.file("ca")?;
+        Ok(TlsFiles { ca, identity })
+    }
+}
+
+/// The same keys and values, as they are written.
+pub(super) struct QueryText(Vec<(&'static str, String)>);
+
+impl QueryText {
+    pub(super) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Adds a key, unless there is no value for it.
+    pub(super) fn push(&mut self, key: &'static str, value: Option<impl fmt::Display>) {
+        let value = value.map(|value| encode(&value.to_string(), ""));
+        self.0.extend(value.map(|value| (key, value)));
+    }
+
+    pub(super) fn push_tls(&mut self, files: Option<&TlsFiles>) {
+        let identity = files.and_then(|files| files.identity.as_ref());
+        let ca = files.and_then(|files| files.ca.as_ref());
+        self.push("ca", ca.map(|path| path.display()));
+        self.push("cert", identity.map(|identity| identity.cert.display()));
+        self.push("key", identity.map(|identity| identity.key.display()));
+    }
+}
+
+impl fmt::Display for QueryText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (key, value)) in self.0.iter().enumerate() {
+            let before = if at == 0 { '?' } else { '&' };
+            write!(f, "{before}{key}={value}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,217 @@
+//! `redis://` and its kin: a board on Redis.
+
+use std::{fmt, path::PathBuf};
+
+use super::{
+    BoardUrl, Server, TlsFiles,
+    error::InvalidUrl,
+    escape::{decode, encode, number},
+    parts::{Parts, authority},
+    query::{Query, QueryText},
+};
+use crate::secret::Secret;
+
+const PORT: u16 = 6379;
+const SENTINEL_PORT: u16 = 26379;
+
+/// Where TaskFlow puts its boards if it is not told otherwise.
+const NAMESPACE: &str = "taskflow";
+
+const KEYS: [&str; 2] = ["namespace", "bare"];
+const TLS_KEYS: [&str; 5] = ["namespace", "bare", "ca", "cert", "key"];
+const UNIX_KEYS: [&str; 3] = ["db", "namespace", "bare"];
+const SENTINEL_KEYS: [&str; 8] = [
+    "namespace",
+    "bare",
+    "sentinel_user",
+    "sentinel_password_file",
+    "sentinel_tls",
+    "ca",
+    "cert",
+    "key",
+];
+
+/// A board on Redis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RedisUrl {
+    pub(crate) address: Address,
+    /// `None` connects without TLS.
+    pub(crate) tls: Option<TlsFiles>,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<Secret>,
+    pub(crate) db: u32,
+    /// What stands before the colon in the keys of the board; `None` leaves the colon away, too.
+    pub(crate) namespace: Option<String>,
+}
+
+/// How to find the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Address {
+    Tcp(Server),
+    /// The path of a socket.
+    Unix(PathBuf),
+    Sentinel(Sentinel),
+}
+
+/// Those who know which server is the master; user, password and TLS here are for them alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sentinel {
+    pub(crate) servers: Vec<Server>,
+    /// The name under which they watch it.
+    pub(crate) master: String,
+    pub(crate) user: Option<String>,
+    pub(crate) password_file: Option<PathBuf>,
+    pub(crate) tls: Option<TlsFiles>,
+}
+
+impl RedisUrl {
+    pub(super) fn files_mut(&mut self) -> Vec<&mut PathBuf> {
+        let mut files: Vec<_> = self.tls.iter_mut().flat_map(TlsFiles::files_mut).collect();
+        if let Address::Sentinel(sentinel) = &mut self.address {
+            files.extend(sentinel.tls.iter_mut().flat_map(TlsFiles::files_mut));
+            files.extend(&mut sentinel.password_file);
+        }
+        files
+    }
+
+    fn push_sentinel(&self, sentinel: &Sentinel, query: &mut QueryText) {
+        let file = sentinel.password_file.as_ref();
+        let has_tls = sentinel.tls.is_some();
+        let differs = has_tls != self.tls.is_some();
+        query.push("sentinel_user", sentinel.user.as_ref());
+        query.push("sentinel_password_file", file.map(|path| path.display()));
+        query.push("sentinel_tls", differs.then_some(has_tls));
+    }
+
+    /// The files of TLS, which master and sentinels have in common.
+    fn files(&self) -> Option<&TlsFiles> {
+        match &self.address {
+            Address::Sentinel(sentinel) => self.tls.as_ref().or(sentinel.tls.as_ref()),
+            Address::Tcp(_) | Address::Unix(_) => self.tls.as_ref(),
+        }
+    }
+}
+
+/// Parses what follows `redis:` or `rediss:`.
+pub(super) fn parse_tcp(scheme: &'static str, rest: &str) -> Result<BoardUrl, InvalidUrl> {
+    let form = "write it as //HOST:PORT/DB";
+    let parts = Parts::parse(scheme, form, rest)?;
+    let mut servers = parts.servers(PORT)?;
+    let (Some(server), true) = (servers.pop(), servers.is_empty()) else {
+        return Err(InvalidUrl::SeveralHosts { scheme });
+    };
+    let db = database(parts.path.strip_prefix('/').unwrap_or_default())?;
+    let has_tls = scheme == "rediss";
+    let known = if has_tls { &TLS_KEYS[..] } else { &KEYS };
+    let mut query = Query::parse(parts.query, known)?;
+    let tls = has_tls.then(|| query.tls_files()).transpose()?;
+    finish(Address::Tcp(server), tls, db, parts, query)
+}
+
+/// Parses what follows `redis+unix:`.
+pub(super) fn parse_unix(rest: &str) -> Result<BoardUrl, InvalidUrl> {
+    let (scheme, form) = ("redis+unix", "the path of a socket: write it as ///PATH");
+    let parts = Parts::parse(scheme, form, rest)?;
+    if !parts.hosts.is_empty() {
+        return Err(InvalidUrl::Form { scheme, form });
+    }
+    let path = decode(parts.path, "the path")?;
+    if path.len() <= 1 {
+        return Err(InvalidUrl::NoSocket);
+    }
+    let mut query = Query::parse(parts.query, &UNIX_KEYS)?;
+    let db = database(&query.take("db").unwrap_or_default())?;
+    finish(Address::Unix(path.into()), None, db, parts, query)
+}
+
+/// Parses what follows `redis-sentinel:` or `rediss-sentinel:`.
+pub(super) fn parse_sentinel(scheme: &'static str, rest: &str) -> Result<BoardUrl, InvalidUrl> {
+    let parts = Parts::parse(scheme, "write it as //HOST,HOST/MASTER", rest)?;
+    let servers = parts.servers(SENTINEL_PORT)?;
+    let path = parts.path.strip_prefix('/').unwrap_or_default();
+    let (master, db) = path.split_once('/').unwrap_or((path, ""));
+    if master.is_empty() {
+        return Err(InvalidUrl::NoMaster);
+    }
+    let master = decode(master, "the name of the master")?;
+    let db = database(db)?;
+    let mut query = Query::parse(parts.query, &SENTINEL_KEYS)?;
+    let has_tls = scheme == "rediss-sentinel";
+    let has_sentinel_tls = query.is_true("sentinel_tls")?.unwrap_or(has_tls);
+    let files = query.tls_files()?;
+    if !has_tls && !has_sentinel_tls && files != TlsFiles::default() {
+        let key = if files.ca.is_some() { "ca" } else { "cert" };
+        return Err(InvalidUrl::NoTls(key.to_owned()));
+    }
+    let sentinel = Sentinel {
+        servers,
+        master,
+        user: query.take("sentinel_user").filter(|user| !user.is_empty()),
+        password_file: query.file("sentinel_password_file")?,
+        tls: has_sentinel_tls.then(|| files.clone()),
+    };
+    let tls = has_tls.then_some(files);
+    finish(Address::Sentinel(sentinel), tls, db, parts, query)
+}
+
+fn finish(
+    address: Address,
+    tls: Option<TlsFiles>,
+    db: u32,
+    parts: Parts<'_>,
+    query: Query,
+) -> Result<BoardUrl, InvalidUrl> {
+    Ok(BoardUrl::Redis(Box::new(RedisUrl {
+        address,
+        tls,
+        user: parts.user,
+        password: parts.password,
+        db,
+        namespace: namespace(query)?,
+    })))
+}
+
+fn database(text: &str) -> Result<u32, InvalidUrl> {
+    match text {
+        "" => Ok(0),
+        text => number(text).ok_or_else(|| InvalidUrl::Database(text.to_owned())),
+    }
+}
+
+fn namespace(mut query: Query) -> Result<Option<String>, InvalidUrl> {
+    match (query.take("namespace"), query.is_true("bare")?) {
+        (Some(_), Some(true)) => Err(InvalidUrl::BareNamespace),
+        (None, Some(true)) => Ok(None),
+        (stated, _) => Ok(Some(stated.unwrap_or_else(|| NAMESPACE.to_owned()))),
+    }
+}
+
+impl fmt::Display for RedisUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let user = self.user.as_deref();
+        let s = if self.tls.is_some() { "s" } else { "" };
+        let mut query = QueryText::new();
+        match &self.address {
+            Address::Tcp(server) => {
+                let server = authority(user, std::slice::from_ref(server));
+                write!(f, "redis{s}://{server}/{}", self.db)?;
+            }
+            Address::Unix(path) => {
+                let path = encode(&path.to_string_lossy(), "");
+                write!(f, "redis+unix://{}{path}", authority(user, &[]))?;
+                query.push("db", Some(self.db).filter(|db| *db != 0));
+            }
+            Address::Sentinel(sentinel) => {
+                let servers = authority(user, &sentinel.servers);
+                let master = encode(&sentinel.master, "/");
+                write!(f, "redis{s}-sentinel://{servers}/{master}/{}", self.db)?;
+                self.push_sentinel(sentinel, &mut query);
+            }
+        }
+        let is_usual = self.namespace.as_deref() == Some(NAMESPACE);
+        query.push("namespace", self.namespace.as_ref().filter(|_| !is_usual));
+        query.push("bare", self.namespace.is_none().then_some(true));
+        query.push_tls(self.files());
+        query.fmt(f)
+    }
+}

@@ -1,0 +1,150 @@
+//! `zk://` and `zks://`: a board on ZooKeeper.
+
+use std::{fmt, time::Duration};
+
+use super::{
+    BoardUrl, Server, TlsFiles,
+    error::InvalidUrl,
+    escape::{decode, encode},
+    parts::{Parts, authority},
+    query::{Query, QueryText},
+};
+use crate::{duration, secret::Secret};
+
+const PORT: u16 = 2181;
+
+/// Where TaskFlow puts its boards if it is not told otherwise.
+const PATH: &str = "/taskflow/jobs";
+
+const KEYS: [&str; 3] = ["chroot", "session", "acl"];
+const TLS_KEYS: [&str; 6] = ["chroot", "session", "acl", "ca", "cert", "key"];
+
+/// ZooKeeper counts the milliseconds of a session in 31 bits.
+const LONGEST_SESSION: Duration = Duration::from_millis(i32::MAX as u64);
+
+/// A board on ZooKeeper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ZooKeeperUrl {
+    pub(crate) servers: Vec<Server>,
+    /// The node below which the jobs are, inside the chroot.
+    pub(crate) path: String,
+    /// The node that takes the place of `/`.
+    pub(crate) chroot: Option<String>,
+    /// The session timeout to ask for, if the URL says so.
+    pub(crate) session: Option<Duration>,
+    pub(crate) acl: Acl,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<Secret>,
+    /// `None` connects without TLS.
+    pub(crate) tls: Option<TlsFiles>,
+}
+
+/// Who may do what with the nodes that we create.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Acl {
+    /// Anyone anything, as TaskFlow has it.
+    #[default]
+    World,
+    /// The user who created them anything, and nobody else.
+    Creator,
+}
+
+/// Parses what follows `zk:` or `zks:`.
+pub(super) fn parse(scheme: &'static str, rest: &str) -> Result<BoardUrl, InvalidUrl> {
+    let parts = Parts::parse(scheme, "write it as //HOST,HOST/PATH", rest)?;
+    let servers = parts.servers(PORT)?;
+    let path = node_path(decode(parts.path, "the path")?)?;
+    let has_tls = scheme == "zks";
+    let known = if has_tls { &TLS_KEYS[..] } else { &KEYS };
+    let mut query = Query::parse(parts.query, known)?;
+    let tls = has_tls.then(|| query.tls_files()).transpose()?;
+    let chroot = query.take("chroot").map_or(Ok(None), node_path)?;
+    let url = ZooKeeperUrl {
+        servers,
+        path: path.unwrap_or_else(|| PATH.to_owned()),
+        chroot,
+        session: query.take("session").map(session).transpose()?,
+        acl: acl(&mut query)?,
+        user: parts.user,
+        password: parts.password,
+        tls,
+    };
+    url.check_user()?;
+    Ok(BoardUrl::ZooKeeper(Box::new(url)))
+}
+
+/// Checks the path of a node; `/` and nothing leave the choice to us.
+fn node_path(path: String) -> Result<Option<String>, InvalidUrl> {
+    if path.is_empty() || path == "/" {
+        return Ok(None);
+    }
+    let is_dots = |part: &str| part == "." || part == "..";
+    let problem = if !path.starts_with('/') {
+        "does not begin with `/`"
+    } else if path.ends_with('/') {
+        "ends with `/`"
+    } else if path.contains("//") {
+        "has nothing between two `/`"
+    } else if path.split('/').any(is_dots) {
+        "has `.` or `..` for a node"
+    } else if path.contains(is_forbidden) {
+        "has a character that ZooKeeper does not allow"
+    } else {
+        return Ok(Some(path));
+    };
+    Err(InvalidUrl::NodePath { path, problem })
+}
+
+/// The characters that ZooKeeper refuses in a path.
+fn is_forbidden(char: char) -> bool {
+    char.is_control() || matches!(char, '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}')
+}
+
+fn session(text: String) -> Result<Duration, InvalidUrl> {
+    let key = "session";
+    let length = duration::parse(&text).map_err(|source| InvalidUrl::Duration { key, source })?;
+    if length.is_zero() || length > LONGEST_SESSION {
+        return Err(InvalidUrl::Value {
+            key,
+            value: text,
+            wanted: "it is longer than nothing and at most 24d",
+        });
+    }
+    Ok(length)
+}
+
+fn acl(query: &mut Query) -> Result<Acl, InvalidUrl> {
+    let choices = [("world", Acl::World), ("creator", Acl::Creator)];
+    let acl = query.choice("acl", "it is one of world, creator", &choices)?;
+    Ok(acl.unwrap_or_default())
+}
+
+impl ZooKeeperUrl {
+    fn check_user(&self) -> Result<(), InvalidUrl> {
+        let identity = self.tls.as_ref().and_then(|tls| tls.identity.as_ref());
+        if self.user.is_some() {
+            return Ok(());
+        }
+        if self.password.is_some() {
+            return Err(InvalidUrl::PasswordWithoutUser);
+        }
+        if self.acl == Acl::Creator && identity.is_none() {
+            return Err(InvalidUrl::NoCreator);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ZooKeeperUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = if self.tls.is_some() { "s" } else { "" };
+        let servers = authority(self.user.as_deref(), &self.servers);
+        write!(f, "zk{s}://{servers}{}", encode(&self.path, ""))?;
+        let mut query = QueryText::new();
+        query.push("chroot", self.chroot.as_ref());
+        query.push("session", self.session.map(duration::exact));
+        query.push("acl", (self.acl == Acl::Creator).then_some("creator"));
+        query.push_tls(self.tls.as_ref());
+        query.fmt(f)
+    }
+}

@@ -1,0 +1,273 @@
+//! `jobboard claim`.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+
+use super::{
+    done::Done,
+    perform::{Held, LEASE, OnFailure, Performer, kept_owner, ours},
+    select::reference,
+    wait::within,
+};
+use crate::{
+    board::{
+        Board, BoardError, BoardExt, ClaimRules, Result,
+        filter::{Filter, Filters},
+        wait::until_claimable,
+    },
+    conductor::{clock::Boottime, lease::Keeper, signal::Signals},
+    context::Context,
+    duration,
+    exit::CommandError,
+    job::{Aftermath, Authority, Claim, Claimant, Claimed, Entry, JobKey, Outcome, Shelf, Term},
+};
+
+/// The shortest and the longest that a claim may be asked to last.
+const EXPIRY: (Duration, Duration) = (
+    Duration::from_millis(1),
+    Duration::from_secs(3650 * 24 * 60 * 60),
+);
+
+/// How many of the best jobs are tried at once, since others are after them too.
+const CANDIDATES: usize = 16;
+
+/// Claim a job
+///
+/// The claim is under the name --who and outlives this command: it lasts until `abandon`, `consume`
+/// or `trash`, or until --expiry has passed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClaimArgs {
+    /// The job: a uuid or the beginning of one, @SEQUENCE or key:TEXT
+    #[arg(required_unless_present = "next", conflicts_with = "next")]
+    job: Option<String>,
+
+    /// Claim the best job that nobody has claimed
+    #[arg(long)]
+    next: bool,
+
+    /// With --next: only a job for which this holds
+    #[arg(long, value_name = "EXPR", requires = "next")]
+    filter: Vec<Filter>,
+
+    /// With --next: wait up to this long for a job that can be claimed
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "next")]
+    wait: Option<Duration>,
+
+    /// Let the claim lapse after this long, such as 15m
+    #[arg(long, value_name = "DURATION", value_parser = expiry,
+          conflicts_with_all = ["hold", "command"])]
+    expiry: Option<Duration>,
+
+    /// Stay, and keep the claim alive; abandon the job when interrupted
+    #[arg(long)]
+    hold: bool,
+
+    /// How long a kept claim outlives us if we die; it is renewed all the while
+    #[arg(long, value_name = "DURATION", value_parser = expiry)]
+    lease: Option<Duration>,
+
+    /// Run a command here under the claim: if it succeeds the job is consumed, otherwise abandoned
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "hold")]
+    command: Vec<String>,
+}
+
+impl ClaimArgs {
+    pub(crate) fn has_command(&self) -> bool {
+        !self.command.is_empty()
+    }
+}
+
+/// Reads how long a claim is to last, within what a board can keep.
+pub(crate) fn expiry(text: &str) -> std::result::Result<Duration, String> {
+    let expiry = duration::parse(text).map_err(|error| error.to_string())?;
+    if expiry < EXPIRY.0 || expiry > EXPIRY.1 {
+        return Err("a claim lasts from 1ms to 3650d".to_owned());
+    }
+    Ok(expiry)
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
+    if args.lease.is_some() && !args.hold && !args.has_command() {
+        let message = "--lease is for --hold and for a command; a claim by hand has an --expiry";
+        return Err(CommandError::usage(message).into());
+    }
+    if args.has_command() {
+        return perform(ctx, args).await.map_err(ours);
+    }
+    let board = ctx.writable_board()?;
+    if args.hold {
+        return hold(ctx, board, args).await;
+    }
+    if args.expiry.is_some() && !board.capabilities().has_expiring_claims {
+        return Err(no_expiry()).with_context(|| ctx.trying("claim", "a job for a time"));
+    }
+    let by = Claimant {
+        owner: ctx.who().clone(),
+        term: args.expiry.map_or(Term::Indefinite, Term::For),
+    };
+    let won = win(ctx, &*board, &args, &by, false).await?;
+    ctx.out.report(&report(&won.claimed, &by))
+}
+
+/// Runs a command under the claim.
+async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
+    let board = ctx.writable_board()?;
+    let performer = Performer::prepare(ctx, &args.command, args.lease, OnFailure::Abandon)?;
+    let won = win(ctx, &*board, &args, performer.claimant(), true).await?;
+    let Claimed { job, fence } = won.claimed;
+    let job = Held {
+        key: job.key,
+        uuid: job.uuid,
+        name: job.name,
+        fence,
+        attempt: job.history.attempts,
+        asked: won.asked,
+    };
+    performer.perform(ctx, board, job).await
+}
+
+/// Keeps the claim until somebody ends us, or the claim is lost.
+async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyhow::Result<()> {
+    let mut signals = Signals::ending()?;
+    let term = args.lease.unwrap_or(LEASE);
+    let by = Claimant {
+        owner: kept_owner(ctx.who())?,
+        term: Term::Kept(term),
+    };
+    let Won { claimed, asked } = win(ctx, &*board, &args, &by, false).await?;
+    let keeper = Keeper::start(Arc::clone(&board));
+    let claim = Claim {
+        key: claimed.job.key.clone(),
+        owner: by.owner.clone(),
+        fence: Some(claimed.fence.clone()),
+        term,
+    };
+    let mut lease = keeper.hold(claim, asked);
+    ctx.out.report(&report(&claimed, &by))?;
+    tokio::select! {
+        lost = lease.lost() => Err(lost).with_context(|| ctx.trying("hold", &claimed.job.name)),
+        _ = signals.next() => {
+            let authority = Authority::Claim(by.owner, claimed.fence);
+            let release = Outcome::Abandon(Aftermath::None);
+            board
+                .settle_one(&claimed.job.key, release, authority)
+                .await
+                .with_context(|| ctx.trying("abandon", &claimed.job.name))?;
+            Ok(())
+        }
+    }
+}
+
+fn no_expiry() -> BoardError {
+    BoardError::Unsupported {
+        board: "this kind of board",
+        operation: "let a claim lapse after a time",
+        hint: Some("--hold keeps a claim for as long as the command runs"),
+    }
+}
+
+fn report(claimed: &Claimed, by: &Claimant) -> Done {
+    let expires_in = match by.term {
+        Term::Indefinite => None,
+        Term::For(term) | Term::Kept(term) => Some(term.as_secs_f64()),
+    };
+    Done::new("claimed", &claimed.job.uuid, &claimed.job.name)
+        .with("owner", by.owner.text())
+        .with("fence", claimed.fence.0.as_str())
+        .with("expires_in", expires_in)
+}
+
+/// A claim that was won.
+struct Won {
+    claimed: Claimed,
+    /// From before it was asked for, which is when its term began at the earliest.
+    asked: Boottime,
+}
+
+/// Claims the job that was named, or the best one.
+async fn win(
+    ctx: &Context,
+    board: &dyn Board,
+    args: &ClaimArgs,
+    by: &Claimant,
+    is_attempt: bool,
+) -> anyhow::Result<Won> {
+    if let Some(wanted) = &args.job {
+        return win_named(ctx, board, wanted, by, is_attempt).await;
+    }
+    let filters = Filters::new(args.filter.clone());
+    if let Some(won) = win_best(board, &filters, by, is_attempt)
+        .await
+        .with_context(|| ctx.trying("claim", "the next job"))?
+    {
+        return Ok(won);
+    }
+    let Some(timeout) = args.wait else {
+        return Err(CommandError::Nothing("no job can be claimed".to_owned()).into());
+    };
+    let wait = async {
+        loop {
+            until_claimable(board, &filters, 1).await?;
+            if let Some(won) = win_best(board, &filters, by, is_attempt).await? {
+                return Ok(won);
+            }
+        }
+    };
+    within(Some(timeout), "a job that can be claimed", wait)
+        .await
+        .with_context(|| ctx.trying("claim", "the next job"))
+}
+
+async fn win_named(
+    ctx: &Context,
+    board: &dyn Board,
+    wanted: &str,
+    by: &Claimant,
+    is_attempt: bool,
+) -> anyhow::Result<Won> {
+    let wanted = reference(wanted)?;
+    let entry = board
+        .resolve_one(Shelf::Board, &wanted)
+        .await
+        .with_context(|| ctx.trying("claim", &wanted))?;
+    let rules = ClaimRules {
+        is_attempt,
+        respects_not_before: false,
+    };
+    let asked = Boottime::now();
+    let claimed = match &entry {
+        Entry::Job(job) => board.claim_one(&job.key, by, rules).await,
+        Entry::Malformed(record) => Err(BoardError::Malformed {
+            key: record.key.clone(),
+            problem: record.problem.clone(),
+        }),
+    };
+    let claimed = claimed.with_context(|| ctx.trying("claim", entry.name()))?;
+    Ok(Won { claimed, asked })
+}
+
+/// Claims the best job there is; others may be faster, and then it is the next best.
+async fn win_best(
+    board: &dyn Board,
+    filters: &Filters,
+    by: &Claimant,
+    is_attempt: bool,
+) -> Result<Option<Won>> {
+    let rules = ClaimRules {
+        is_attempt,
+        respects_not_before: true,
+    };
+    loop {
+        let candidates = board.candidates(filters, CANDIDATES).await?;
+        if candidates.jobs.is_empty() {
+            return Ok(None);
+        }
+        let keys: Vec<JobKey> = candidates.jobs.into_iter().map(|job| job.key).collect();
+        let asked = Boottime::now();
+        let answers = board.claim(&keys, by, 1, rules).await?;
+        if let Some(claimed) = answers.into_iter().find_map(Result::ok) {
+            return Ok(Some(Won { claimed, asked }));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `jobboard conductors`.
+
+use anyhow::Context as _;
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::{
+    context::Context,
+    duration,
+    job::Conductor,
+    output::{Cell, Column, Fit, Record, Row, Text, Tone, rfc3339},
+};
+
+/// List the conductors that are at work on the board
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConductorsArgs {}
+
+#[derive(Debug, Serialize)]
+struct Registered {
+    #[serde(flatten)]
+    conductor: Conductor,
+    #[serde(skip)]
+    now: DateTime<Utc>,
+}
+
+impl Record for Registered {
+    fn fields(&self) -> Vec<Text> {
+        let conductor = &self.conductor;
+        vec![
+            conductor.name.as_str().into(),
+            conductor.host.as_str().into(),
+            conductor.pid.to_string().into(),
+            rfc3339(conductor.since).into(),
+            conductor.owner.text().into(),
+        ]
+    }
+}
+
+const fn column(title: &'static str, fit: Fit) -> Column {
+    Column { title, fit }
+}
+
+impl Row for Registered {
+    const COLUMNS: &'static [Column] = &[
+        column("name", Fit::Shrinks),
+        column("host", Fit::Shrinks),
+        column("pid", Fit::Number),
+        column("since", Fit::Number),
+        column("owner", Fit::Shrinks),
+    ];
+
+    fn cells(&self) -> Vec<Cell> {
+        let conductor = &self.conductor;
+        let at_work = (self.now - conductor.since).to_std().unwrap_or_default();
+        vec![
+            Cell::toned(Tone::Strong, &conductor.name),
+            Cell::new(&conductor.host),
+            Cell::new(conductor.pid.to_string()),
+            Cell::new(duration::brief(at_work)),
+            Cell::new(conductor.owner.text()),
+        ]
+    }
+}
+
+pub(crate) async fn run(
+    ctx: &mut Context,
+    ConductorsArgs {}: ConductorsArgs,
+) -> anyhow::Result<()> {
+    let board = ctx.board()?;
+    let conductors = board
+        .conductors()
+        .await
+        .with_context(|| ctx.trying("list", "the conductors"))?;
+    let now = Utc::now();
+    let mut rows = ctx.out.rows(Registered::COLUMNS);
+    for conductor in conductors {
+        rows.push(&Registered { conductor, now })?;
+    }
+    rows.finish()
+}

@@ -1,0 +1,57 @@
+//! `jobboard config`.
+
+use crate::{
+    config::Setting,
+    context::Context,
+    output::{Cell, Column, Fit, Record, Row, Text, Tone},
+};
+
+/// Print the effective configuration, and where each value comes from
+///
+/// Secrets are never printed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConfigArgs {}
+
+impl Record for Setting {
+    fn fields(&self) -> Vec<Text> {
+        vec![
+            self.key.into(),
+            self.value.as_str().into(),
+            self.source.as_str().into(),
+        ]
+    }
+}
+
+impl Row for Setting {
+    const COLUMNS: &'static [Column] = &[
+        Column {
+            title: "setting",
+            fit: Fit::Whole,
+        },
+        Column {
+            title: "value",
+            fit: Fit::Shrinks,
+        },
+        Column {
+            title: "from",
+            fit: Fit::Shrinks,
+        },
+    ];
+
+    fn cells(&self) -> Vec<Cell> {
+        vec![
+            Cell::toned(Tone::Strong, self.key),
+            Cell::new(&self.value),
+            Cell::toned(Tone::Faint, &self.source),
+        ]
+    }
+}
+
+pub(crate) fn run(ctx: &mut Context, ConfigArgs {}: ConfigArgs) -> anyhow::Result<()> {
+    let settings = ctx.config.entries();
+    let mut rows = ctx.out.rows(Setting::COLUMNS);
+    for setting in &settings {
+        rows.push(setting)?;
+    }
+    rows.finish()
+}

@@ -1,0 +1,67 @@
+//! What a verb says of a job when it has done it.
+
+use serde::Serialize;
+
+use crate::output::{Page, Record, Report, Text, Tone, short};
+
+/// A verb was done to a job.
+#[derive(Debug, Serialize)]
+pub(crate) struct Done {
+    pub(crate) uuid: Option<String>,
+    pub(crate) name: Option<String>,
+    /// The verb in the past, such as `claimed`.
+    pub(crate) done: &'static str,
+    #[serde(flatten)]
+    pub(crate) more: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl Done {
+    pub(crate) fn new(
+        done: &'static str,
+        uuid: impl Into<String>,
+        name: impl Into<String>,
+    ) -> Self {
+        Self {
+            uuid: Some(uuid.into()),
+            name: Some(name.into()),
+            done,
+            more: None,
+        }
+    }
+
+    /// Adds a fact for programs.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<serde_json::Value>) -> Self {
+        self.more
+            .get_or_insert_default()
+            .insert(name.to_owned(), value.into());
+        self
+    }
+}
+
+impl Record for Done {
+    fn fields(&self) -> Vec<Text> {
+        vec![
+            self.uuid.as_deref().unwrap_or_default().into(),
+            self.name.as_deref().unwrap_or_default().into(),
+            self.done.into(),
+        ]
+    }
+
+    fn uuid(&self) -> Option<&str> {
+        self.uuid.as_deref()
+    }
+}
+
+impl Report for Done {
+    fn human(&self, page: &mut Page) {
+        page.line()
+            .plain(self.done)
+            .plain(" ")
+            .add(
+                Tone::Strong,
+                short(self.uuid.as_deref().unwrap_or_default()),
+            )
+            .plain(" ")
+            .plain(self.name.as_deref().unwrap_or_default());
+    }
+}

@@ -1,0 +1,264 @@
+//! From words on a command line to a job that can be posted.
+
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::{
+    context::on_file,
+    exit::CommandError,
+    job::{Book, Draft, Priority},
+};
+
+/// The space of names in which `--unique KEY` becomes a uuid; the same for ever.
+const UNIQUE: Uuid = Uuid::from_u128(0x6d9b_8f0e_5c1d_4a7b_9f3e_2b6a_7c41_d05e);
+
+/// What a new job is to be like.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DraftArgs {
+    /// Facts for the details: KEY=TEXT, or KEY:=JSON for other than text
+    #[arg(value_name = "KEY=TEXT|KEY:=JSON")]
+    facts: Vec<String>,
+
+    /// The details: a JSON object, @FILE, or - for standard input; facts are added to it
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    details: Option<String>,
+
+    /// How urgent it is: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
+    #[arg(long, value_name = "PRIORITY", default_value_t)]
+    priority: Priority,
+
+    /// The logbook that belongs to the job
+    #[arg(long, value_name = "NAME:UUID", value_parser = book)]
+    book: Option<Book>,
+
+    /// The uuid of the job, instead of a random one
+    #[arg(long, value_name = "UUID", conflicts_with = "unique")]
+    uuid: Option<Uuid>,
+
+    /// Post nothing while the job that was posted under this key is on the board
+    #[arg(long, value_name = "KEY")]
+    unique: Option<String>,
+}
+
+impl DraftArgs {
+    /// Whether a job that is already there is as good as a new one.
+    pub(crate) fn is_unique(&self) -> bool {
+        self.unique.is_some()
+    }
+
+    /// Whether the details come from standard input.
+    pub(crate) fn reads_stdin(&self) -> bool {
+        self.details.as_deref() == Some("-")
+    }
+
+    /// Makes the draft of a job, whose command, if any, goes into its details.
+    pub(crate) fn draft(
+        &self,
+        name: &str,
+        command: &[String],
+        max_details: u64,
+    ) -> anyhow::Result<Draft> {
+        let mut details = match &self.details {
+            Some(text) => details(text, max_details)?,
+            None => Map::new(),
+        };
+        for text in &self.facts {
+            let (key, value) = fact(text)?;
+            if details.insert(key.clone(), value).is_some() {
+                return Err(usage(format!("the details have `{key}` twice")));
+            }
+        }
+        if !command.is_empty() {
+            let command = Value::from(command.to_vec());
+            if details.insert("command".to_owned(), command).is_some() {
+                return Err(usage(
+                    "the details have a command, and so has the command line",
+                ));
+            }
+        }
+        let (uuid, chosen) = identity(self.uuid, self.unique.as_deref())?;
+        let draft = Draft {
+            uuid,
+            chosen,
+            name: checked_name(name)?,
+            priority: self.priority,
+            book: self.book.clone(),
+            details: Value::Object(details),
+        };
+        check_size(&draft.details, max_details)?;
+        Ok(draft)
+    }
+}
+
+fn usage(message: impl Into<String>) -> anyhow::Error {
+    CommandError::usage(message).into()
+}
+
+/// Returns the uuid of a new job, and whether others may choose the same.
+pub(crate) fn identity(uuid: Option<Uuid>, unique: Option<&str>) -> anyhow::Result<(Uuid, bool)> {
+    match (uuid, unique) {
+        (Some(_), Some(_)) => Err(usage("a job has a uuid or a unique key, not both")),
+        (_, Some("")) => Err(usage("a unique key must not be empty")),
+        (_, Some(key)) => Ok((Uuid::new_v5(&UNIQUE, key.as_bytes()), true)),
+        (Some(uuid), None) => Ok((uuid, true)),
+        (None, None) => Ok((Uuid::new_v4(), false)),
+    }
+}
+
+/// Returns a name that is fit to be posted.
+pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
+    if name.is_empty() {
+        return Err(usage("a job needs a name"));
+    }
+    if let Some(character) = name.chars().find(|character| character.is_control()) {
+        return Err(usage(format!(
+            "the name of a job must not contain control characters, and this one has {}",
+            character.escape_unicode()
+        )));
+    }
+    Ok(name.to_owned())
+}
+
+/// Refuses details that are larger than the configuration allows.
+pub(crate) fn check_size(details: &Value, max: u64) -> anyhow::Result<()> {
+    let size = details.to_string().len() as u64;
+    if size > max {
+        return Err(CommandError::Usage {
+            message: format!("the details take {size} bytes, and the limit is {max}"),
+            hint: Some(
+                "put what is large into a file and its name into the details, or set max_details \
+                 in the configuration"
+                    .to_owned(),
+            ),
+        }
+        .into());
+    }
+    Ok(())
+}
+
+/// Reads `NAME:UUID`; the name may have colons too.
+fn book(text: &str) -> Result<Book, String> {
+    let wrong = || "a book is given as NAME:UUID".to_owned();
+    let (name, uuid) = text.rsplit_once(':').ok_or_else(wrong)?;
+    let uuid: Uuid = uuid
+        .parse()
+        .map_err(|error| format!("{}: {error}", wrong()))?;
+    Ok(Book {
+        name: name.to_owned(),
+        uuid: uuid.to_string(),
+    })
+}
+
+/// Reads `KEY=TEXT` or `KEY:=JSON`.
+fn fact(text: &str) -> anyhow::Result<(String, Value)> {
+    let (key, value) = text.split_once('=').ok_or_else(|| {
+        usage(format!(
+            "`{text}` is no fact: write KEY=TEXT or KEY:=JSON, and a command behind --"
+        ))
+    })?;
+    let (key, value) = match key.strip_suffix(':') {
+        None => (key, Value::from(value)),
+        Some(key) => {
+            let value = serde_json::from_str(value)
+                .map_err(|error| usage(format!("`{key}` is not valid JSON: {error}")))?;
+            (key, value)
+        }
+    };
+    match key {
+        "" => Err(usage(format!("`{text}` has no key"))),
+        key => Ok((key.to_owned(), value)),
+    }
+}
+
+fn details(text: &str, max: u64) -> anyhow::Result<Map<String, Value>> {
+    let (source, json) = match text.strip_prefix('@') {
+        Some(path) => (path.to_owned(), file(Path::new(path), max)?),
+        None if text == "-" => {
+            let json =
+                limited(std::io::stdin().lock(), max).context("cannot read standard input")?;
+            ("standard input".to_owned(), json)
+        }
+        None => ("--details".to_owned(), text.to_owned()),
+    };
+    match serde_json::from_str(&json) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(other) => Err(usage(format!(
+            "{source}: the details must be a JSON object, and this is {}",
+            kind(&other)
+        ))),
+        Err(error) => Err(usage(format!("{source} is not valid JSON: {error}"))),
+    }
+}
+
+fn file(path: &Path, max: u64) -> anyhow::Result<String> {
+    let file = on_file(path, "read", std::fs::File::open(path))?;
+    on_file(path, "read", limited(file, max))
+}
+
+/// Reads text, but hardly more of it than is allowed, lest a mistaken file fill the memory.
+fn limited(source: impl Read, max: u64) -> std::io::Result<String> {
+    let mut text = String::new();
+    source
+        .take(max.saturating_mul(8).max(1 << 20))
+        .read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Names the kind of a JSON value.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a truth value",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Returns the path that `--from` names, `None` for standard input.
+pub(crate) fn source(text: &str) -> Option<PathBuf> {
+    (text != "-").then(|| PathBuf::from(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_text_unless_they_say_otherwise() {
+        assert_eq!(fact("a=1").unwrap(), ("a".into(), Value::from("1")));
+        assert_eq!(fact("a:=1").unwrap(), ("a".into(), Value::from(1)));
+        assert_eq!(fact("a=b=c").unwrap(), ("a".into(), Value::from("b=c")));
+        assert_eq!(fact("a=").unwrap(), ("a".into(), Value::from("")));
+    }
+
+    #[test]
+    fn what_is_no_fact_is_refused() {
+        for text in ["a", "=1", ":=1", "a:={", "a:="] {
+            assert!(fact(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_always_becomes_the_same_uuid() {
+        let (one, chosen) = identity(None, Some("nightly")).unwrap();
+        assert!(chosen);
+        assert_eq!(one, identity(None, Some("nightly")).unwrap().0);
+        assert_ne!(one, identity(None, Some("weekly")).unwrap().0);
+    }
+
+    #[test]
+    fn a_book_may_have_colons_in_its_name() {
+        let uuid = "00000000-0000-4000-8000-000000000001";
+        assert_eq!(book(&format!("a:b:{uuid}")).unwrap().name, "a:b");
+        assert!(book("a").is_err());
+        assert!(book("a:b").is_err());
+    }
+}

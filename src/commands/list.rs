@@ -1,0 +1,293 @@
+//! `jobboard list`.
+
+use std::cmp::Ordering;
+
+use anyhow::Context as _;
+use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt;
+use serde::Serialize;
+
+use crate::{
+    board::{
+        Board, BoardError, Detail, Order, Query, Which,
+        filter::{Filter, Filters},
+    },
+    context::Context,
+    job::{Entry, Job, Shelf, State},
+    output::{Format, JobView, Page, Record, Report, Row, Text},
+};
+
+/// List the jobs on the board
+///
+/// On a terminal it is a table; in a pipe each line has, separated by tabs: uuid, name, state,
+/// priority, age, owner, held, expires and key, with times in seconds.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListArgs {
+    /// List only jobs in this state
+    #[arg(long, value_name = "STATE")]
+    state: Option<State>,
+
+    /// List only jobs that nobody has claimed
+    #[arg(long, conflicts_with_all = ["state", "trash"])]
+    unclaimed: bool,
+
+    /// List the trash instead
+    #[arg(long, conflicts_with = "state")]
+    trash: bool,
+
+    /// List only jobs for which this holds, such as 'priority>=HIGH'; several must all hold
+    #[arg(long, value_name = "EXPR")]
+    filter: Vec<Filter>,
+
+    /// The order: as jobs are offered (rank), or by one column; none lists them as they come
+    #[arg(long, value_enum, value_name = "ORDER", default_value_t)]
+    sort: Sort,
+
+    /// List in the opposite order
+    #[arg(long)]
+    reverse: bool,
+
+    /// List no more than this many jobs
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+
+    /// Print only how many there are
+    #[arg(long, conflicts_with_all = ["sort", "reverse", "limit"])]
+    count: bool,
+}
+
+/// The order of a listing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Sort {
+    #[default]
+    Rank,
+    Age,
+    Name,
+    Owner,
+    /// As TaskFlow's own readers walk this kind of board
+    Taskflow,
+    None,
+}
+
+impl Sort {
+    /// Whether a board hands its records out in this order by itself.
+    fn is_native(self) -> bool {
+        matches!(self, Self::Rank | Self::None)
+    }
+
+    /// Compares two records; those that cannot be read come last.
+    fn compare(self, one: &Entry, other: &Entry) -> Ordering {
+        let (Entry::Job(one), Entry::Job(other)) = (one, other) else {
+            return one.job().is_none().cmp(&other.job().is_none());
+        };
+        let by_rank = || one.rank().cmp(&other.rank());
+        match self {
+            Self::Age => one.created_on.cmp(&other.created_on).then_with(by_rank),
+            Self::Name => one.name.cmp(&other.name).then_with(by_rank),
+            Self::Owner => by_owner(one, other).then_with(by_rank),
+            Self::Rank | Self::Taskflow | Self::None => by_rank(),
+        }
+    }
+}
+
+/// Puts jobs that nobody has behind those that somebody has.
+fn by_owner(one: &Job, other: &Job) -> Ordering {
+    (one.owner().is_none(), one.owner()).cmp(&(other.owner().is_none(), other.owner()))
+}
+
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct Count(u64);
+
+impl Record for Count {
+    fn fields(&self) -> Vec<Text> {
+        vec![self.0.to_string().into()]
+    }
+}
+
+impl Report for Count {
+    fn human(&self, page: &mut Page) {
+        page.line().plain(self.0.to_string());
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()> {
+    let board = ctx.board()?;
+    if args.sort == Sort::Taskflow && !board.capabilities().has_peers {
+        return Err(no_peers()).with_context(|| ctx.trying("list", "jobs in that order"));
+    }
+    let wanted = Wanted::new(&args);
+    let seen = if args.count {
+        count(ctx, &*board, &args, &wanted).await?
+    } else if args.sort.is_native() && !args.reverse {
+        stream(ctx, &*board, &args, &wanted).await?
+    } else {
+        sorted(ctx, &*board, &args, &wanted).await?
+    };
+    if seen == 0 {
+        say_if_unused(ctx, &*board).await?;
+    }
+    Ok(())
+}
+
+fn no_peers() -> BoardError {
+    BoardError::Unsupported {
+        board: "an embedded board",
+        operation: "be listed in TaskFlow's order, which has no readers there",
+        hint: Some("--sort rank lists jobs as they are offered"),
+    }
+}
+
+/// What a record must be to be listed.
+struct Wanted {
+    filters: Filters,
+    state: Option<State>,
+    now: DateTime<Utc>,
+}
+
+impl Wanted {
+    fn new(args: &ListArgs) -> Self {
+        Self {
+            filters: Filters::new(args.filter.clone()),
+            state: args.state.filter(|state| *state != State::Trashed),
+            now: Utc::now(),
+        }
+    }
+
+    fn admits(&self, entry: &Entry) -> bool {
+        self.state.is_none_or(|state| entry.state() == state)
+            && self.filters.matches(entry, self.now)
+    }
+}
+
+fn query(ctx: &Context, args: &ListArgs, wanted: &Wanted) -> Query {
+    let shows_details = ctx.out.is_json() && !args.count;
+    Query {
+        shelf: if args.trash || args.state == Some(State::Trashed) {
+            Shelf::Trash
+        } else {
+            Shelf::Board
+        },
+        which: if args.unclaimed || args.state == Some(State::Unclaimed) {
+            Which::Unclaimed
+        } else {
+            Which::All
+        },
+        order: if args.sort == Sort::Rank && !args.count && !args.reverse {
+            Order::Rank
+        } else {
+            Order::Any
+        },
+        detail: if shows_details || wanted.filters.needs_details() {
+            Detail::Whole
+        } else {
+            Detail::Brief
+        },
+    }
+}
+
+async fn count(
+    ctx: &mut Context,
+    board: &dyn Board,
+    args: &ListArgs,
+    wanted: &Wanted,
+) -> anyhow::Result<u64> {
+    let mut entries = board.entries(query(ctx, args, wanted));
+    let mut count = 0;
+    while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {
+        count += u64::from(wanted.admits(&entry));
+    }
+    ctx.out.report(&Count(count))?;
+    Ok(count)
+}
+
+async fn stream(
+    ctx: &mut Context,
+    board: &dyn Board,
+    args: &ListArgs,
+    wanted: &Wanted,
+) -> anyhow::Result<u64> {
+    let mut entries = board.entries(query(ctx, args, wanted));
+    let tried = trying(ctx);
+    let limit = args.limit.map_or(u64::MAX, |limit| limit as u64);
+    let mut rows = ctx.out.rows(JobView::COLUMNS);
+    let (mut seen, now) = (0, wanted.now);
+    loop {
+        let entry = match entries.try_next().await {
+            Ok(Some(entry)) => entry,
+            Ok(None) => break,
+            Err(error) => {
+                // What was listed so far is true, and an array must be closed.
+                rows.finish()?;
+                return Err(error).context(tried);
+            }
+        };
+        if !wanted.admits(&entry) {
+            continue;
+        }
+        seen += 1;
+        if seen <= limit {
+            rows.push(&view(&entry, now))?;
+        }
+    }
+    rows.finish()?;
+    say_left_out(ctx, seen.saturating_sub(limit));
+    Ok(seen)
+}
+
+async fn sorted(
+    ctx: &mut Context,
+    board: &dyn Board,
+    args: &ListArgs,
+    wanted: &Wanted,
+) -> anyhow::Result<u64> {
+    let mut entries = board.entries(query(ctx, args, wanted));
+    let mut found = Vec::new();
+    while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {
+        if wanted.admits(&entry) {
+            found.push(entry);
+        }
+    }
+    found.sort_by(|one, other| args.sort.compare(one, other));
+    if args.reverse {
+        found.reverse();
+    }
+    let limit = args.limit.unwrap_or(usize::MAX);
+    let mut rows = ctx.out.rows(JobView::COLUMNS);
+    for entry in found.iter().take(limit) {
+        rows.push(&view(entry, wanted.now))?;
+    }
+    rows.finish()?;
+    say_left_out(ctx, found.len().saturating_sub(limit) as u64);
+    Ok(found.len() as u64)
+}
+
+fn view(entry: &Entry, now: DateTime<Utc>) -> JobView<'_> {
+    JobView {
+        entry,
+        now,
+        is_revealed: false,
+    }
+}
+
+fn trying(ctx: &Context) -> String {
+    ctx.trying("list", "the jobs")
+}
+
+fn say_left_out(ctx: &Context, left_out: u64) {
+    if left_out > 0 {
+        ctx.out.note(format!("{left_out} more not shown (--limit)"));
+    }
+}
+
+/// Tells an empty board from one that never was, such as a misspelt one.
+pub(crate) async fn say_if_unused(ctx: &Context, board: &dyn Board) -> anyhow::Result<()> {
+    let health = board.health().await.with_context(|| trying(ctx))?;
+    if !health.is_used {
+        ctx.out
+            .note(format!("nothing was ever posted on {}", board.name()));
+    } else if health.jobs == 0 && ctx.out.format() == Format::Table {
+        ctx.out.note("no jobs");
+    }
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! `jobboard man`.
+
+use std::path::PathBuf;
+
+use clap::CommandFactory;
+
+use super::Cli;
+use crate::context::{Context, on_file};
+
+/// Print the manual page, or write the pages of all commands to a folder
+#[derive(Debug, clap::Args)]
+pub(crate) struct ManArgs {
+    /// The folder for jobboard.1, jobboard-post.1 and so on; created if need be
+    dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(ctx: &mut Context, args: ManArgs) -> anyhow::Result<()> {
+    let command = Cli::command();
+    let Some(dir) = args.dir else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        return ctx.out.raw(&page);
+    };
+    on_file(&dir, "create", std::fs::create_dir_all(&dir))?;
+    on_file(&dir, "write to", clap_mangen::generate_to(command, &dir))
+}

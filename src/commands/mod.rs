@@ -1,0 +1,230 @@
+//! The command line: its grammar, and which file carries out which command.
+
+mod abandon;
+mod bulk;
+mod claim;
+mod completions;
+mod conductors;
+mod config;
+mod consume;
+mod done;
+mod draft;
+mod extend;
+mod list;
+mod man;
+mod owner;
+mod perform;
+mod ping;
+mod post;
+mod purge;
+mod restore;
+mod run;
+mod select;
+mod settle;
+mod show;
+mod trash;
+mod verb;
+mod wait;
+
+use std::{path::PathBuf, time::Duration};
+
+use crate::{
+    config::Flags,
+    context::Context,
+    duration,
+    output::{ColorChoice, Format},
+};
+
+/// Administer job boards: list, post, claim, finish and watch the jobs of TaskFlow and others
+#[derive(clap::Parser)]
+#[command(
+    name = "jobboard",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+#[command(
+    after_help = "The board is chosen by --board, JOBBOARD_URL or the configuration; \
+    without any it is a file of your own.\n\
+    `jobboard help COMMAND` tells all about a command."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command understands.
+///
+/// It has no `Debug`: the board may be a URL with a password.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalArgs {
+    /// The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]
+    #[arg(long, global = true, value_name = "URL|NAME")]
+    board: Option<String>,
+
+    /// Read this configuration file and no other
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]
+    #[arg(long, global = true, value_name = "NAME")]
+    who: Option<String>,
+
+    /// The form of the output; a table on a terminal, tsv elsewhere
+    #[arg(short = 'o', long, global = true, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
+
+    /// The same as --format json
+    #[arg(long, global = true, conflicts_with = "format")]
+    json: bool,
+
+    /// When to use colour
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t,
+        hide_default_value = true
+    )]
+    pub(crate) color: ColorChoice,
+
+    /// Say nothing on stderr but errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+
+    /// How long one operation of the board may take
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration::parse)]
+    op_timeout: Option<Duration>,
+
+    /// Read the board's password from this file, or from standard input (-)
+    #[arg(long, global = true, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+
+    /// Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]
+    #[arg(long, global = true)]
+    read_only: bool,
+}
+
+impl GlobalArgs {
+    /// Returns the form of the output, if one was asked for.
+    pub(crate) fn format(&self) -> Option<Format> {
+        if self.json {
+            Some(Format::Json)
+        } else {
+            self.format
+        }
+    }
+
+    /// Returns what the command line says about the configuration.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags {
+            board: self.board.clone(),
+            config: self.config.clone(),
+            who: self.who.clone(),
+            read_only: self.read_only,
+            password_file: self.password_file.clone(),
+            op_timeout: self.op_timeout,
+        }
+    }
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Post(post::PostArgs),
+    Run(run::RunArgs),
+    #[command(visible_alias = "ls")]
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Owner(owner::OwnerArgs),
+    Claim(claim::ClaimArgs),
+    Extend(extend::ExtendArgs),
+    Abandon(abandon::AbandonArgs),
+    Consume(consume::ConsumeArgs),
+    Trash(trash::TrashArgs),
+    Restore(restore::RestoreArgs),
+    Purge(purge::PurgeArgs),
+    Wait(wait::WaitArgs),
+    Conductors(conductors::ConductorsArgs),
+    Ping(ping::PingArgs),
+    Config(config::ConfigArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+impl Command {
+    /// Whether it runs another program on this terminal.
+    pub(crate) fn hands_the_terminal_over(&self) -> bool {
+        match self {
+            Self::Run(_) => true,
+            Self::Claim(args) => args.has_command(),
+            _ => false,
+        }
+    }
+}
+
+/// Carries out a command.
+pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Post(args) => post::run(ctx, args).await,
+        Command::Run(args) => run::run(ctx, args).await,
+        Command::List(args) => list::run(ctx, args).await,
+        Command::Show(args) => show::run(ctx, args).await,
+        Command::Owner(args) => owner::run(ctx, args).await,
+        Command::Claim(args) => claim::run(ctx, args).await,
+        Command::Extend(args) => extend::run(ctx, args).await,
+        Command::Abandon(args) => abandon::run(ctx, args).await,
+        Command::Consume(args) => consume::run(ctx, args).await,
+        Command::Trash(args) => trash::run(ctx, args).await,
+        Command::Restore(args) => restore::run(ctx, args).await,
+        Command::Purge(args) => purge::run(ctx, args).await,
+        Command::Wait(args) => wait::run(ctx, args).await,
+        Command::Conductors(args) => conductors::run(ctx, args).await,
+        Command::Ping(args) => ping::run(ctx, args).await,
+        Command::Config(args) => config::run(ctx, args),
+        Command::Completions(args) => completions::run(ctx, &args),
+        Command::Man(args) => man::run(ctx, args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use clap::CommandFactory;
+    use clap_complete::Shell;
+
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    /// Writes the scripts anew when `JOBBOARD_UPDATE` is set.
+    #[test]
+    fn the_completion_scripts_in_the_repository_are_current() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("completions");
+        for (shell, name) in [
+            (Shell::Bash, "jobboard.bash"),
+            (Shell::Zsh, "_jobboard"),
+            (Shell::Fish, "jobboard.fish"),
+        ] {
+            let script = completions::script(shell);
+            let path = folder.join(name);
+            if std::env::var_os("JOBBOARD_UPDATE").is_some() {
+                fs::create_dir_all(&folder).unwrap();
+                fs::write(&path, &script).unwrap();
+            }
+            let stored = fs::read(&path).unwrap_or_default();
+            assert!(
+                stored == script,
+                "{name} is out of date: JOBBOARD_UPDATE=1 cargo test completion_scripts writes it"
+            );
+        }
+    }
+}

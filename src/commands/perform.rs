@@ -1,0 +1,275 @@
+//! Performing a claimed job as a command on this terminal: what `run` and `claim -- COMMAND` share.
+
+use std::{ffi::OsString, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use chrono::{SubsecRound, Utc};
+use uuid::Uuid;
+
+use crate::{
+    board::{Board, BoardExt},
+    conductor::{
+        clock::Boottime,
+        guard::{Guard, Launch, MARK},
+        here::{NotPerformed, Performed, perform_here},
+        lease::Keeper,
+        performance::{NotRun, Performance},
+        process::Ended,
+        signal::Signals,
+    },
+    context::Context,
+    exit::CommandError,
+    job::{Aftermath, Authority, Claim, Claimant, Failure, Fence, JobKey, Outcome, Owner, Term},
+};
+
+/// How long a kept claim lasts without being renewed, unless it is said.
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+/// What becomes of a job whose command fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OnFailure {
+    /// It goes back to the board
+    #[default]
+    Abandon,
+    /// It goes to the trash
+    Trash,
+}
+
+/// A command that is ready to be performed as soon as there is a claimed job for it.
+#[derive(Debug)]
+pub(crate) struct Performer {
+    performance: Performance,
+    signals: Signals,
+    guard: Arc<Guard>,
+    by: Claimant,
+    lease: Duration,
+    on_failure: OnFailure,
+}
+
+/// The job that a command performs.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) key: JobKey,
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+    pub(crate) fence: Fence,
+    pub(crate) attempt: u32,
+    /// From before the claim was asked for.
+    pub(crate) asked: Boottime,
+}
+
+/// Returns the name under which a claim is held that somebody keeps.
+///
+/// It is like no other, so that two runs of one command line are not taken for each other.
+pub(crate) fn kept_owner(who: &Owner) -> anyhow::Result<Owner> {
+    let host = rustix::system::uname();
+    let name = format!(
+        "{who}:{}:{}:{}",
+        host.nodename().to_string_lossy(),
+        std::process::id(),
+        &Uuid::new_v4().simple().to_string()[..8]
+    );
+    Ok(Owner::new(&name)?)
+}
+
+impl Performer {
+    /// Prepares to perform a command, before any job is claimed for it.
+    ///
+    /// A command that cannot be found ends it here, with nothing done.
+    pub(crate) fn prepare(
+        ctx: &Context,
+        command: &[String],
+        lease: Option<Duration>,
+        on_failure: OnFailure,
+    ) -> anyhow::Result<Self> {
+        let lease = lease.unwrap_or(LEASE);
+        let owner = kept_owner(ctx.who())?;
+        let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
+        let search = ctx.environment.variable("PATH");
+        let mut performance =
+            Performance::here(&argv, search.as_deref()).map_err(|error| not_run(ctx, error))?;
+        for name in ctx.environment.secrets() {
+            performance.unset(name);
+        }
+        performance.unset(crate::conductor::front::MARK);
+        performance.set(MARK, owner.to_string());
+        Ok(Self {
+            performance,
+            signals: Signals::ending()?,
+            guard: Arc::new(Guard::start(Launch::this_program(), &owner.text())?),
+            by: Claimant {
+                owner,
+                term: Term::Kept(lease),
+            },
+            lease,
+            on_failure,
+        })
+    }
+
+    /// Returns as whom and for how long the job is to be claimed.
+    pub(crate) fn claimant(&self) -> &Claimant {
+        &self.by
+    }
+
+    /// Performs the command for a job, and settles the job by how it ended.
+    pub(crate) async fn perform(
+        mut self,
+        ctx: &mut Context,
+        board: Arc<dyn Board>,
+        job: Held,
+    ) -> anyhow::Result<()> {
+        self.introduce(&job);
+        let keeper = Keeper::start(Arc::clone(&board));
+        let claim = Claim {
+            key: job.key.clone(),
+            owner: self.by.owner.clone(),
+            fence: Some(job.fence.clone()),
+            term: self.lease,
+        };
+        let mut lease = keeper.hold(claim, job.asked);
+        let performed = perform_here(
+            &self.performance,
+            &mut lease,
+            &self.guard,
+            &mut self.signals,
+            ctx.terminal.as_mut(),
+        )
+        .await;
+        let verdict = self.judge(ctx, &job, performed);
+        if let Some(outcome) = verdict.outcome {
+            let authority = Authority::Claim(self.by.owner.clone(), job.fence.clone());
+            board
+                .settle_one(&job.key, outcome, authority)
+                .await
+                .with_context(|| ctx.trying("settle", &job.name))?;
+        }
+        drop(lease);
+        verdict.end
+    }
+
+    /// Tells the command which job it performs.
+    fn introduce(&mut self, job: &Held) {
+        let performance = &mut self.performance;
+        performance.set("JOBBOARD_JOB", &job.uuid);
+        performance.set("JOBBOARD_NAME", &job.name);
+        performance.set("JOBBOARD_ATTEMPT", job.attempt.to_string());
+        performance.set("JOBBOARD_FENCE", &job.fence.0);
+    }
+
+    fn judge(
+        &self,
+        ctx: &Context,
+        job: &Held,
+        performed: Result<Performed, NotPerformed>,
+    ) -> Verdict {
+        let interrupted = Some(Outcome::Abandon(Aftermath::Interrupted));
+        match performed {
+            Ok(Performed::Ended {
+                ended: Ended::Exit(0),
+                ..
+            }) => Verdict {
+                outcome: Some(Outcome::Consume),
+                end: Ok(()),
+            },
+            Ok(Performed::Ended { ended, interrupted }) => {
+                let outcome = self.failed(ended, interrupted.is_some());
+                let fate = match &outcome {
+                    Outcome::Trash(_) => "is in the trash",
+                    _ => "is back on the board",
+                };
+                ctx.out
+                    .note(format!("{} {fate}: {}", job.name, reason(ended)));
+                Verdict {
+                    outcome: Some(outcome),
+                    end: Err(code(ended.code())),
+                }
+            }
+            Ok(Performed::Lost(lost)) => Verdict {
+                outcome: None,
+                end: Err(anyhow::Error::from(lost).context(format!(
+                    "{} was taken from us, and its command was ended",
+                    job.name
+                ))),
+            },
+            Ok(Performed::NotStarted(signal)) => Verdict {
+                outcome: interrupted,
+                end: Err(code(128 + signal.as_raw())),
+            },
+            Err(NotPerformed::NotRun(error)) => Verdict {
+                outcome: interrupted,
+                end: Err(not_run(ctx, error)),
+            },
+            Err(error @ NotPerformed::Unwatched(_)) => Verdict {
+                outcome: interrupted,
+                end: Err(error.into()),
+            },
+        }
+    }
+
+    /// Returns what becomes of the job after a command that did not succeed.
+    fn failed(&self, ended: Ended, was_interrupted: bool) -> Outcome {
+        const SIGINT: i32 = 2;
+        // What a person ended at the terminal says nothing of the job.
+        if was_interrupted || ended == Ended::Signal(SIGINT) {
+            return Outcome::Abandon(Aftermath::Interrupted);
+        }
+        let (exit_code, signal) = match ended {
+            Ended::Exit(code) => (Some(code), None),
+            Ended::Signal(signal) => (None, Some(signal)),
+        };
+        let failure = Failure {
+            exit_code,
+            signal,
+            reason: reason(ended),
+            stderr: String::new(),
+            conductor: self.by.owner.to_string(),
+            time: Utc::now().trunc_subsecs(6),
+        };
+        match self.on_failure {
+            OnFailure::Trash => Outcome::Trash(Some(failure)),
+            OnFailure::Abandon => Outcome::Abandon(Aftermath::Failed {
+                failure,
+                not_before: None,
+            }),
+        }
+    }
+}
+
+/// What becomes of the job, and of us.
+struct Verdict {
+    outcome: Option<Outcome>,
+    end: anyhow::Result<()>,
+}
+
+fn reason(ended: Ended) -> String {
+    match ended {
+        Ended::Exit(code) => format!("the command ended with code {code}"),
+        Ended::Signal(signal) => format!("the command was ended by signal {signal}"),
+    }
+}
+
+/// Ends as the command did.
+fn code(code: i32) -> anyhow::Error {
+    CommandError::Command(u8::try_from(code).unwrap_or(1)).into()
+}
+
+/// Says why a command did not come to run, and ends with the code by which shells tell it.
+fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
+    const NOT_EXECUTABLE: i32 = 126;
+    const NOT_FOUND: i32 = 127;
+    let ours = match error {
+        NotRun::NotFound { .. } => NOT_FOUND,
+        NotRun::NotExecutable { .. } => NOT_EXECUTABLE,
+        NotRun::Failed { .. } => return error.into(),
+    };
+    ctx.tell(&error.into());
+    code(ours)
+}
+
+/// Marks an error as one of ours, where the exit code is otherwise the command's.
+pub(crate) fn ours(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<CommandError>() {
+        Some(CommandError::Command(_) | CommandError::Usage { .. }) => error,
+        _ => CommandError::Ours(error).into(),
+    }
+}

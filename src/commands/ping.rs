@@ -1,0 +1,80 @@
+//! `jobboard ping`.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::{
+    context::Context,
+    output::{Page, Record, Report, Text, Tone},
+};
+
+/// Check that the board can be reached
+///
+/// Says what serves it, how long an exchange takes, and how many jobs it has. Exits with 5 if the
+/// board cannot be reached.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PingArgs {}
+
+#[derive(Debug, Serialize)]
+struct Pong {
+    board: String,
+    server: String,
+    /// In seconds.
+    round_trip: f64,
+    jobs: u64,
+    trashed: u64,
+}
+
+impl Record for Pong {
+    fn fields(&self) -> Vec<Text> {
+        vec![
+            self.board.as_str().into(),
+            self.server.as_str().into(),
+            self.round_trip.to_string().into(),
+            self.jobs.to_string().into(),
+            self.trashed.to_string().into(),
+        ]
+    }
+}
+
+impl Report for Pong {
+    fn human(&self, page: &mut Page) {
+        page.line().add(Tone::Strong, &self.board);
+        page.fact("server", &self.server);
+        let micros = Duration::from_secs_f64(self.round_trip).as_micros();
+        page.fact(
+            "round trip",
+            format!("{}.{:02} ms", micros / 1000, micros % 1000 / 10),
+        );
+        page.fact("jobs", self.jobs.to_string());
+        page.fact("in the trash", self.trashed.to_string());
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Context, PingArgs {}: PingArgs) -> anyhow::Result<()> {
+    let board = ctx.board()?;
+    // The first exchange also connects.
+    board
+        .health()
+        .await
+        .with_context(|| format!("cannot ping {}", board.name()))?;
+    let start = Instant::now();
+    let health = board
+        .health()
+        .await
+        .with_context(|| format!("cannot ping {}", board.name()))?;
+    let round_trip = start.elapsed();
+    if !health.is_used {
+        ctx.out
+            .note(format!("nothing was ever posted on {}", board.name()));
+    }
+    ctx.out.report(&Pong {
+        board: board.name().to_owned(),
+        server: health.server,
+        round_trip: round_trip.as_secs_f64(),
+        jobs: health.jobs,
+        trashed: health.trashed,
+    })
+}

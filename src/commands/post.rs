@@ -1,0 +1,176 @@
+//! `jobboard post`.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    bulk::{self, BulkArgs},
+    draft::DraftArgs,
+    wait,
+};
+use crate::{
+    board::{Board, BoardError, Posted, Result},
+    context::Context,
+    duration,
+    exit::CommandError,
+    job::{Book, Draft, JobKey, Priority},
+    output::{Page, Record, Report, Text},
+};
+
+/// Post a job
+///
+/// Prints the uuid of the job. The command behind -- becomes `command` in its details, which is
+/// what `conduct` runs. With --from, posts many jobs: one JSON object a line, with `name` and, as
+/// needed, `details`, `priority`, `book`, `uuid` and `unique`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PostArgs {
+    /// The name of the job; names need not be unique
+    #[arg(required_unless_present = "from")]
+    name: Option<String>,
+
+    #[command(flatten)]
+    draft: DraftArgs,
+
+    /// A command that performs the job
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+
+    #[command(flatten)]
+    bulk: BulkArgs,
+
+    /// Show the record that would be posted, and post nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Wait until the job is finished, and exit as `wait` does
+    #[arg(long, conflicts_with_all = ["from", "dry_run"])]
+    wait: bool,
+
+    /// With --wait: wait no longer than this
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "wait")]
+    timeout: Option<Duration>,
+}
+
+/// A job that was posted, or was there already.
+#[derive(Debug, Serialize)]
+pub(crate) struct PostReport {
+    /// The line of a bulk post that it came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<u64>,
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+    pub(crate) done: &'static str,
+    pub(crate) sequence: Option<i64>,
+}
+
+impl Record for PostReport {
+    fn fields(&self) -> Vec<Text> {
+        vec![self.uuid.as_str().into()]
+    }
+
+    fn uuid(&self) -> Option<&str> {
+        Some(&self.uuid)
+    }
+}
+
+impl Report for PostReport {
+    fn human(&self, page: &mut Page) {
+        page.line().plain(&self.uuid);
+    }
+}
+
+/// A job as it would be posted.
+#[derive(Debug, Serialize)]
+struct DryRun<'a> {
+    uuid: String,
+    name: &'a str,
+    priority: Priority,
+    details: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    book: Option<&'a Book>,
+}
+
+impl<'a> From<&'a Draft> for DryRun<'a> {
+    fn from(draft: &'a Draft) -> Self {
+        Self {
+            uuid: draft.uuid.to_string(),
+            name: &draft.name,
+            priority: draft.priority,
+            details: &draft.details,
+            book: draft.book.as_ref(),
+        }
+    }
+}
+
+impl Record for DryRun<'_> {
+    fn fields(&self) -> Vec<Text> {
+        vec![serde_json::json!(self).to_string().into()]
+    }
+
+    fn uuid(&self) -> Option<&str> {
+        Some(&self.uuid)
+    }
+}
+
+impl Report for DryRun<'_> {
+    fn human(&self, page: &mut Page) {
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        for line in text.lines() {
+            page.line().plain(line);
+        }
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()> {
+    let Some(name) = &args.name else {
+        return bulk::run(ctx, args.bulk, args.dry_run).await;
+    };
+    if args.draft.reads_stdin() && ctx.config.takes_stdin() {
+        return Err(CommandError::usage("standard input can be read only once").into());
+    }
+    let max = ctx.config.max_details.value;
+    let draft = args.draft.draft(name, &args.command, max)?;
+    if args.dry_run {
+        return ctx.out.report(&DryRun::from(&draft));
+    }
+    let board = ctx.writable_board()?;
+    let report = post_one(&*board, &draft, args.draft.is_unique())
+        .await
+        .with_context(|| ctx.trying("post", name))?;
+    ctx.out.report(&report)?;
+    if args.wait {
+        let key = JobKey::new(report.uuid);
+        wait::for_posted(ctx, &*board, &key, args.timeout).await?;
+    }
+    Ok(())
+}
+
+async fn post_one(board: &dyn Board, draft: &Draft, is_unique: bool) -> Result<PostReport> {
+    let mut answers = board.post(std::slice::from_ref(draft), None).await?;
+    let answer = answers.pop().unwrap_or(Err(BoardError::NoSuchJob));
+    report(draft, answer, is_unique)
+}
+
+/// Words what became of a draft; that a unique job is there already is fine.
+pub(crate) fn report(draft: &Draft, answer: Result<Posted>, is_unique: bool) -> Result<PostReport> {
+    let (done, sequence) = match answer {
+        Ok(posted) => ("posted", Some(posted.sequence)),
+        Err(BoardError::Exists { .. }) if is_unique => ("exists", None),
+        Err(error) => return Err(error),
+    };
+    Ok(PostReport {
+        line: None,
+        uuid: draft.uuid.to_string(),
+        name: draft.name.clone(),
+        done,
+        sequence,
+    })
+}
+
+/// Shows drafts without posting them.
+pub(crate) fn show(ctx: &mut Context, draft: &Draft) -> anyhow::Result<()> {
+    ctx.out.report(&DryRun::from(draft))
+}

@@ -1,0 +1,82 @@
+//! `jobboard purge`.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    restore::keys,
+    select::{Chosen, Selection, count},
+    verb::{Verb, act},
+};
+use crate::{
+    context::{Consent, Context},
+    duration,
+    job::{Entry, Shelf},
+};
+
+/// Remove trashed jobs for good
+///
+/// Asks first, unless --yes is given.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PurgeArgs {
+    #[command(flatten)]
+    selection: PurgeSelection,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// Which trashed jobs to purge.
+#[derive(Debug, clap::Args)]
+struct PurgeSelection {
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Purge what has been in the trash for longer than this
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "jobs")]
+    older_than: Option<Duration>,
+
+    /// Purge all that is in the trash
+    #[arg(long, conflicts_with_all = ["jobs", "filter", "older_than"])]
+    all: bool,
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()> {
+    let verb = Verb {
+        now: "purge",
+        past: "purged",
+    };
+    let PurgeSelection {
+        selection,
+        older_than,
+        all,
+    } = &args.selection;
+    if !all && older_than.is_none() {
+        selection.require()?;
+    }
+    let board = ctx.writable_board()?;
+    let mut chosen = selection.look_up(ctx, &*board, Shelf::Trash).await?;
+    if let Some(age) = older_than {
+        let now = Utc::now();
+        chosen.retain(|chosen| is_older(chosen, *age, now));
+    }
+    if selection.is_bulk() {
+        selection.confirm(ctx, &args.consent, verb.now, &chosen)?;
+    } else {
+        let question = format!("purge {} for good?", count(chosen.len()));
+        ctx.consent(&args.consent, &question)?;
+    }
+    let purge = async |entries: &[&Entry]| board.purge(&keys(entries)).await;
+    act(ctx, verb, chosen, purge, |()| None).await
+}
+
+/// Whether a record has been in the trash for longer; one that does not tell has not.
+fn is_older((_, entry): &Chosen, age: Duration, now: DateTime<Utc>) -> bool {
+    entry
+        .as_ref()
+        .ok()
+        .and_then(Entry::job)
+        .and_then(|job| job.trashed_on)
+        .is_some_and(|time| (now - time).to_std().is_ok_and(|past| past > age))
+}

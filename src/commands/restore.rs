@@ -1,0 +1,41 @@
+//! `jobboard restore`.
+
+use super::{
+    select::Selection,
+    verb::{Verb, act},
+};
+use crate::{
+    context::{Consent, Context},
+    job::{Entry, JobKey, Shelf},
+};
+
+/// Put trashed jobs back on the board
+///
+/// They are UNCLAIMED again, and their attempts are forgotten.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RestoreArgs {
+    #[command(flatten)]
+    selection: Selection,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<()> {
+    let verb = Verb {
+        now: "restore",
+        past: "restored",
+    };
+    args.selection.require()?;
+    let board = ctx.writable_board()?;
+    let chosen = args.selection.look_up(ctx, &*board, Shelf::Trash).await?;
+    args.selection
+        .confirm(ctx, &args.consent, verb.now, &chosen)?;
+    let restore = async |entries: &[&Entry]| board.restore(&keys(entries)).await;
+    act(ctx, verb, chosen, restore, |()| None).await
+}
+
+/// Returns the keys of records.
+pub(crate) fn keys(entries: &[&Entry]) -> Vec<JobKey> {
+    entries.iter().map(|entry| entry.key().clone()).collect()
+}

@@ -1,0 +1,197 @@
+//! Choosing the jobs that a verb acts on: by reference, from standard input, or by filter.
+
+use std::io::BufRead;
+
+use anyhow::Context as _;
+use chrono::Utc;
+use futures_util::TryStreamExt;
+
+use crate::{
+    board::{
+        Board, BoardExt, Detail, JobRef, Order, Query, Which,
+        filter::{Filter, Filters},
+    },
+    context::{Consent, Context},
+    exit::CommandError,
+    job::{Entry, Shelf},
+    output::short,
+};
+
+/// How many jobs are shown before a bulk action is confirmed.
+const SAMPLE: usize = 5;
+
+/// Which jobs to act on.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Selection {
+    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for one a line on
+    /// standard input
+    #[arg(value_name = "JOB", conflicts_with = "filter")]
+    pub(crate) jobs: Vec<String>,
+
+    /// Act on every job for which this holds, such as 'held>10m'; several must all hold
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) filter: Vec<Filter>,
+
+    /// Refuse to act on more jobs than this
+    #[arg(long, value_name = "N")]
+    pub(crate) max: Option<usize>,
+}
+
+/// A record that was chosen, or why there is none.
+pub(crate) type Chosen = (String, anyhow::Result<Entry>);
+
+impl Selection {
+    /// Whether jobs were chosen by what they are, and not one by one.
+    pub(crate) fn is_bulk(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Refuses to take no choice for the choice of everything.
+    pub(crate) fn require(&self) -> anyhow::Result<()> {
+        if self.jobs.is_empty() && self.filter.is_empty() {
+            let message = "name the jobs, or choose them with --filter EXPR";
+            return Err(CommandError::usage(message).into());
+        }
+        Ok(())
+    }
+
+    /// Looks the chosen jobs up, in the order in which they were named or are ranked.
+    pub(crate) async fn look_up(
+        &self,
+        ctx: &Context,
+        board: &dyn Board,
+        shelf: Shelf,
+    ) -> anyhow::Result<Vec<Chosen>> {
+        let chosen = if self.is_bulk() {
+            matching(ctx, board, shelf, &Filters::new(self.filter.clone())).await?
+        } else {
+            named(ctx, board, shelf, &references(&self.jobs)?).await?
+        };
+        match self.max {
+            Some(max) if chosen.len() > max => Err(CommandError::refused(
+                format!("{} jobs were chosen, and --max is {max}", chosen.len()),
+                "nothing was done",
+            )
+            .into()),
+            _ => Ok(chosen),
+        }
+    }
+
+    /// Shows what was chosen by filter, and asks whether it is meant.
+    pub(crate) fn confirm(
+        &self,
+        ctx: &Context,
+        consent: &Consent,
+        verb: &str,
+        chosen: &[Chosen],
+    ) -> anyhow::Result<()> {
+        if !self.is_bulk() || chosen.is_empty() {
+            return Ok(());
+        }
+        for entry in chosen
+            .iter()
+            .filter_map(|(_, entry)| entry.as_ref().ok())
+            .take(SAMPLE)
+        {
+            ctx.out.note(format!("  {}", describe(entry)));
+        }
+        if chosen.len() > SAMPLE {
+            ctx.out
+                .note(format!("  … and {} more", chosen.len() - SAMPLE));
+        }
+        ctx.consent(consent, &format!("{verb} {}?", count(chosen.len())))
+    }
+}
+
+/// Says how many jobs there are.
+pub(crate) fn count(jobs: usize) -> String {
+    match jobs {
+        1 => "1 job".to_owned(),
+        jobs => format!("{jobs} jobs"),
+    }
+}
+
+/// Names a record so that a person recognises it.
+pub(crate) fn describe(entry: &Entry) -> String {
+    match entry {
+        Entry::Job(job) => match job.owner() {
+            Some(owner) => format!("{} {} (claimed by {owner})", short(&job.uuid), job.name),
+            None => format!("{} {}", short(&job.uuid), job.name),
+        },
+        Entry::Malformed(record) => format!("key:{} (malformed)", record.key),
+    }
+}
+
+/// Reads references as they were typed; `-` stands for those on standard input.
+pub(crate) fn references(typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
+    if typed.iter().filter(|text| *text == "-").count() > 1 {
+        return Err(CommandError::usage("standard input can be read only once").into());
+    }
+    let mut references = Vec::new();
+    for text in typed {
+        if text == "-" {
+            for line in std::io::stdin().lock().lines() {
+                let line = line.context("cannot read standard input")?;
+                if !line.trim().is_empty() {
+                    references.push(reference(line.trim())?);
+                }
+            }
+        } else {
+            references.push(reference(text)?);
+        }
+    }
+    Ok(references)
+}
+
+/// Reads one reference.
+pub(crate) fn reference(text: &str) -> anyhow::Result<JobRef> {
+    text.parse()
+        .map_err(|error| CommandError::usage(format!("{error}")).into())
+}
+
+async fn named(
+    ctx: &Context,
+    board: &dyn Board,
+    shelf: Shelf,
+    wanted: &[JobRef],
+) -> anyhow::Result<Vec<Chosen>> {
+    let found = board
+        .resolve(shelf, wanted)
+        .await
+        .with_context(|| ctx.trying("look up", format!("{} jobs", wanted.len())))?;
+    Ok(wanted
+        .iter()
+        .zip(found)
+        .map(|(wanted, entry)| (wanted.to_string(), entry.map_err(anyhow::Error::from)))
+        .collect())
+}
+
+async fn matching(
+    ctx: &Context,
+    board: &dyn Board,
+    shelf: Shelf,
+    filters: &Filters,
+) -> anyhow::Result<Vec<Chosen>> {
+    let mut entries = board.entries(Query {
+        shelf,
+        which: Which::All,
+        order: Order::Rank,
+        detail: if filters.needs_details() {
+            Detail::Whole
+        } else {
+            Detail::Brief
+        },
+    });
+    let now = Utc::now();
+    let mut chosen = Vec::new();
+    while let Some(entry) = entries
+        .try_next()
+        .await
+        .with_context(|| ctx.trying("list", "the jobs"))?
+    {
+        if filters.matches(&entry, now) {
+            chosen.push((entry.name().to_owned(), Ok(entry)));
+        }
+    }
+    Ok(chosen)
+}

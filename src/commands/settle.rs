@@ -1,0 +1,144 @@
+//! What abandoning, consuming and trashing have in common.
+
+use super::{
+    select::{Chosen, Selection, count, describe},
+    verb::{Verb, act},
+};
+use crate::{
+    board::{Board, BoardError, Result, Settled},
+    context::{Consent, Context},
+    exit::CommandError,
+    job::{Authority, Entry, Outcome, Owner, Settlement, Shelf, Witness},
+};
+
+/// Which jobs to settle, and by what right.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SettleArgs {
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Override whoever holds the job, as long as nothing changes meanwhile
+    ///
+    /// Shows what is on the board, asks, and acts only if it is still so.
+    #[arg(long)]
+    force: bool,
+
+    /// With --force: act only if this is the owner, whatever the board showed before
+    #[arg(long, value_name = "NAME", requires = "force")]
+    owner: Option<String>,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// Settles the chosen jobs.
+pub(crate) async fn settle(
+    ctx: &mut Context,
+    args: SettleArgs,
+    verb: Verb,
+    outcome: Outcome,
+) -> anyhow::Result<()> {
+    let stated = stated_owner(args.owner.as_deref())?;
+    args.selection.require()?;
+    let board = ctx.writable_board()?;
+    let mut chosen = args.selection.look_up(ctx, &*board, Shelf::Board).await?;
+    if args.force && !args.selection.is_bulk() {
+        confirm_force(ctx, &args.consent, verb, &chosen)?;
+    } else {
+        args.selection
+            .confirm(ctx, &args.consent, verb.now, &chosen)?;
+    }
+    let right = match (args.force, stated) {
+        (false, _) => Right::Owner(ctx.who().clone()),
+        (true, None) => Right::Force,
+        (true, Some(owner)) => Right::ForceFrom(owner),
+    };
+    if let Right::Owner(_) = right {
+        refuse_malformed(&mut chosen);
+    }
+    let settle = async |entries: &[&Entry]| batch(&*board, entries, &outcome, &right).await;
+    act(ctx, verb, chosen, settle, |settled: &Settled| {
+        settled
+            .replaced_namesake
+            .then(|| "a job of the same uuid was in the trash and has been replaced".to_owned())
+    })
+    .await
+}
+
+/// By what right the jobs are settled.
+enum Right {
+    Owner(Owner),
+    /// An operator's word, about what was seen.
+    Force,
+    /// An operator's word, about who holds the job.
+    ForceFrom(Owner),
+}
+
+impl Right {
+    fn over(&self, entry: &Entry) -> Authority {
+        match self {
+            Self::Owner(owner) => Authority::Owner(owner.clone()),
+            Self::Force => Authority::Override(Witness::of(entry)),
+            Self::ForceFrom(owner) => Authority::Override(Witness::Claimed {
+                owner: Some(owner.clone()),
+                fence: None,
+            }),
+        }
+    }
+}
+
+async fn batch(
+    board: &dyn Board,
+    entries: &[&Entry],
+    outcome: &Outcome,
+    right: &Right,
+) -> Result<Vec<Result<Settled>>> {
+    let settlements: Vec<_> = entries
+        .iter()
+        .map(|entry| Settlement {
+            key: entry.key().clone(),
+            outcome: outcome.clone(),
+            authority: right.over(entry),
+        })
+        .collect();
+    board.settle(&settlements).await
+}
+
+fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> {
+    name.map(Owner::new)
+        .transpose()
+        .map_err(|error| CommandError::usage(format!("--owner: {error}")).into())
+}
+
+fn confirm_force(
+    ctx: &Context,
+    consent: &Consent,
+    verb: Verb,
+    chosen: &[Chosen],
+) -> anyhow::Result<()> {
+    let seen: Vec<_> = chosen
+        .iter()
+        .filter_map(|(_, entry)| entry.as_ref().ok())
+        .collect();
+    if seen.is_empty() {
+        return Ok(());
+    }
+    for entry in &seen {
+        ctx.out.note(format!("  {}", describe(entry)));
+    }
+    let question = format!("{} {} by force?", verb.now, count(seen.len()));
+    ctx.consent(consent, &question)
+}
+
+/// Leaves alone what cannot be read, unless an operator insists.
+fn refuse_malformed(chosen: &mut [Chosen]) {
+    for (_, entry) in chosen {
+        if let Ok(Entry::Malformed(record)) = entry {
+            *entry = Err(BoardError::Malformed {
+                key: record.key.clone(),
+                problem: record.problem.clone(),
+            }
+            .into());
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `jobboard show`.
+
+use anyhow::Context as _;
+use chrono::Utc;
+
+use super::select::references;
+use crate::{
+    board::{Board, BoardError, BoardExt, JobRef},
+    context::Context,
+    exit::CommandError,
+    job::{Entry, Shelf},
+    output::JobView,
+};
+
+/// Show all that is known of jobs
+///
+/// Looks on the board first, then in the trash. What looks like a secret in the details is covered
+/// for people; JSON has everything.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for one a line on
+    /// standard input
+    #[arg(value_name = "JOB", required = true)]
+    jobs: Vec<String>,
+
+    /// Show secrets too
+    #[arg(long)]
+    reveal: bool,
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()> {
+    let wanted = references(&args.jobs)?;
+    let board = ctx.board()?;
+    let found = look_everywhere(&*board, &wanted)
+        .await
+        .with_context(|| ctx.trying("show", "the jobs"))?;
+    let total = found.len();
+    let mut entries = Vec::new();
+    for (wanted, found) in wanted.iter().zip(found) {
+        match found.with_context(|| ctx.trying("show", wanted)) {
+            Ok(entry) => entries.push(entry),
+            Err(error) if total == 1 => return Err(error),
+            Err(error) => ctx.tell(&error),
+        }
+    }
+    let now = Utc::now();
+    let views: Vec<_> = entries
+        .iter()
+        .map(|entry| JobView {
+            entry,
+            now,
+            is_revealed: args.reveal,
+        })
+        .collect();
+    match views.as_slice() {
+        [view] if total == 1 => ctx.out.report(view)?,
+        views => ctx.out.reports(views)?,
+    }
+    match total - entries.len() {
+        0 => Ok(()),
+        failed => Err(CommandError::Partly { failed, total }.into()),
+    }
+}
+
+/// Looks on the board, and in the trash for what is not there.
+async fn look_everywhere(
+    board: &dyn Board,
+    wanted: &[JobRef],
+) -> Result<Vec<Result<Entry, BoardError>>, BoardError> {
+    let mut found = board.resolve(Shelf::Board, wanted).await?;
+    let is_missing =
+        |entry: &Result<Entry, BoardError>| matches!(entry, Err(BoardError::NoSuchJob));
+    if found.iter().any(is_missing) {
+        let trashed = board.resolve(Shelf::Trash, wanted).await?;
+        for (entry, trashed) in found.iter_mut().zip(trashed) {
+            if is_missing(entry) {
+                *entry = trashed;
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,143 @@
+//! The clock that leases count on: it goes on while the machine sleeps and nobody can set it.
+
+use std::{
+    ops::{Add, Sub},
+    os::fd::OwnedFd,
+    time::Duration,
+};
+
+use rustix::{
+    io,
+    time::{
+        ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec,
+        clock_gettime, timerfd_create, timerfd_settime,
+    },
+};
+use tokio::time;
+
+use crate::ready::Ready;
+
+/// A moment, counted from the start of the machine on CLOCK_BOOTTIME.
+///
+/// All processes of a machine share it, so that it can be told to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Boottime(Duration);
+
+impl Boottime {
+    pub(crate) fn now() -> Self {
+        let now = clock_gettime(ClockId::Boottime);
+        // Both parts of this clock are within range: it starts at zero, with a normal fraction.
+        Self(Duration::new(
+            now.tv_sec.unsigned_abs(),
+            u32::try_from(now.tv_nsec).unwrap_or(0),
+        ))
+    }
+
+    /// Takes a moment as another process of this machine told it.
+    pub(crate) fn from_nanos(nanos: u64) -> Self {
+        Self(Duration::from_nanos(nanos))
+    }
+
+    pub(crate) fn as_nanos(self) -> u64 {
+        u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Returns how long it is until then, zero if it is past.
+    pub(crate) fn remaining(self) -> Duration {
+        self.0.saturating_sub(Self::now().0)
+    }
+
+    pub(crate) fn is_past(self) -> bool {
+        self <= Self::now()
+    }
+}
+
+impl Add<Duration> for Boottime {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(duration))
+    }
+}
+
+impl Sub<Duration> for Boottime {
+    type Output = Self;
+
+    fn sub(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(duration))
+    }
+}
+
+/// A file descriptor that becomes readable at a moment of the clock.
+#[derive(Debug)]
+pub(crate) struct Timer(OwnedFd);
+
+impl Timer {
+    pub(crate) fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        Ok(Self(timerfd_create(TimerfdClockId::Boottime, flags)?))
+    }
+
+    /// Sets the moment; one that is past makes it readable at once, `None` never.
+    pub(crate) fn set(&self, when: Option<Boottime>) -> io::Result<()> {
+        // A value of zero means never to the kernel.
+        let nanos = when.map_or(0, |when| when.as_nanos().max(1));
+        let value = Timespec {
+            tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
+        };
+        let once = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: value,
+        };
+        timerfd_settime(&self.0, TimerfdTimerFlags::ABSTIME, &once)?;
+        Ok(())
+    }
+
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.0
+    }
+}
+
+/// Waits until this moment, through a suspension of the machine too.
+pub(crate) async fn sleep_until(when: Boottime) {
+    if let Ok(timer) = armed(when) {
+        timer.wait().await;
+    }
+    // Without a descriptor to spare, short naps come close.
+    while !when.is_past() {
+        time::sleep(when.remaining().min(Duration::from_millis(200))).await;
+    }
+}
+
+fn armed(when: Boottime) -> std::io::Result<Ready> {
+    let timer = Timer::new()?;
+    timer.set(Some(when))?;
+    Ready::new(timer.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn sleeping_ends_at_the_moment_and_not_before() {
+        let asked = Boottime::now();
+        let until = asked + Duration::from_millis(30);
+        sleep_until(until).await;
+        assert!(until.is_past());
+    }
+
+    #[tokio::test]
+    async fn a_moment_that_is_past_is_not_waited_for() {
+        time::timeout(Duration::from_secs(5), sleep_until(Boottime::from_nanos(0)))
+            .await
+            .unwrap();
+    }
+
+    #[test]
+    fn a_moment_survives_being_told() {
+        let now = Boottime::now();
+        assert_eq!(Boottime::from_nanos(now.as_nanos()), now);
+    }
+}

@@ -1,0 +1,209 @@
+//! The front: the process that a shell knows, while its child, the holder, does the work.
+//!
+//! A shell may stop what it started at any time. The one who keeps a claim alive must go on
+//! nevertheless; so the one who is stopped is another, and has nothing else to do.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs, io,
+    os::{
+        fd::AsFd,
+        unix::process::{CommandExt, ExitStatusExt},
+    },
+    process::{Child, Command, ExitStatus},
+};
+
+use nix::sys::{
+    signal::{self as nix_signal, SigSet},
+    signalfd::{SfdFlags, SignalFd},
+};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+    process::{
+        Pid, PidfdFlags, Signal, getpgid, getpgrp, getpid, getppid, kill_process, pidfd_open,
+        set_parent_process_death_signal,
+    },
+    termios::Termios,
+};
+
+use super::{
+    signal::{ENDING, Ignored},
+    terminal::{Terminal, Tty},
+};
+
+/// The variable that tells a holder who its front is; no command may see it.
+pub(crate) const MARK: &str = "JOBBOARD_FRONT";
+
+/// What this process is to be.
+#[derive(Debug)]
+pub(crate) enum Role {
+    /// It was the front, and ends with this code.
+    Done(u8),
+    /// It does the work for a front, whose terminal this is.
+    Holder(Terminal),
+    /// It does the work, and there is no terminal.
+    Alone,
+}
+
+/// Divides this process in two if a command is to run on a terminal.
+///
+/// `mark` is the value of [`MARK`] in the environment, `args` all arguments but the name of the
+/// program. Returns in the process that does the work, and in the other one when that has ended.
+/// To be called while there is only one thread.
+pub(crate) fn enter(mark: Option<&OsStr>, args: &[OsString]) -> io::Result<Role> {
+    let front = mark.and_then(|mark| Pid::from_raw(mark.to_str()?.parse().ok()?));
+    match (front, Tty::ours()) {
+        (Some(front), tty) => hold(front, tty),
+        (None, Some(tty)) => Front::start(tty, args)?.stand().map(Role::Done),
+        (None, None) => Ok(Role::Alone),
+    }
+}
+
+fn hold(front: Pid, tty: Option<Tty>) -> io::Result<Role> {
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    if getppid() != Some(front) {
+        return Ok(Role::Done(128 + 15));
+    }
+    forwarded().thread_unblock()?;
+    // Started from `/proc/self/exe`, it would be listed as "exe".
+    let _ = fs::write("/proc/self/comm", "jobboard");
+    Ok(match tty {
+        Some(tty) => Role::Holder(Terminal::of_front(front, tty)),
+        None => Role::Alone,
+    })
+}
+
+/// Returns the signals that a front passes on, blocked in it so that they can be read.
+fn forwarded() -> SigSet {
+    let ignored = Ignored::now();
+    let signals = ENDING.into_iter().chain([Signal::TSTP, Signal::CONT]);
+    signals
+        .filter(|&signal| !ignored.has(signal))
+        .filter_map(|signal| nix_signal::Signal::try_from(signal.as_raw()).ok())
+        .collect()
+}
+
+struct Front {
+    tty: Tty,
+    modes: Option<Termios>,
+    inbox: SignalFd,
+    holder: Child,
+    /// Whether the shell has our group in the foreground, whoever else may hold the terminal.
+    in_foreground: bool,
+}
+
+/// A signal that reached the front.
+struct Received {
+    signal: Signal,
+    /// `None` for one that the kernel sent, as it does for a terminal.
+    sender: Option<u32>,
+}
+
+impl Front {
+    fn start(tty: Tty, args: &[OsString]) -> io::Result<Self> {
+        let signals = forwarded();
+        signals.thread_block()?;
+        let inbox = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        let holder = Command::new("/proc/self/exe")
+            .arg0("jobboard")
+            .args(args)
+            .env(MARK, getpid().to_string())
+            .spawn()?;
+        Ok(Self {
+            modes: tty.modes(),
+            in_foreground: tty.foreground() == Some(getpgrp()),
+            tty,
+            inbox,
+            holder,
+        })
+    }
+
+    /// Passes signals on until the holder ends, and returns the code to end with.
+    fn stand(mut self) -> io::Result<u8> {
+        let end = pidfd_open(self.holder_pid(), PidfdFlags::empty())?;
+        loop {
+            let inbox = self.inbox.as_fd();
+            let mut fds = [
+                PollFd::new(&inbox, PollFlags::IN),
+                PollFd::new(&end, PollFlags::IN),
+            ];
+            match poll(&mut fds, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            while let Some(received) = self.receive()? {
+                self.pass_on(&received)?;
+            }
+            if let Some(status) = self.holder.try_wait()? {
+                return Ok(self.conclude(status));
+            }
+        }
+    }
+
+    fn receive(&self) -> io::Result<Option<Received>> {
+        /// The kernel's own `si_code`.
+        const SI_KERNEL: i32 = 0x80;
+        let Some(info) = self.inbox.read_signal()? else {
+            return Ok(None);
+        };
+        let signal = i32::try_from(info.ssi_signo).ok();
+        Ok(signal
+            .and_then(Signal::from_named_raw)
+            .map(|signal| Received {
+                signal,
+                sender: (info.ssi_code != SI_KERNEL).then_some(info.ssi_pid),
+            }))
+    }
+
+    fn pass_on(&mut self, received: &Received) -> io::Result<()> {
+        let signal = received.signal;
+        let is_from_holder = received.sender == Some(self.holder.id());
+        // Before the command has started and after it has ended, the terminal reaches both.
+        let holder_has_it = received.sender.is_none() && self.is_together();
+        if signal == Signal::CONT {
+            self.in_foreground = self.tty.foreground() == Some(getpgrp());
+        }
+        if !is_from_holder && !holder_has_it {
+            // It cannot be gone: only we reap it.
+            let _ = kill_process(self.holder_pid(), signal);
+        }
+        // Otherwise the holder first stops the command, and then us.
+        if signal == Signal::TSTP && (is_from_holder || self.is_together()) {
+            act_by_default(nix_signal::SIGTSTP)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the holder is still, or again, in our group.
+    fn is_together(&self) -> bool {
+        getpgid(Some(self.holder_pid())) == Ok(getpgrp())
+    }
+
+    fn conclude(&self, status: ExitStatus) -> u8 {
+        // A holder that was killed left the terminal with the command, in whatever state.
+        if status.signal().is_some() && self.in_foreground {
+            self.tty.lend(getpgrp());
+            self.tty.set_modes(self.modes.as_ref());
+        }
+        let code = status.code().or(status.signal().map(|number| 128 + number));
+        if code == Some(130) {
+            // A shell goes on with its loop or script unless it sees that it was interrupted.
+            let _ = act_by_default(nix_signal::SIGINT);
+        }
+        code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+    }
+
+    fn holder_pid(&self) -> Pid {
+        Pid::from_child(&self.holder)
+    }
+}
+
+/// Lets a blocked signal do what it does to a program that knows nothing of it.
+fn act_by_default(signal: nix_signal::Signal) -> io::Result<()> {
+    let only = SigSet::from(signal);
+    nix_signal::raise(signal)?;
+    only.thread_unblock()?;
+    only.thread_block()?;
+    Ok(())
+}

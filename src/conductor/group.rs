@@ -1,0 +1,92 @@
+//! Process groups, and what the kernel tells of the processes in them.
+
+use std::{fmt, fs};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// A process group; its number is the pid of its leader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Group(Pid);
+
+impl Group {
+    /// Takes the group that this process leads.
+    ///
+    /// `None` for the pid 1: a signal to "its group" would go to every process there is.
+    pub(crate) fn led_by(leader: Pid) -> Option<Self> {
+        (!leader.is_init()).then_some(Self(leader))
+    }
+
+    pub(crate) fn leader(self) -> Pid {
+        self.0
+    }
+
+    /// Sends a signal to every process in the group; one that is gone needs none.
+    pub(crate) fn signal(self, signal: Signal) {
+        // Whether it still exists cannot be asked, only tried, and other refusals cannot be mended.
+        let _ = kill_process_group(self.0, signal);
+    }
+
+    /// Asks every process in the group to end, also those that are stopped.
+    pub(crate) fn terminate(self) {
+        self.signal(Signal::TERM);
+        self.signal(Signal::CONT);
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_raw_nonzero().fmt(f)
+    }
+}
+
+/// What the kernel tells of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// `R`, `S`, `T` (stopped), `Z` (ended, not reaped) and so on.
+    pub(crate) state: char,
+    /// When it started, in ticks: together with the pid it identifies a process.
+    pub(crate) started: u64,
+}
+
+impl Stat {
+    /// Looks a process up; `None` if there is none with this pid.
+    pub(crate) fn of(pid: Pid) -> Option<Self> {
+        let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
+        Self::parse(&fs::read(path).ok()?)
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        // The second field is the name in parentheses, which may contain anything, also more of them.
+        let name_end = bytes.iter().rposition(|&byte| byte == b')')?;
+        let rest = str::from_utf8(bytes.get(name_end + 1..)?).ok()?;
+        let mut fields = rest.split_ascii_whitespace();
+        let state = fields.next()?.chars().next()?;
+        let started = fields.nth(18)?.parse().ok()?;
+        Some(Self { state, started })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::getpid;
+
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_does_not_confuse_the_fields() {
+        let line = b"7 (a) T (b) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 5 6\n";
+        let stat = Stat::parse(line).unwrap();
+        assert_eq!((stat.state, stat.started), ('S', 4711));
+    }
+
+    #[test]
+    fn one_sees_oneself_and_nobody_where_nobody_is() {
+        assert_eq!(Stat::of(getpid()).map(|stat| stat.started > 0), Some(true));
+        assert_eq!(Stat::of(Pid::from_raw(i32::MAX).unwrap()), None);
+    }
+
+    #[test]
+    fn the_first_process_leads_no_group() {
+        assert_eq!(Group::led_by(Pid::INIT), None);
+    }
+}

@@ -1,0 +1,238 @@
+//! The guard process itself: it listens on its standard input, and waits.
+//!
+//! It is synchronous and needs nothing but its input, `/proc` and a clock.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs, io, thread,
+    time::Duration,
+};
+
+use nix::sys::signal::SigSet;
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::{Errno, read},
+    process::{Pid, Signal, getpgid, kill_process},
+    stdio::stdin,
+};
+
+use super::{
+    super::{
+        clock::{Boottime, Timer},
+        group::{Group, Stat},
+    },
+    line::{Limits, Line},
+    sweep,
+};
+
+/// How long a guard goes on looking for commands after its conductor has died.
+const SWEEP: Duration = Duration::from_secs(2);
+/// How long a command then has to end by itself.
+const GRACE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// Runs the guard, from the first line on its standard input until it has nothing left to do.
+///
+/// To be called before anything else, in a process of its own.
+pub(crate) fn main() -> io::Result<()> {
+    // Who stops a whole service signals us as well, while the conductor still needs us.
+    SigSet::all().thread_block()?;
+    // Started from `/proc/self/exe`, it would be listed as "exe".
+    let _ = fs::write("/proc/self/comm", "jobboard");
+    let timer = Timer::new()?;
+    let mut watch = Watch::default();
+    loop {
+        timer.set(watch.next_due())?;
+        // What was said comes first: it may be that a command has ended or may stay.
+        if is_input_ready(&timer)? {
+            match watch.listen()? {
+                Heard::Lines => {}
+                Heard::Bye => return Ok(()),
+                Heard::End => break,
+            }
+        } else {
+            watch.enforce(Boottime::now());
+        }
+    }
+    watch.end_all();
+    Ok(())
+}
+
+fn is_input_ready(timer: &Timer) -> io::Result<bool> {
+    let input = stdin();
+    let mut fds = [
+        PollFd::new(&input, PollFlags::IN),
+        PollFd::new(timer.fd(), PollFlags::IN),
+    ];
+    match poll(&mut fds, None) {
+        Ok(_) => Ok(!fds[0].revents().is_empty()),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+enum Heard {
+    Lines,
+    Bye,
+    End,
+}
+
+/// What the guard knows.
+#[derive(Default)]
+struct Watch {
+    mark: String,
+    groups: HashMap<Group, Ward>,
+    /// The beginning of a line whose end has not come yet.
+    partial: Vec<u8>,
+}
+
+/// A command in the guard's care.
+struct Ward {
+    limits: Limits,
+    /// When its leader started, to know it from a later process with the same pid.
+    started: Option<u64>,
+    next: Next,
+}
+
+/// What will be done next to a command whose lease is not prolonged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Terminate,
+    Kill,
+    Nothing,
+}
+
+impl Watch {
+    fn listen(&mut self) -> io::Result<Heard> {
+        let mut buffer = [0; 4096];
+        let count = match read(stdin(), &mut buffer) {
+            Ok(0) => return Ok(Heard::End),
+            Ok(count) => count,
+            Err(Errno::INTR) => 0,
+            Err(error) => return Err(error.into()),
+        };
+        self.partial.extend_from_slice(&buffer[..count]);
+        while let Some(end) = self.partial.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.partial.drain(..=end).collect();
+            match str::from_utf8(&line[..end]).ok().and_then(Line::parse) {
+                Some(Line::Bye) => return Ok(Heard::Bye),
+                Some(line) => self.heed(line),
+                None => {}
+            }
+        }
+        Ok(Heard::Lines)
+    }
+
+    fn heed(&mut self, line: Line) {
+        match line {
+            Line::Mark(mark) => self.mark = mark,
+            Line::Watch { group, limits } => {
+                let ward = self.groups.entry(group).or_insert_with(|| Ward {
+                    limits,
+                    started: Stat::of(group.leader()).map(|stat| stat.started),
+                    next: Next::Terminate,
+                });
+                ward.limits = limits;
+                ward.next = Next::Terminate;
+            }
+            Line::Forget(group) => {
+                self.groups.remove(&group);
+            }
+            Line::Bye => {}
+        }
+    }
+
+    fn next_due(&self) -> Option<Boottime> {
+        self.groups.values().filter_map(Ward::due).min()
+    }
+
+    /// Ends the commands whose time has come.
+    fn enforce(&mut self, now: Boottime) {
+        for (&group, ward) in &mut self.groups {
+            while ward.due().is_some_and(|due| due <= now) {
+                // A conductor reaps a leader only after it has told us to forget the group.
+                let is_the_same = Stat::of(group.leader()).map(|stat| stat.started);
+                if is_the_same.is_some() && is_the_same == ward.started {
+                    ward.act(group);
+                }
+                ward.next = ward.next.after();
+            }
+        }
+    }
+
+    /// Ends all commands of a conductor that has died, also those that it could not announce.
+    fn end_all(&self) {
+        let died = Boottime::now();
+        let mut asked = HashSet::new();
+        while Boottime::now() < died + SWEEP {
+            let is_grace = Boottime::now() < died + GRACE;
+            for (&group, ward) in &self.groups {
+                if !ward.is_replaced(group) && (!is_grace || asked.insert(group.leader())) {
+                    end_group(group, is_grace);
+                }
+            }
+            for pid in sweep::marked(&self.mark) {
+                let is_asked = getpgid(Some(pid)).is_ok_and(|group| asked.contains(&group));
+                if !is_grace || (!is_asked && asked.insert(pid)) {
+                    end_process(pid, is_grace);
+                }
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Ward {
+    fn due(&self) -> Option<Boottime> {
+        match self.next {
+            Next::Terminate => Some(self.limits.terminate),
+            Next::Kill => Some(self.limits.kill),
+            Next::Nothing => None,
+        }
+    }
+
+    fn act(&self, group: Group) {
+        match self.next {
+            Next::Terminate => group.terminate(),
+            Next::Kill => group.signal(Signal::KILL),
+            Next::Nothing => {}
+        }
+    }
+
+    /// Whether the pid of the leader belongs to somebody else by now.
+    ///
+    /// A leader that is gone leaves its pid to nobody while anyone of its group is left.
+    fn is_replaced(&self, group: Group) -> bool {
+        Stat::of(group.leader()).is_some_and(|stat| Some(stat.started) != self.started)
+    }
+}
+
+impl Next {
+    fn after(self) -> Self {
+        match self {
+            Self::Terminate => Self::Kill,
+            Self::Kill | Self::Nothing => Self::Nothing,
+        }
+    }
+}
+
+fn end_group(group: Group, is_grace: bool) {
+    if is_grace {
+        group.terminate();
+    } else {
+        group.signal(Signal::KILL);
+    }
+}
+
+fn end_process(pid: Pid, is_grace: bool) {
+    // Of a group that somebody else leads, only this one is known to belong to the conductor.
+    if getpgid(Some(pid)) == Ok(pid)
+        && let Some(group) = Group::led_by(pid)
+    {
+        end_group(group, is_grace);
+    } else if is_grace {
+        let _ = kill_process(pid, Signal::TERM).and_then(|()| kill_process(pid, Signal::CONT));
+    } else {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}

@@ -1,0 +1,131 @@
+//! The lines in which a conductor speaks to its guard.
+
+use std::{fmt, time::Duration};
+
+use rustix::process::Pid;
+
+use super::super::{clock::Boottime, group::Group};
+
+/// When a command must end because its lease does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// When it is asked to end.
+    pub(crate) terminate: Boottime,
+    /// When it is made to.
+    pub(crate) kill: Boottime,
+}
+
+impl Limits {
+    /// Places the two moments before the deadline of a lease of this length.
+    pub(crate) fn before(deadline: Boottime, term: Duration) -> Self {
+        Self {
+            terminate: deadline - term / 6,
+            kill: deadline - term / 12,
+        }
+    }
+}
+
+/// Something that a guard is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Line {
+    /// What the commands of this conductor have in their environment; comes first.
+    Mark(String),
+    /// A command has started, or its lease was prolonged.
+    Watch { group: Group, limits: Limits },
+    /// A command has ended.
+    Forget(Group),
+    /// The conductor ends, and leaves nothing behind.
+    Bye,
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mark(mark) => writeln!(f, "mark {mark}"),
+            Self::Watch { group, limits } => {
+                let Limits { terminate, kill } = limits;
+                writeln!(
+                    f,
+                    "watch {group} {} {}",
+                    terminate.as_nanos(),
+                    kill.as_nanos()
+                )
+            }
+            Self::Forget(group) => writeln!(f, "forget {group}"),
+            Self::Bye => writeln!(f, "bye"),
+        }
+    }
+}
+
+impl Line {
+    /// Reads one line without its end; `None` if it is none of ours.
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let mut words = rest.split(' ');
+        Some(match word {
+            "mark" => Self::Mark(rest.to_owned()),
+            "watch" => Self::Watch {
+                group: group(words.next()?)?,
+                limits: Limits {
+                    terminate: moment(words.next()?)?,
+                    kill: moment(words.next()?)?,
+                },
+            },
+            "forget" => Self::Forget(group(words.next()?)?),
+            "bye" => Self::Bye,
+            _ => return None,
+        })
+    }
+}
+
+fn group(word: &str) -> Option<Group> {
+    let pid: u32 = word.parse().ok()?;
+    Group::led_by(Pid::from_raw(pid.try_into().ok()?)?)
+}
+
+fn moment(word: &str) -> Option<Boottime> {
+    word.parse().ok().map(Boottime::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_understood() {
+        let group = group("4711").unwrap();
+        let limits = Limits::before(Boottime::from_nanos(12_000), Duration::from_nanos(1_200));
+        for line in [
+            Line::Mark("ada@host:host:1: with spaces".to_owned()),
+            Line::Watch { group, limits },
+            Line::Forget(group),
+            Line::Bye,
+        ] {
+            assert_eq!(
+                Line::parse(line.to_string().trim_end_matches('\n')),
+                Some(line)
+            );
+        }
+    }
+
+    #[test]
+    fn a_line_that_would_signal_everybody_is_none() {
+        for line in [
+            "forget 1",
+            "forget 0",
+            "forget -1",
+            "forget -7",
+            "watch 1 5 6",
+            "",
+        ] {
+            assert_eq!(Line::parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn both_moments_come_before_the_deadline() {
+        let limits = Limits::before(Boottime::from_nanos(12_000), Duration::from_nanos(12_000));
+        assert_eq!(limits.terminate.as_nanos(), 10_000);
+        assert_eq!(limits.kill.as_nanos(), 11_000);
+    }
+}

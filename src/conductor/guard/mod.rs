@@ -1,0 +1,228 @@
+//! The guard: a helper process that ends commands whose lease ran out or whose conductor died.
+//!
+//! Here is the conductor's side of it. The helper itself is in [`helper`], how they speak in
+//! [`line`], and how it finds commands that nobody told it of in [`sweep`].
+
+mod helper;
+mod line;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    ffi::OsString,
+    io,
+    os::{fd::AsFd, unix::process::CommandExt},
+    path::PathBuf,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use rustix::{
+    fs::{OFlags, fcntl_setfl},
+    process::{Pid, PidfdFlags, pidfd_open},
+};
+use tokio::time;
+
+use self::line::Line;
+pub(crate) use self::{helper::main, line::Limits};
+use super::group::Group;
+use crate::ready::Ready;
+
+/// The hidden first argument that makes this program a guard.
+pub(crate) const WORD: &str = "__guard";
+
+/// The variable by which the guard knows the commands of its conductor; its value is the mark.
+pub(crate) const MARK: &str = "JOBBOARD_CONDUCTOR";
+
+/// The program that serves as a guard.
+#[derive(Debug, Clone)]
+pub(crate) struct Launch {
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<OsString>,
+}
+
+impl Launch {
+    /// This very program, even if its file was replaced meanwhile.
+    pub(crate) fn this_program() -> Self {
+        Self {
+            program: "/proc/self/exe".into(),
+            args: vec![WORD.into()],
+        }
+    }
+}
+
+/// The conductor's hold on its guard.
+///
+/// Dropped while commands are watched it leaves them to the guard, which kills them.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    launch: Launch,
+    mark: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    watched: HashMap<Group, Limits>,
+    /// `None` while one cannot be started.
+    helper: Option<Helper>,
+}
+
+#[derive(Debug)]
+struct Helper {
+    child: Child,
+    line: ChildStdin,
+    end: Arc<Ready>,
+}
+
+impl Guard {
+    /// Starts a guard for the commands that have `mark` in their environment as [`MARK`].
+    ///
+    /// The mark must be a single line that no other conductor uses.
+    pub(crate) fn start(launch: Launch, mark: &str) -> io::Result<Self> {
+        let helper = Helper::start(&launch, mark)?;
+        Ok(Self {
+            launch,
+            mark: mark.to_owned(),
+            state: Mutex::new(State {
+                watched: HashMap::new(),
+                helper: Some(helper),
+            }),
+        })
+    }
+
+    /// Has a group ended at these moments, or when we die; also changes them for a known one.
+    ///
+    /// Fails if the guard is dead and another one cannot be started; a later [`Guard::check`]
+    /// makes good for it.
+    pub(crate) fn watch(&self, group: Group, limits: Limits) -> io::Result<()> {
+        let mut state = self.lock();
+        state.watched.insert(group, limits);
+        self.tell(&mut state, &Line::Watch { group, limits })
+    }
+
+    /// Changes the moments at which a group is ended; does nothing for one that is not watched.
+    pub(crate) fn extend(&self, group: Group, limits: Limits) -> io::Result<()> {
+        let mut state = self.lock();
+        match state.watched.get_mut(&group) {
+            Some(known) => *known = limits,
+            None => return Ok(()),
+        }
+        self.tell(&mut state, &Line::Watch { group, limits })
+    }
+
+    /// Takes a group out of the guard's care.
+    pub(crate) fn forget(&self, group: Group) {
+        let mut state = self.lock();
+        if state.watched.remove(&group).is_some() {
+            // A guard that cannot be told and not be replaced either is dead: it does no harm.
+            let _ = self.tell(&mut state, &Line::Forget(group));
+        }
+    }
+
+    /// Makes sure that there is a guard, and replaces one that died.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        if state.helper.as_mut().is_some_and(Helper::is_alive) {
+            return Ok(());
+        }
+        self.replace(&mut state)
+    }
+
+    /// Replaces the guard whenever it dies, as long as this is polled.
+    pub(crate) async fn tend(&self) -> Infallible {
+        loop {
+            let end = self.lock().helper.as_ref().map(|helper| helper.end.clone());
+            if let Some(end) = end {
+                end.wait().await;
+            }
+            if self.check().is_err() {
+                time::sleep(Duration::from_millis(200)).await;
+            }
+        }
+    }
+
+    fn tell(&self, state: &mut State, line: &Line) -> io::Result<()> {
+        let told = state.helper.as_mut().map(|helper| helper.tell(line));
+        match told {
+            Some(Ok(())) => Ok(()),
+            _ => self.replace(state),
+        }
+    }
+
+    fn replace(&self, state: &mut State) -> io::Result<()> {
+        if let Some(dead) = state.helper.take() {
+            dead.kill();
+        }
+        let mut helper = Helper::start(&self.launch, &self.mark)?;
+        for (&group, &limits) in &state.watched {
+            helper.tell(&Line::Watch { group, limits })?;
+        }
+        state.helper = Some(helper);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Whatever panicked, what is known of the commands must reach the guard.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let mut state = self.lock();
+        if state.watched.is_empty()
+            && let Some(helper) = &mut state.helper
+        {
+            // Should it not hear this, it looks for commands for two seconds and finds none.
+            let _ = helper.tell(&Line::Bye);
+        }
+    }
+}
+
+impl Helper {
+    fn start(launch: &Launch, mark: &str) -> io::Result<Self> {
+        let mut child = Command::new(&launch.program)
+            .arg0("jobboard")
+            .args(&launch.args)
+            .env_clear()
+            .current_dir("/")
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let line = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let attached = Self::attach(&child, &line);
+        let mut helper = Self {
+            end: Arc::new(attached?),
+            child,
+            line,
+        };
+        helper.tell(&Line::Mark(mark.to_owned()))?;
+        Ok(helper)
+    }
+
+    fn attach(child: &Child, line: &ChildStdin) -> io::Result<Ready> {
+        // A guard that was stopped must not stop us; one that does not listen counts as dead.
+        fcntl_setfl(line.as_fd(), OFlags::NONBLOCK)?;
+        Ready::new(pidfd_open(Pid::from_child(child), PidfdFlags::empty())?)
+    }
+
+    fn tell(&mut self, line: &Line) -> io::Result<()> {
+        io::Write::write_all(&mut self.line, line.to_string().as_bytes())
+    }
+
+    fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn kill(mut self) {
+        // Before the pipe is closed, at whose end one that still lives would kill all it knows.
+        let _ = self.child.kill().and_then(|()| self.child.wait());
+    }
+}

@@ -1,0 +1,293 @@
+//! Keeping claims, against a board that answers as it is told, with short real terms.
+
+use std::{collections::VecDeque, future::Future, io, sync::Mutex};
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use tokio::time;
+
+use super::*;
+use crate::{
+    board::{Capabilities, ClaimRules, Event, Health, JobRef, Posted, Query, Result, Settled},
+    job::{
+        Claimant, Claimed, Conductor, Draft, Entry as Record, Fence, JobKey, Owner, Settlement,
+        Shelf,
+    },
+};
+
+/// What the board does with a request to renew.
+#[derive(Debug, Clone, Copy)]
+enum Answer {
+    Grant,
+    /// Refuses the claim on this job, grants the others.
+    Refuse(&'static str),
+    Unreachable,
+    Fail,
+    Silence,
+}
+
+/// A board that can only renew; once its list of answers has run out it repeats the last.
+#[derive(Debug)]
+struct Fake {
+    expiring_claims: bool,
+    answers: Mutex<VecDeque<Answer>>,
+    asked: Mutex<Vec<(Boottime, Vec<String>)>>,
+}
+
+impl Fake {
+    fn new(expiring_claims: bool, answers: &[Answer]) -> Arc<Self> {
+        Arc::new(Self {
+            expiring_claims,
+            answers: Mutex::new(answers.iter().copied().collect()),
+            asked: Mutex::default(),
+        })
+    }
+
+    fn answer(&self) -> Answer {
+        let mut answers = self.answers.lock().unwrap();
+        let next = *answers.front().unwrap();
+        if answers.len() > 1 {
+            answers.pop_front();
+        }
+        next
+    }
+
+    fn asked(&self) -> Vec<(Boottime, Vec<String>)> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    async fn asked_times(&self, count: usize) {
+        soon(async {
+            while self.asked().len() < count {
+                time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
+    }
+}
+
+#[async_trait]
+impl Board for Fake {
+    fn name(&self) -> &str {
+        "fake"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            has_peers: false,
+            has_expiring_claims: self.expiring_claims,
+        }
+    }
+
+    async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
+        let keys: Vec<String> = claims.iter().map(|it| it.key.to_string()).collect();
+        self.asked
+            .lock()
+            .unwrap()
+            .push((Boottime::now(), keys.clone()));
+        let refused = match self.answer() {
+            Answer::Grant => "",
+            Answer::Refuse(key) => key,
+            Answer::Unreachable => {
+                return Err(BoardError::Unreachable {
+                    board: "fake".to_owned(),
+                    source: Box::new(io::Error::other("cut")),
+                });
+            }
+            Answer::Fail => {
+                return Err(BoardError::Failed {
+                    doing: "read",
+                    board: "fake".to_owned(),
+                    source: Box::new(io::Error::other("broken")),
+                });
+            }
+            Answer::Silence => return std::future::pending().await,
+        };
+        let answer = |key: &String| match key == refused {
+            true => Err(BoardError::NotClaimed),
+            false => Ok(()),
+        };
+        Ok(keys.iter().map(answer).collect())
+    }
+
+    async fn post(&self, _: &[Draft], _: Option<&Claimant>) -> Result<Vec<Result<Posted>>> {
+        unimplemented!()
+    }
+    fn entries(&self, _: Query) -> BoxStream<'_, Result<Record>> {
+        unimplemented!()
+    }
+    async fn find(&self, _: Shelf, _: &[JobRef]) -> Result<Vec<Vec<Record>>> {
+        unimplemented!()
+    }
+    async fn claim(
+        &self,
+        _: &[JobKey],
+        _: &Claimant,
+        _: usize,
+        _: ClaimRules,
+    ) -> Result<Vec<Result<Claimed>>> {
+        unimplemented!()
+    }
+    async fn settle(&self, _: &[Settlement]) -> Result<Vec<Result<Settled>>> {
+        unimplemented!()
+    }
+    async fn restore(&self, _: &[JobKey]) -> Result<Vec<Result<()>>> {
+        unimplemented!()
+    }
+    async fn purge(&self, _: &[JobKey]) -> Result<Vec<Result<()>>> {
+        unimplemented!()
+    }
+    async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
+        unimplemented!()
+    }
+    async fn register(&self, _: &Conductor) -> Result<()> {
+        unimplemented!()
+    }
+    async fn conductors(&self) -> Result<Vec<Conductor>> {
+        unimplemented!()
+    }
+    async fn health(&self) -> Result<Health> {
+        unimplemented!()
+    }
+    async fn close(&self) {}
+}
+
+const TERM: Duration = Duration::from_millis(600);
+
+fn claim(key: &str, term: Duration) -> Claim {
+    Claim {
+        key: JobKey::new(key),
+        owner: Owner::new("ada").unwrap(),
+        fence: Some(Fence("1".to_owned())),
+        term,
+    }
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    time::timeout(Duration::from_secs(10), future)
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn claims_are_renewed_together_and_stay_beyond_their_term() {
+    let board = Fake::new(true, &[Answer::Grant]);
+    let keeper = Keeper::start(board.clone());
+    let start = Boottime::now();
+    let mut a = keeper.hold(claim("a", TERM), start);
+    let mut b = keeper.hold(claim("b", TERM), start);
+    tokio::select! {
+        lost = a.lost() => panic!("{lost}"),
+        lost = b.lost() => panic!("{lost}"),
+        () = board.asked_times(6) => {}
+    }
+    assert!((start + TERM).is_past());
+    for (n, (asked, keys)) in board.asked().into_iter().enumerate() {
+        assert!(asked >= start + TERM / 3 * u32::try_from(n + 1).unwrap());
+        assert_eq!(keys, ["a", "b"]);
+    }
+}
+
+#[tokio::test]
+async fn a_refused_claim_is_lost_at_once_and_the_others_are_kept() {
+    let board = Fake::new(true, &[Answer::Refuse("b"), Answer::Grant]);
+    let keeper = Keeper::start(board.clone());
+    let start = Boottime::now();
+    let mut a = keeper.hold(claim("a", TERM), start);
+    let mut b = keeper.hold(claim("b", TERM), start);
+    let lost = soon(b.lost()).await;
+    assert!(matches!(
+        lost,
+        Lost::Refused {
+            source: BoardError::NotClaimed,
+            ..
+        }
+    ));
+    assert!(lost.kill_at() <= Boottime::now() + TERM / 12);
+    tokio::select! {
+        lost = a.lost() => panic!("{lost}"),
+        () = board.asked_times(4) => {}
+    }
+    assert_eq!(board.asked().pop().unwrap().1, ["a"]);
+}
+
+#[tokio::test]
+async fn a_claim_that_cannot_be_renewed_is_lost_before_its_deadline() {
+    for answer in [Answer::Unreachable, Answer::Fail, Answer::Silence] {
+        let board = Fake::new(true, &[Answer::Grant, answer]);
+        let keeper = Keeper::start(board.clone());
+        let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
+        let lost = soon(lease.lost()).await;
+        let confirmed = board.asked()[0].0;
+        assert!((confirmed + TERM * 5 / 6 - Duration::from_millis(5)).is_past());
+        assert!(lost.kill_at() <= confirmed + TERM, "{answer:?}");
+        assert!(board.asked().len() > 2, "{answer:?}: tried again");
+        let Lost::Expired { last, .. } = lost else {
+            panic!("{lost}")
+        };
+        assert_eq!(last.is_some(), !matches!(answer, Answer::Silence));
+        // With nothing left to keep nothing more is asked.
+        assert!(keeper.ledger.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_board_that_comes_back_in_time_costs_nothing() {
+    use Answer::{Fail, Grant, Silence, Unreachable};
+    let board = Fake::new(true, &[Unreachable, Fail, Grant, Silence, Grant]);
+    let keeper = Keeper::start(board.clone());
+    let mut lease = keeper.hold(claim("a", TERM * 2), Boottime::now());
+    tokio::select! {
+        lost = lease.lost() => panic!("{lost}"),
+        () = board.asked_times(6) => {}
+    }
+}
+
+#[tokio::test]
+async fn a_claim_that_was_asked_for_too_long_ago_is_lost() {
+    let board = Fake::new(true, &[Answer::Grant]);
+    let keeper = Keeper::start(board.clone());
+    let mut lease = keeper.hold(claim("a", TERM), Boottime::now() - TERM);
+    assert!(soon(lease.lost()).await.kill_at().is_past());
+    assert!(board.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_session_counts_from_the_last_confirmation_but_one() {
+    let board = Fake::new(false, &[Answer::Grant, Answer::Grant, Answer::Unreachable]);
+    let keeper = Keeper::start(board.clone());
+    let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
+    let lost = soon(lease.lost()).await;
+    let [first, second] = [0, 1].map(|n| board.asked()[n].0);
+    assert!(lost.kill_at() < first + TERM);
+    assert!(lost.kill_at() + TERM / 12 < second + TERM);
+}
+
+#[tokio::test]
+async fn claims_come_and_go_while_others_are_kept() {
+    let board = Fake::new(true, &[Answer::Grant]);
+    let keeper = Keeper::start(board.clone());
+    let a = keeper.hold(claim("a", TERM), Boottime::now());
+    board.asked_times(1).await;
+    let b = keeper.hold(claim("b", TERM), Boottime::now());
+    board.asked_times(2).await;
+    drop(a);
+    board.asked_times(3).await;
+    let asked: Vec<Vec<String>> = board.asked().into_iter().map(|(_, keys)| keys).collect();
+    assert_eq!(asked[0], ["a"]);
+    assert_eq!(asked[1], ["a", "b"]);
+    assert_eq!(asked[2], ["b"]);
+    drop(b);
+}
+
+#[tokio::test]
+async fn without_its_keeper_a_claim_counts_as_lost() {
+    let board = Fake::new(true, &[Answer::Grant]);
+    let keeper = Keeper::start(board);
+    let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
+    drop(keeper);
+    assert!(matches!(
+        soon(lease.lost()).await,
+        Lost::Expired { last: None, .. }
+    ));
+}

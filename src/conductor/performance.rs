@@ -1,0 +1,212 @@
+//! What is to be performed for a job: which program, with what around it.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs, io,
+    path::{self, Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create};
+use thiserror::Error;
+
+/// Says why a command did not come to run.
+#[derive(Debug, Error)]
+pub(crate) enum NotRun {
+    #[error("there is no program {}", program.display())]
+    NotFound { program: PathBuf },
+    #[error("{} cannot be executed", program.display())]
+    NotExecutable { program: PathBuf, source: io::Error },
+    /// The machine has no room for another process.
+    #[error("{} could not be started", program.display())]
+    Failed { program: PathBuf, source: io::Error },
+}
+
+impl NotRun {
+    /// Sorts what the kernel said when it was to start a program.
+    pub(crate) fn because(program: &Path, source: io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        let program = program.to_owned();
+        match source.kind() {
+            Kind::NotFound | Kind::NotADirectory => Self::NotFound { program },
+            Kind::OutOfMemory | Kind::WouldBlock => Self::Failed { program, source },
+            _ => Self::NotExecutable { program, source },
+        }
+    }
+}
+
+/// Where the standard input of a command comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(test), expect(dead_code, reason = "for conductors that stay"))]
+pub(crate) enum Input {
+    /// From where ours comes.
+    Inherit,
+    Nothing,
+    Text(Vec<u8>),
+}
+
+/// Where an output of a command goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(test), expect(dead_code, reason = "for conductors that stay"))]
+pub(crate) enum Output {
+    /// To where ours goes.
+    Inherit,
+    Discard,
+}
+
+/// A command to be performed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Performance {
+    /// An absolute path.
+    pub(crate) program: PathBuf,
+    /// The program as its arguments name it, then the arguments.
+    pub(crate) argv: Vec<OsString>,
+    /// What the environment has beyond ours, and (`None`) what of ours it has not.
+    pub(crate) env: Vec<(OsString, Option<OsString>)>,
+    /// Where it runs, if not where we do.
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) input: Input,
+    pub(crate) output: Output,
+    pub(crate) errors: Output,
+}
+
+impl Performance {
+    /// Takes a command as a person typed it, to be performed right where that person is.
+    ///
+    /// `search` is a list of folders as in `PATH`.
+    pub(crate) fn here(argv: &[OsString], search: Option<&OsStr>) -> Result<Self, NotRun> {
+        let name = argv.first().map_or(OsStr::new(""), OsString::as_os_str);
+        Ok(Self {
+            program: find(name, search)?,
+            argv: argv.to_vec(),
+            env: Vec::new(),
+            cwd: None,
+            input: Input::Inherit,
+            output: Output::Inherit,
+            errors: Output::Inherit,
+        })
+    }
+
+    /// Sets a variable in the environment of the command.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.env.push((name.into(), Some(value.into())));
+    }
+
+    /// Keeps a variable of ours from the command.
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.env.push((name.into(), None));
+    }
+
+    pub(super) fn command(&self) -> io::Result<Command> {
+        use std::os::unix::process::CommandExt;
+        let mut command = Command::new(&self.program);
+        if let [name, args @ ..] = self.argv.as_slice() {
+            command.arg0(name).args(args);
+        }
+        for (name, value) in &self.env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        if let Some(cwd) = &self.cwd {
+            command.current_dir(cwd);
+        }
+        // Nothing may run between fork and exec: that would make the kernel copy our page tables.
+        command
+            .process_group(0)
+            .stdin(self.input.stdio()?)
+            .stdout(self.output.stdio())
+            .stderr(self.errors.stdio());
+        Ok(command)
+    }
+}
+
+impl Input {
+    fn stdio(&self) -> io::Result<Stdio> {
+        Ok(match self {
+            Self::Inherit => Stdio::inherit(),
+            Self::Nothing => Stdio::null(),
+            // A file in memory needs nobody who feeds it, whether or not the command reads it all.
+            Self::Text(text) => {
+                let file = fs::File::from(memfd_create("stdin", MemfdFlags::CLOEXEC)?);
+                io::Write::write_all(&mut &file, text)?;
+                io::Seek::rewind(&mut &file)?;
+                file.into()
+            }
+        })
+    }
+}
+
+impl Output {
+    fn stdio(self) -> Stdio {
+        match self {
+            Self::Inherit => Stdio::inherit(),
+            Self::Discard => Stdio::null(),
+        }
+    }
+}
+
+/// Finds the absolute path of a program, as a shell would.
+///
+/// A name with a slash is a path of its own, seen from here.
+pub(crate) fn find(name: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, NotRun> {
+    let not_found = || NotRun::NotFound {
+        program: name.into(),
+    };
+    if name.is_empty() {
+        return Err(not_found());
+    }
+    if name.as_encoded_bytes().contains(&b'/') {
+        return path::absolute(name).map_err(|source| NotRun::because(name.as_ref(), source));
+    }
+    let mut found_unusable = None;
+    for folder in std::env::split_paths(search.unwrap_or_default()) {
+        // An empty folder in the list means the current one.
+        let Ok(program) = path::absolute(Path::new(".").join(folder).join(name)) else {
+            continue;
+        };
+        if !program.is_file() {
+            continue;
+        }
+        match accessat(CWD, &program, Access::EXEC_OK, AtFlags::EACCESS) {
+            Ok(()) => return Ok(program),
+            Err(error) => {
+                found_unusable.get_or_insert(NotRun::because(&program, error.into()));
+            }
+        }
+    }
+    Err(found_unusable.unwrap_or_else(not_found))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = folder.path().join("plain");
+        fs::write(&plain, "").unwrap();
+        let search = OsString::from(format!("/nonexistent:{}:/bin", folder.path().display()));
+
+        let sh = find("sh".as_ref(), Some(&search)).unwrap();
+        assert_eq!(sh, Path::new("/bin/sh"));
+        let unusable = find("plain".as_ref(), Some(&search));
+        assert!(matches!(unusable, Err(NotRun::NotExecutable { .. })));
+        let absent = find("absent".as_ref(), Some(&search));
+        assert!(matches!(absent, Err(NotRun::NotFound { .. })));
+
+        fs::set_permissions(&plain, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(find("plain".as_ref(), Some(&search)).unwrap(), plain);
+    }
+
+    #[test]
+    fn names_with_a_slash_are_not_searched_for() {
+        let here = std::env::current_dir().unwrap();
+        let found = find("sub/tool".as_ref(), Some("/bin".as_ref())).unwrap();
+        assert_eq!(found, here.join("sub/tool"));
+    }
+}

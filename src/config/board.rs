@@ -1,0 +1,117 @@
+//! Which board is used: whoever names one, and what the name stands for.
+
+use anyhow::{Context as _, anyhow, ensure};
+
+use super::{
+    Environment, Flags, Source, Sourced,
+    file::{ConfigFiles, FoundTable},
+};
+use crate::board::url::{BoardUrl, embedded::EmbeddedUrl};
+
+/// The board that is to be used.
+#[derive(Debug, Clone)]
+pub(crate) struct BoardChoice {
+    /// How the configuration calls it; `None` if it was named by its URL, or not at all.
+    pub(crate) name: Option<String>,
+    pub(crate) url: BoardUrl,
+    /// Whether forced, bulk and purging actions ask for its name.
+    pub(crate) is_protected: bool,
+    /// Who says what the name stands for.
+    pub(super) url_source: Source,
+    pub(super) protected_source: Source,
+}
+
+/// A choice, and the table in which the rest about that board is.
+pub(super) struct Chosen<'a> {
+    pub(super) board: Sourced<BoardChoice>,
+    pub(super) table: Option<FoundTable<'a>>,
+}
+
+impl<'a> Chosen<'a> {
+    /// Finds the board that somebody chose, or the default one.
+    pub(super) fn find(
+        flags: &Flags,
+        env: &Environment,
+        files: &'a ConfigFiles,
+    ) -> anyhow::Result<Self> {
+        let Some(choice) = choice(flags, env, files)? else {
+            let url = BoardUrl::Embedded(EmbeddedUrl::new(env.default_board()?));
+            return Ok(Self::by_url(Sourced::default(url)));
+        };
+        let Sourced { value, source } = choice;
+        ensure!(
+            !value.is_empty(),
+            "{source} is empty: give a URL, or the NAME of a board"
+        );
+        if !value.contains(':') {
+            return Self::by_name(Sourced::new(value, source), files);
+        }
+        let url = value.parse();
+        let url = url.with_context(|| format!("{source} is not the URL of a board"))?;
+        Ok(Self::by_url(Sourced::new(url, source)))
+    }
+
+    fn by_url(Sourced { value, source }: Sourced<BoardUrl>) -> Self {
+        let board = BoardChoice {
+            name: None,
+            url: value,
+            is_protected: false,
+            url_source: source.clone(),
+            protected_source: Source::Default,
+        };
+        Self {
+            board: Sourced::new(board, source),
+            table: None,
+        }
+    }
+
+    fn by_name(choice: Sourced<String>, files: &'a ConfigFiles) -> anyhow::Result<Self> {
+        let found = files.table(&choice.value);
+        let found = found.ok_or_else(|| unknown_board(&choice, files))?;
+        let Sourced { value, source } = choice;
+        let path = found.file.path.display();
+        let url = found.table.url.parse::<BoardUrl>();
+        let url = url.with_context(|| format!("the url of [board.{value}] in {path} is wrong"))?;
+        let protected = found.value(|table| table.protected);
+        let protected = protected.unwrap_or(Sourced::default(false));
+        let board = BoardChoice {
+            name: Some(value),
+            url: url.relative_to(found.file.folder()),
+            is_protected: protected.value,
+            url_source: found.file.source(),
+            protected_source: protected.source,
+        };
+        Ok(Self {
+            board: Sourced::new(board, source),
+            table: Some(found),
+        })
+    }
+}
+
+fn choice(
+    flags: &Flags,
+    env: &Environment,
+    files: &ConfigFiles,
+) -> anyhow::Result<Option<Sourced<String>>> {
+    if let Some(board) = &flags.board {
+        let source = Source::Flag("--board");
+        return Ok(Some(Sourced::new(board.clone(), source)));
+    }
+    Ok(env.text("JOBBOARD_URL")?.or_else(|| files.default_board()))
+}
+
+fn unknown_board(choice: &Sourced<String>, files: &ConfigFiles) -> anyhow::Error {
+    let Sourced { value, source } = choice;
+    let names: Vec<&str> = files.names().into_iter().collect();
+    let known = if names.is_empty() {
+        "no configuration file has a [board.NAME]".to_owned()
+    } else {
+        format!("known are {}", names.join(", "))
+    };
+    let hint = if value.contains(['/', '.']) {
+        format!("; a file is named sqlite:{value}")
+    } else {
+        String::new()
+    };
+    anyhow!("{source} names the board `{value}`, which is not known: {known}{hint}")
+}

@@ -1,0 +1,160 @@
+//! What the process was given: its variables, its user, and its machine.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, ensure};
+use rustix::{process::geteuid, system::uname};
+
+use super::{Source, Sourced};
+use crate::{board::url::BoardUrl, secret::SECRET_VARIABLES};
+
+/// Finds a variable by its name.
+type Lookup = Box<dyn Fn(&str) -> Option<OsString>>;
+
+/// The environment of this process; nothing else in the program looks at it.
+///
+/// It may hold secrets, and therefore has no `Debug`.
+pub(crate) struct Environment {
+    variables: Lookup,
+    etc: PathBuf,
+}
+
+impl Environment {
+    /// Returns what this process was really given.
+    pub(crate) fn of_process() -> Self {
+        Self {
+            variables: Box::new(|name| std::env::var_os(name)),
+            etc: PathBuf::from("/etc"),
+        }
+    }
+
+    /// Makes an environment up, with a folder that stands for `/etc`.
+    #[cfg(test)]
+    pub(crate) fn made_of(variables: &[(&str, &str)], etc: &Path) -> Self {
+        let variables: std::collections::BTreeMap<String, OsString> = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), OsString::from(value)))
+            .collect();
+        Self {
+            variables: Box::new(move |name| variables.get(name).cloned()),
+            etc: etc.to_owned(),
+        }
+    }
+
+    /// Returns the variables that no command may inherit, because they hold a secret.
+    pub(crate) fn secrets(&self) -> Vec<&'static str> {
+        let [password, url] = SECRET_VARIABLES;
+        let is_harmless = |text: &str| {
+            text.parse::<BoardUrl>()
+                .map_or(!text.contains('@'), |url| !url.has_password())
+        };
+        // A board that is no secret may be of use to the command.
+        match self.variable(url) {
+            Some(board) if !board.to_str().is_some_and(is_harmless) => vec![password, url],
+            _ => vec![password],
+        }
+    }
+
+    /// Whether output is asked to have no colour.
+    pub(crate) fn wants_plain_text(&self) -> bool {
+        self.variable("NO_COLOR")
+            .is_some_and(|value| !value.is_empty())
+            || self
+                .variable("TERM")
+                .is_some_and(|terminal| terminal == "dumb")
+    }
+
+    /// Returns a variable as it is.
+    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
+        (self.variables)(name)
+    }
+
+    /// Returns a variable that must be text if it is set.
+    ///
+    /// An empty one is an error: it comes from a script whose own variable was not set, and what
+    /// we would do without it is not what that script meant.
+    pub(super) fn text(&self, name: &'static str) -> anyhow::Result<Option<Sourced<String>>> {
+        let Some(value) = self.variable(name) else {
+            return Ok(None);
+        };
+        // The error of `into_string` shows the value, which may be a secret.
+        let text = value.into_string().ok();
+        let text = text.with_context(|| format!("{name} is not UTF-8 text"))?;
+        ensure!(
+            !text.is_empty(),
+            "{name} is empty: unset it, or say what it is to be"
+        );
+        Ok(Some(Sourced::new(text, Source::Variable(name))))
+    }
+
+    /// Returns the files that are read if none is named, the more important first.
+    pub(super) fn config_files(&self) -> Vec<PathBuf> {
+        let user = self.folder("XDG_CONFIG_HOME", ".config");
+        user.into_iter()
+            .chain([self.etc.clone()])
+            .map(|folder| folder.join("jobboard").join("config.toml"))
+            .collect()
+    }
+
+    /// Returns the file of the board that is used if none is named.
+    pub(super) fn default_board(&self) -> anyhow::Result<PathBuf> {
+        let state = self.folder("XDG_STATE_HOME", ".local/state").context(
+            "there is no home folder for the default board: set HOME, or name a board with --board",
+        )?;
+        Ok(state.join("jobboard").join("board.db"))
+    }
+
+    /// A relative path in such a variable is to be ignored, by the standard that defines them.
+    fn folder(&self, name: &str, below_home: &str) -> Option<PathBuf> {
+        self.absolute(name)
+            .or_else(|| Some(self.home()?.join(below_home)))
+    }
+
+    fn absolute(&self, name: &str) -> Option<PathBuf> {
+        let path = PathBuf::from(self.variable(name)?);
+        path.is_absolute().then_some(path)
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        self.absolute("HOME")
+            .or_else(|| Some(account(&self.etc)?.home))
+    }
+
+    /// Returns `user@host`, as far as the machine knows them.
+    ///
+    /// Somebody who used `su` is who they are, not who `USER` says they were.
+    pub(super) fn user_at_host(&self) -> String {
+        let user = account(&self.etc)
+            .map(|account| account.name)
+            .or_else(|| self.variable("USER")?.into_string().ok())
+            .filter(|user| !user.is_empty())
+            .unwrap_or_else(|| geteuid().as_raw().to_string());
+        format!("{user}@{}", uname().nodename().to_string_lossy())
+    }
+}
+
+/// What `/etc/passwd` has about the user of this process.
+struct Account {
+    name: String,
+    home: PathBuf,
+}
+
+fn account(etc: &Path) -> Option<Account> {
+    // Other people's real names may be in any encoding.
+    let bytes = fs::read(etc.join("passwd")).ok()?;
+    let user = geteuid().as_raw().to_string();
+    String::from_utf8_lossy(&bytes).lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [name, _, id, _, _, home, ..] = fields[..] else {
+            return None;
+        };
+        (id == user).then(|| Account {
+            name: name.to_owned(),
+            home: PathBuf::from(home),
+        })
+    })
+}

@@ -1,0 +1,260 @@
+//! `config.toml`: what may stand in it, and what is said about the rest.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context as _, anyhow, bail, ensure};
+use serde::Deserialize;
+use toml::Value;
+
+use super::{Source, Sourced, environment::Environment, limit};
+use crate::duration;
+
+/// The files that are in effect, the more important first.
+pub(super) struct ConfigFiles(Vec<ConfigFile>);
+
+/// One file, as it is written.
+pub(super) struct ConfigFile {
+    pub(super) path: PathBuf,
+    content: Content,
+}
+
+// Neither this nor what is in it has a `Debug`: a URL may hold a password.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    default: Option<String>,
+    op_timeout: Option<Timeout>,
+    max_details: Option<Size>,
+    #[serde(default)]
+    board: BTreeMap<String, BoardTable>,
+}
+
+/// A `[board.NAME]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with at least a `url`")]
+pub(super) struct BoardTable {
+    pub(super) url: String,
+    pub(super) who: Option<String>,
+    pub(super) read_only: Option<bool>,
+    pub(super) protected: Option<bool>,
+    pub(super) password_file: Option<PathBuf>,
+    pub(super) password_command: Option<Program>,
+}
+
+/// A table, and the file it is in.
+#[derive(Clone, Copy)]
+pub(super) struct FoundTable<'a> {
+    pub(super) file: &'a ConfigFile,
+    pub(super) table: &'a BoardTable,
+}
+
+impl ConfigFiles {
+    /// Reads the one file that was named, or else those of the user and the system, if there.
+    pub(super) fn read(named: Option<&Path>, env: &Environment) -> anyhow::Result<Self> {
+        if let Some(path) = named {
+            let file = ConfigFile::read(path)?;
+            let file = file.with_context(|| format!("--config: there is no {}", path.display()))?;
+            return Ok(Self(vec![file]));
+        }
+        let files = env.config_files().into_iter();
+        let files = files.filter_map(|path| ConfigFile::read(&path).transpose());
+        Ok(Self(files.collect::<anyhow::Result<_>>()?))
+    }
+
+    /// Returns the paths of the files that were read.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.0.iter().map(|file| file.path.clone()).collect()
+    }
+
+    /// Returns the table of a board; that of the user hides that of the system altogether.
+    pub(super) fn table(&self, name: &str) -> Option<FoundTable<'_>> {
+        self.0.iter().find_map(|file| {
+            let table = file.content.board.get(name)?;
+            Some(FoundTable { file, table })
+        })
+    }
+
+    /// Returns the names that boards have here.
+    pub(super) fn names(&self) -> BTreeSet<&str> {
+        let tables = self.0.iter().flat_map(|file| file.content.board.keys());
+        tables.map(String::as_str).collect()
+    }
+
+    /// Returns the NAME of the board that is used if none is named elsewhere.
+    pub(super) fn default_board(&self) -> Option<Sourced<String>> {
+        self.first(|content| content.default.clone())
+    }
+
+    /// Returns how long one operation may take.
+    pub(super) fn op_timeout(&self) -> Option<Sourced<Duration>> {
+        self.first(|content| content.op_timeout.as_ref().map(|timeout| timeout.0))
+    }
+
+    /// Returns how many bytes the details of a job may have.
+    pub(super) fn max_details(&self) -> Option<Sourced<u64>> {
+        self.first(|content| content.max_details.as_ref().map(|size| size.0))
+    }
+
+    fn first<T>(&self, pick: impl Fn(&Content) -> Option<T>) -> Option<Sourced<T>> {
+        self.0
+            .iter()
+            .find_map(|file| Some(Sourced::new(pick(&file.content)?, file.source())))
+    }
+}
+
+impl ConfigFile {
+    /// Reads a file; `None` if it is not there.
+    fn read(path: &Path) -> anyhow::Result<Option<Self>> {
+        match fs::read_to_string(path) {
+            Ok(text) => Self::parse(path, &text).map(Some),
+            // Users of daemons have homes such as /dev/null.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        }
+    }
+
+    fn parse(path: &Path, text: &str) -> anyhow::Result<Self> {
+        let content: Content = toml::from_str(text).map_err(|error| located(path, text, &error))?;
+        let path = path.to_owned();
+        for name in content.board.keys() {
+            ensure!(
+                !name.is_empty() && !name.contains(':'),
+                "{}: the name of a board is not empty and has no `:`, which tells URLs",
+                path.display()
+            );
+        }
+        if content
+            .default
+            .as_ref()
+            .is_some_and(|name| name.contains(':'))
+        {
+            bail!(
+                "{}: `default` is the NAME of a board, not a URL: put the URL into a [board.NAME]",
+                path.display()
+            );
+        }
+        Ok(Self { path, content })
+    }
+
+    /// Returns the file as the source of a value.
+    pub(super) fn source(&self) -> Source {
+        Source::File(self.path.clone())
+    }
+
+    /// Returns the folder from which relative paths in the file go.
+    pub(super) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+}
+
+impl FoundTable<'_> {
+    /// Returns a value of the table, if it has it.
+    pub(super) fn value<T>(&self, pick: impl Fn(&BoardTable) -> Option<T>) -> Option<Sourced<T>> {
+        Some(Sourced::new(pick(self.table)?, self.file.source()))
+    }
+}
+
+/// Says what is wrong, and in which line, without the line itself: it may hold a password.
+fn located(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
+    let path = path.display();
+    let message = without_value(error.message());
+    match error.span().and_then(|span| text.get(..span.start)) {
+        Some(before) => anyhow!(
+            "{path}, line {}: {message}",
+            before.matches('\n').count() + 1
+        ),
+        None => anyhow!("{path}: {message}"),
+    }
+}
+
+/// Cuts the value out of serde's `invalid type: string "hunter2", expected a boolean`.
+fn without_value(message: &str) -> String {
+    let quotes = ["invalid type: ", "invalid value: "];
+    match message.rsplit_once(", expected ") {
+        Some((wrong, wanted)) if quotes.iter().any(|quote| wrong.starts_with(quote)) => {
+            format!("the value is not {wanted}")
+        }
+        // The word of TOML, not of serde.
+        _ => message.replacen(" field `", " key `", 1),
+    }
+}
+
+/// The `op_timeout`.
+#[derive(Deserialize)]
+#[serde(try_from = "Value")]
+struct Timeout(Duration);
+
+impl TryFrom<Value> for Timeout {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let Value::String(text) = value else {
+            return Err("op_timeout is a text such as \"5s\"".to_owned());
+        };
+        let timeout = duration::parse(&text).map_err(|error| format!("op_timeout: {error}"))?;
+        limit::check_op_timeout(timeout)
+            .map(Self)
+            .map_err(|problem| format!("op_timeout: {problem}"))
+    }
+}
+
+/// The `max_details`, in bytes.
+#[derive(Deserialize)]
+#[serde(try_from = "Value")]
+struct Size(u64);
+
+impl TryFrom<Value> for Size {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, &'static str> {
+        let bytes = match value {
+            Value::Integer(bytes) => u64::try_from(bytes).ok(),
+            Value::String(text) => limit::parse_size(&text),
+            _ => None,
+        };
+        bytes.filter(|bytes| *bytes > 0).map(Self).ok_or(
+            "max_details is a number of bytes, or a text such as \"512KiB\", \"1MiB\" or \"1GiB\"",
+        )
+    }
+}
+
+/// The `password_command`: a program and its arguments.
+#[derive(Clone, Deserialize)]
+#[serde(try_from = "Value")]
+pub(super) struct Program {
+    pub(super) name: String,
+    pub(super) arguments: Vec<String>,
+}
+
+impl TryFrom<Value> for Program {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, &'static str> {
+        let Value::Array(words) = value else {
+            return Err(
+                "password_command is an array such as [\"pass\", \"show\", \"redis\"]: it is run \
+                 without a shell, which alone could take one text apart",
+            );
+        };
+        let words: Option<Vec<String>> = words
+            .into_iter()
+            .map(|word| word.as_str().map(str::to_owned))
+            .collect();
+        let mut words = words.ok_or("password_command has texts only")?.into_iter();
+        let name = words.next().filter(|name| !name.is_empty());
+        Ok(Self {
+            name: name.ok_or("password_command begins with a program")?,
+            arguments: words.collect(),
+        })
+    }
+}

@@ -1,0 +1,50 @@
+//! Limits that can be set, and how sizes are written.
+
+use std::time::Duration;
+
+/// How long one operation on a board may take, unless somebody says otherwise.
+pub(super) const OP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How large the details of a job may be, unless somebody says otherwise.
+pub(super) const MAX_DETAILS: u64 = MIB;
+
+/// Ten years: what is added to the present time must not overflow the clocks.
+const LONGEST: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
+
+const MIB: u64 = 1024 * 1024;
+
+/// The units of sizes, largest first.
+const UNITS: [(&str, u64); 3] = [("GiB", 1024 * MIB), ("MiB", MIB), ("KiB", 1024)];
+
+/// Refuses times in which nothing could be done, or that no clock can count.
+pub(super) fn check_op_timeout(timeout: Duration) -> Result<Duration, &'static str> {
+    if timeout.is_zero() {
+        Err("an operation cannot be done in no time: give 5s or so")
+    } else if timeout > LONGEST {
+        Err("an operation is given ten years at most: give 5s or so")
+    } else {
+        Ok(timeout)
+    }
+}
+
+/// Reads a size such as `512KiB`; `None` if it is none.
+pub(super) fn parse_size(text: &str) -> Option<u64> {
+    let (number, unit) = UNITS
+        .iter()
+        .find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
+    // Rust takes a plus sign for part of a number.
+    let has_digits_only = number.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u64 = number.parse().ok().filter(|_| has_digits_only)?;
+    number.checked_mul(*unit)
+}
+
+/// Writes a size in the largest unit that fits it exactly.
+pub(super) fn size_text(bytes: u64) -> String {
+    UNITS
+        .iter()
+        .find(|(_, unit)| bytes > 0 && bytes.is_multiple_of(*unit))
+        .map_or_else(
+            || bytes.to_string(),
+            |(name, unit)| format!("{}{name}", bytes / unit),
+        )
+}

@@ -1,0 +1,223 @@
+//! The configuration: flags, environment, files and defaults, merged and checked.
+//!
+//! Nothing here connects to anything, and nothing elsewhere reads the environment or a
+//! configuration file.
+
+mod board;
+mod environment;
+mod file;
+mod limit;
+mod password;
+mod source;
+
+#[cfg(test)]
+mod tests;
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Context as _, anyhow, bail};
+use serde::Serialize;
+
+pub(crate) use self::{
+    board::BoardChoice,
+    environment::Environment,
+    source::{Source, Sourced},
+};
+use self::{
+    board::Chosen,
+    file::{ConfigFiles, FoundTable},
+    password::Password,
+};
+use crate::{duration, job::Owner, secret::Secret};
+
+/// How a value shows that is not there.
+const NONE: &str = "none";
+
+/// What the command line says about the configuration.
+///
+/// It has no `Debug`: the board may be a URL with a password.
+#[derive(Clone, Default)]
+pub(crate) struct Flags {
+    /// A URL, or the NAME of a board.
+    pub(crate) board: Option<String>,
+    /// The file to read instead of those of the user and the system.
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) who: Option<String>,
+    pub(crate) read_only: bool,
+    /// `-` is stdin.
+    pub(crate) password_file: Option<PathBuf>,
+    pub(crate) op_timeout: Option<Duration>,
+}
+
+/// What is in effect, each value with its source.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) board: Sourced<BoardChoice>,
+    /// Whether somebody chose the board, so that it need not be said which one is used.
+    pub(crate) is_board_chosen: bool,
+    /// The name under which we own claims.
+    pub(crate) who: Sourced<Owner>,
+    /// Whether every change is refused.
+    pub(crate) read_only: Sourced<bool>,
+    /// How long one operation on the board may take.
+    pub(crate) op_timeout: Sourced<Duration>,
+    /// How many bytes the details of a job may have.
+    pub(crate) max_details: Sourced<u64>,
+    password: Sourced<Password>,
+    files: Vec<Sourced<PathBuf>>,
+}
+
+/// One value as `jobboard config` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Setting {
+    pub(crate) key: &'static str,
+    pub(crate) value: String,
+    pub(crate) source: String,
+}
+
+impl Config {
+    /// Merges what everybody says; any error is one of usage.
+    pub(crate) fn load(flags: Flags, env: &Environment) -> anyhow::Result<Self> {
+        let named = flags.config.as_deref();
+        let files = ConfigFiles::read(named, env)?;
+        let chosen = Chosen::find(&flags, env, &files)?;
+        let table = chosen.table;
+        let from = if named.is_some() {
+            Source::Flag("--config")
+        } else {
+            Source::Default
+        };
+        Ok(Self {
+            who: who(&flags, env, table)?,
+            read_only: read_only(&flags, env, table)?,
+            op_timeout: op_timeout(&flags, &files)?,
+            max_details: files
+                .max_details()
+                .unwrap_or(Sourced::default(limit::MAX_DETAILS)),
+            password: password::choose(&flags, env, table, &chosen.board.value)?,
+            is_board_chosen: chosen.board.source != Source::Default,
+            board: chosen.board,
+            files: files
+                .paths()
+                .into_iter()
+                .map(|path| Sourced::new(path, from.clone()))
+                .collect(),
+        })
+    }
+
+    /// Fetches the password for the board, if there is one.
+    ///
+    /// This may read a file or stdin, or run a program: call it once, and only to connect.
+    pub(crate) fn password(&self) -> anyhow::Result<Option<Secret>> {
+        self.password.value.fetch()
+    }
+
+    /// Whether fetching the password takes all of stdin.
+    pub(crate) fn takes_stdin(&self) -> bool {
+        self.password.value == Password::Stdin
+    }
+
+    /// Returns every value as text, with its source and without secrets.
+    pub(crate) fn entries(&self) -> Vec<Setting> {
+        let Sourced {
+            value: board,
+            source,
+        } = &self.board;
+        let name = board.name.as_deref().unwrap_or(NONE);
+        let (timeout, size) = (&self.op_timeout, &self.max_details);
+        let password = match self.password.value {
+            Password::None => NONE,
+            _ => "set",
+        };
+        let mut entries = vec![
+            Setting::new("board", name, source),
+            Setting::new("url", &board.url, &board.url_source),
+            Setting::new("who", &self.who.value, &self.who.source),
+            Setting::new("read_only", self.read_only.value, &self.read_only.source),
+            Setting::new("protected", board.is_protected, &board.protected_source),
+            Setting::new("password", password, &self.password.source),
+            Setting::new(
+                "op_timeout",
+                duration::exact(timeout.value),
+                &timeout.source,
+            ),
+            Setting::new("max_details", limit::size_text(size.value), &size.source),
+        ];
+        for file in &self.files {
+            let path = file.value.display();
+            entries.push(Setting::new("config_file", path, &file.source));
+        }
+        entries
+    }
+}
+
+impl Setting {
+    fn new(key: &'static str, value: impl ToString, source: &Source) -> Self {
+        Self {
+            key,
+            value: value.to_string(),
+            source: source.to_string(),
+        }
+    }
+}
+
+fn who(
+    flags: &Flags,
+    env: &Environment,
+    table: Option<FoundTable<'_>>,
+) -> anyhow::Result<Sourced<Owner>> {
+    let flag = flags.who.clone();
+    let said = match flag.map(|who| Sourced::new(who, Source::Flag("--who"))) {
+        Some(flag) => Some(flag),
+        None => env.text("JOBBOARD_WHO")?,
+    };
+    let Sourced { value, source } = said
+        .or_else(|| table?.value(|table| table.who.clone()))
+        .unwrap_or_else(|| Sourced::default(env.user_at_host()));
+    let owner = Owner::new(&value)
+        .with_context(|| format!("cannot act under the name that {source} gives"))?;
+    Ok(Sourced::new(owner, source))
+}
+
+/// Whoever says that nothing may be changed is obeyed; the first of them is named.
+fn read_only(
+    flags: &Flags,
+    env: &Environment,
+    table: Option<FoundTable<'_>>,
+) -> anyhow::Result<Sourced<bool>> {
+    let flag = Sourced::new(true, Source::Flag("--read-only"));
+    let said = [
+        flags.read_only.then_some(flag),
+        read_only_variable(env)?,
+        table.and_then(|found| found.value(|table| table.read_only)),
+    ];
+    let said = said.into_iter().flatten().collect::<Vec<_>>();
+    let first = said.iter().position(|said| said.value).unwrap_or(0);
+    Ok(said
+        .into_iter()
+        .nth(first)
+        .unwrap_or(Sourced::default(false)))
+}
+
+fn read_only_variable(env: &Environment) -> anyhow::Result<Option<Sourced<bool>>> {
+    let name = "JOBBOARD_READ_ONLY";
+    let Some(value) = env.variable(name) else {
+        return Ok(None);
+    };
+    let is_read_only = match value.to_string_lossy().to_ascii_lowercase().as_str() {
+        "1" | "true" => true,
+        "0" | "false" | "" => false,
+        other => bail!("{name} is `{other}`: it is 1 or true, 0 or false"),
+    };
+    Ok(Some(Sourced::new(is_read_only, Source::Variable(name))))
+}
+
+fn op_timeout(flags: &Flags, files: &ConfigFiles) -> anyhow::Result<Sourced<Duration>> {
+    let Some(timeout) = flags.op_timeout else {
+        let of_files = files.op_timeout();
+        return Ok(of_files.unwrap_or(Sourced::default(limit::OP_TIMEOUT)));
+    };
+    let timeout =
+        limit::check_op_timeout(timeout).map_err(|problem| anyhow!("--op-timeout: {problem}"))?;
+    Ok(Sourced::new(timeout, Source::Flag("--op-timeout")))
+}

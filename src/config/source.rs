@@ -1,0 +1,45 @@
+//! Where a value of the configuration came from.
+
+use std::{fmt, path::PathBuf};
+
+/// Where a value came from, in words that its author recognises.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// An option of the command line, with its dashes.
+    Flag(&'static str),
+    /// A variable of the environment.
+    Variable(&'static str),
+    /// A configuration file.
+    File(PathBuf),
+    /// Nobody said anything.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(name) | Self::Variable(name) => f.write_str(name),
+            Self::File(path) => path.display().fmt(f),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// A value, and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sourced<T> {
+    pub(crate) value: T,
+    pub(crate) source: Source,
+}
+
+impl<T> Sourced<T> {
+    /// Says that a value came from somewhere.
+    pub(crate) fn new(value: T, source: Source) -> Self {
+        Self { value, source }
+    }
+
+    /// Takes a value that nobody chose.
+    pub(crate) fn default(value: T) -> Self {
+        Self::new(value, Source::Default)
+    }
+}

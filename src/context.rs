@@ -1,0 +1,156 @@
+//! What every command is given: the configuration, the output, and the board when it is needed.
+
+use std::{fmt::Display, sync::Arc};
+
+use anyhow::Context as _;
+
+use crate::{
+    board::{Board, open::open},
+    conductor::terminal::Terminal,
+    config::{Config, Environment},
+    exit::{self, CommandError},
+    job::Owner,
+    output::Output,
+};
+
+/// The surroundings of one command.
+pub(crate) struct Context {
+    pub(crate) config: Config,
+    pub(crate) out: Output,
+    pub(crate) environment: Environment,
+    /// The terminal that a command we run is to have.
+    pub(crate) terminal: Option<Terminal>,
+    board: Option<Arc<dyn Board>>,
+}
+
+/// How somebody agrees to what cannot be undone.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Consent {
+    /// Do it without asking
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+
+    /// State the name of a protected board instead of being asked for it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) confirm: Option<String>,
+}
+
+impl Context {
+    pub(crate) fn new(
+        config: Config,
+        out: Output,
+        environment: Environment,
+        terminal: Option<Terminal>,
+    ) -> Self {
+        Self {
+            config,
+            out,
+            environment,
+            terminal,
+            board: None,
+        }
+    }
+
+    /// Returns the board, for reading.
+    pub(crate) fn board(&mut self) -> anyhow::Result<Arc<dyn Board>> {
+        if let Some(board) = &self.board {
+            return Ok(Arc::clone(board));
+        }
+        let url = &self.config.board.value.url;
+        if url.has_password() {
+            self.out
+                .note("warning: the URL of the board holds a password, which others may see; use --password-file");
+        }
+        let board = open(url, self.config.op_timeout.value, || self.config.password())?;
+        if !self.config.is_board_chosen {
+            self.out.remark(format!("using the board {}", board.name()));
+        }
+        self.board = Some(Arc::clone(&board));
+        Ok(board)
+    }
+
+    /// Returns the board, for changing it, unless that is forbidden.
+    pub(crate) fn writable_board(&mut self) -> anyhow::Result<Arc<dyn Board>> {
+        let read_only = &self.config.read_only;
+        if read_only.value {
+            let message = format!("the board is read-only here, says {}", read_only.source);
+            let hint = "nothing was done";
+            return Err(CommandError::refused(message, hint).into());
+        }
+        self.board()
+    }
+
+    /// Returns the name under which we claim.
+    pub(crate) fn who(&self) -> &Owner {
+        &self.config.who.value
+    }
+
+    /// Makes sure that somebody wants what cannot be undone.
+    ///
+    /// A protected board asks for its name. Where nobody can be asked, it has to be said
+    /// beforehand.
+    pub(crate) fn consent(&self, consent: &Consent, question: &str) -> anyhow::Result<()> {
+        let choice = &self.config.board.value;
+        if choice.is_protected {
+            // Only a board that has a name can be protected: the configuration says both at once.
+            let name = choice.name.as_deref().unwrap_or_default();
+            let said = consent.confirm.clone().or_else(|| {
+                self.out.ask(format!(
+                    "{question} This board is protected; type its name to go on:"
+                ))
+            });
+            return match said {
+                Some(said) if said == name => Ok(()),
+                Some(_) => Err(refusal("that is not the name of the board", name)),
+                None => Err(refusal("the board is protected", name)),
+            };
+        }
+        if consent.yes {
+            return Ok(());
+        }
+        match self.out.ask(format!("{question} [y/N]")) {
+            Some(answer) if matches!(answer.as_str(), "y" | "Y" | "yes") => Ok(()),
+            Some(_) => {
+                let hint = "answer y to do it";
+                Err(CommandError::refused("nothing was done", hint).into())
+            }
+            None => {
+                let message = "this needs to be confirmed, and there is nobody to ask";
+                Err(CommandError::refused(message, "--yes does it without asking").into())
+            }
+        }
+    }
+
+    /// Tells of an error of one of several jobs.
+    pub(crate) fn tell(&self, error: &anyhow::Error) {
+        exit::tell(error, self.out.is_json());
+    }
+
+    /// Says in an error what the user tried, to which job, and on which board.
+    pub(crate) fn trying(&self, verb: &str, what: impl Display) -> String {
+        match &self.board {
+            Some(board) => format!("cannot {verb} {what} on {}", board.name()),
+            None => format!("cannot {verb} {what}"),
+        }
+    }
+
+    /// Takes leave of the board, if it was opened.
+    pub(crate) async fn close(&mut self) {
+        if let Some(board) = self.board.take() {
+            board.close().await;
+        }
+    }
+}
+
+fn refusal(message: &str, name: &str) -> anyhow::Error {
+    CommandError::refused(message, format!("--confirm {name} states it")).into()
+}
+
+/// Runs what touches a file, and says which one if it fails.
+pub(crate) fn on_file<T>(
+    path: &std::path::Path,
+    verb: &str,
+    result: std::io::Result<T>,
+) -> anyhow::Result<T> {
+    result.with_context(|| format!("cannot {verb} {}", path.display()))
+}

@@ -1,0 +1,269 @@
+//! Durations as people write and read them: `90s`, `1h30m`, `2d`.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// Each unit and the milliseconds it takes, longest first, which is also their order in a text.
+const UNITS: [(&str, u64); 5] = [
+    ("d", 24 * 60 * 60 * 1000),
+    ("h", 60 * 60 * 1000),
+    ("m", 60 * 1000),
+    ("s", 1000),
+    ("ms", 1),
+];
+
+/// The shortest duration, as it is written.
+const ZERO: &str = "0s";
+
+/// Says what a duration looks like, to somebody who wrote something else.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum InvalidDuration {
+    #[error("the duration is empty: write one such as `500ms`, `90s`, `15m`, `1h30m` or `2d`")]
+    Empty,
+    #[error("`{0}` lacks a unit: write `{0}s` or `{0}m`, say; the units are d, h, m, s and ms")]
+    NoUnit(String),
+    #[error("`{0}` is no unit of time: the units are d, h, m, s and ms")]
+    UnknownUnit(String),
+    #[error("`{0}` mixes its units: they go d, h, m, s, ms, each at most once")]
+    Disorder(String),
+    #[error("`{0}` is longer than can be counted")]
+    TooLong(String),
+    #[error(
+        "`{0}` is not a duration: write whole numbers with their units, such as `500ms`, `90s`, \
+         `15m`, `1h30m` or `2d`"
+    )]
+    Malformed(String),
+}
+
+/// Reads a duration: whole numbers, each with its unit, longest unit first.
+///
+/// Zero is a duration like any other (`0s`); a number without a unit is none.
+pub(crate) fn parse(text: &str) -> Result<Duration, InvalidDuration> {
+    if text.is_empty() {
+        return Err(InvalidDuration::Empty);
+    }
+    let too_long = || InvalidDuration::TooLong(text.to_owned());
+    let mut units = UNITS.iter();
+    let mut millis = 0_u64;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (number, unit, behind) = split_part(rest);
+        check_part(text, number, unit)?;
+        // The search goes on behind the unit before, so that none can come late or twice.
+        let (_, length) = units
+            .find(|(name, _)| *name == unit)
+            .ok_or_else(|| InvalidDuration::Disorder(text.to_owned()))?;
+        millis = number
+            .parse::<u64>()
+            .ok()
+            .and_then(|number| number.checked_mul(*length))
+            .and_then(|part| part.checked_add(millis))
+            .ok_or_else(too_long)?;
+        rest = behind;
+    }
+    Ok(Duration::from_millis(millis))
+}
+
+/// Splits `1h30m` into `1`, `h` and `30m`.
+fn split_part(text: &str) -> (&str, &str, &str) {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(digits);
+    let behind = rest.find(|char: char| char.is_ascii_digit());
+    let (unit, rest) = rest.split_at(behind.unwrap_or(rest.len()));
+    (number, unit, rest)
+}
+
+fn check_part(text: &str, number: &str, unit: &str) -> Result<(), InvalidDuration> {
+    if number.is_empty() || !unit.chars().all(char::is_alphabetic) {
+        return Err(InvalidDuration::Malformed(text.to_owned()));
+    }
+    if unit.is_empty() {
+        return Err(InvalidDuration::NoUnit(number.to_owned()));
+    }
+    if !UNITS.iter().any(|(name, _)| *name == unit) {
+        return Err(InvalidDuration::UnknownUnit(unit.to_owned()));
+    }
+    Ok(())
+}
+
+/// Writes a duration for a table: its longest unit, and the next one while that says much.
+///
+/// Rounds down: `59s`, `1m30s`, `12m`, `2d4h`. Only what is under a second shows milliseconds.
+pub(crate) fn brief(duration: Duration) -> String {
+    let parts = parts(duration);
+    let Some(first) = parts.iter().position(|(number, _)| *number > 0) else {
+        return ZERO.to_owned();
+    };
+    let (number, unit) = parts[first];
+    match parts.get(first + 1) {
+        Some((next, small)) if number < 10 && *next > 0 && *small != "ms" => {
+            format!("{number}{unit}{next}{small}")
+        }
+        _ => format!("{number}{unit}"),
+    }
+}
+
+/// Writes a duration so that [`parse`] reads the same one back, to the millisecond.
+pub(crate) fn exact(duration: Duration) -> String {
+    let text: String = parts(duration)
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, unit)| format!("{number}{unit}"))
+        .collect();
+    if text.is_empty() {
+        ZERO.to_owned()
+    } else {
+        text
+    }
+}
+
+/// How often each unit fits into what the longer ones left.
+fn parts(duration: Duration) -> [(u128, &'static str); UNITS.len()] {
+    let mut rest = duration.as_millis();
+    UNITS.map(|(unit, length)| {
+        let number = rest / u128::from(length);
+        rest %= u128::from(length);
+        (number, unit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1000;
+    const MINUTE: u64 = 60 * SECOND;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+
+    /// Texts that [`exact`] writes, and the milliseconds they mean.
+    const EXACT: [(&str, u64); 9] = [
+        ("0s", 0),
+        ("1ms", 1),
+        ("500ms", 500),
+        ("1s500ms", 1500),
+        ("15m", 15 * MINUTE),
+        ("1h30m", HOUR + 30 * MINUTE),
+        ("2d", 2 * DAY),
+        ("1d2h3m4s5ms", DAY + 2 * HOUR + 3 * MINUTE + 4 * SECOND + 5),
+        ("213503982334d14h25m51s615ms", u64::MAX),
+    ];
+
+    fn refusal(text: &str) -> String {
+        parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_written_exactly_reads_back_the_same() {
+        for (text, millis) in EXACT {
+            let duration = Duration::from_millis(millis);
+            assert_eq!(parse(text), Ok(duration), "{text}");
+            assert_eq!(exact(duration), text);
+        }
+    }
+
+    #[test]
+    fn a_part_may_be_larger_than_the_next_unit() {
+        for (text, millis) in [
+            ("90s", 90 * SECOND),
+            ("1h90m", HOUR + 90 * MINUTE),
+            ("86400s", DAY),
+            ("0d", 0),
+            ("0h0ms", 0),
+            ("007s", 7 * SECOND),
+        ] {
+            assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_below_a_millisecond_is_dropped() {
+        assert_eq!(exact(Duration::from_micros(1999)), "1ms");
+        assert_eq!(exact(Duration::from_micros(999)), "0s");
+        assert_eq!(brief(Duration::from_micros(999)), "0s");
+    }
+
+    #[test]
+    fn a_bare_number_is_told_which_forms_are_right() {
+        assert_eq!(
+            refusal("10"),
+            "`10` lacks a unit: write `10s` or `10m`, say; the units are d, h, m, s and ms"
+        );
+        assert_eq!(parse("0"), Err(InvalidDuration::NoUnit("0".to_owned())));
+        assert_eq!(parse("1h30"), Err(InvalidDuration::NoUnit("30".to_owned())));
+    }
+
+    #[test]
+    fn unknown_units_are_named() {
+        for (text, unit) in [("2w", "w"), ("5M", "M"), ("1h3min", "min"), ("7µs", "µs")] {
+            assert_eq!(
+                parse(text),
+                Err(InvalidDuration::UnknownUnit(unit.to_owned())),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn units_go_downwards_and_come_once() {
+        for text in ["30m1h", "1m1m", "5ms1s"] {
+            assert_eq!(
+                parse(text),
+                Err(InvalidDuration::Disorder(text.to_owned())),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn signs_fractions_and_words_are_refused() {
+        for text in [
+            "-5m", "+5m", "1.5s", "1h 30m", " 5m", "5m ", "m", "soon", "1,5s",
+        ] {
+            assert_eq!(
+                parse(text),
+                Err(InvalidDuration::Malformed(text.to_owned())),
+                "{text}"
+            );
+        }
+        assert_eq!(parse(""), Err(InvalidDuration::Empty));
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_too_long() {
+        for text in [
+            "213503982335d",
+            "18446744073709551616ms",
+            "213503982334d14h25m51s616ms",
+            "99999999999999999999999d",
+        ] {
+            assert_eq!(
+                parse(text),
+                Err(InvalidDuration::TooLong(text.to_owned())),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_table_shows_one_unit_or_two() {
+        for (millis, text) in [
+            (0, "0s"),
+            (500, "500ms"),
+            (1500, "1s"),
+            (12 * SECOND, "12s"),
+            (4 * MINUTE, "4m"),
+            (90 * SECOND, "1m30s"),
+            (12 * MINUTE + 30 * SECOND, "12m"),
+            (3 * HOUR, "3h"),
+            (3 * HOUR + 5 * MINUTE, "3h5m"),
+            (3 * HOUR + 5 * SECOND, "3h"),
+            (23 * HOUR + 59 * MINUTE, "23h"),
+            (2 * DAY + 4 * HOUR, "2d4h"),
+            (400 * DAY + 4 * HOUR, "400d"),
+        ] {
+            assert_eq!(brief(Duration::from_millis(millis)), text);
+        }
+    }
+}

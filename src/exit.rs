@@ -1,0 +1,230 @@
+//! The exit codes, and the one place that chooses them and words an error.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::{
+    board::BoardError,
+    output::{Closed, Text, complain, complain_json},
+};
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+const NOT_FOUND: u8 = 3;
+const AGAINST_THE_RULES: u8 = 4;
+const UNREACHABLE: u8 = 5;
+const NOTHING: u8 = 6;
+const PARTLY: u8 = 7;
+const UNSAFE: u8 = 8;
+const TRASHED: u8 = 9;
+const TIMED_OUT: u8 = 124;
+const OURS: u8 = 125;
+
+/// What ends a command other than what a board answered.
+#[derive(Debug, Error)]
+pub(crate) enum CommandError {
+    /// The command line or the configuration asks for something that makes no sense.
+    #[error("{message}")]
+    Usage {
+        message: String,
+        hint: Option<String>,
+    },
+    /// There is nothing of what was asked for, which a script may well expect.
+    #[error("{0}")]
+    Nothing(String),
+    /// Some of several jobs could not be dealt with; each was reported.
+    #[error("{failed} of {total} failed")]
+    Partly { failed: usize, total: usize },
+    /// It was not done, for safety.
+    #[error("{message}")]
+    Refused {
+        message: String,
+        hint: Option<String>,
+    },
+    /// A job that was waited for ended in the trash.
+    #[error("{0} ended in the trash")]
+    Trashed(String),
+    #[error("{0}")]
+    TimedOut(String),
+    /// A command that was run ended like this; it has said itself what there is to say.
+    #[error("the command ended with code {0}")]
+    Command(u8),
+    /// A command was to be run, and this is about us and not about the command.
+    #[error(transparent)]
+    Ours(anyhow::Error),
+}
+
+impl CommandError {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Usage {
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Refused {
+            message: message.into(),
+            hint: Some(hint.into()),
+        }
+    }
+}
+
+/// An error as it is told, in words and as an object.
+#[derive(Debug, Serialize)]
+struct Told {
+    code: u8,
+    kind: &'static str,
+    message: String,
+    hint: Option<String>,
+}
+
+/// Returns the code for the way a command ended, after telling of an error.
+pub(crate) fn conclude(result: anyhow::Result<()>, is_json: bool) -> ExitCode {
+    let Err(error) = result else {
+        return ExitCode::SUCCESS;
+    };
+    // Whoever closed our output has seen enough.
+    if error.is::<Closed>() {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(CommandError::Command(code)) = error.downcast_ref() {
+        return ExitCode::from(*code);
+    }
+    tell(&error, is_json);
+    ExitCode::from(judge(&error).code)
+}
+
+/// Tells of an error, without ending anything.
+pub(crate) fn tell(error: &anyhow::Error, is_json: bool) {
+    let told = judge(error);
+    if is_json {
+        complain_json(&serde_json::json!({ "error": told }));
+        return;
+    }
+    complain(&Text::from(format!("error: {}", told.message)));
+    if let Some(hint) = told.hint {
+        complain(&Text::from(format!("hint: {hint}")));
+    }
+}
+
+/// Sorts an error by what it is about.
+fn judge(error: &anyhow::Error) -> Told {
+    if let Some(CommandError::Ours(inner)) = error.downcast_ref() {
+        return Told {
+            code: OURS,
+            ..judge(inner)
+        };
+    }
+    let (code, kind, hint) = if let Some(error) = error.downcast_ref::<CommandError>() {
+        judge_command(error)
+    } else if let Some(error) = error.downcast_ref::<BoardError>() {
+        judge_board(error)
+    } else {
+        (FAILED, "failed", None)
+    };
+    Told {
+        code,
+        kind,
+        message: chain(error),
+        hint,
+    }
+}
+
+fn judge_command(error: &CommandError) -> (u8, &'static str, Option<String>) {
+    match error {
+        CommandError::Usage { hint, .. } => (USAGE, "usage", hint.clone()),
+        CommandError::Nothing(_) => (NOTHING, "not-found", None),
+        CommandError::Partly { .. } => (PARTLY, "failed", None),
+        CommandError::Refused { hint, .. } => (UNSAFE, "refused", hint.clone()),
+        CommandError::Trashed(_) => (TRASHED, "failed", None),
+        CommandError::TimedOut(_) => (TIMED_OUT, "timeout", None),
+        CommandError::Command(code) => (*code, "failed", None),
+        CommandError::Ours(_) => (OURS, "failed", None),
+    }
+}
+
+fn judge_board(error: &BoardError) -> (u8, &'static str, Option<String>) {
+    let hint = |text: &str| Some(text.to_owned());
+    match error {
+        BoardError::NoSuchJob => (
+            NOT_FOUND,
+            "not-found",
+            hint("`jobboard list` shows the jobs on the board, `list --trash` those in the trash"),
+        ),
+        BoardError::Ambiguous { .. } => (
+            NOT_FOUND,
+            "ambiguous",
+            hint("give more of the uuid; nothing was done"),
+        ),
+        BoardError::AlreadyClaimed { .. } => (
+            AGAINST_THE_RULES,
+            "already-claimed",
+            hint("`jobboard abandon --force JOB` frees a claim whose holder is gone"),
+        ),
+        BoardError::NotClaimed => (
+            AGAINST_THE_RULES,
+            "not-claimed",
+            hint("`jobboard claim JOB` claims it; --force acts on it as it is"),
+        ),
+        BoardError::NotOwner { .. } => (
+            AGAINST_THE_RULES,
+            "not-owner",
+            hint("--who NAME acts as its owner; --force overrides the claim"),
+        ),
+        BoardError::Postponed { .. } => (
+            AGAINST_THE_RULES,
+            "changed",
+            hint("`jobboard claim JOB` claims it all the same"),
+        ),
+        BoardError::Changed => (
+            AGAINST_THE_RULES,
+            "changed",
+            hint("nothing was done; `jobboard show JOB` shows how it is now"),
+        ),
+        BoardError::Exists { .. } => (AGAINST_THE_RULES, "exists", None),
+        BoardError::NameTaken { .. } => (
+            AGAINST_THE_RULES,
+            "exists",
+            hint("`jobboard conductors` shows who is at work; choose another --name"),
+        ),
+        BoardError::Malformed { .. } => (
+            AGAINST_THE_RULES,
+            "malformed",
+            hint("`jobboard trash --force key:TEXT` takes it off the board"),
+        ),
+        BoardError::Unsupported { hint, .. } => {
+            (AGAINST_THE_RULES, "unsupported", hint.map(str::to_owned))
+        }
+        BoardError::Unreachable { .. } => (
+            UNREACHABLE,
+            "unreachable",
+            hint("`jobboard ping` shows whether the board answers"),
+        ),
+        BoardError::Denied { .. } => (
+            UNREACHABLE,
+            "denied",
+            hint("`jobboard config` shows which board is used, and as whom"),
+        ),
+        BoardError::Failed { .. } => (FAILED, "failed", None),
+    }
+}
+
+/// Words an error with all its causes, each once.
+fn chain(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        // Some libraries repeat their source in their own words.
+        if message.ends_with(&text) {
+            continue;
+        }
+        if !message.is_empty() {
+            message.push_str(": ");
+        }
+        message.push_str(&text);
+    }
+    message
+}

@@ -1,0 +1,119 @@
+//! `jobboard` administers job boards.
+//!
+//! An invocation flows one way: `commands` turns the command line into requests; `conductor`
+//! performs jobs as commands; `board` keeps the jobs, in one of its backends; `job` is the model.
+//! `output` shows results to people and programs, `exit` turns the end into words and a code.
+
+mod board;
+mod commands;
+mod conductor;
+mod config;
+mod context;
+mod duration;
+mod exit;
+mod job;
+mod output;
+mod ready;
+mod secret;
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Parser, error::ErrorKind};
+
+use crate::{
+    commands::{Cli, dispatch},
+    conductor::{
+        front::{self, Role},
+        guard,
+    },
+    config::{Config, Environment},
+    context::Context,
+    exit::CommandError,
+    output::{Format, Output, Style},
+};
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("jobboard runs on Linux only: it relies on pidfd, inotify and the boot clock");
+
+fn main() -> ExitCode {
+    // A guard watches over the commands of another process, and does nothing else.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == guard::WORD)
+    {
+        return match guard::main() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
+    match Cli::try_parse() {
+        Ok(cli) => run(cli),
+        Err(error) => complain(&error),
+    }
+}
+
+/// Carries out what the command line says.
+fn run(cli: Cli) -> ExitCode {
+    let format = cli.global.format();
+    let is_json = matches!(format, Some(Format::Json | Format::Jsonl));
+    let environment = Environment::of_process();
+    let out = Output::new(Style {
+        format,
+        color: cli.global.color,
+        is_quiet: cli.global.quiet,
+        is_plain: environment.wants_plain_text(),
+    });
+    let terminal = match divide(&cli, &environment) {
+        Ok(Role::Done(code)) => return ExitCode::from(code),
+        Ok(Role::Holder(terminal)) => Some(terminal),
+        Ok(Role::Alone) => None,
+        Err(error) => return exit::conclude(Err(error), is_json),
+    };
+    let result = Config::load(cli.global.flags(), &environment)
+        .map_err(|error| CommandError::usage(format!("{error:#}")).into())
+        .and_then(|config| perform(Context::new(config, out, environment, terminal), cli));
+    exit::conclude(result, is_json)
+}
+
+/// Leaves the terminal to a process of its own, if a command is to run on it.
+fn divide(cli: &Cli, environment: &Environment) -> anyhow::Result<Role> {
+    if !cli.command.hands_the_terminal_over() {
+        return Ok(Role::Alone);
+    }
+    let mark = environment.variable(front::MARK);
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    front::enter(mark.as_deref(), &args).context("cannot prepare the terminal")
+}
+
+fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
+    // One thread: all that is done at once here is waiting.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(async {
+        let result = dispatch(&mut ctx, cli.command).await;
+        ctx.close().await;
+        result
+    });
+    // A read of standard input that still waits must not keep us.
+    runtime.shutdown_background();
+    result
+}
+
+/// Answers a command line that is none, or that asks for help.
+fn complain(error: &clap::Error) -> ExitCode {
+    let is_json = std::env::args_os().any(|argument| argument == "--json");
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {}
+        _ if is_json => {
+            let text = error.render().to_string();
+            let text = text.trim_start_matches("error: ").trim().to_owned();
+            return exit::conclude(Err(CommandError::usage(text).into()), is_json);
+        }
+        _ => {}
+    }
+    // Nobody may be there to read it, which changes nothing.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))
+}

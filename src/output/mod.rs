@@ -1,0 +1,324 @@
+//! How results reach people and programs: one call for both.
+//!
+//! Results go to stdout, everything else to stderr. Nothing outside this folder prints.
+
+mod job;
+mod page;
+mod progress;
+mod table;
+mod text;
+
+use std::{
+    borrow::Cow,
+    io::{self, BufWriter, IsTerminal, Write},
+};
+
+use rustix::termios;
+use serde::Serialize;
+use thiserror::Error;
+
+use self::table::Layout;
+pub(crate) use self::{
+    job::{JobView, rfc3339, short},
+    page::{Page, Tone},
+    progress::Progress,
+    table::{Cell, Column, Fit},
+    text::Text,
+};
+
+/// The form in which results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// Tables and sentences for people
+    Table,
+    /// Tab-separated fields, a line each
+    Tsv,
+    /// JSON
+    Json,
+    /// JSON, an object a line
+    Jsonl,
+    /// Uuids alone, one a line
+    Uuid,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColorChoice {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// What there is to say, as fields for programs.
+pub(crate) trait Record: Serialize {
+    /// Returns the facts in a fixed order, as fields of a line.
+    fn fields(&self) -> Vec<Text>;
+
+    /// Returns the job it is about.
+    fn uuid(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// A record that people read as sentences.
+pub(crate) trait Report: Record {
+    fn human(&self, page: &mut Page);
+}
+
+/// A record that people read as a row of a table.
+pub(crate) trait Row: Record {
+    const COLUMNS: &'static [Column];
+
+    fn cells(&self) -> Vec<Cell>;
+}
+
+/// The reader of our output went away, which is no failure.
+#[derive(Debug, Error)]
+#[error("the reader of the output has closed it")]
+pub(crate) struct Closed;
+
+/// How and where to write.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// `None`: whatever suits stdout.
+    format: Option<Format>,
+    is_quiet: bool,
+    is_coloured: bool,
+    stdout: BufWriter<io::Stdout>,
+    is_terminal: bool,
+}
+
+/// What the command line says about output.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Style {
+    pub(crate) format: Option<Format>,
+    pub(crate) color: ColorChoice,
+    pub(crate) is_quiet: bool,
+    /// Whether the environment asks for plain text.
+    pub(crate) is_plain: bool,
+}
+
+impl Output {
+    pub(crate) fn new(style: Style) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        Self {
+            format: style.format,
+            is_quiet: style.is_quiet,
+            is_coloured: match style.color {
+                ColorChoice::Always => true,
+                ColorChoice::Never => false,
+                ColorChoice::Auto => is_terminal && !style.is_plain,
+            },
+            stdout: BufWriter::new(io::stdout()),
+            is_terminal,
+        }
+    }
+
+    /// Returns the form in which results are written.
+    pub(crate) fn format(&self) -> Format {
+        self.format.unwrap_or(if self.is_terminal {
+            Format::Table
+        } else {
+            Format::Tsv
+        })
+    }
+
+    /// Whether programs read the results.
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(self.format(), Format::Json | Format::Jsonl)
+    }
+
+    /// Says one thing.
+    pub(crate) fn report(&mut self, report: &impl Report) -> anyhow::Result<()> {
+        match self.format() {
+            Format::Table => {
+                let mut page = Page::new(self.is_coloured);
+                report.human(&mut page);
+                self.write(&page.into_text())?;
+            }
+            _ => self.record(report)?,
+        }
+        self.flush()
+    }
+
+    /// Says several things of a kind as one answer: an array, where it is JSON.
+    pub(crate) fn reports<R: Report>(&mut self, reports: &[R]) -> anyhow::Result<()> {
+        if self.format() == Format::Json {
+            self.array(reports)?;
+        } else {
+            for report in reports {
+                self.report(report)?;
+            }
+        }
+        self.flush()
+    }
+
+    /// Starts a list of rows that are written as they come.
+    pub(crate) fn rows(&mut self, columns: &'static [Column]) -> Rows<'_> {
+        let layout = (self.format() == Format::Table)
+            .then(|| Layout::new(columns, self.room(), self.is_coloured));
+        Rows {
+            out: self,
+            layout,
+            count: 0,
+        }
+    }
+
+    fn array<R: Record>(&mut self, records: &[R]) -> anyhow::Result<()> {
+        self.write("[")?;
+        for (at, record) in records.iter().enumerate() {
+            self.write(if at == 0 { "\n" } else { ",\n" })?;
+            self.json(record)?;
+        }
+        self.write(if records.is_empty() { "]\n" } else { "\n]\n" })
+    }
+
+    /// Writes a record in a form for programs.
+    fn record(&mut self, record: &impl Record) -> anyhow::Result<()> {
+        match self.format() {
+            Format::Json | Format::Jsonl => {
+                self.json(record)?;
+                self.write("\n")
+            }
+            Format::Uuid => match record.uuid() {
+                Some(uuid) => self.write(&format!("{}\n", Text::from(uuid))),
+                None => Ok(()),
+            },
+            Format::Tsv | Format::Table => {
+                let fields = record.fields();
+                let line: Vec<_> = fields.iter().map(Text::as_str).collect();
+                self.write(&format!("{}\n", line.join("\t")))
+            }
+        }
+    }
+
+    fn json(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
+        serde_json::to_writer(&mut self.stdout, value).map_err(|error| {
+            if error.io_error_kind() == Some(io::ErrorKind::BrokenPipe) {
+                Closed.into()
+            } else {
+                anyhow::Error::from(error)
+            }
+        })
+    }
+
+    fn write(&mut self, text: &str) -> anyhow::Result<()> {
+        written(self.stdout.write_all(text.as_bytes()))
+    }
+
+    /// Writes text that was made by us for a program to read, such as a completion script.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        written(self.stdout.write_all(bytes))?;
+        self.flush()
+    }
+
+    fn flush(&mut self) -> anyhow::Result<()> {
+        written(self.stdout.flush())
+    }
+
+    fn room(&self) -> Option<usize> {
+        let size = termios::tcgetwinsize(io::stdout()).ok()?;
+        (size.ws_col > 0).then_some(usize::from(size.ws_col))
+    }
+
+    /// Tells something that is no result, on stderr.
+    pub(crate) fn note(&self, text: impl Into<Text>) {
+        if !self.is_quiet {
+            complain(&text.into());
+        }
+    }
+
+    /// Tells something that only a person at a terminal wants to know.
+    pub(crate) fn remark(&self, text: impl Into<Text>) {
+        if io::stderr().is_terminal() && !self.is_json() {
+            self.note(text);
+        }
+    }
+
+    /// Counts long work for whoever watches.
+    pub(crate) fn progress(
+        &self,
+        what: impl Into<Cow<'static, str>>,
+        total: Option<u64>,
+    ) -> Progress {
+        let is_wanted = !self.is_quiet && !self.is_json() && io::stderr().is_terminal();
+        Progress::new(what, total, is_wanted)
+    }
+
+    /// Asks a person; `None` if there is nobody to ask.
+    pub(crate) fn ask(&self, question: impl Into<Text>) -> Option<String> {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return None;
+        }
+        let mut stderr = io::stderr();
+        write!(stderr, "{} ", question.into()).ok()?;
+        stderr.flush().ok()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).ok()?;
+        Some(answer.trim().to_owned())
+    }
+}
+
+/// A list that is being written.
+#[derive(Debug)]
+pub(crate) struct Rows<'a> {
+    out: &'a mut Output,
+    layout: Option<Layout>,
+    count: usize,
+}
+
+impl Rows<'_> {
+    pub(crate) fn push(&mut self, row: &impl Row) -> anyhow::Result<()> {
+        self.count += 1;
+        if let Some(layout) = &mut self.layout {
+            let text = layout.push(row.cells());
+            return self.out.write(&text);
+        }
+        if self.out.format() == Format::Json {
+            self.out
+                .write(if self.count == 1 { "[\n" } else { ",\n" })?;
+            return self.out.json(row);
+        }
+        self.out.record(row)?;
+        // Whoever reads a stream of objects wants each of them at once.
+        if self.out.format() == Format::Jsonl {
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the list.
+    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
+        if let Some(layout) = &mut self.layout {
+            let text = layout.finish();
+            self.out.write(&text)?;
+        } else if self.out.format() == Format::Json {
+            self.out
+                .write(if self.count == 0 { "[]\n" } else { "\n]\n" })?;
+        }
+        self.out.flush()
+    }
+}
+
+/// Writes a line to stderr; there is nowhere to report that it could not be written.
+pub(crate) fn complain(text: &Text) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Writes an object for programs to stderr.
+pub(crate) fn complain_json(value: &impl Serialize) {
+    if let Ok(text) = serde_json::to_string(value) {
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+}
+
+fn written(result: io::Result<()>) -> anyhow::Result<()> {
+    result.map_err(|error| {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Closed.into()
+        } else {
+            anyhow::Error::from(error).context("cannot write the output")
+        }
+    })
+}

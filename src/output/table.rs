@@ -1,0 +1,243 @@
+//! Tables on a terminal, in as many pieces as it takes; the only place that knows comfy-table.
+
+use comfy_table::{
+    Attribute, Cell as TableCell, CellAlignment, Color, ColumnConstraint, Row, Table, Width,
+    presets,
+};
+
+use super::{page::Tone, text::Text};
+
+/// How many rows decide on the widths of the columns, and are laid out at once.
+const PIECE: usize = 1000;
+
+/// The narrowest that a column is made to fit the terminal.
+const NARROWEST: usize = 6;
+
+/// The space between columns.
+const GAP: usize = 2;
+
+/// A column of a table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    pub(crate) title: &'static str,
+    pub(crate) fit: Fit,
+}
+
+/// What happens to a column when the terminal is narrow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// It keeps its width.
+    Whole,
+    /// It keeps its width, and is aligned to the right.
+    Number,
+    /// It gives way, and what does not fit is cut off.
+    Shrinks,
+}
+
+/// One cell of a table.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    pub(crate) text: Text,
+    pub(crate) tone: Tone,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<Text>) -> Self {
+        Self::toned(Tone::Plain, text)
+    }
+
+    pub(crate) fn toned(tone: Tone, text: impl Into<Text>) -> Self {
+        Self {
+            text: text.into(),
+            tone,
+        }
+    }
+}
+
+/// Lays rows out as they come, with columns as wide as the first rows need.
+#[derive(Debug)]
+pub(super) struct Layout {
+    columns: &'static [Column],
+    rows: Vec<Vec<Cell>>,
+    widths: Option<Vec<usize>>,
+    /// The width of the terminal, `None` for as wide as it gets.
+    room: Option<usize>,
+    is_coloured: bool,
+}
+
+impl Layout {
+    pub(super) fn new(columns: &'static [Column], room: Option<usize>, is_coloured: bool) -> Self {
+        Self {
+            columns,
+            rows: Vec::new(),
+            widths: None,
+            room,
+            is_coloured,
+        }
+    }
+
+    /// Adds a row, and returns the text that became ready by it.
+    pub(super) fn push(&mut self, row: Vec<Cell>) -> String {
+        self.rows.push(row);
+        if self.rows.len() < PIECE {
+            return String::new();
+        }
+        self.finish()
+    }
+
+    /// Returns the text of the rows that are left.
+    pub(super) fn finish(&mut self) -> String {
+        if self.rows.is_empty() {
+            return String::new();
+        }
+        let is_first = self.widths.is_none();
+        let widths = self.widths.take().unwrap_or_else(|| self.measure());
+        let rows = std::mem::take(&mut self.rows);
+        let text = self.render(&rows, &widths, is_first);
+        self.widths = Some(widths);
+        text
+    }
+
+    /// Returns how wide each column is to be, so that all of them fit.
+    fn measure(&self) -> Vec<usize> {
+        let mut widths: Vec<usize> = self
+            .columns
+            .iter()
+            .map(|column| column.title.len())
+            .collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.text.width());
+            }
+        }
+        let Some(room) = self.room else {
+            return widths;
+        };
+        let gaps = GAP * widths.len().saturating_sub(1);
+        let mut surplus = (widths.iter().sum::<usize>() + gaps).saturating_sub(room);
+        while surplus > 0 {
+            // The widest gives way first, so that short texts stay whole.
+            let widest = widths
+                .iter_mut()
+                .zip(self.columns)
+                .filter(|(width, column)| column.fit == Fit::Shrinks && **width > NARROWEST)
+                .map(|(width, _)| width)
+                .max();
+            let Some(widest) = widest else { break };
+            *widest -= 1;
+            surplus -= 1;
+        }
+        widths
+    }
+
+    fn render(&self, rows: &[Vec<Cell>], widths: &[usize], with_titles: bool) -> String {
+        let mut table = Table::new();
+        table
+            .load_style(presets::NOTHING)
+            .set_truncation_indicator("…");
+        if self.is_coloured {
+            table.enforce_styling();
+        } else {
+            table.force_no_tty();
+        }
+        if with_titles {
+            let titles = self.columns.iter().map(|column| {
+                TableCell::new(column.title.to_uppercase()).add_attribute(Attribute::Bold)
+            });
+            table.set_header(Row::from(titles.collect::<Vec<_>>()));
+        }
+        for row in rows {
+            let mut row = Row::from(row.iter().map(styled).collect::<Vec<_>>());
+            row.max_height(1);
+            table.add_row(row);
+        }
+        let last = self.columns.len().saturating_sub(1);
+        for (at, ((settings, width), column)) in table
+            .column_iter_mut()
+            .zip(widths)
+            .zip(self.columns)
+            .enumerate()
+        {
+            let gap = if at == last { 0 } else { GAP };
+            settings
+                .set_padding((0, u16::try_from(gap).unwrap_or_default()))
+                .set_constraint(ColumnConstraint::Absolute(Width::Fixed(
+                    u16::try_from(width + gap).unwrap_or(u16::MAX),
+                )));
+            if column.fit == Fit::Number {
+                settings.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        let mut text = String::new();
+        for line in table.lines() {
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn styled(cell: &Cell) -> TableCell {
+    let plain = TableCell::new(cell.text.as_str());
+    match cell.tone {
+        Tone::Plain => plain,
+        Tone::Strong => plain.add_attribute(Attribute::Bold),
+        Tone::Faint => plain.add_attribute(Attribute::Dim),
+        Tone::Good => plain.fg(Color::DarkGreen),
+        Tone::Busy => plain.fg(Color::DarkYellow),
+        Tone::Bad => plain.fg(Color::DarkRed).add_attribute(Attribute::Bold),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: &[Column] = &[
+        Column {
+            title: "name",
+            fit: Fit::Shrinks,
+        },
+        Column {
+            title: "age",
+            fit: Fit::Number,
+        },
+    ];
+
+    fn row(name: &str, age: &str) -> Vec<Cell> {
+        vec![Cell::new(name), Cell::new(age)]
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_texts() {
+        let mut layout = Layout::new(COLUMNS, None, false);
+        assert_eq!(layout.push(row("resize", "3m")), "");
+        layout.push(row("x", "10m"));
+        assert_eq!(layout.finish(), "NAME    AGE\nresize   3m\nx       10m\n");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut_off_and_marked() {
+        let mut layout = Layout::new(COLUMNS, Some(14), false);
+        layout.push(row("a very long name", "3m"));
+        let text = layout.finish();
+        assert!(text.contains('…'), "{text}");
+        assert!(
+            text.lines().all(|line| Text::from(line).width() <= 14),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 2);
+    }
+
+    #[test]
+    fn later_pieces_keep_the_widths_and_have_no_titles() {
+        let mut layout = Layout::new(COLUMNS, None, false);
+        let mut text = String::new();
+        for _ in 0..=PIECE {
+            text += &layout.push(row("resize", "3m"));
+        }
+        text += &layout.finish();
+        assert_eq!(text.matches("NAME").count(), 1);
+        assert_eq!(text.matches("\nresize   3m").count(), PIECE + 1);
+    }
+}

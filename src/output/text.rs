@@ -1,0 +1,92 @@
+//! Text that is safe to show: what strangers wrote, with everything that is not text escaped.
+
+use std::fmt;
+
+use unicode_width::UnicodeWidthStr;
+
+/// Text without control characters, terminal sequences or changes of direction.
+///
+/// People's output is made of it alone, so that no byte of a job can act on a terminal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Text(String);
+
+impl Text {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns how many columns of a terminal it takes.
+    pub(crate) fn width(&self) -> usize {
+        self.0.width()
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<T: AsRef<str>> From<T> for Text {
+    fn from(raw: T) -> Self {
+        let raw = raw.as_ref();
+        if !raw.chars().any(is_unsafe) {
+            return Self(raw.to_owned());
+        }
+        let mut safe = String::with_capacity(raw.len() + 16);
+        for character in raw.chars() {
+            match character {
+                '\\' => safe.push_str("\\\\"),
+                character if is_unsafe(character) => safe.extend(character.escape_default()),
+                character => safe.push(character),
+            }
+        }
+        Self(safe)
+    }
+}
+
+/// Whether a terminal would act on the character, or hide it, instead of showing it.
+fn is_unsafe(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            // Direction marks, embeddings, overrides and isolates.
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            // Line breaks of other kinds, and what takes no place.
+            | '\u{2028}' | '\u{2029}' | '\u{200b}' | '\u{2060}' | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_text_of_any_script_stays_as_it_is() {
+        for text in ["resize", "héllo ☃ 😀", "C:\\temp", "日本語", ""] {
+            assert_eq!(Text::from(text).as_str(), text);
+        }
+    }
+
+    #[test]
+    fn what_a_terminal_would_act_on_is_escaped() {
+        for (raw, safe) in [
+            (
+                "\u{1b}[2J\u{1b}]0;owned\u{7}",
+                "\\u{1b}[2J\\u{1b}]0;owned\\u{7}",
+            ),
+            ("a\tb\nc\rd", "a\\tb\\nc\\rd"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("user\u{202e}gpj.exe", "user\\u{202e}gpj.exe"),
+            ("\u{7f}\u{0}", "\\u{7f}\\u{0}"),
+        ] {
+            assert_eq!(Text::from(raw).as_str(), safe);
+        }
+    }
+
+    #[test]
+    fn beside_an_escape_a_backslash_is_escaped_too() {
+        assert_eq!(Text::from("\n\\n").as_str(), "\\n\\\\n");
+    }
+}

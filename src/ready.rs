@@ -1,0 +1,35 @@
+//! Waiting for a file descriptor of the kernel's: a process that ends, a timer that is due.
+
+use std::{io, os::fd::OwnedFd};
+
+use tokio::io::unix::AsyncFd;
+
+/// A file descriptor whose becoming readable is all that it has to say.
+#[derive(Debug)]
+pub(crate) struct Ready(AsyncFd<OwnedFd>);
+
+impl Ready {
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe to call, for types that do not own their descriptor"
+        )]
+        AsyncFd::new(fd).map(Self)
+    }
+
+    /// Waits until it is readable; what became so stays so.
+    pub(crate) async fn wait(&self) {
+        // An error can only mean that the runtime is ending, and this future with it.
+        let _ = self.0.readable().await;
+    }
+
+    /// Waits until there is something to read, and reads it away.
+    pub(crate) async fn drain(&self) {
+        let Ok(mut ready) = self.0.readable().await else {
+            return std::future::pending().await;
+        };
+        let mut buffer = [0; 4096];
+        while rustix::io::read(&self.0, &mut buffer).is_ok_and(|length| length > 0) {}
+        ready.clear_ready();
+    }
+}

@@ -1,0 +1,93 @@
+//! Passwords, kept out of everything that is shown.
+
+use std::{fmt, fs::File, io, path::Path};
+
+/// The variables of our environment that may hold a password; no child process may inherit them.
+pub(crate) const SECRET_VARIABLES: [&str; 2] = ["JOBBOARD_PASSWORD", "JOBBOARD_URL"];
+
+/// A text that no output, log or error may contain.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(String);
+
+impl Secret {
+    /// Takes a text that is to be kept secret.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Reads a secret up to the end, without the newline that an editor leaves behind it.
+    ///
+    /// An empty one is an error: it would pass for a password that was never set.
+    pub(crate) fn read(mut from: impl io::Read) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes)?;
+        let text = String::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8 text"))?;
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        if text.is_empty() {
+            return Err(invalid("it is empty"));
+        }
+        Ok(Self::new(text))
+    }
+
+    /// Reads the secret that a file holds, whoever else may read that file.
+    pub(crate) fn from_file(path: &Path) -> io::Result<Self> {
+        Self::read(File::open(path)?)
+    }
+
+    /// Returns the text, for the one place that sends it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for boards that ask for it"))]
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+fn invalid(problem: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_nothing_of_it() {
+        assert_eq!(format!("{:?}", Secret::new("hunter2")), "Secret(..)");
+    }
+
+    #[test]
+    fn one_newline_at_the_end_is_dropped() {
+        for (text, secret) in [
+            ("hunter2", "hunter2"),
+            ("hunter2\n", "hunter2"),
+            ("hunter2\r\n", "hunter2"),
+            ("hunter2\n\n", "hunter2\n"),
+            (" hunter2 ", " hunter2 "),
+        ] {
+            assert_eq!(Secret::read(text.as_bytes()).unwrap().expose(), secret);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_password_is_refused() {
+        for bytes in [&b""[..], b"\n", b"\r\n", b"\xff\xfe"] {
+            let error = Secret::read(bytes).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        }
+    }
+
+    #[test]
+    fn it_is_read_from_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("password");
+        std::fs::write(&path, "hunter2\n").unwrap();
+        assert_eq!(Secret::from_file(&path).unwrap().expose(), "hunter2");
+        assert!(Secret::from_file(&folder.path().join("absent")).is_err());
+    }
+}
