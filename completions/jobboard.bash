@@ -140,7 +140,7 @@ _jobboard() {
 
     case "${cmd}" in
         jobboard)
-            opts="-o -q -h -V --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help --version post run list ls show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help"
+            opts="-o -q -v -h -V --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help --version post run list ls show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -186,7 +186,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__abandon)
-            opts="-y -o -q -h --filter --max --force --owner --yes --confirm --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --filter --max --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -248,7 +248,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__claim)
-            opts="-o -q -h --next --filter --wait --expiry --hold --lease --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --next --filter --wait --expiry --hold --lease --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -310,7 +310,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__completions)
-            opts="-o -q -h --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help bash elvish fish powershell zsh"
+            opts="-o -q -v -h --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help bash elvish fish powershell zsh"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -356,7 +356,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__conductors)
-            opts="-o -q -h --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -402,7 +402,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__config)
-            opts="-o -q -h --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -448,7 +448,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__consume)
-            opts="-y -o -q -h --filter --max --force --owner --yes --confirm --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --filter --max --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -510,7 +510,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__extend)
-            opts="-o -q -h --expiry --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --expiry --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -840,7 +840,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__list)
-            opts="-o -q -h --state --unclaimed --trash --filter --sort --reverse --limit --count --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --state --unclaimed --trash --filter --sort --reverse --limit --count --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -902,7 +902,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__man)
-            opts="-o -q -h --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -948,7 +948,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__owner)
-            opts="-o -q -h --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -994,7 +994,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__ping)
-            opts="-o -q -h --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1040,7 +1040,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__post)
-            opts="-o -q -h --details --priority --book --uuid --unique --from --check-first --dry-run --wait --timeout --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --details --priority --book --uuid --unique --from --check-first --dry-run --wait --timeout --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1114,7 +1114,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__purge)
-            opts="-y -o -q -h --filter --max --older-than --all --yes --confirm --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --filter --max --older-than --all --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1176,7 +1176,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__restore)
-            opts="-y -o -q -h --filter --max --yes --confirm --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --filter --max --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1234,7 +1234,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__run)
-            opts="-o -q -h --details --priority --book --uuid --unique --on-failure --lease --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --details --priority --book --uuid --unique --on-failure --lease --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1308,7 +1308,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__show)
-            opts="-o -q -h --reveal --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --reveal --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1354,7 +1354,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__trash)
-            opts="-y -o -q -h --filter --max --force --owner --yes --confirm --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --filter --max --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1416,7 +1416,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__wait)
-            opts="-o -q -h --empty --any --filter --timeout --board --config --who --format --json --color --quiet --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --empty --any --filter --timeout --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

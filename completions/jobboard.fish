@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_jobboard_global_optspecs
-    string join \n board= config= who= o/format= json color= q/quiet op-timeout= password-file= read-only h/help V/version
+    string join \n board= config= who= o/format= json color= q/quiet v/verbose op-timeout= password-file= read-only h/help V/version
 end
 
 function __fish_jobboard_needs_command
@@ -39,6 +39,7 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -l op-timeout -d 'How lo
 complete -c jobboard -n "__fish_jobboard_needs_command" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_needs_command" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_needs_command" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_needs_command" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_needs_command" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_needs_command" -s V -l version -d 'Print version'
@@ -87,6 +88,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l dry-run -d 'S
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l wait -d 'Wait until the job is finished, and exit as `wait` does'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l details -d 'The details: a JSON object, @FILE, or - for standard input; facts are added to it' -r
@@ -112,6 +114,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l op-timeout -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l state -d 'List only jobs in this state' -r
@@ -142,6 +145,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l reverse -d 'L
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l count -d 'Print only how many there are'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l state -d 'List only jobs in this state' -r
@@ -172,6 +176,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l reverse -d 'Lis
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l count -d 'Print only how many there are'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
@@ -190,6 +195,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l password-file
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l reveal -d 'Show secrets too'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
@@ -207,6 +213,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l op-timeout -
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l filter -d 'With --next: only a job for which this holds' -r
@@ -230,6 +237,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l next -d 'Cla
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l hold -d 'Stay, and keep the claim alive; abandon the job when interrupted'
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l expiry -d 'Let the claim lapse after this long, such as 15m' -r
@@ -248,6 +256,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l op-timeout 
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
@@ -271,6 +280,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l force -d '
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s y -l yes -d 'Do it without asking'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
@@ -294,6 +304,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l force -d '
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s y -l yes -d 'Do it without asking'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
@@ -317,6 +328,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l force -d 'Ov
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s y -l yes -d 'Do it without asking'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
@@ -338,6 +350,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l password-f
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s y -l yes -d 'Do it without asking'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
@@ -361,6 +374,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l all -d 'Purg
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s y -l yes -d 'Do it without asking'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l filter -d 'With --any: wait for a job for which this holds' -r
@@ -382,6 +396,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l empty -d 'Wai
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l any -d 'Wait until a job can be claimed, and print it'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
@@ -399,6 +414,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l op-time
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
@@ -416,6 +432,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l op-timeout -d
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
@@ -433,6 +450,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l op-timeout 
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
@@ -450,6 +468,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l op-tim
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
@@ -467,6 +486,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l op-timeout -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "post" -d 'Post a job'

@@ -62,7 +62,13 @@ impl Context {
                 .note("warning: the URL of the board holds a password, which others may see; use --password-file");
         }
         let board = open(url, self.config.op_timeout.value, || self.config.password())?;
-        if !self.config.is_board_chosen {
+        if self.config.is_board_chosen {
+            let (chosen, who) = (&self.config.board.source, &self.config.who.value);
+            self.out.detail(format!(
+                "using the board {} ({chosen}) as {who}",
+                board.name()
+            ));
+        } else {
             self.out.remark(format!("using the board {}", board.name()));
         }
         self.board = Some(Arc::clone(&board));

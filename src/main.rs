@@ -16,13 +16,13 @@ mod output;
 mod ready;
 mod secret;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Instant};
 
 use anyhow::Context as _;
 use clap::{Parser, error::ErrorKind};
 
 use crate::{
-    commands::{Cli, dispatch},
+    commands::{Cli, answer_shell, dispatch},
     conductor::{
         front::{self, Role},
         guard,
@@ -47,6 +47,9 @@ fn main() -> ExitCode {
             Err(_) => ExitCode::FAILURE,
         };
     }
+    if answer_shell() {
+        return ExitCode::SUCCESS;
+    }
     match Cli::try_parse() {
         Ok(cli) => run(cli),
         Err(error) => complain(&error),
@@ -61,7 +64,7 @@ fn run(cli: Cli) -> ExitCode {
     let out = Output::new(Style {
         format,
         color: cli.global.color,
-        is_quiet: cli.global.quiet,
+        verbosity: cli.global.verbosity(),
         is_plain: environment.wants_plain_text(),
     });
     let terminal = match divide(&cli, &environment) {
@@ -92,8 +95,10 @@ fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     let result = runtime.block_on(async {
+        let start = Instant::now();
         let result = dispatch(&mut ctx, cli.command).await;
         ctx.close().await;
+        ctx.out.detail(format!("took {:.1?}", start.elapsed()));
         result
     });
     // A read of standard input that still waits must not keep us.

@@ -192,7 +192,7 @@ async fn send(
         match post::report(&line.draft, answer, line.is_unique) {
             Ok(mut report) => {
                 report.line = Some(line.number);
-                progress.suspend(|| ctx.out.report(&report))?;
+                ctx.out.say(&report)?;
             }
             Err(error) => {
                 tally.failed += 1;
@@ -201,6 +201,7 @@ async fn send(
             }
         }
     }
+    progress.suspend(|| ctx.out.flush())?;
     progress.add(count as u64);
     Ok(())
 }

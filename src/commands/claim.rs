@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 
 use super::{
+    complete,
     done::Done,
     perform::{Held, LEASE, OnFailure, Performer, kept_owner, ours},
     select::reference,
@@ -39,7 +40,7 @@ const CANDIDATES: usize = 16;
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClaimArgs {
     /// The job: a uuid or the beginning of one, @SEQUENCE or key:TEXT
-    #[arg(required_unless_present = "next", conflicts_with = "next")]
+    #[arg(add = complete::jobs(), required_unless_present = "next", conflicts_with = "next")]
     job: Option<String>,
 
     /// Claim the best job that nobody has claimed

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::{claim::expiry, done::Done, select::reference};
+use super::{claim::expiry, complete, done::Done, select::reference};
 use crate::{
     board::{BoardError, BoardExt},
     context::Context,
@@ -17,6 +17,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExtendArgs {
     /// The job: a uuid or the beginning of one, @SEQUENCE or key:TEXT
+    #[arg(add = complete::jobs())]
     job: String,
 
     /// Let the claim lapse after this long, such as 15m

@@ -3,6 +3,7 @@
 mod abandon;
 mod bulk;
 mod claim;
+mod complete;
 mod completions;
 mod conductors;
 mod config;
@@ -28,14 +29,16 @@ mod wait;
 
 use std::{path::PathBuf, time::Duration};
 
+pub(crate) use self::complete::answer_shell;
+
 use crate::{
     config::Flags,
     context::Context,
     duration,
-    output::{ColorChoice, Format},
+    output::{ColorChoice, Format, Verbosity},
 };
 
-/// Administer job boards: list, post, claim, finish and watch the jobs of TaskFlow and others
+/// Administer job boards: post, list, claim and finish jobs, and run commands for them
 #[derive(clap::Parser)]
 #[command(
     name = "jobboard",
@@ -95,7 +98,11 @@ pub(crate) struct GlobalArgs {
 
     /// Say nothing on stderr but errors
     #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
+    quiet: bool,
+
+    /// Also say which board is used, as whom, and how long it took
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    verbose: bool,
 
     /// How long one operation of the board may take
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration::parse)]
@@ -117,6 +124,15 @@ impl GlobalArgs {
             Some(Format::Json)
         } else {
             self.format
+        }
+    }
+
+    /// Returns how much is told beside the results.
+    pub(crate) fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, true) => Verbosity::Verbose,
+            (false, false) => Verbosity::Normal,
         }
     }
 
@@ -146,7 +162,9 @@ pub(crate) enum Command {
     Abandon(abandon::AbandonArgs),
     Consume(consume::ConsumeArgs),
     Trash(trash::TrashArgs),
+    #[command(mut_arg("jobs", |jobs| jobs.add(complete::trashed_jobs())))]
     Restore(restore::RestoreArgs),
+    #[command(mut_arg("jobs", |jobs| jobs.add(complete::trashed_jobs())))]
     Purge(purge::PurgeArgs),
     Wait(wait::WaitArgs),
     Conductors(conductors::ConductorsArgs),

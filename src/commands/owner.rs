@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::select::reference;
+use super::{complete, select::reference};
 use crate::{
     board::BoardExt,
     context::Context,
@@ -18,6 +18,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct OwnerArgs {
     /// The job: a uuid or the beginning of one, @SEQUENCE or key:TEXT
+    #[arg(add = complete::jobs())]
     job: String,
 }
 

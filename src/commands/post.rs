@@ -22,9 +22,9 @@ use crate::{
 
 /// Post a job
 ///
-/// Prints the uuid of the job. The command behind -- becomes `command` in its details, which is
-/// what `conduct` runs. With --from, posts many jobs: one JSON object a line, with `name` and, as
-/// needed, `details`, `priority`, `book`, `uuid` and `unique`.
+/// Prints the uuid of the job. The command behind -- becomes `command` in its details. With --from,
+/// posts many jobs: one JSON object a line, with `name` and, as needed, `details`, `priority`,
+/// `book`, `uuid` and `unique`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PostArgs {
     /// The name of the job; names need not be unique
@@ -34,7 +34,7 @@ pub(crate) struct PostArgs {
     #[command(flatten)]
     draft: DraftArgs,
 
-    /// A command that performs the job
+    /// A command that performs the job: it becomes `command` in the details
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 

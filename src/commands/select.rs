@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use chrono::Utc;
 use futures_util::TryStreamExt;
 
+use super::complete;
 use crate::{
     board::{
         Board, BoardExt, Detail, JobRef, Order, Query, Which,
@@ -25,7 +26,7 @@ const SAMPLE: usize = 5;
 pub(crate) struct Selection {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for one a line on
     /// standard input
-    #[arg(value_name = "JOB", conflicts_with = "filter")]
+    #[arg(add = complete::jobs(), value_name = "JOB", conflicts_with = "filter")]
     pub(crate) jobs: Vec<String>,
 
     /// Act on every job for which this holds, such as 'held>10m'; several must all hold

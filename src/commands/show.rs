@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::select::references;
+use super::{complete, select::references};
 use crate::{
     board::{Board, BoardError, BoardExt, JobRef},
     context::Context,
@@ -20,7 +20,7 @@ use crate::{
 pub(crate) struct ShowArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for one a line on
     /// standard input
-    #[arg(value_name = "JOB", required = true)]
+    #[arg(add = complete::jobs(), value_name = "JOB", required = true)]
     jobs: Vec<String>,
 
     /// Show secrets too

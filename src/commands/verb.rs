@@ -54,7 +54,7 @@ pub(crate) async fn act<T>(
                         progress.suspend(|| ctx.out.note(note));
                     }
                     let report = done_to(&entry, verb.past);
-                    progress.suspend(|| ctx.out.report(&report))?;
+                    ctx.out.say(&report)?;
                 }
                 Err(error) if total == 1 => return Err(error),
                 Err(error) => {
@@ -63,6 +63,7 @@ pub(crate) async fn act<T>(
                 }
             }
         }
+        progress.suspend(|| ctx.out.flush())?;
         progress.add(BATCH as u64);
     }
     if failed > 0 {

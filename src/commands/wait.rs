@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::{done::Done, select::references};
+use super::{complete, done::Done, select::references};
 use crate::{
     board::{
         self, Board, BoardError, BoardExt, JobRef,
@@ -24,7 +24,7 @@ use crate::{
 pub(crate) struct WaitArgs {
     /// The jobs to wait for: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for one a
     /// line on standard input
-    #[arg(value_name = "JOB", required_unless_present_any = ["empty", "any"])]
+    #[arg(add = complete::jobs(), value_name = "JOB", required_unless_present_any = ["empty", "any"])]
     jobs: Vec<String>,
 
     /// Wait until no job is on the board

@@ -19,11 +19,13 @@ use crate::ready::Ready;
 
 /// A moment, counted from the start of the machine on CLOCK_BOOTTIME.
 ///
-/// All processes of a machine share it, so that it can be told to another one.
+/// All processes of a machine share it, so that it can be told to another one. Unlike tokio's clock
+/// it goes on through a suspension, after which a lease may be over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Boottime(Duration);
 
 impl Boottime {
+    /// Reads the clock.
     pub(crate) fn now() -> Self {
         let now = clock_gettime(ClockId::Boottime);
         // Both parts of this clock are within range: it starts at zero, with a normal fraction.
@@ -38,6 +40,7 @@ impl Boottime {
         Self(Duration::from_nanos(nanos))
     }
 
+    /// Returns the moment in the form in which it is told to another process.
     pub(crate) fn as_nanos(self) -> u64 {
         u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
     }
@@ -47,6 +50,7 @@ impl Boottime {
         self.0.saturating_sub(Self::now().0)
     }
 
+    /// Whether the clock has reached the moment.
     pub(crate) fn is_past(self) -> bool {
         self <= Self::now()
     }
@@ -73,6 +77,7 @@ impl Sub<Duration> for Boottime {
 pub(crate) struct Timer(OwnedFd);
 
 impl Timer {
+    /// Creates a timer that is not set.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         Ok(Self(timerfd_create(TimerfdClockId::Boottime, flags)?))
@@ -94,6 +99,7 @@ impl Timer {
         Ok(())
     }
 
+    /// Returns what becomes readable, to be polled together with others.
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.0
     }

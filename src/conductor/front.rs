@@ -101,8 +101,10 @@ struct Received {
 }
 
 impl Front {
+    /// Starts the holder: this very program once more, in our group, with our streams.
     fn start(tty: Tty, args: &[OsString]) -> io::Result<Self> {
         let signals = forwarded();
+        // Before there is a holder, that would have to be told of them; it unblocks them for itself.
         signals.thread_block()?;
         let inbox = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         let holder = Command::new("/proc/self/exe")
@@ -156,6 +158,7 @@ impl Front {
             }))
     }
 
+    /// Passes a signal on to the holder, and stops when the job is to stop.
     fn pass_on(&mut self, received: &Received) -> io::Result<()> {
         let signal = received.signal;
         let is_from_holder = received.sender == Some(self.holder.id());
@@ -180,6 +183,7 @@ impl Front {
         getpgid(Some(self.holder_pid())) == Ok(getpgrp())
     }
 
+    /// Ends as the holder did, which ended as the command did.
     fn conclude(&self, status: ExitStatus) -> u8 {
         // A holder that was killed left the terminal with the command, in whatever state.
         if status.signal().is_some() && self.in_foreground {

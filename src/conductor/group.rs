@@ -16,6 +16,7 @@ impl Group {
         (!leader.is_init()).then_some(Self(leader))
     }
 
+    /// Returns the process that the group was made for; it need not live any more.
     pub(crate) fn leader(self) -> Pid {
         self.0
     }

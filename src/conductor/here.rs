@@ -99,6 +99,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
+    /// Sees the command through to its end, whoever brings that about.
     async fn over(&mut self, signals: &mut Signals) -> io::Result<Performed> {
         let group = self.process.group();
         self.lease.protect(self.guard, group)?;
@@ -126,6 +127,10 @@ impl Watch<'_> {
                 never = self.guard.tend() => match never {},
             }
         };
+        // A command that ended too late has achieved nothing that is ours to settle.
+        if let Some(lost) = self.lease.lost_by_now() {
+            return Ok(Performed::Lost(lost));
+        }
         Ok(Performed::Ended {
             ended,
             interrupted: self.first.map(|(signal, _)| signal),

@@ -97,6 +97,7 @@ impl Performance {
         self.env.push((name.into(), None));
     }
 
+    /// Prepares to start the command, in a process group of its own.
     pub(super) fn command(&self) -> io::Result<Command> {
         use std::os::unix::process::CommandExt;
         let mut command = Command::new(&self.program);

@@ -1,6 +1,6 @@
 //! A command that runs as a process group of its own, is waited for, and is ended whole.
 
-use std::{io, process::Child};
+use std::{io, process::Child, time::Duration};
 
 use super::{
     clock::{self, Boottime},
@@ -12,6 +12,7 @@ use crate::ready::Ready;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, pidfd_open, waitid,
 };
+use tokio::time;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +77,14 @@ impl Process {
         }
     }
 
+    /// Takes hold of a process that cannot be reaped meanwhile: its pid is safe to use.
     fn watched(leader: Pid) -> io::Result<(Group, Ready)> {
         let group = Group::led_by(leader).ok_or(io::ErrorKind::InvalidInput)?;
         let end = Ready::new(pidfd_open(leader, PidfdFlags::empty())?)?;
         Ok((group, end))
     }
 
+    /// Returns its group, which stays its own until it has been cleared away.
     pub(crate) fn group(&self) -> Group {
         self.group
     }
@@ -89,9 +92,14 @@ impl Process {
     /// Waits until the leader of the group has ended, and leaves it unreaped.
     pub(crate) async fn ended(&self) -> io::Result<Ended> {
         self.end.wait().await;
-        let status = self.look(WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
-        let ended = status.as_ref().and_then(Ended::from_status);
-        ended.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+        loop {
+            let status = self.look(WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+            if let Some(ended) = status.as_ref().and_then(Ended::from_status) {
+                return Ok(ended);
+            }
+            // Somebody traces the command: its parent is told once the tracer has heard.
+            time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Returns the signal that has stopped the leader since this was last asked, if one has.
@@ -100,6 +108,7 @@ impl Process {
         Signal::from_named_raw(status.stopping_signal()?)
     }
 
+    /// Asks what became of the leader; never takes it away unless it has only stopped.
     fn look(&self, what: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
         let leader = WaitId::Pid(self.group.leader());
         Ok(waitid(leader, what | WaitIdOptions::NOHANG)?)
@@ -142,11 +151,12 @@ impl Drop for Process {
 
 #[cfg(test)]
 mod tests {
-    use std::{ffi::OsString, fs, time::Duration};
+    use std::{ffi::OsString, fs};
 
-    use tokio::time;
-
-    use super::{super::performance::Input, *};
+    use super::{
+        super::performance::{Input, Output},
+        *,
+    };
 
     fn shell(script: &str) -> Performance {
         let argv = ["sh", "-c", script].map(OsString::from);
@@ -178,6 +188,15 @@ mod tests {
         assert_eq!(process.ended().await.unwrap(), Ended::Exit(0));
         let seen = fs::read_to_string(folder.path().join("seen")).unwrap();
         assert_eq!(seen, "line\nhere:none\n");
+    }
+
+    #[tokio::test]
+    async fn a_command_may_get_nothing_and_be_heard_by_nobody() {
+        let mut performance = shell("read line || echo $? && exit 6");
+        performance.input = Input::Nothing;
+        performance.output = Output::Discard;
+        let process = Process::start(&performance).unwrap();
+        assert_eq!(process.ended().await.unwrap(), Ended::Exit(6));
     }
 
     #[tokio::test]

@@ -22,6 +22,7 @@ impl Signals {
         Self::catch(&caught)
     }
 
+    /// Catches these signals, whether or not they were ignored.
     pub(super) fn catch(signals: &[Signal]) -> io::Result<Self> {
         let catch = |&signal: &Signal| {
             let stream = unix::signal(SignalKind::from_raw(signal.as_raw()))?;
@@ -74,6 +75,7 @@ impl Ignored {
         Self(mask.map_or(0, |hex| u64::from_str_radix(hex.trim(), 16).unwrap_or(0)))
     }
 
+    /// Whether this signal is ignored.
     pub(super) fn has(&self, signal: Signal) -> bool {
         self.0 >> (signal.as_raw() - 1) & 1 == 1
     }

@@ -192,10 +192,12 @@ impl Tty {
         let _ = unstopped(|| tcsetpgrp(&self.0, group));
     }
 
+    /// Returns how the terminal treats what is typed.
     pub(super) fn modes(&self) -> Option<Termios> {
         tcgetattr(&self.0).ok()
     }
 
+    /// Makes the terminal treat it as it once did, once all output is out.
     pub(super) fn set_modes(&self, modes: Option<&Termios>) {
         if let Some(modes) = modes {
             let _ = unstopped(|| tcsetattr(&self.0, OptionalActions::Drain, modes));

@@ -50,6 +50,16 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
+/// How much is told beside the results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Verbosity {
+    /// Errors alone.
+    Quiet,
+    #[default]
+    Normal,
+    Verbose,
+}
+
 /// What there is to say, as fields for programs.
 pub(crate) trait Record: Serialize {
     /// Returns the facts in a fixed order, as fields of a line.
@@ -83,7 +93,7 @@ pub(crate) struct Closed;
 pub(crate) struct Output {
     /// `None`: whatever suits stdout.
     format: Option<Format>,
-    is_quiet: bool,
+    verbosity: Verbosity,
     is_coloured: bool,
     stdout: BufWriter<io::Stdout>,
     is_terminal: bool,
@@ -94,7 +104,7 @@ pub(crate) struct Output {
 pub(crate) struct Style {
     pub(crate) format: Option<Format>,
     pub(crate) color: ColorChoice,
-    pub(crate) is_quiet: bool,
+    pub(crate) verbosity: Verbosity,
     /// Whether the environment asks for plain text.
     pub(crate) is_plain: bool,
 }
@@ -104,7 +114,7 @@ impl Output {
         let is_terminal = io::stdout().is_terminal();
         Self {
             format: style.format,
-            is_quiet: style.is_quiet,
+            verbosity: style.verbosity,
             is_coloured: match style.color {
                 ColorChoice::Always => true,
                 ColorChoice::Never => false,
@@ -129,17 +139,22 @@ impl Output {
         matches!(self.format(), Format::Json | Format::Jsonl)
     }
 
-    /// Says one thing.
+    /// Says one thing, at once.
     pub(crate) fn report(&mut self, report: &impl Report) -> anyhow::Result<()> {
+        self.say(report)?;
+        self.flush()
+    }
+
+    /// Says one of many things, which reach the reader at the latest by the next flush.
+    pub(crate) fn say(&mut self, report: &impl Report) -> anyhow::Result<()> {
         match self.format() {
             Format::Table => {
                 let mut page = Page::new(self.is_coloured);
                 report.human(&mut page);
-                self.write(&page.into_text())?;
+                self.write(&page.into_text())
             }
-            _ => self.record(report)?,
+            _ => self.record(report),
         }
-        self.flush()
     }
 
     /// Says several things of a kind as one answer: an array, where it is JSON.
@@ -148,7 +163,7 @@ impl Output {
             self.array(reports)?;
         } else {
             for report in reports {
-                self.report(report)?;
+                self.say(report)?;
             }
         }
         self.flush()
@@ -213,7 +228,8 @@ impl Output {
         self.flush()
     }
 
-    fn flush(&mut self) -> anyhow::Result<()> {
+    /// Hands all that was said to the reader.
+    pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
         written(self.stdout.flush())
     }
 
@@ -224,14 +240,22 @@ impl Output {
 
     /// Tells something that is no result, on stderr.
     pub(crate) fn note(&self, text: impl Into<Text>) {
-        if !self.is_quiet {
+        if self.verbosity != Verbosity::Quiet {
             complain(&text.into());
         }
     }
 
     /// Tells something that only a person at a terminal wants to know.
     pub(crate) fn remark(&self, text: impl Into<Text>) {
-        if io::stderr().is_terminal() && !self.is_json() {
+        let is_watched = io::stderr().is_terminal() && !self.is_json();
+        if is_watched || self.verbosity == Verbosity::Verbose {
+            self.note(text);
+        }
+    }
+
+    /// Tells something that only somebody who asked for it wants to know.
+    pub(crate) fn detail(&self, text: impl Into<Text>) {
+        if self.verbosity == Verbosity::Verbose {
             self.note(text);
         }
     }
@@ -242,7 +266,8 @@ impl Output {
         what: impl Into<Cow<'static, str>>,
         total: Option<u64>,
     ) -> Progress {
-        let is_wanted = !self.is_quiet && !self.is_json() && io::stderr().is_terminal();
+        let is_wanted =
+            self.verbosity != Verbosity::Quiet && !self.is_json() && io::stderr().is_terminal();
         Progress::new(what, total, is_wanted)
     }
 

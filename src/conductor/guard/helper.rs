@@ -71,6 +71,7 @@ fn is_input_ready(timer: &Timer) -> io::Result<bool> {
     }
 }
 
+/// How far the conductor has come.
 enum Heard {
     Lines,
     Bye,
@@ -103,6 +104,7 @@ enum Next {
 }
 
 impl Watch {
+    /// Reads what is there to read, and does what the whole lines of it say.
     fn listen(&mut self) -> io::Result<Heard> {
         let mut buffer = [0; 4096];
         let count = match read(stdin(), &mut buffer) {
@@ -133,6 +135,7 @@ impl Watch {
                     next: Next::Terminate,
                 });
                 ward.limits = limits;
+                // A conductor that was stopped and goes on may still prolong a lease.
                 ward.next = Next::Terminate;
             }
             Line::Forget(group) => {
@@ -142,6 +145,7 @@ impl Watch {
         }
     }
 
+    /// Returns when something is to be done unless more is said.
     fn next_due(&self) -> Option<Boottime> {
         self.groups.values().filter_map(Ward::due).min()
     }

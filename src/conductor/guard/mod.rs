@@ -154,6 +154,7 @@ impl Guard {
         }
     }
 
+    /// Starts another guard and tells it all that the one before it knew.
     fn replace(&self, state: &mut State) -> io::Result<()> {
         if let Some(dead) = state.helper.take() {
             dead.kill();

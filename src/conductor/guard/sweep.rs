@@ -28,6 +28,7 @@ fn has_variable(pid: Pid, variable: &[u8]) -> bool {
         .is_ok_and(|environ| environ.split(|&byte| byte == 0).any(|one| one == variable))
 }
 
+/// Whether we must not touch it: a sweep may end others, never itself.
 fn is_ours(pid: Pid) -> bool {
     pid.is_init() || pid == getpid() || getpgid(Some(pid)) == Ok(getpgrp())
 }

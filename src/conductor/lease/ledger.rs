@@ -37,6 +37,7 @@ pub(super) struct Ledger {
     confirmations: usize,
 }
 
+/// A claim that is being kept.
 #[derive(Debug)]
 struct Entry {
     claim: Claim,
@@ -90,10 +91,12 @@ impl Ledger {
         (id, lost)
     }
 
+    /// Takes out a claim that its holder has done with; one that was lost is out already.
     pub(super) fn remove(&self, id: u64) {
         self.lock().remove(&id);
     }
 
+    /// Takes out all claims; those who hold one learn that nobody keeps it.
     pub(super) fn clear(&self) {
         self.lock().clear();
     }
@@ -180,6 +183,7 @@ impl Ledger {
         open.map_or(Round::Settled, Round::Open)
     }
 
+    /// Prolongs a claim by its term from when that was asked for: the board counts from later on.
     fn confirm(&self, id: u64, asked: Boottime) {
         if let Some(entry) = self.lock().get_mut(&id) {
             entry.confirmed = [asked, entry.confirmed[0]];
@@ -191,6 +195,7 @@ impl Ledger {
         }
     }
 
+    /// Gives up a claim that the board says is not ours, and perhaps somebody else's already.
     fn refuse(&self, id: u64, source: BoardError) {
         let entry = self.lock().remove(&id);
         if let Some(entry) = entry {

@@ -103,6 +103,14 @@ impl KeptLease {
             last: None,
         })
     }
+
+    /// Returns how the claim was lost by now, if it was.
+    ///
+    /// Counts here and now: whoever kept it may have slept through its end, as we have.
+    pub(crate) fn lost_by_now(&mut self) -> Option<Lost> {
+        self.ledger.expire(None);
+        self.lost.try_recv().ok()
+    }
 }
 
 impl Drop for KeptLease {
@@ -120,6 +128,7 @@ impl Drop for Closing {
     }
 }
 
+/// Renews all claims whenever one is due, so that from then on they are due together.
 async fn keep(board: Arc<dyn Board>, closing: Closing) {
     let ledger = &*closing.0;
     let mut last = None;
@@ -149,6 +158,7 @@ async fn keep(board: Arc<dyn Board>, closing: Closing) {
     }
 }
 
+/// Asks the board once, and meanwhile gives up the claims whose time runs out.
 async fn renew(board: &dyn Board, ledger: &Ledger, last: Option<&Arc<BoardError>>) -> Round {
     let (ids, claims) = ledger.claims();
     let asked = Boottime::now();

@@ -74,8 +74,8 @@ impl Board for Fake {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            has_peers: false,
             has_expiring_claims: self.expiring_claims,
+            has_peers: false,
         }
     }
 
@@ -247,6 +247,8 @@ async fn a_board_that_comes_back_in_time_costs_nothing() {
 async fn a_claim_that_was_asked_for_too_long_ago_is_lost() {
     let board = Fake::new(true, &[Answer::Grant]);
     let keeper = Keeper::start(board.clone());
+    let mut unnoticed = keeper.hold(claim("b", TERM), Boottime::now() - TERM);
+    assert!(unnoticed.lost_by_now().is_some());
     let mut lease = keeper.hold(claim("a", TERM), Boottime::now() - TERM);
     assert!(soon(lease.lost()).await.kill_at().is_past());
     assert!(board.asked().is_empty());

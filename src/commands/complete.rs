@@ -1,0 +1,98 @@
+//! Completing references to jobs while they are typed, from what is on the board.
+//!
+//! A shell asks at every press of a key: whatever goes wrong is silence, and soon.
+
+use std::{ffi::OsStr, time::Duration};
+
+use clap::CommandFactory;
+use clap_complete::{
+    CompleteEnv,
+    engine::{ArgValueCompleter, CompletionCandidate},
+};
+use futures_util::TryStreamExt;
+
+use super::Cli;
+use crate::{
+    board::{self, Board, Detail, Order, Query, Which, open::open},
+    config::{Config, Environment, Flags},
+    job::{Entry, Job, Shelf},
+    output::{Text, short},
+};
+
+/// How long a shell is kept waiting.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// How many jobs are offered.
+const MOST: usize = 50;
+
+/// Answers a shell that asks for completions; returns whether it was one that called.
+pub(crate) fn answer_shell() -> bool {
+    let here = std::env::current_dir().ok();
+    CompleteEnv::with_factory(Cli::command)
+        .try_complete(std::env::args_os(), here.as_deref())
+        .unwrap_or_default()
+}
+
+/// Completes references to jobs on the board.
+pub(crate) fn jobs() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| on_shelf(Shelf::Board, typed))
+}
+
+/// Completes references to jobs in the trash.
+pub(crate) fn trashed_jobs() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| on_shelf(Shelf::Trash, typed))
+}
+
+fn on_shelf(shelf: Shelf, typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(typed) = typed.to_str() else {
+        return Vec::new();
+    };
+    look(shelf, &typed.to_ascii_lowercase()).unwrap_or_default()
+}
+
+fn look(shelf: Shelf, typed: &str) -> anyhow::Result<Vec<CompletionCandidate>> {
+    let config = Config::load(Flags::default(), &Environment::of_process())?;
+    let board = open(&config.board.value.url, PATIENCE, || config.password())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let found = runtime.block_on(async {
+        let found = tokio::time::timeout(PATIENCE, matching(&*board, shelf, typed)).await;
+        board.close().await;
+        found
+    });
+    Ok(found??)
+}
+
+async fn matching(
+    board: &dyn Board,
+    shelf: Shelf,
+    typed: &str,
+) -> board::Result<Vec<CompletionCandidate>> {
+    let mut entries = board.entries(Query {
+        shelf,
+        which: Which::All,
+        order: Order::Rank,
+        detail: Detail::Brief,
+    });
+    let mut candidates = Vec::new();
+    while candidates.len() < MOST
+        && let Some(entry) = entries.try_next().await?
+    {
+        if let Entry::Job(job) = entry
+            && job.uuid.starts_with(typed)
+        {
+            candidates.push(candidate(&job, typed));
+        }
+    }
+    Ok(candidates)
+}
+
+fn candidate(job: &Job, typed: &str) -> CompletionCandidate {
+    let uuid = match typed.len() < short(&job.uuid).len() {
+        true => short(&job.uuid),
+        false => &job.uuid,
+    };
+    let about = Text::from(format!("{} {}", job.name, job.state()));
+    CompletionCandidate::new(uuid).help(Some(about.to_string().into()))
+}
