@@ -16,7 +16,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn run(ctx: &mut Context, args: &CompletionsArgs) -> anyhow::Result<()> {
-    ctx.out.raw(&script(args.shell))
+    ctx.out.document(&script(args.shell))
 }
 
 /// Returns the script that completes our command line in a shell.

@@ -218,7 +218,7 @@ async fn stream(
             Ok(None) => break,
             Err(error) => {
                 // What was listed so far is true, and an array must be closed.
-                rows.finish()?;
+                rows.cut_short()?;
                 return Err(error).context(tried);
             }
         };

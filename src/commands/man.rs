@@ -3,9 +3,13 @@
 use std::path::PathBuf;
 
 use clap::CommandFactory;
+use serde::Serialize;
 
 use super::Cli;
-use crate::context::{Context, on_file};
+use crate::{
+    context::{Context, on_file},
+    output::{Page, Record, Report, Text},
+};
 
 /// Print the manual page, or write the pages of all commands to a folder
 #[derive(Debug, clap::Args)]
@@ -19,8 +23,27 @@ pub(crate) fn run(ctx: &mut Context, args: ManArgs) -> anyhow::Result<()> {
     let Some(dir) = args.dir else {
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;
-        return ctx.out.raw(&page);
+        return ctx.out.document(&page);
     };
     on_file(&dir, "create", std::fs::create_dir_all(&dir))?;
-    on_file(&dir, "write to", clap_mangen::generate_to(command, &dir))
+    on_file(&dir, "write to", clap_mangen::generate_to(command, &dir))?;
+    ctx.out.report(&Written { dir })
+}
+
+#[derive(Debug, Serialize)]
+struct Written {
+    dir: PathBuf,
+}
+
+impl Record for Written {
+    fn fields(&self) -> Vec<Text> {
+        vec![self.dir.to_string_lossy().into()]
+    }
+}
+
+impl Report for Written {
+    fn human(&self, page: &mut Page) {
+        let dir = self.dir.to_string_lossy();
+        page.line().plain("the manual pages are in ").plain(dir);
+    }
 }

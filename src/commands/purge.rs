@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     restore::keys,
-    select::{Chosen, Selection, count},
+    select::{Chosen, Selection, confirm},
     verb::{Verb, act},
 };
 use crate::{
@@ -61,12 +61,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
         let now = Utc::now();
         chosen.retain(|chosen| is_older(chosen, *age, now));
     }
-    if selection.is_bulk() {
-        selection.confirm(ctx, &args.consent, verb.now, &chosen)?;
-    } else {
-        let question = format!("purge {} for good?", count(chosen.len()));
-        ctx.consent(&args.consent, &question)?;
-    }
+    confirm(ctx, &args.consent, "purge for good", &chosen)?;
     let purge = async |entries: &[&Entry]| board.purge(&keys(entries)).await;
     act(ctx, verb, chosen, purge, |()| None).await
 }

@@ -86,26 +86,40 @@ impl Selection {
         verb: &str,
         chosen: &[Chosen],
     ) -> anyhow::Result<()> {
-        if !self.is_bulk() || chosen.is_empty() {
+        if !self.is_bulk() {
             return Ok(());
         }
-        for entry in chosen
-            .iter()
-            .filter_map(|(_, entry)| entry.as_ref().ok())
-            .take(SAMPLE)
-        {
-            ctx.out.note(format!("  {}", describe(entry)));
-        }
-        if chosen.len() > SAMPLE {
-            ctx.out
-                .note(format!("  … and {} more", chosen.len() - SAMPLE));
-        }
-        ctx.consent(consent, &format!("{verb} {}?", count(chosen.len())))
+        confirm(ctx, consent, verb, chosen)
     }
 }
 
+/// Shows what was chosen, and asks whether it is meant.
+pub(crate) fn confirm(
+    ctx: &Context,
+    consent: &Consent,
+    verb: &str,
+    chosen: &[Chosen],
+) -> anyhow::Result<()> {
+    let found: Vec<_> = chosen
+        .iter()
+        .filter_map(|(_, entry)| entry.as_ref().ok())
+        .collect();
+    // Where nothing was found, there is nothing to agree to.
+    if found.is_empty() {
+        return Ok(());
+    }
+    for entry in found.iter().take(SAMPLE) {
+        ctx.out.note(format!("  {}", describe(entry)));
+    }
+    if found.len() > SAMPLE {
+        ctx.out
+            .note(format!("  … and {} more", found.len() - SAMPLE));
+    }
+    ctx.consent(consent, &format!("{verb} {}?", count(found.len())))
+}
+
 /// Says how many jobs there are.
-pub(crate) fn count(jobs: usize) -> String {
+fn count(jobs: usize) -> String {
     match jobs {
         1 => "1 job".to_owned(),
         jobs => format!("{jobs} jobs"),
@@ -113,7 +127,7 @@ pub(crate) fn count(jobs: usize) -> String {
 }
 
 /// Names a record so that a person recognises it.
-pub(crate) fn describe(entry: &Entry) -> String {
+fn describe(entry: &Entry) -> String {
     match entry {
         Entry::Job(job) => match job.owner() {
             Some(owner) => format!("{} {} (claimed by {owner})", short(&job.uuid), job.name),

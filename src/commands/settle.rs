@@ -1,7 +1,7 @@
 //! What abandoning, consuming and trashing have in common.
 
 use super::{
-    select::{Chosen, Selection, count, describe},
+    select::{Chosen, Selection, confirm},
     verb::{Verb, act},
 };
 use crate::{
@@ -42,8 +42,8 @@ pub(crate) async fn settle(
     args.selection.require()?;
     let board = ctx.writable_board()?;
     let mut chosen = args.selection.look_up(ctx, &*board, Shelf::Board).await?;
-    if args.force && !args.selection.is_bulk() {
-        confirm_force(ctx, &args.consent, verb, &chosen)?;
+    if args.force {
+        confirm(ctx, &args.consent, &format!("force: {}", verb.now), &chosen)?;
     } else {
         args.selection
             .confirm(ctx, &args.consent, verb.now, &chosen)?;
@@ -108,26 +108,6 @@ fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> {
     name.map(Owner::new)
         .transpose()
         .map_err(|error| CommandError::usage(format!("--owner: {error}")).into())
-}
-
-fn confirm_force(
-    ctx: &Context,
-    consent: &Consent,
-    verb: Verb,
-    chosen: &[Chosen],
-) -> anyhow::Result<()> {
-    let seen: Vec<_> = chosen
-        .iter()
-        .filter_map(|(_, entry)| entry.as_ref().ok())
-        .collect();
-    if seen.is_empty() {
-        return Ok(());
-    }
-    for entry in &seen {
-        ctx.out.note(format!("  {}", describe(entry)));
-    }
-    let question = format!("{} {} by force?", verb.now, count(seen.len()));
-    ctx.consent(consent, &question)
 }
 
 /// Leaves alone what cannot be read, unless an operator insists.

@@ -27,6 +27,9 @@ pub(crate) async fn act<T>(
 ) -> anyhow::Result<()> {
     let total = chosen.len();
     let progress = ctx.out.progress(verb.now, Some(total as u64));
+    if total == 0 {
+        ctx.out.note("there is no such job, and nothing was done");
+    }
     let mut failed = 0;
     let mut chosen = chosen.into_iter().peekable();
     while chosen.peek().is_some() {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use serde::Serialize;
 
 use super::{complete, done::Done, select::references};
 use crate::{
@@ -15,6 +16,7 @@ use crate::{
     duration,
     exit::CommandError,
     job::{Entry, JobKey, Shelf},
+    output::{Page, Record, Report, Text},
 };
 
 /// Wait until jobs are finished, the board is empty, or a job can be claimed
@@ -48,9 +50,10 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     let wanted = references(&args.jobs)?;
     let board = ctx.board()?;
     if args.empty {
-        return within(args.timeout, "the board to be empty", until_empty(&*board))
+        within(args.timeout, "the board to be empty", until_empty(&*board))
             .await
-            .with_context(|| ctx.trying("wait for", "the end of all jobs"));
+            .with_context(|| ctx.trying("wait for", "the end of all jobs"))?;
+        return ctx.out.report(&Emptied { done: "empty" });
     }
     if args.any {
         let filters = Filters::new(args.filter);
@@ -64,6 +67,24 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
         });
     }
     for_named(ctx, &*board, &wanted, args.timeout).await
+}
+
+/// There is no job on the board; people and scripts learn it by the end of the command.
+#[derive(Debug, Serialize)]
+struct Emptied {
+    done: &'static str,
+}
+
+impl Record for Emptied {
+    fn fields(&self) -> Vec<Text> {
+        vec![self.done.into()]
+    }
+}
+
+impl Report for Emptied {
+    fn human(&self, page: &mut Page) {
+        page.line().plain("the board is empty");
+    }
 }
 
 /// Waits for a job that was just posted, and reports how it ended.

@@ -222,9 +222,15 @@ impl Output {
         written(self.stdout.write_all(text.as_bytes()))
     }
 
-    /// Writes text that was made by us for a program to read, such as a completion script.
-    pub(crate) fn raw(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        written(self.stdout.write_all(bytes))?;
+    /// Writes a text that is made by us for another program, such as a completion script.
+    pub(crate) fn document(&mut self, text: &[u8]) -> anyhow::Result<()> {
+        if self.is_json() {
+            let text = String::from_utf8_lossy(text);
+            self.json(&serde_json::json!({ "text": text }))?;
+            self.write("\n")?;
+        } else {
+            written(self.stdout.write_all(text))?;
+        }
         self.flush()
     }
 
@@ -311,6 +317,16 @@ impl Rows<'_> {
             self.out.flush()?;
         }
         Ok(())
+    }
+
+    /// Ends the list early, because of an error: what was written stays readable.
+    pub(crate) fn cut_short(self) -> anyhow::Result<()> {
+        // No list is not the same as an empty one.
+        if self.count == 0 {
+            Ok(())
+        } else {
+            self.finish()
+        }
     }
 
     /// Ends the list.

@@ -165,9 +165,8 @@ pub(super) fn counts(
     _: &View,
 ) -> rusqlite::Result<(u64, u64, bool)> {
     transaction.query_row(
-        "SELECT count(*) FILTER (WHERE shelf = 0), count(*) FILTER (WHERE shelf = 1),
-                EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'job')
-         FROM job",
+        "SELECT (SELECT count(*) FROM job WHERE shelf = 0), (SELECT count(*) FROM job WHERE shelf = 1),
+                EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'job')",
         [],
         |row| {
             Ok((
