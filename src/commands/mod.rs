@@ -11,6 +11,7 @@ mod consume;
 mod done;
 mod draft;
 mod extend;
+mod lines;
 mod list;
 mod man;
 mod owner;

@@ -5,6 +5,7 @@
 mod job;
 mod page;
 mod progress;
+mod rows;
 mod table;
 mod text;
 
@@ -17,11 +18,11 @@ use rustix::termios;
 use serde::Serialize;
 use thiserror::Error;
 
-use self::table::Layout;
 pub(crate) use self::{
     job::{JobView, rfc3339, short},
     page::{Page, Tone},
     progress::Progress,
+    rows::Rows,
     table::{Cell, Column, Fit},
     text::Text,
 };
@@ -171,13 +172,7 @@ impl Output {
 
     /// Starts a list of rows that are written as they come.
     pub(crate) fn rows(&mut self, columns: &'static [Column]) -> Rows<'_> {
-        let layout = (self.format() == Format::Table)
-            .then(|| Layout::new(columns, self.room(), self.is_coloured));
-        Rows {
-            out: self,
-            layout,
-            count: 0,
-        }
+        Rows::new(self, columns)
     }
 
     fn array<R: Record>(&mut self, records: &[R]) -> anyhow::Result<()> {
@@ -288,57 +283,6 @@ impl Output {
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).ok()?;
         Some(answer.trim().to_owned())
-    }
-}
-
-/// A list that is being written.
-#[derive(Debug)]
-pub(crate) struct Rows<'a> {
-    out: &'a mut Output,
-    layout: Option<Layout>,
-    count: usize,
-}
-
-impl Rows<'_> {
-    pub(crate) fn push(&mut self, row: &impl Row) -> anyhow::Result<()> {
-        self.count += 1;
-        if let Some(layout) = &mut self.layout {
-            let text = layout.push(row.cells());
-            return self.out.write(&text);
-        }
-        if self.out.format() == Format::Json {
-            self.out
-                .write(if self.count == 1 { "[\n" } else { ",\n" })?;
-            return self.out.json(row);
-        }
-        self.out.record(row)?;
-        // Whoever reads a stream of objects wants each of them at once.
-        if self.out.format() == Format::Jsonl {
-            self.out.flush()?;
-        }
-        Ok(())
-    }
-
-    /// Ends the list early, because of an error: what was written stays readable.
-    pub(crate) fn cut_short(self) -> anyhow::Result<()> {
-        // No list is not the same as an empty one.
-        if self.count == 0 {
-            Ok(())
-        } else {
-            self.finish()
-        }
-    }
-
-    /// Ends the list.
-    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
-        if let Some(layout) = &mut self.layout {
-            let text = layout.finish();
-            self.out.write(&text)?;
-        } else if self.out.format() == Format::Json {
-            self.out
-                .write(if self.count == 0 { "[]\n" } else { "\n]\n" })?;
-        }
-        self.out.flush()
     }
 }
 

@@ -1,6 +1,5 @@
 //! What changes a job: each function is one step inside a transaction, with its own answer.
 
-use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{
@@ -12,14 +11,12 @@ use super::{
     store::View,
 };
 use crate::{
-    board::{BoardError, ClaimRules, EventKind, JobRef, Posted, Result, Settled},
-    job::{
-        Aftermath, Authority, Claim, Claimant, Claimed, Draft, Entry, Failure, Fence, History,
-        JobKey, Outcome, Settlement, Shelf, Term, Witness,
-    },
+    board::{BoardError, ClaimRules, EventKind, JobRef, Posted, Result},
+    job::{Claim, Claimant, Claimed, Draft, Entry, Fence, JobKey, Owner, Shelf, Term},
 };
 
-type Step<T> = rusqlite::Result<Result<T>>;
+/// The answer of a step, unless the whole transaction failed.
+pub(super) type Step<T> = rusqlite::Result<Result<T>>;
 
 /// Puts a job on the board.
 pub(super) fn post(
@@ -193,179 +190,8 @@ pub(super) fn renew(transaction: &Transaction<'_>, now: Moment, claim: &Claim) -
     Ok(Ok(()))
 }
 
-/// Abandons, consumes or trashes a job, if that is allowed.
-pub(super) fn settle(
-    transaction: &Transaction<'_>,
-    now: Moment,
-    settlement: &Settlement,
-) -> Step<Settled> {
-    let Some(job) = row(transaction, Shelf::Board, &settlement.key)? else {
-        return Ok(Err(BoardError::NoSuchJob));
-    };
-    if let Err(refusal) = check_authority(&job, settlement) {
-        return Ok(Err(refusal));
-    }
-    let mut replaced_namesake = false;
-    let kind = match &settlement.outcome {
-        Outcome::Abandon(aftermath) => {
-            abandon(transaction, now, &job, aftermath)?;
-            EventKind::Abandoned
-        }
-        Outcome::Consume => {
-            delete(transaction, job.sequence)?;
-            EventKind::Consumed
-        }
-        Outcome::Trash(failure) => {
-            replaced_namesake = trash(transaction, now, &job, failure.as_ref())?;
-            EventKind::Trashed
-        }
-    };
-    journal::write(transaction, now, kind, About::Job(&job))?;
-    Ok(Ok(Settled { replaced_namesake }))
-}
-
-fn check_authority(job: &RowJob, settlement: &Settlement) -> Result<()> {
-    match &settlement.authority {
-        Authority::Owner(owner) => check_owner(job, owner, None),
-        Authority::Claim(owner, fence) => check_owner(job, owner, Some(fence)),
-        Authority::Override(Witness::Unclaimed) => match (&job.owner, &settlement.outcome) {
-            (Some(_), _) => Err(BoardError::Changed),
-            (None, Outcome::Abandon(_)) => Err(BoardError::NotClaimed),
-            (None, _) => Ok(()),
-        },
-        Authority::Override(Witness::Claimed { owner, fence }) => {
-            let is_same = job.owner() == *owner && (fence.is_none() || job.fence() == *fence);
-            if is_same {
-                Ok(())
-            } else {
-                Err(BoardError::Changed)
-            }
-        }
-    }
-}
-
-fn check_owner(job: &RowJob, wanted: &crate::job::Owner, fence: Option<&Fence>) -> Result<()> {
-    match job.owner() {
-        None => Err(BoardError::NotClaimed),
-        Some(owner) if owner != *wanted => Err(BoardError::NotOwner {
-            owner: Some(owner),
-            wanted: wanted.clone(),
-        }),
-        // The same name won it again: that is another claim.
-        Some(_) if fence.is_some() && job.fence().as_ref() != fence => Err(BoardError::Changed),
-        Some(_) => Ok(()),
-    }
-}
-
-fn abandon(
-    transaction: &Transaction<'_>,
-    now: Moment,
-    job: &RowJob,
-    aftermath: &Aftermath,
-) -> rusqlite::Result<()> {
-    let micros = |time: &DateTime<Utc>| time.timestamp_micros();
-    let (not_before, uncounted, postponed, failure) = match aftermath {
-        Aftermath::None => (None, 0, 0, None),
-        Aftermath::Failed {
-            failure,
-            not_before,
-        } => (not_before.as_ref().map(micros), 0, 0, Some(failure)),
-        Aftermath::Postponed { not_before } => (Some(micros(not_before)), 1, 1, None),
-        Aftermath::Interrupted => (None, 1, 0, None),
-    };
-    free(transaction, job.sequence)?;
-    transaction
-        .prepare_cached(
-            "UPDATE job SET modified_on = ?2, not_before = ?3, postponed = postponed + ?5,
-                            attempts = max(0, attempts - ?4)
-             WHERE sequence = ?1",
-        )?
-        .execute(params![
-            job.sequence,
-            now.wall,
-            not_before,
-            uncounted,
-            postponed
-        ])?;
-    failure.map_or(Ok(()), |failure| {
-        add_failure(transaction, job.sequence, failure)
-    })
-}
-
-fn trash(
-    transaction: &Transaction<'_>,
-    now: Moment,
-    job: &RowJob,
-    failure: Option<&Failure>,
-) -> rusqlite::Result<bool> {
-    let replaced = transaction
-        .prepare_cached("DELETE FROM job WHERE uuid = ?1 AND shelf = 1")?
-        .execute(params![job.uuid])?;
-    free(transaction, job.sequence)?;
-    transaction
-        .prepare_cached(
-            "UPDATE job SET shelf = 1, trashed_on = ?2, modified_on = ?2 WHERE sequence = ?1",
-        )?
-        .execute(params![job.sequence, now.wall])?;
-    if let Some(failure) = failure {
-        add_failure(transaction, job.sequence, failure)?;
-    }
-    Ok(replaced > 0)
-}
-
-fn add_failure(
-    transaction: &Transaction<'_>,
-    sequence: i64,
-    failure: &Failure,
-) -> rusqlite::Result<()> {
-    let stored: Option<String> = transaction
-        .prepare_cached("SELECT failures FROM job WHERE sequence = ?1")?
-        .query_row(params![sequence], |row| row.get(0))?;
-    // What cannot be read gives way to what just happened.
-    let mut failures: Vec<Failure> = stored
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or_default();
-    failures.push(failure.clone());
-    let surplus = failures.len().saturating_sub(History::FAILURES);
-    failures.drain(..surplus);
-    let text = serde_json::json!(failures).to_string();
-    transaction
-        .prepare_cached("UPDATE job SET failures = ?2 WHERE sequence = ?1")?
-        .execute(params![sequence, text])?;
-    Ok(())
-}
-
-/// Puts a trashed job back, as if it had never been tried.
-pub(super) fn restore(transaction: &Transaction<'_>, now: Moment, key: &JobKey) -> Step<()> {
-    let Some(job) = row(transaction, Shelf::Trash, key)? else {
-        return Ok(Err(BoardError::NoSuchJob));
-    };
-    if row(transaction, Shelf::Board, key)?.is_some() {
-        let (uuid, place) = (job.uuid, "board");
-        return Ok(Err(BoardError::Exists { uuid, place }));
-    }
-    transaction
-        .prepare_cached(
-            "UPDATE job SET shelf = 0, trashed_on = NULL, modified_on = ?2, attempts = 0,
-                            postponed = 0, not_before = NULL
-             WHERE sequence = ?1",
-        )?
-        .execute(params![job.sequence, now.wall])?;
-    journal::write(transaction, now, EventKind::Restored, About::Job(&job))?;
-    Ok(Ok(()))
-}
-
-/// Removes a trashed job for good.
-pub(super) fn purge(transaction: &Transaction<'_>, now: Moment, key: &JobKey) -> Step<()> {
-    let Some(job) = row(transaction, Shelf::Trash, key)? else {
-        return Ok(Err(BoardError::NoSuchJob));
-    };
-    delete(transaction, job.sequence)?;
-    journal::write(transaction, now, EventKind::Purged, About::Job(&job))?;
-    Ok(Ok(()))
-}
-
-fn row(
+/// Returns a job as it is stored.
+pub(super) fn row(
     transaction: &Transaction<'_>,
     shelf: Shelf,
     key: &JobKey,
@@ -382,9 +208,16 @@ fn row(
         .optional()
 }
 
-fn delete(transaction: &Transaction<'_>, sequence: i64) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached("DELETE FROM job WHERE sequence = ?1")?
-        .execute(params![sequence])?;
-    Ok(())
+/// Checks that a claim is still the one that somebody means.
+pub(super) fn check_owner(job: &RowJob, wanted: &Owner, fence: Option<&Fence>) -> Result<()> {
+    match job.owner() {
+        None => Err(BoardError::NotClaimed),
+        Some(owner) if owner != *wanted => Err(BoardError::NotOwner {
+            owner: Some(owner),
+            wanted: wanted.clone(),
+        }),
+        // The same name won it again: that is another claim.
+        Some(_) if fence.is_some() && job.fence().as_ref() != fence => Err(BoardError::Changed),
+        Some(_) => Ok(()),
+    }
 }

@@ -7,8 +7,8 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::{
-    File,
     clock::{Moment, from_micros},
+    file::File,
     journal::{self, About},
     store::View,
 };

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, OpenOptions},
     io::Write,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -13,7 +13,11 @@ use rusqlite::{
 };
 use thiserror::Error;
 
-use super::clock::{Moment, boot_id};
+use super::{
+    clock::{Moment, boot_id},
+    lapse::lapse,
+    signal::Bell,
+};
 
 /// Marks our files, so that no other program's database is taken for a board.
 const APPLICATION_ID: i32 = 0x6a6f_6262;
@@ -72,7 +76,7 @@ pub(super) struct Store {
     connection: Connection,
     path: PathBuf,
     boot: String,
-    signal: Option<fs::File>,
+    bell: Bell,
 }
 
 impl Store {
@@ -134,7 +138,7 @@ impl Store {
             connection,
             path: path.to_owned(),
             boot: boot_id(),
-            signal: None,
+            bell: Bell::of(path),
         })
     }
 
@@ -183,23 +187,11 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Only now: waiting for the lock must not use up a claim's time.
         let now = Moment::now();
-        super::lapse::lapse(&transaction, now, &self.boot)?;
+        lapse(&transaction, now, &self.boot)?;
         let answer = change(&transaction, now)?;
         transaction.commit()?;
-        self.announce();
+        self.bell.ring();
         Ok(answer)
-    }
-
-    /// Wakes those who watch the board.
-    fn announce(&mut self) {
-        if self.signal.is_none() {
-            self.signal = open_signal(&self.path).ok();
-        }
-        // They look by themselves now and then, so a wake-up that fails is late and not lost.
-        if let Some(file) = &mut self.signal {
-            use std::os::unix::fs::FileExt;
-            let _ = file.write_at(b"!", 0);
-        }
     }
 
     /// Leaves the file so that the next process opens it quickly.
@@ -254,30 +246,8 @@ impl View {
     }
 }
 
-/// Returns the file beside the board whose changes wake watchers.
-pub(super) fn signal_path(board: &Path) -> PathBuf {
-    with_suffix(board, "-signal")
-}
-
-/// Opens the signal file, creating it as accessible as the board is.
-pub(super) fn open_signal(board: &Path) -> std::io::Result<fs::File> {
-    let mode = fs::metadata(board)?.permissions().mode() & 0o777;
-    let path = signal_path(board);
-    let is_new = !path.exists();
-    let file = OpenOptions::new()
-        .create(true)
-        .write(true)
-        .truncate(false)
-        .mode(mode)
-        .open(&path)?;
-    if is_new {
-        // The mask of the process must not make it less accessible than the board.
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-    }
-    Ok(file)
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+/// Returns the name of a file beside the board.
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

@@ -11,11 +11,12 @@ use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::time;
 
 use super::{
-    File,
     clock::Moment,
+    file::File,
     journal::{self, Position},
     record::RowJob,
-    store::{View, open_signal, signal_path},
+    signal::{open_signal, signal_path},
+    store::View,
 };
 use crate::{
     board::{Event, EventKind, Result, event::Subject},

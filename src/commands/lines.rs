@@ -1,0 +1,178 @@
+//! The lines of a bulk post, read one by one and made into drafts.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use uuid::Uuid;
+
+use super::draft;
+use crate::{
+    context::on_file,
+    exit::CommandError,
+    job::{Book, Draft, Priority},
+};
+
+/// How much is read at a time.
+const READ: usize = 256 * 1024;
+
+/// Room for what a line has beside the details.
+const BESIDE_DETAILS: u64 = 64 * 1024;
+
+/// A line of a bulk post.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    name: String,
+    #[serde(default)]
+    details: Map<String, Value>,
+    #[serde(default)]
+    priority: Option<String>,
+    #[serde(default)]
+    book: Option<Book>,
+    #[serde(default)]
+    uuid: Option<Uuid>,
+    #[serde(default)]
+    unique: Option<String>,
+}
+
+/// A line that can be posted, and its number.
+pub(super) struct Numbered {
+    pub(super) number: u64,
+    pub(super) draft: Draft,
+    pub(super) is_unique: bool,
+}
+
+/// Reads lines, each of bounded length, and makes drafts of them.
+pub(super) struct Lines {
+    reader: BufReader<Box<dyn AsyncRead + Unpin>>,
+    source: String,
+    number: u64,
+    max_details: u64,
+}
+
+impl Lines {
+    /// Opens a file, or standard input.
+    pub(super) fn open(path: Option<&Path>, max_details: u64) -> anyhow::Result<Self> {
+        let (source, input): (_, Box<dyn AsyncRead + Unpin>) = match path {
+            None => ("standard input".to_owned(), Box::new(tokio::io::stdin())),
+            Some(path) => {
+                let file = on_file(path, "read", std::fs::File::open(path))
+                    .map_err(|error| CommandError::usage(format!("{error:#}")))?;
+                let name = path.display().to_string();
+                (name, Box::new(tokio::fs::File::from_std(file)))
+            }
+        };
+        Ok(Self {
+            reader: BufReader::with_capacity(READ, input),
+            source,
+            number: 0,
+            max_details,
+        })
+    }
+
+    /// Whether the next line has yet to come.
+    pub(super) fn would_block(&self) -> bool {
+        !self.reader.buffer().contains(&b'\n')
+    }
+
+    /// Returns the next job; an `Err` inside is about that line alone.
+    pub(super) async fn next(&mut self) -> anyhow::Result<Option<anyhow::Result<Numbered>>> {
+        loop {
+            let Some(line) = self.read().await? else {
+                return Ok(None);
+            };
+            self.number += 1;
+            let read = line.and_then(|line| match line.trim_ascii().is_empty() {
+                true => Ok(None),
+                false => numbered(&line, self.number, self.max_details).map(Some),
+            });
+            match read {
+                Ok(None) => {}
+                Ok(Some(line)) => return Ok(Some(Ok(line))),
+                Err(error) => {
+                    let place = format!("{}, line {}", self.source, self.number);
+                    return Ok(Some(Err(error.context(place))));
+                }
+            }
+        }
+    }
+
+    /// Reads up to the end of the line; of one that is too long only the end is found.
+    async fn read(&mut self) -> anyhow::Result<Option<anyhow::Result<Vec<u8>>>> {
+        // Escapes may make text up to six times as long as it is.
+        let longest = self.max_details.saturating_mul(6) + BESIDE_DETAILS;
+        let (mut line, mut length, mut is_any) = (Vec::new(), 0_u64, false);
+        loop {
+            let chunk = self
+                .reader
+                .fill_buf()
+                .await
+                .with_context(|| format!("cannot read {}", self.source))?;
+            if chunk.is_empty() {
+                break;
+            }
+            is_any = true;
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let part = end.unwrap_or(chunk.len());
+            length += part as u64;
+            if length <= longest {
+                line.extend_from_slice(&chunk[..part]);
+            }
+            let used = end.map_or(part, |end| end + 1);
+            self.reader.consume(used);
+            if end.is_some() {
+                break;
+            }
+        }
+        if length > longest {
+            let error = CommandError::usage(format!(
+                "the line has {length} bytes, and the limit is {longest}"
+            ));
+            return Ok(Some(Err(error.into())));
+        }
+        Ok(is_any.then_some(Ok(line)))
+    }
+}
+
+fn numbered(line: &[u8], number: u64, max_details: u64) -> anyhow::Result<Numbered> {
+    let line: Line = match serde_json::from_slice(line) {
+        Ok(line) => line,
+        Err(error) => return Err(CommandError::usage(explain(line, &error)).into()),
+    };
+    let priority = match &line.priority {
+        Some(text) => text
+            .parse()
+            .map_err(|error| CommandError::usage(format!("{error}")))?,
+        None => Priority::default(),
+    };
+    let (uuid, chosen) = draft::identity(line.uuid, line.unique.as_deref())?;
+    let draft = Draft {
+        uuid,
+        chosen,
+        name: draft::checked_name(&line.name)?,
+        priority,
+        book: line.book,
+        details: Value::Object(line.details),
+    };
+    draft::check_size(&draft.details, max_details)?;
+    Ok(Numbered {
+        number,
+        draft,
+        is_unique: line.unique.is_some(),
+    })
+}
+
+/// Says what is wrong with a line, and what would be right.
+fn explain(line: &[u8], error: &serde_json::Error) -> String {
+    match serde_json::from_slice::<Value>(line) {
+        Ok(Value::Object(_)) => format!("{error}"),
+        Ok(other) => format!(
+            "a line must be a JSON object such as {{\"name\": \"resize\"}}, and this is {}",
+            draft::kind(&other)
+        ),
+        Err(error) => format!("not valid JSON: {error}"),
+    }
+}

@@ -1,0 +1,143 @@
+//! Who holds a job, by what claim, and for how long.
+
+use std::{borrow::Cow, fmt, time::Duration};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize, Serializer};
+use thiserror::Error;
+
+use super::{Job, JobKey};
+
+/// The name under which a claim is held.
+///
+/// Bytes, because peers compare names by bytes and may have written some that are not text.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Owner(Vec<u8>);
+
+/// Says why a text cannot be the name of an owner.
+#[derive(Debug, Error)]
+pub(crate) enum InvalidOwner {
+    #[error("the name of an owner must not be empty")]
+    Empty,
+    #[error("the name of an owner must not contain control characters")]
+    Control,
+}
+
+impl Owner {
+    /// Checks a name that we are going to write.
+    pub(crate) fn new(name: &str) -> Result<Self, InvalidOwner> {
+        if name.is_empty() {
+            return Err(InvalidOwner::Empty);
+        }
+        if name.chars().any(char::is_control) {
+            return Err(InvalidOwner::Control);
+        }
+        Ok(Self(name.as_bytes().to_vec()))
+    }
+
+    /// Takes a name as a board has it, whatever it is.
+    pub(crate) fn from_stored(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Returns the name as text; bytes that are not text become replacement characters.
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.0)
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Owner({:?})", self.text())
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+impl Serialize for Owner {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text())
+    }
+}
+
+/// Numbers the claims of a board: decimal text, greater with every claim.
+///
+/// Together with the owner it identifies a claim, so that a job lost and won again by the same
+/// name is not taken for the same claim.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Fence(pub(crate) String);
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What ends a claim if nobody abandons it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Lease {
+    /// Nothing: it never lapses by itself.
+    None,
+    /// Time.
+    Timed,
+    /// The end of its holder's session.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for boards that have sessions"))]
+    Session,
+}
+
+/// A claim as it was seen on the board, whoever holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Holding {
+    /// `None` if the board has a claim whose owner cannot be read.
+    pub(crate) owner: Option<Owner>,
+    pub(crate) lease: Lease,
+    pub(crate) expires_in: Option<Duration>,
+    pub(crate) claimed_on: Option<DateTime<Utc>>,
+    pub(crate) fence: Option<Fence>,
+}
+
+/// How long a claim is to last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Term {
+    /// Until somebody abandons it.
+    Indefinite,
+    /// This long, and then it lapses.
+    For(Duration),
+    /// As long as we renew it: this long each time, or as long as our session lives.
+    Kept(Duration),
+}
+
+/// Who claims, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claimant {
+    pub(crate) owner: Owner,
+    pub(crate) term: Term,
+}
+
+/// A claim that we hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) key: JobKey,
+    pub(crate) owner: Owner,
+    /// `None` addresses a claim by its owner's name alone, as claims by hand are.
+    pub(crate) fence: Option<Fence>,
+    /// How long from each renewal on.
+    pub(crate) term: Duration,
+}
+
+/// A claim that was just won, and the job as it is now.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Claimed {
+    pub(crate) job: Job,
+    pub(crate) fence: Fence,
+}

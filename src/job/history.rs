@@ -1,0 +1,36 @@
+//! What happened to a job before.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+/// How one attempt at a job failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    /// The exit code of the command, if it ended by itself.
+    pub(crate) exit_code: Option<i32>,
+    /// The number of the signal that ended the command.
+    pub(crate) signal: Option<i32>,
+    /// What went wrong, in words.
+    pub(crate) reason: String,
+    /// The end of what the command wrote to its standard error.
+    pub(crate) stderr: String,
+    pub(crate) conductor: String,
+    pub(crate) time: DateTime<Utc>,
+}
+
+/// What happened to a job before, which its posting has no place for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct History {
+    pub(crate) attempts: u32,
+    /// How often the job asked to be tried later.
+    pub(crate) postponed: u32,
+    /// Conductors leave the job alone until then.
+    pub(crate) not_before: Option<DateTime<Utc>>,
+    /// The last few failures, oldest first.
+    pub(crate) failures: Vec<Failure>,
+}
+
+impl History {
+    /// How many failures are kept of a job.
+    pub(crate) const FAILURES: usize = 3;
+}

@@ -1,0 +1,190 @@
+//! The model: what a job is, who holds it, and what becomes of it.
+
+mod claim;
+mod history;
+mod settlement;
+mod state;
+
+use std::{cmp::Reverse, fmt};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+pub(crate) use self::{
+    claim::{Claim, Claimant, Claimed, Fence, Holding, Lease, Owner, Term},
+    history::{Failure, History},
+    settlement::{Aftermath, Authority, Outcome, Settlement, Witness},
+    state::{Priority, State, UnknownPriority, UnknownState},
+};
+
+/// Points at one record of a board; opaque, and different for each kind of board.
+///
+/// It is the record's own name, which need not be the uuid that its posting states.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub(crate) struct JobKey(String);
+
+impl JobKey {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for JobKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Which part of a board a record is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Shelf {
+    /// Where jobs wait to be claimed and stay until they are finished.
+    Board,
+    /// Where jobs are kept that were given up.
+    Trash,
+}
+
+/// A logbook that a TaskFlow job refers to; the board stores the reference, never the book.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Book {
+    pub(crate) name: String,
+    pub(crate) uuid: String,
+}
+
+/// A job, as one look at the board showed it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Job {
+    pub(crate) key: JobKey,
+    /// As the posting states it; a peer may have written any text.
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+    pub(crate) priority: Priority,
+    pub(crate) sequence: Option<i64>,
+    pub(crate) created_on: Option<DateTime<Utc>>,
+    pub(crate) last_modified: Option<DateTime<Utc>>,
+    pub(crate) holding: Option<Holding>,
+    /// Set for a job in the trash, where known.
+    pub(crate) trashed_on: Option<DateTime<Utc>>,
+    pub(crate) shelf: Shelf,
+    pub(crate) book: Option<Book>,
+    /// `None` if the query did not ask for it.
+    pub(crate) details: Option<Value>,
+    pub(crate) history: History,
+    /// The bytes that its posting takes on the board.
+    pub(crate) size: u64,
+    /// What is wrong with the record, though it can be read.
+    pub(crate) problem: Option<String>,
+}
+
+impl Job {
+    pub(crate) fn state(&self) -> State {
+        match (self.shelf, &self.holding) {
+            (Shelf::Trash, _) => State::Trashed,
+            (Shelf::Board, Some(_)) => State::Claimed,
+            (Shelf::Board, None) => State::Unclaimed,
+        }
+    }
+
+    pub(crate) fn owner(&self) -> Option<&Owner> {
+        self.holding.as_ref()?.owner.as_ref()
+    }
+
+    /// Returns since when the job is held, as far as that is known.
+    pub(crate) fn held_since(&self) -> Option<DateTime<Utc>> {
+        self.holding.as_ref()?.claimed_on.or(self.last_modified)
+    }
+
+    /// Returns the place of the job in the ranked order, least first.
+    pub(crate) fn rank(&self) -> Rank {
+        Rank::new(self.priority, self.sequence)
+    }
+}
+
+/// The order in which jobs are offered: most urgent first, oldest first among equals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Rank(Reverse<Priority>, i64);
+
+impl Rank {
+    pub(crate) fn new(priority: Priority, sequence: Option<i64>) -> Self {
+        // A hand-made posting without a readable number goes behind all that have one.
+        Self(Reverse(priority), sequence.unwrap_or(i64::MAX))
+    }
+}
+
+/// A record that cannot be read as a job; it stays where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Malformed {
+    pub(crate) key: JobKey,
+    pub(crate) problem: String,
+    pub(crate) size: u64,
+    pub(crate) raw: Vec<u8>,
+}
+
+/// What a board has at one place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Entry {
+    Job(Box<Job>),
+    Malformed(Malformed),
+}
+
+impl Entry {
+    pub(crate) fn key(&self) -> &JobKey {
+        match self {
+            Self::Job(job) => &job.key,
+            Self::Malformed(record) => &record.key,
+        }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        match self {
+            Self::Job(job) => job.state(),
+            Self::Malformed(_) => State::Malformed,
+        }
+    }
+
+    pub(crate) fn job(&self) -> Option<&Job> {
+        match self {
+            Self::Job(job) => Some(job),
+            Self::Malformed(_) => None,
+        }
+    }
+
+    /// Returns what people call it: its name, or its key if it cannot be read.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Job(job) => &job.name,
+            Self::Malformed(record) => record.key.as_str(),
+        }
+    }
+}
+
+/// A job that is to be posted.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Draft {
+    pub(crate) uuid: Uuid,
+    /// Whether somebody else may have chosen the same uuid, so that it must be checked everywhere.
+    pub(crate) chosen: bool,
+    pub(crate) name: String,
+    pub(crate) priority: Priority,
+    pub(crate) book: Option<Book>,
+    /// A JSON object.
+    pub(crate) details: Value,
+}
+
+/// A process that takes jobs off a board and performs them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Conductor {
+    pub(crate) name: String,
+    pub(crate) host: String,
+    pub(crate) pid: u32,
+    pub(crate) since: DateTime<Utc>,
+    /// The name under which it claims.
+    pub(crate) owner: Owner,
+}

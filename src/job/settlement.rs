@@ -1,0 +1,74 @@
+//! What is to become of a job, and by whose right.
+
+use chrono::{DateTime, Utc};
+
+use super::{Entry, Failure, Fence, JobKey, Owner};
+
+/// What a conductor knows of a job that it gives back.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Aftermath {
+    /// Nothing: a person gave it back.
+    None,
+    /// The attempt failed; it counts.
+    Failed {
+        failure: Failure,
+        not_before: Option<DateTime<Utc>>,
+    },
+    /// The job asked to be tried later; the attempt does not count, the postponement does.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for conductors that stay"))]
+    Postponed { not_before: DateTime<Utc> },
+    /// The conductor had to stop; the attempt does not count.
+    Interrupted,
+}
+
+/// What is to become of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Outcome {
+    Abandon(Aftermath),
+    Consume,
+    Trash(Option<Failure>),
+}
+
+/// By what right somebody settles a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Authority {
+    /// The name of its owner: claims by hand.
+    Owner(Owner),
+    /// Exactly this claim of this owner: kept leases.
+    Claim(Owner, Fence),
+    /// None but an operator's word, as long as the board is as the operator saw it.
+    Override(Witness),
+}
+
+/// What an operator saw of a job when deciding to override its claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Witness {
+    Unclaimed,
+    Claimed {
+        /// `None` for a claim whose owner cannot be read.
+        owner: Option<Owner>,
+        /// `None` if it does not matter which claim of that owner it is.
+        fence: Option<Fence>,
+    },
+}
+
+impl Witness {
+    /// Returns what this look at a record bears witness to.
+    pub(crate) fn of(entry: &Entry) -> Self {
+        match entry.job().and_then(|job| job.holding.as_ref()) {
+            None => Self::Unclaimed,
+            Some(holding) => Self::Claimed {
+                owner: holding.owner.clone(),
+                fence: holding.fence.clone(),
+            },
+        }
+    }
+}
+
+/// One job to be settled.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Settlement {
+    pub(crate) key: JobKey,
+    pub(crate) outcome: Outcome,
+    pub(crate) authority: Authority,
+}

@@ -1,0 +1,132 @@
+//! All that is known of a job, line by line, for people.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::{JobView, rfc3339, secrets::covered};
+use crate::{
+    duration,
+    job::{Entry, Holding, Job, Lease, Malformed},
+    output::{Page, Report, Tone},
+};
+
+impl Report for JobView<'_> {
+    fn human(&self, page: &mut Page) {
+        match self.entry {
+            Entry::Job(job) => self.job(job, page),
+            Entry::Malformed(record) => malformed(record, page),
+        }
+    }
+}
+
+impl JobView<'_> {
+    fn job(&self, job: &Job, page: &mut Page) {
+        let state = job.state();
+        page.line()
+            .add(Tone::Strong, &job.name)
+            .plain("  ")
+            .add(Tone::of(state), state.name());
+        page.fact("uuid", &job.uuid);
+        if job.key.as_str() != job.uuid {
+            page.fact("key", job.key.as_str());
+        }
+        page.fact("priority", job.priority.name());
+        if let Some(sequence) = job.sequence {
+            page.fact("sequence", sequence.to_string());
+        }
+        self.moment(page, "created", job.created_on);
+        self.moment(page, "modified", job.last_modified);
+        self.moment(page, "trashed", job.trashed_on);
+        if let Some(holding) = &job.holding {
+            self.holding(page, holding);
+        }
+        if let Some(book) = &job.book {
+            page.fact("book", format!("{} {}", book.name, book.uuid));
+        }
+        self.history(page, job);
+        if let Some(problem) = &job.problem {
+            page.fact("problem", problem);
+        }
+        if let Some(details) = &job.details {
+            self.details(page, details);
+        }
+    }
+
+    fn moment(&self, page: &mut Page, name: &str, time: Option<DateTime<Utc>>) {
+        let Some(time) = time else { return };
+        let ago = duration::brief(self.since(time));
+        page.fact(name, format!("{} ({ago} ago)", rfc3339(time)));
+    }
+
+    fn holding(&self, page: &mut Page, holding: &Holding) {
+        match &holding.owner {
+            Some(owner) => page.fact("owner", owner.text()),
+            None => page.fact("owner", "cannot be read"),
+        }
+        self.moment(page, "claimed", holding.claimed_on);
+        page.fact(
+            "expires",
+            match (holding.lease, holding.expires_in) {
+                (Lease::Timed, Some(left)) => format!("in {}", duration::brief(left)),
+                (Lease::Session, _) => "with its holder's session".to_owned(),
+                _ => "never by itself".to_owned(),
+            },
+        );
+        if let Some(fence) = &holding.fence {
+            page.fact("fence", &fence.0);
+        }
+    }
+
+    fn history(&self, page: &mut Page, job: &Job) {
+        let history = &job.history;
+        if history.attempts > 0 || history.postponed > 0 {
+            let postponed = match history.postponed {
+                0 => String::new(),
+                count => format!(", postponed {count}"),
+            };
+            page.fact("attempts", format!("{}{postponed}", history.attempts));
+        }
+        if let Some(time) = history.not_before.filter(|time| *time > self.now) {
+            let ahead = (time - self.now).to_std().unwrap_or_default();
+            let ahead = duration::brief(ahead);
+            page.fact("not before", format!("{} (in {ahead})", rfc3339(time)));
+        }
+        for failure in &history.failures {
+            page.fact(
+                "failed",
+                format!(
+                    "{} on {}: {}",
+                    rfc3339(failure.time),
+                    failure.conductor,
+                    failure.reason
+                ),
+            );
+            page.block(failure.stderr.trim_end());
+        }
+    }
+
+    fn details(&self, page: &mut Page, details: &Value) {
+        if details.as_object().is_some_and(serde_json::Map::is_empty) {
+            return;
+        }
+        page.fact("details", "");
+        let shown = if self.is_revealed {
+            details.clone()
+        } else {
+            covered(details)
+        };
+        // A value always has a text; without one there would be nothing to show anyway.
+        page.block(&serde_json::to_string_pretty(&shown).unwrap_or_default());
+    }
+}
+
+fn malformed(record: &Malformed, page: &mut Page) {
+    page.line()
+        .add(Tone::Strong, format!("key:{}", record.key))
+        .plain("  ")
+        .add(Tone::Bad, "MALFORMED");
+    page.fact("problem", &record.problem);
+    page.fact("size", format!("{} bytes", record.size));
+    page.fact("raw", "");
+    page.block(&String::from_utf8_lossy(&record.raw));
+}

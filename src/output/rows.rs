@@ -1,0 +1,64 @@
+//! Lists whose rows are written as they come.
+
+use super::{Column, Format, Output, Row, table::Layout};
+
+/// A list that is being written.
+#[derive(Debug)]
+pub(crate) struct Rows<'a> {
+    out: &'a mut Output,
+    layout: Option<Layout>,
+    count: usize,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(out: &'a mut Output, columns: &'static [Column]) -> Self {
+        let layout = (out.format() == Format::Table)
+            .then(|| Layout::new(columns, out.room(), out.is_coloured));
+        Self {
+            out,
+            layout,
+            count: 0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, row: &impl Row) -> anyhow::Result<()> {
+        self.count += 1;
+        if let Some(layout) = &mut self.layout {
+            let text = layout.push(row.cells());
+            return self.out.write(&text);
+        }
+        if self.out.format() == Format::Json {
+            self.out
+                .write(if self.count == 1 { "[\n" } else { ",\n" })?;
+            return self.out.json(row);
+        }
+        self.out.record(row)?;
+        // Whoever reads a stream of objects wants each of them at once.
+        if self.out.format() == Format::Jsonl {
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the list early, because of an error: what was written stays readable.
+    pub(crate) fn cut_short(self) -> anyhow::Result<()> {
+        // No list is not the same as an empty one.
+        if self.count == 0 {
+            Ok(())
+        } else {
+            self.finish()
+        }
+    }
+
+    /// Ends the list.
+    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
+        if let Some(layout) = &mut self.layout {
+            let text = layout.finish();
+            self.out.write(&text)?;
+        } else if self.out.format() == Format::Json {
+            self.out
+                .write(if self.count == 0 { "[]\n" } else { "\n]\n" })?;
+        }
+        self.out.flush()
+    }
+}
