@@ -80,8 +80,7 @@ impl Context {
         let read_only = &self.config.read_only;
         if read_only.value {
             let message = format!("the board is read-only here, says {}", read_only.source);
-            let hint = "nothing was done";
-            return Err(CommandError::refused(message, hint).into());
+            return Err(CommandError::refused(message).into());
         }
         self.board()
     }
@@ -117,12 +116,13 @@ impl Context {
         match self.out.ask(format!("{question} [y/N]")) {
             Some(answer) if matches!(answer.as_str(), "y" | "Y" | "yes") => Ok(()),
             Some(_) => {
-                let hint = "answer y to do it";
-                Err(CommandError::refused("nothing was done", hint).into())
+                let message = "not confirmed, and nothing was done";
+                Err(CommandError::refused(message).into())
             }
             None => {
                 let message = "this needs to be confirmed, and there is nobody to ask";
-                Err(CommandError::refused(message, "--yes does it without asking").into())
+                let hint = "--yes does it without asking";
+                Err(CommandError::refused(message).hint(hint).into())
             }
         }
     }
@@ -149,7 +149,9 @@ impl Context {
 }
 
 fn refusal(message: &str, name: &str) -> anyhow::Error {
-    CommandError::refused(message, format!("--confirm {name} states it")).into()
+    CommandError::refused(message)
+        .hint(format!("--confirm {name} states it"))
+        .into()
 }
 
 /// Runs what touches a file, and says which one if it fails.

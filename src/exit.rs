@@ -64,11 +64,19 @@ impl CommandError {
         }
     }
 
-    pub(crate) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self::Refused {
             message: message.into(),
-            hint: Some(hint.into()),
+            hint: None,
         }
+    }
+
+    /// Adds the way out, to an error that can tell one.
+    pub(crate) fn hint(mut self, text: impl Into<String>) -> Self {
+        if let Self::Usage { hint, .. } | Self::Refused { hint, .. } = &mut self {
+            *hint = Some(text.into());
+        }
+        self
     }
 }
 

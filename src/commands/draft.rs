@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::json;
 use crate::{
     context::on_file,
     exit::CommandError,
@@ -129,15 +130,10 @@ pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
 pub(crate) fn check_size(details: &Value, max: u64) -> anyhow::Result<()> {
     let size = details.to_string().len() as u64;
     if size > max {
-        return Err(CommandError::Usage {
-            message: format!("the details take {size} bytes, and the limit is {max}"),
-            hint: Some(
-                "put what is large into a file and its name into the details, or set max_details \
-                 in the configuration"
-                    .to_owned(),
-            ),
-        }
-        .into());
+        let message = format!("the details take {size} bytes, and the limit is {max}");
+        let hint = "put what is large into a file and its name into the details, or set max_details \
+                    in the configuration";
+        return Err(CommandError::usage(message).hint(hint).into());
     }
     Ok(())
 }
@@ -165,8 +161,7 @@ fn fact(text: &str) -> anyhow::Result<(String, Value)> {
     let (key, value) = match key.strip_suffix(':') {
         None => (key, Value::from(value)),
         Some(key) => {
-            let value = serde_json::from_str(value)
-                .map_err(|error| usage(format!("`{key}` is not valid JSON: {error}")))?;
+            let value = json::parse(value).map_err(|error| usage(format!("`{key}`: {error}")))?;
             (key, value)
         }
     };
@@ -177,22 +172,22 @@ fn fact(text: &str) -> anyhow::Result<(String, Value)> {
 }
 
 fn details(text: &str, max: u64) -> anyhow::Result<Map<String, Value>> {
-    let (source, json) = match text.strip_prefix('@') {
+    let (source, text) = match text.strip_prefix('@') {
         Some(path) => (path.to_owned(), file(Path::new(path), max)?),
         None if text == "-" => {
-            let json =
+            let text =
                 limited(std::io::stdin().lock(), max).context("cannot read standard input")?;
-            ("standard input".to_owned(), json)
+            ("standard input".to_owned(), text)
         }
         None => ("--details".to_owned(), text.to_owned()),
     };
-    match serde_json::from_str(&json) {
+    match json::parse(&text) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(other) => Err(usage(format!(
             "{source}: the details must be a JSON object, and this is {}",
-            kind(&other)
+            json::kind(&other)
         ))),
-        Err(error) => Err(usage(format!("{source} is not valid JSON: {error}"))),
+        Err(error) => Err(usage(format!("{source}: {error}"))),
     }
 }
 
@@ -208,18 +203,6 @@ fn limited(source: impl Read, max: u64) -> std::io::Result<String> {
         .take(max.saturating_mul(8).max(1 << 20))
         .read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// Names the kind of a JSON value.
-pub(crate) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a truth value",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
 }
 
 /// Returns the path that `--from` names, `None` for standard input.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use uuid::Uuid;
 
-use super::draft;
+use super::{draft, json};
 use crate::{
     context::on_file,
     exit::CommandError,
@@ -138,10 +138,7 @@ impl Lines {
 }
 
 fn numbered(line: &[u8], number: u64, max_details: u64) -> anyhow::Result<Numbered> {
-    let line: Line = match serde_json::from_slice(line) {
-        Ok(line) => line,
-        Err(error) => return Err(CommandError::usage(explain(line, &error)).into()),
-    };
+    let line = read(line).map_err(CommandError::usage)?;
     let priority = match &line.priority {
         Some(text) => text
             .parse()
@@ -165,14 +162,18 @@ fn numbered(line: &[u8], number: u64, max_details: u64) -> anyhow::Result<Number
     })
 }
 
-/// Says what is wrong with a line, and what would be right.
-fn explain(line: &[u8], error: &serde_json::Error) -> String {
-    match serde_json::from_slice::<Value>(line) {
-        Ok(Value::Object(_)) => format!("{error}"),
-        Ok(other) => format!(
+/// Reads what a line says, or says what is wrong with it and what would be right.
+fn read(line: &[u8]) -> Result<Line, String> {
+    let text = std::str::from_utf8(line).map_err(|error| format!("not UTF-8: {error}"))?;
+    // The number of the line is told by whoever knows it.
+    let value = json::parse(text).map_err(|error| error.replace("line 1 column", "column"))?;
+    match value {
+        members @ Value::Object(_) => {
+            serde_json::from_value(members).map_err(|error| error.to_string())
+        }
+        other => Err(format!(
             "a line must be a JSON object such as {{\"name\": \"resize\"}}, and this is {}",
-            draft::kind(&other)
-        ),
-        Err(error) => format!("not valid JSON: {error}"),
+            json::kind(&other)
+        )),
     }
 }

@@ -11,6 +11,7 @@ mod consume;
 mod done;
 mod draft;
 mod extend;
+mod json;
 mod lines;
 mod list;
 mod man;

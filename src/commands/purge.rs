@@ -61,7 +61,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
         let now = Utc::now();
         chosen.retain(|chosen| is_older(chosen, *age, now));
     }
-    confirm(ctx, &args.consent, "purge for good", &chosen)?;
+    confirm(ctx, &args.consent, "purge {} for good?", &chosen)?;
     let purge = async |entries: &[&Entry]| board.purge(&keys(entries)).await;
     act(ctx, verb, chosen, purge, |()| None).await
 }

@@ -69,11 +69,12 @@ impl Selection {
             named(ctx, board, shelf, &references(&self.jobs)?).await?
         };
         match self.max {
-            Some(max) if chosen.len() > max => Err(CommandError::refused(
-                format!("{} jobs were chosen, and --max is {max}", chosen.len()),
-                "nothing was done",
-            )
-            .into()),
+            Some(max) if chosen.len() > max => {
+                let chosen = chosen.len();
+                let message =
+                    format!("{chosen} jobs were chosen, --max is {max}, and nothing was done");
+                Err(CommandError::refused(message).into())
+            }
             _ => Ok(chosen),
         }
     }
@@ -89,15 +90,15 @@ impl Selection {
         if !self.is_bulk() {
             return Ok(());
         }
-        confirm(ctx, consent, verb, chosen)
+        confirm(ctx, consent, &format!("{verb} {{}}?"), chosen)
     }
 }
 
-/// Shows what was chosen, and asks whether it is meant.
+/// Shows what was chosen, and asks whether it is meant; `{}` in the question says how many.
 pub(crate) fn confirm(
     ctx: &Context,
     consent: &Consent,
-    verb: &str,
+    question: &str,
     chosen: &[Chosen],
 ) -> anyhow::Result<()> {
     let found: Vec<_> = chosen
@@ -115,7 +116,7 @@ pub(crate) fn confirm(
         ctx.out
             .note(format!("  … and {} more", found.len() - SAMPLE));
     }
-    ctx.consent(consent, &format!("{verb} {}?", count(found.len())))
+    ctx.consent(consent, &question.replace("{}", &count(found.len())))
 }
 
 /// Says how many jobs there are.

@@ -43,7 +43,12 @@ pub(crate) async fn settle(
     let board = ctx.writable_board()?;
     let mut chosen = args.selection.look_up(ctx, &*board, Shelf::Board).await?;
     if args.force {
-        confirm(ctx, &args.consent, &format!("force: {}", verb.now), &chosen)?;
+        confirm(
+            ctx,
+            &args.consent,
+            &format!("{} {{}} by force?", verb.now),
+            &chosen,
+        )?;
     } else {
         args.selection
             .confirm(ctx, &args.consent, verb.now, &chosen)?;

@@ -201,7 +201,7 @@ pub(crate) async fn within<T>(
     match tokio::time::timeout(timeout, wait).await {
         Ok(ended) => Ok(ended?),
         Err(_) => Err(CommandError::TimedOut(format!(
-            "{what}: not within {}",
+            "waited {} for {what}",
             duration::exact(timeout)
         ))
         .into()),

@@ -141,13 +141,14 @@ impl File {
     fn explain(&self, doing: &'static str, error: OpenError) -> BoardError {
         let board = self.name.clone();
         match error {
-            OpenError::Newer { .. } | OpenError::Foreign | OpenError::NetworkFileSystem => {
-                BoardError::Failed {
-                    doing: "open",
-                    board,
-                    source: error.into(),
-                }
-            }
+            OpenError::Newer { .. }
+            | OpenError::Foreign
+            | OpenError::Folder
+            | OpenError::NetworkFileSystem => BoardError::Failed {
+                doing: "open",
+                board,
+                source: error.into(),
+            },
             OpenError::Create { ref source, .. }
                 if source.kind() == std::io::ErrorKind::PermissionDenied
                     || source.kind() == std::io::ErrorKind::ReadOnlyFilesystem =>

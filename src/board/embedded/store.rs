@@ -35,6 +35,8 @@ pub(super) enum OpenError {
     Newer { found: i32 },
     #[error("the file is a database of another program")]
     Foreign,
+    #[error("it is a folder")]
+    Folder,
     #[error("it is on a network file system, which cannot be shared safely")]
     NetworkFileSystem,
     #[error("cannot create {}", path.display())]
@@ -116,6 +118,9 @@ impl Store {
     }
 
     fn connect(path: &Path, durability: Durability) -> Result<Self, OpenError> {
+        if path.is_dir() {
+            return Err(OpenError::Folder);
+        }
         refuse_network_file_system(path)?;
         let connection = Connection::open_with_flags(
             path,

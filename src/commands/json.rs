@@ -1,0 +1,101 @@
+//! Reading JSON that somebody wants to post, exactly or not at all.
+
+use serde_json::Value;
+
+/// Reads a JSON text, and says in words where it is wrong.
+///
+/// An integer that 64 bits do not hold is refused: it would be stored as another number.
+pub(crate) fn parse(text: &str) -> Result<Value, String> {
+    let value = serde_json::from_str(text).map_err(|error| format!("not valid JSON: {error}"))?;
+    match oversized_integer(text) {
+        None => Ok(value),
+        Some(integer) => Err(format!(
+            "the integer {integer} does not fit into 64 bits; write it as text"
+        )),
+    }
+}
+
+/// Returns the first integer in a valid JSON text that is too large to be kept exactly.
+fn oversized_integer(text: &str) -> Option<&str> {
+    let mut rest = text;
+    while let Some(start) = rest
+        .find(|character: char| character == '"' || character == '-' || character.is_ascii_digit())
+    {
+        rest = &rest[start..];
+        if rest.starts_with('"') {
+            rest = behind_string(rest);
+            continue;
+        }
+        let is_of_number = |character: char| {
+            character.is_ascii_digit() || matches!(character, '-' | '+' | '.' | 'e' | 'E')
+        };
+        let end = rest
+            .find(|character| !is_of_number(character))
+            .unwrap_or(rest.len());
+        let (number, behind) = rest.split_at(end);
+        let is_integer = !number.contains(['.', 'e', 'E']);
+        if is_integer && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
+            return Some(number);
+        }
+        rest = behind;
+    }
+    None
+}
+
+/// Returns what comes behind the string that the text begins with.
+fn behind_string(text: &str) -> &str {
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            b'"' if !is_escaped => return &text[at + 1..],
+            byte => is_escaped = byte == b'\\' && !is_escaped,
+        }
+    }
+    ""
+}
+
+/// Names the kind of a JSON value.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a truth value",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_kept_exactly_are_accepted() {
+        for text in [
+            "18446744073709551615",
+            "-9223372036854775808",
+            "[1e30, 1.5, -0.0, 0]",
+            r#"{"a\"1": "123456789012345678901234567890", "b\\": 1}"#,
+        ] {
+            parse(text).unwrap();
+        }
+    }
+
+    #[test]
+    fn integers_that_would_become_others_are_refused() {
+        for text in [
+            "18446744073709551616",
+            "-9223372036854775809",
+            r#"{"a": [0, {"b\\\"": 123456789012345678901234567890}]}"#,
+        ] {
+            assert!(parse(text).unwrap_err().contains("64 bits"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let error = parse("{\"a\":\n 1,}").unwrap_err();
+        assert!(error.contains("line 2 column 4"), "{error}");
+    }
+}
