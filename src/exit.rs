@@ -11,7 +11,7 @@ use crate::{
 };
 
 const FAILED: u8 = 1;
-const USAGE: u8 = 2;
+pub(crate) const USAGE: u8 = 2;
 const NOT_FOUND: u8 = 3;
 const AGAINST_THE_RULES: u8 = 4;
 const UNREACHABLE: u8 = 5;
@@ -112,7 +112,10 @@ pub(crate) fn tell(error: &anyhow::Error, is_json: bool) {
         complain_json(&serde_json::json!({ "error": told }));
         return;
     }
-    complain(&Text::from(format!("error: {}", told.message)));
+    for (at, line) in told.message.lines().enumerate() {
+        let mark = if at == 0 { "error: " } else { "" };
+        complain(&Text::from(format!("{mark}{line}")));
+    }
     if let Some(hint) = told.hint {
         complain(&Text::from(format!("hint: {hint}")));
     }
@@ -175,12 +178,12 @@ fn judge_board(error: &BoardError) -> (u8, &'static str, Option<String>) {
         BoardError::NotClaimed => (
             AGAINST_THE_RULES,
             "not-claimed",
-            hint("`jobboard claim JOB` claims it; --force acts on it as it is"),
+            hint("`jobboard claim JOB` claims it"),
         ),
         BoardError::NotOwner { .. } => (
             AGAINST_THE_RULES,
             "not-owner",
-            hint("--who NAME acts as its owner; --force overrides the claim"),
+            hint("--who NAME acts as its owner; `jobboard abandon --force JOB` frees it"),
         ),
         BoardError::Postponed { .. } => (
             AGAINST_THE_RULES,

@@ -22,7 +22,7 @@ use anyhow::Context as _;
 use clap::{Parser, error::ErrorKind};
 
 use crate::{
-    commands::{Cli, answer_shell, dispatch},
+    commands::{Cli, Glimpse, answer_shell, dispatch},
     conductor::{
         front::{self, Role},
         guard,
@@ -108,17 +108,23 @@ fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
 
 /// Answers a command line that is none, or that asks for help.
 fn complain(error: &clap::Error) -> ExitCode {
-    let is_json = std::env::args_os().any(|argument| argument == "--json");
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {}
-        _ if is_json => {
-            let text = error.render().to_string();
-            let text = text.trim_start_matches("error: ").trim().to_owned();
-            return exit::conclude(Err(CommandError::usage(text).into()), is_json);
-        }
-        _ => {}
+    let arguments = std::env::args_os().skip(1);
+    let glimpse = Glimpse::of(arguments.filter_map(|argument| argument.into_string().ok()));
+    let mut out = Output::new(Style {
+        format: glimpse.format,
+        color: glimpse.color,
+        is_plain: Environment::of_process().wants_plain_text(),
+        ..Style::default()
+    });
+    if !error.use_stderr() {
+        return exit::conclude(out.help(&error.render()), out.is_json());
     }
-    // Nobody may be there to read it, which changes nothing.
-    let _ = error.print();
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !out.is_json() {
+        out.usage(&error.render());
+        return ExitCode::from(exit::USAGE);
+    }
+    // It repeats what was typed, which may be anything.
+    let text = error.render().to_string();
+    let text = text.trim_start_matches("error: ").trim_end();
+    exit::conclude(Err(CommandError::usage(text).into()), out.is_json())
 }

@@ -1,5 +1,7 @@
 //! Conveniences over every board, made of its primitives.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
@@ -60,8 +62,13 @@ pub(crate) trait BoardExt: Board {
         answers.pop().unwrap_or(Err(BoardError::NoSuchJob))
     }
 
-    /// Returns the best few jobs that nobody has, and that may be tried now.
-    async fn candidates(&self, filters: &Filters, most: usize) -> Result<Candidates> {
+    /// Returns the best few jobs that nobody has, and that may be tried now, but for some.
+    async fn candidates(
+        &self,
+        filters: &Filters,
+        most: usize,
+        except: &HashSet<JobKey>,
+    ) -> Result<Candidates> {
         let mut entries = self.entries(Query {
             shelf: Shelf::Board,
             which: Which::Unclaimed,
@@ -77,7 +84,7 @@ pub(crate) trait BoardExt: Board {
         while candidates.jobs.len() < most
             && let Some(entry) = entries.try_next().await?
         {
-            if !filters.matches(&entry, now) {
+            if !filters.matches(&entry, now) || except.contains(entry.key()) {
                 continue;
             }
             let Entry::Job(job) = entry else { continue };

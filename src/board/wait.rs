@@ -1,6 +1,6 @@
 //! Waiting for something to become true of a board, woken by its events.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use chrono::Utc;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
@@ -54,10 +54,11 @@ pub(crate) async fn until_claimable(
     board: &dyn Board,
     filters: &Filters,
     most: usize,
+    except: &HashSet<JobKey>,
 ) -> Result<Vec<Job>> {
     let mut events = board.events().await?;
     loop {
-        let candidates = board.candidates(filters, most).await?;
+        let candidates = board.candidates(filters, most, except).await?;
         if !candidates.jobs.is_empty() {
             return Ok(candidates.jobs);
         }

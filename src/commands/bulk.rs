@@ -27,7 +27,7 @@ pub(crate) struct BulkArgs {
     from: Option<String>,
 
     /// With --from: read and check every line before posting any
-    #[arg(long, requires = "from")]
+    #[arg(long, requires = "from", conflicts_with = "name")]
     check_first: bool,
 }
 
@@ -43,7 +43,11 @@ pub(crate) async fn run(ctx: &mut Context, args: BulkArgs, is_dry: bool) -> anyh
     if source.is_none() && ctx.config.takes_stdin() {
         return Err(CommandError::usage("standard input can be read only once").into());
     }
-    let board = ctx.writable_board()?;
+    // A dry run changes nothing, wherever that is forbidden.
+    let board = match is_dry {
+        true => ctx.board()?,
+        false => ctx.writable_board()?,
+    };
     let mut lines = Lines::open(source.as_deref(), ctx.config.max_details.value)?;
     let progress = ctx.out.progress("posting", None);
     let mut tally = Tally::default();

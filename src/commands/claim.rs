@@ -1,6 +1,6 @@
 //! `jobboard claim`.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 
@@ -39,7 +39,7 @@ const CANDIDATES: usize = 16;
 /// or `trash`, or until --expiry has passed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClaimArgs {
-    /// The job: a uuid or the beginning of one, @SEQUENCE or key:TEXT
+    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for standard input
     #[arg(add = complete::jobs(), required_unless_present = "next", conflicts_with = "next")]
     job: Option<String>,
 
@@ -48,11 +48,12 @@ pub(crate) struct ClaimArgs {
     next: bool,
 
     /// With --next: only a job for which this holds
-    #[arg(long, value_name = "EXPR", requires = "next")]
+    #[arg(long, value_name = "EXPR", requires = "next", conflicts_with = "job")]
     filter: Vec<Filter>,
 
     /// With --next: wait up to this long for a job that can be claimed
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "next")]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "next",
+          conflicts_with = "job")]
     wait: Option<Duration>,
 
     /// Let the claim lapse after this long, such as 15m
@@ -197,27 +198,26 @@ async fn win(
     if let Some(wanted) = &args.job {
         return win_named(ctx, board, wanted, by, is_attempt).await;
     }
-    let filters = Filters::new(args.filter.clone());
-    if let Some(won) = win_best(board, &filters, by, is_attempt)
-        .await
-        .with_context(|| ctx.trying("claim", "the next job"))?
-    {
+    let mut search = Search {
+        board,
+        filters: Filters::new(args.filter.clone()),
+        by,
+        rules: ClaimRules {
+            is_attempt,
+            respects_not_before: true,
+        },
+        unreadable: HashSet::new(),
+    };
+    let trying = || ctx.trying("claim", "the next job");
+    if let Some(won) = search.win().await.with_context(trying)? {
         return Ok(won);
     }
-    let Some(timeout) = args.wait else {
-        return Err(CommandError::Nothing("no job can be claimed".to_owned()).into());
-    };
-    let wait = async {
-        loop {
-            until_claimable(board, &filters, 1).await?;
-            if let Some(won) = win_best(board, &filters, by, is_attempt).await? {
-                return Ok(won);
-            }
-        }
-    };
-    within(Some(timeout), "a job that can be claimed", wait)
-        .await
-        .with_context(|| ctx.trying("claim", "the next job"))
+    match args.wait {
+        None => Err(CommandError::Nothing("no job can be claimed".to_owned()).into()),
+        Some(timeout) => within(Some(timeout), "a job that can be claimed", search.wait())
+            .await
+            .with_context(trying),
+    }
 }
 
 async fn win_named(
@@ -227,7 +227,7 @@ async fn win_named(
     by: &Claimant,
     is_attempt: bool,
 ) -> anyhow::Result<Won> {
-    let wanted = reference(wanted)?;
+    let wanted = reference(ctx, wanted)?;
     let entry = board
         .resolve_one(Shelf::Board, &wanted)
         .await
@@ -248,27 +248,46 @@ async fn win_named(
     Ok(Won { claimed, asked })
 }
 
-/// Claims the best job there is; others may be faster, and then it is the next best.
-async fn win_best(
-    board: &dyn Board,
-    filters: &Filters,
-    by: &Claimant,
-    is_attempt: bool,
-) -> Result<Option<Won>> {
-    let rules = ClaimRules {
-        is_attempt,
-        respects_not_before: true,
-    };
-    loop {
-        let candidates = board.candidates(filters, CANDIDATES).await?;
-        if candidates.jobs.is_empty() {
-            return Ok(None);
+/// Looks for the best job that can be had.
+struct Search<'a> {
+    board: &'a dyn Board,
+    filters: Filters,
+    by: &'a Claimant,
+    rules: ClaimRules,
+    /// Jobs that turned out to be none when they were to be claimed.
+    unreadable: HashSet<JobKey>,
+}
+
+impl Search<'_> {
+    /// Claims the best job there is; others may be faster, and then it is the next best.
+    async fn win(&mut self) -> Result<Option<Won>> {
+        loop {
+            let candidates = self
+                .board
+                .candidates(&self.filters, CANDIDATES, &self.unreadable)
+                .await?;
+            if candidates.jobs.is_empty() {
+                return Ok(None);
+            }
+            let keys: Vec<JobKey> = candidates.jobs.into_iter().map(|job| job.key).collect();
+            let asked = Boottime::now();
+            for answer in self.board.claim(&keys, self.by, 1, self.rules).await? {
+                match answer {
+                    Ok(claimed) => return Ok(Some(Won { claimed, asked })),
+                    Err(BoardError::Malformed { key, .. }) => _ = self.unreadable.insert(key),
+                    Err(_) => {}
+                }
+            }
         }
-        let keys: Vec<JobKey> = candidates.jobs.into_iter().map(|job| job.key).collect();
-        let asked = Boottime::now();
-        let answers = board.claim(&keys, by, 1, rules).await?;
-        if let Some(claimed) = answers.into_iter().find_map(Result::ok) {
-            return Ok(Some(Won { claimed, asked }));
+    }
+
+    /// Waits until there is one.
+    async fn wait(&mut self) -> Result<Won> {
+        loop {
+            until_claimable(self.board, &self.filters, 1, &self.unreadable).await?;
+            if let Some(won) = self.win().await? {
+                return Ok(won);
+            }
         }
     }
 }

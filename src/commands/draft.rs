@@ -1,17 +1,17 @@
 //! From words on a command line to a job that can be posted.
 
 use std::{
-    io::Read,
-    path::{Path, PathBuf},
+    fmt::Display,
+    fs::File,
+    io::{self, Read},
+    path::PathBuf,
 };
 
-use anyhow::Context as _;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::json;
 use crate::{
-    context::on_file,
     exit::CommandError,
     job::{Book, Draft, Priority},
 };
@@ -114,7 +114,7 @@ pub(crate) fn identity(uuid: Option<Uuid>, unique: Option<&str>) -> anyhow::Resu
 
 /// Returns a name that is fit to be posted.
 pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
-    if name.is_empty() {
+    if name.trim().is_empty() {
         return Err(usage("a job needs a name"));
     }
     if let Some(character) = name.chars().find(|character| character.is_control()) {
@@ -130,12 +130,16 @@ pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
 pub(crate) fn check_size(details: &Value, max: u64) -> anyhow::Result<()> {
     let size = details.to_string().len() as u64;
     if size > max {
-        let message = format!("the details take {size} bytes, and the limit is {max}");
-        let hint = "put what is large into a file and its name into the details, or set max_details \
-                    in the configuration";
-        return Err(CommandError::usage(message).hint(hint).into());
+        return Err(too_large(size, max));
     }
     Ok(())
+}
+
+fn too_large(size: impl Display, max: u64) -> anyhow::Error {
+    let message = format!("the details take {size} bytes, and the limit is {max}");
+    let hint = "put what is large into a file and its name into the details, or set max_details \
+                in the configuration";
+    CommandError::usage(message).hint(hint).into()
 }
 
 /// Reads `NAME:UUID`; the name may have colons too.
@@ -173,13 +177,12 @@ fn fact(text: &str) -> anyhow::Result<(String, Value)> {
 
 fn details(text: &str, max: u64) -> anyhow::Result<Map<String, Value>> {
     let (source, text) = match text.strip_prefix('@') {
-        Some(path) => (path.to_owned(), file(Path::new(path), max)?),
+        Some(path) => (path, limited(path, File::open(path), max)?),
         None if text == "-" => {
-            let text =
-                limited(std::io::stdin().lock(), max).context("cannot read standard input")?;
-            ("standard input".to_owned(), text)
+            let source = "standard input";
+            (source, limited(source, Ok(io::stdin().lock()), max)?)
         }
-        None => ("--details".to_owned(), text.to_owned()),
+        None => ("--details", text.to_owned()),
     };
     match json::parse(&text) {
         Ok(Value::Object(members)) => Ok(members),
@@ -191,17 +194,17 @@ fn details(text: &str, max: u64) -> anyhow::Result<Map<String, Value>> {
     }
 }
 
-fn file(path: &Path, max: u64) -> anyhow::Result<String> {
-    let file = on_file(path, "read", std::fs::File::open(path))?;
-    on_file(path, "read", limited(file, max))
-}
-
 /// Reads text, but hardly more of it than is allowed, lest a mistaken file fill the memory.
-fn limited(source: impl Read, max: u64) -> std::io::Result<String> {
+fn limited(name: &str, source: io::Result<impl Read>, max: u64) -> anyhow::Result<String> {
+    // Spaces and escapes may make JSON longer than what it says.
+    let most = max.saturating_mul(8).max(1 << 20);
     let mut text = String::new();
     source
-        .take(max.saturating_mul(8).max(1 << 20))
-        .read_to_string(&mut text)?;
+        .and_then(|source| source.take(most + 1).read_to_string(&mut text))
+        .map_err(|error| usage(format!("cannot read {name}: {error}")))?;
+    if text.len() as u64 > most {
+        return Err(too_large(format!("more than {most}"), max));
+    }
     Ok(text)
 }
 

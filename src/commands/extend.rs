@@ -16,7 +16,7 @@ use crate::{
 /// Only the owner may, under the name that claimed the job (--who). The time counts from now.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExtendArgs {
-    /// The job: a uuid or the beginning of one, @SEQUENCE or key:TEXT
+    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for standard input
     #[arg(add = complete::jobs())]
     job: String,
 
@@ -26,7 +26,7 @@ pub(crate) struct ExtendArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<()> {
-    let wanted = reference(&args.job)?;
+    let wanted = reference(ctx, &args.job)?;
     let board = ctx.writable_board()?;
     let entry = board
         .resolve_one(Shelf::Board, &wanted)

@@ -85,10 +85,12 @@ impl Lines {
                 return Ok(None);
             };
             self.number += 1;
-            let read = line.and_then(|line| match line.trim_ascii().is_empty() {
-                true => Ok(None),
-                false => numbered(&line, self.number, self.max_details).map(Some),
-            });
+            let read = line
+                .map(|line| without_mark(line, self.number))
+                .and_then(|line| match line.trim_ascii().is_empty() {
+                    true => Ok(None),
+                    false => numbered(&line, self.number, self.max_details).map(Some),
+                });
             match read {
                 Ok(None) => {}
                 Ok(Some(line)) => return Ok(Some(Ok(line))),
@@ -176,4 +178,13 @@ fn read(line: &[u8]) -> Result<Line, String> {
             json::kind(&other)
         )),
     }
+}
+
+/// Takes away the mark with which some editors begin a file.
+fn without_mark(mut line: Vec<u8>, number: u64) -> Vec<u8> {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    if number == 1 && line.starts_with(MARK) {
+        line.drain(..MARK.len());
+    }
+    line
 }

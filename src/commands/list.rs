@@ -13,6 +13,7 @@ use crate::{
         filter::{Filter, Filters},
     },
     context::Context,
+    exit::CommandError,
     job::{Entry, Job, Shelf, State},
     output::{Format, JobView, Page, Record, Report, Row, Text},
 };
@@ -112,6 +113,11 @@ impl Report for Count {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()> {
+    if args.count && ctx.out.format() == Format::Uuid {
+        return Err(
+            CommandError::usage("--count prints a number, and -o uuid prints uuids").into(),
+        );
+    }
     let board = ctx.board()?;
     if args.sort == Sort::Taskflow && !board.capabilities().has_peers {
         return Err(no_peers()).with_context(|| ctx.trying("list", "jobs in that order"));

@@ -11,6 +11,7 @@ mod consume;
 mod done;
 mod draft;
 mod extend;
+mod glimpse;
 mod json;
 mod lines;
 mod list;
@@ -31,7 +32,7 @@ mod wait;
 
 use std::{path::PathBuf, time::Duration};
 
-pub(crate) use self::complete::answer_shell;
+pub(crate) use self::{complete::answer_shell, glimpse::Glimpse};
 
 use crate::{
     config::Flags,

@@ -17,7 +17,7 @@ use crate::{
 /// Exits with 6 and prints nothing when nobody has.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OwnerArgs {
-    /// The job: a uuid or the beginning of one, @SEQUENCE or key:TEXT
+    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for standard input
     #[arg(add = complete::jobs())]
     job: String,
 }
@@ -46,7 +46,7 @@ impl Report for Ownership {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()> {
-    let wanted = reference(&args.job)?;
+    let wanted = reference(ctx, &args.job)?;
     let board = ctx.board()?;
     let entry = board
         .resolve_one(Shelf::Board, &wanted)

@@ -66,7 +66,7 @@ impl Selection {
         let chosen = if self.is_bulk() {
             matching(ctx, board, shelf, &Filters::new(self.filter.clone())).await?
         } else {
-            named(ctx, board, shelf, &references(&self.jobs)?).await?
+            named(ctx, board, shelf, &references(ctx, &self.jobs)?).await?
         };
         match self.max {
             Some(max) if chosen.len() > max => {
@@ -139,28 +139,42 @@ fn describe(entry: &Entry) -> String {
 }
 
 /// Reads references as they were typed; `-` stands for those on standard input.
-pub(crate) fn references(typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
-    if typed.iter().filter(|text| *text == "-").count() > 1 {
+pub(crate) fn references(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
+    let readers = typed.iter().filter(|text| *text == "-").count();
+    if readers + usize::from(ctx.config.takes_stdin()) > 1 && readers > 0 {
         return Err(CommandError::usage("standard input can be read only once").into());
     }
     let mut references = Vec::new();
     for text in typed {
         if text == "-" {
             for line in std::io::stdin().lock().lines() {
-                let line = line.context("cannot read standard input")?;
+                let line = line.map_err(|error| {
+                    CommandError::usage(format!("cannot read standard input: {error}"))
+                })?;
                 if !line.trim().is_empty() {
-                    references.push(reference(line.trim())?);
+                    references.push(parse(line.trim())?);
                 }
             }
         } else {
-            references.push(reference(text)?);
+            references.push(parse(text)?);
         }
     }
     Ok(references)
 }
 
-/// Reads one reference.
-pub(crate) fn reference(text: &str) -> anyhow::Result<JobRef> {
+/// Reads the reference to the one job that a command is about.
+pub(crate) fn reference(ctx: &Context, typed: &str) -> anyhow::Result<JobRef> {
+    let mut references = references(ctx, &[typed.to_owned()])?;
+    match (references.pop(), references.is_empty()) {
+        (Some(reference), true) => Ok(reference),
+        (None, _) => Err(CommandError::usage("standard input names no job").into()),
+        (Some(_), false) => {
+            Err(CommandError::usage("standard input names several jobs, and one is needed").into())
+        }
+    }
+}
+
+fn parse(text: &str) -> anyhow::Result<JobRef> {
     text.parse()
         .map_err(|error| CommandError::usage(format!("{error}")).into())
 }

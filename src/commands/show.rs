@@ -29,7 +29,7 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()> {
-    let wanted = references(&args.jobs)?;
+    let wanted = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
     let found = look_everywhere(&*board, &wanted)
         .await

@@ -1,6 +1,6 @@
 //! `jobboard wait`.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -38,7 +38,7 @@ pub(crate) struct WaitArgs {
     any: bool,
 
     /// With --any: wait for a job for which this holds
-    #[arg(long, value_name = "EXPR", requires = "any")]
+    #[arg(long, value_name = "EXPR", requires = "any", conflicts_with_all = ["jobs", "empty"])]
     filter: Vec<Filter>,
 
     /// Wait no longer than this
@@ -47,7 +47,7 @@ pub(crate) struct WaitArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()> {
-    let wanted = references(&args.jobs)?;
+    let wanted = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
     if args.empty {
         within(args.timeout, "the board to be empty", until_empty(&*board))
@@ -57,7 +57,8 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     }
     if args.any {
         let filters = Filters::new(args.filter);
-        let claimable = until_claimable(&*board, &filters, 1);
+        let nothing = HashSet::new();
+        let claimable = until_claimable(&*board, &filters, 1, &nothing);
         let jobs = within(args.timeout, "a job that can be claimed", claimable)
             .await
             .with_context(|| ctx.trying("wait for", "a job"))?;

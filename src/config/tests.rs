@@ -439,87 +439,90 @@ fn sizes_are_written_as_people_write_them() {
     }
 }
 
+/// A file, the line that is wrong, and what is said of it.
+const MISTAKES: &[(&str, usize, &str)] = &[
+    (
+        "nme = 1",
+        1,
+        "unknown key `nme`, expected one of `default`, `op_timeout`",
+    ),
+    (
+        "\n[board.a]\nurl = \"x:\"\npasswd = 1",
+        4,
+        "unknown key `passwd`",
+    ),
+    ("[board.a]\nwho = \"x\"", 1, "missing key `url`"),
+    (
+        "[board]\n\na = \"hunter2\"",
+        3,
+        "the value is not a table with at least a `url`",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\nread_only = \"hunter2\"",
+        3,
+        "the value is not a boolean",
+    ),
+    ("[board.a]\nurl = \"redis://:hunter2@h\" x", 2, "unexpected"),
+    (
+        "[board.a]\nurl = \"redis://:hunter2@h",
+        2,
+        "invalid basic string",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\nurl = \"hunter2:\"",
+        3,
+        "duplicate key",
+    ),
+    ("op_timeout = 5", 1, "op_timeout is a text such as \"5s\""),
+    ("op_timeout = \"5\"", 1, "op_timeout: `5` lacks a unit"),
+    (
+        "op_timeout = \"0s\"",
+        1,
+        "op_timeout: an operation cannot be done in no time",
+    ),
+    (
+        "max_details = \"1MB\"",
+        1,
+        "max_details is a number of bytes, or a text such as",
+    ),
+    (
+        "max_details = \"KiB\"",
+        1,
+        "max_details is a number of bytes",
+    ),
+    (
+        "max_details = \"+1KiB\"",
+        1,
+        "max_details is a number of bytes",
+    ),
+    (
+        "max_details = \"99999999999GiB\"",
+        1,
+        "max_details is a number of bytes",
+    ),
+    ("max_details = 0", 1, "max_details is a number of bytes"),
+    ("max_details = -1", 1, "max_details is a number of bytes"),
+    (
+        "[board.a]\nurl = \"x:\"\npassword_command = \"echo hunter2\"",
+        3,
+        "password_command is an array such as [\"pass\", \"show\", \"redis\"]: it is run \
+         without a shell",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\npassword_command = []",
+        3,
+        "begins with a program",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\npassword_command = [1]",
+        3,
+        "has texts only",
+    ),
+];
+
 #[test]
 fn mistakes_in_files_are_told_with_their_line() {
-    for (content, line, message) in [
-        (
-            "nme = 1",
-            1,
-            "unknown key `nme`, expected one of `default`, `op_timeout`",
-        ),
-        (
-            "\n[board.a]\nurl = \"x:\"\npasswd = 1",
-            4,
-            "unknown key `passwd`",
-        ),
-        ("[board.a]\nwho = \"x\"", 1, "missing key `url`"),
-        (
-            "[board]\n\na = \"hunter2\"",
-            3,
-            "the value is not a table with at least a `url`",
-        ),
-        (
-            "[board.a]\nurl = \"x:\"\nread_only = \"hunter2\"",
-            3,
-            "the value is not a boolean",
-        ),
-        ("[board.a]\nurl = \"redis://:hunter2@h\" x", 2, "unexpected"),
-        (
-            "[board.a]\nurl = \"redis://:hunter2@h",
-            2,
-            "invalid basic string",
-        ),
-        (
-            "[board.a]\nurl = \"x:\"\nurl = \"hunter2:\"",
-            3,
-            "duplicate key",
-        ),
-        ("op_timeout = 5", 1, "op_timeout is a text such as \"5s\""),
-        ("op_timeout = \"5\"", 1, "op_timeout: `5` lacks a unit"),
-        (
-            "op_timeout = \"0s\"",
-            1,
-            "op_timeout: an operation cannot be done in no time",
-        ),
-        (
-            "max_details = \"1MB\"",
-            1,
-            "max_details is a number of bytes, or a text such as",
-        ),
-        (
-            "max_details = \"KiB\"",
-            1,
-            "max_details is a number of bytes",
-        ),
-        (
-            "max_details = \"+1KiB\"",
-            1,
-            "max_details is a number of bytes",
-        ),
-        (
-            "max_details = \"99999999999GiB\"",
-            1,
-            "max_details is a number of bytes",
-        ),
-        ("max_details = 0", 1, "max_details is a number of bytes"),
-        ("max_details = -1", 1, "max_details is a number of bytes"),
-        (
-            "[board.a]\nurl = \"x:\"\npassword_command = \"echo hunter2\"",
-            3,
-            "password_command is an array such as [\"pass\", \"show\", \"redis\"]: it is run \
-             without a shell",
-        ),
-        (
-            "[board.a]\nurl = \"x:\"\npassword_command = []",
-            3,
-            "begins with a program",
-        ),
-        (
-            "[board.a]\nurl = \"x:\"\npassword_command = [1]",
-            3,
-            "has texts only",
-        ),
-    ] {
+    for (content, line, message) in MISTAKES {
         let machine = Machine::new().user_file(content);
         let refusal = machine.refusal(board("redis://a"), &[]);
         let start = format!("{}, line {line}: ", machine.text(USER));

@@ -14,6 +14,7 @@ use std::{
     io::{self, BufWriter, IsTerminal, Write},
 };
 
+use clap::builder::StyledStr;
 use rustix::termios;
 use serde::Serialize;
 use thiserror::Error;
@@ -215,6 +216,22 @@ impl Output {
 
     fn write(&mut self, text: &str) -> anyhow::Result<()> {
         written(self.stdout.write_all(text.as_bytes()))
+    }
+
+    /// Writes a help text of ours.
+    pub(crate) fn help(&mut self, text: &StyledStr) -> anyhow::Result<()> {
+        match self.is_coloured {
+            true => self.write(&text.ansi().to_string())?,
+            false => self.write(&text.to_string())?,
+        }
+        self.flush()
+    }
+
+    /// Writes a help text of ours to somebody who did not ask for it.
+    pub(crate) fn usage(&self, text: &StyledStr) {
+        for line in text.to_string().lines() {
+            complain(&Text::from(line));
+        }
     }
 
     /// Writes a text that is made by us for another program, such as a completion script.

@@ -66,6 +66,11 @@ impl Page {
             .add(Tone::Plain, fact);
     }
 
+    /// Adds a line that names what comes below it.
+    pub(crate) fn heading(&mut self, name: &str) {
+        self.line().add(Tone::Faint, name);
+    }
+
     /// Adds text of several lines, indented.
     pub(crate) fn block(&mut self, text: &str) {
         for line in text.lines() {

@@ -11,10 +11,10 @@ use super::{page::Tone, text::Text};
 const PIECE: usize = 1000;
 
 /// The narrowest that a column is made to fit the terminal.
-const NARROWEST: usize = 6;
+const NARROWEST: usize = 5;
 
-/// The space between columns.
-const GAP: usize = 2;
+/// The space between columns, where there is room, and where there is not.
+const GAPS: [usize; 2] = [2, 1];
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,8 @@ impl Cell {
 pub(super) struct Layout {
     columns: &'static [Column],
     rows: Vec<Vec<Cell>>,
-    widths: Option<Vec<usize>>,
+    /// The widths of the columns and the space between them, once known.
+    grid: Option<(Vec<usize>, usize)>,
     /// The width of the terminal, `None` for as wide as it gets.
     room: Option<usize>,
     is_coloured: bool,
@@ -70,7 +71,7 @@ impl Layout {
         Self {
             columns,
             rows: Vec::new(),
-            widths: None,
+            grid: None,
             room,
             is_coloured,
         }
@@ -90,16 +91,16 @@ impl Layout {
         if self.rows.is_empty() {
             return String::new();
         }
-        let is_first = self.widths.is_none();
-        let widths = self.widths.take().unwrap_or_else(|| self.measure());
+        let is_first = self.grid.is_none();
+        let grid = self.grid.take().unwrap_or_else(|| self.measure());
         let rows = std::mem::take(&mut self.rows);
-        let text = self.render(&rows, &widths, is_first);
-        self.widths = Some(widths);
+        let text = self.render(&rows, &grid, is_first);
+        self.grid = Some(grid);
         text
     }
 
-    /// Returns how wide each column is to be, so that all of them fit.
-    fn measure(&self) -> Vec<usize> {
+    /// Returns how wide each column is to be, and how far apart, so that all of them fit.
+    fn measure(&self) -> (Vec<usize>, usize) {
         let mut widths: Vec<usize> = self
             .columns
             .iter()
@@ -110,10 +111,21 @@ impl Layout {
                 *width = (*width).max(cell.text.width());
             }
         }
+        let [wide, narrow] = GAPS;
         let Some(room) = self.room else {
-            return widths;
+            return (widths, wide);
         };
-        let gaps = GAP * widths.len().saturating_sub(1);
+        let mut fitting = widths.clone();
+        if self.squeeze(&mut fitting, wide, room) {
+            return (fitting, wide);
+        }
+        self.squeeze(&mut widths, narrow, room);
+        (widths, narrow)
+    }
+
+    /// Narrows columns until all fit; returns whether they do.
+    fn squeeze(&self, widths: &mut [usize], gap: usize, room: usize) -> bool {
+        let gaps = gap * widths.len().saturating_sub(1);
         let mut surplus = (widths.iter().sum::<usize>() + gaps).saturating_sub(room);
         while surplus > 0 {
             // The widest gives way first, so that short texts stay whole.
@@ -123,14 +135,19 @@ impl Layout {
                 .filter(|(width, column)| column.fit == Fit::Shrinks && **width > NARROWEST)
                 .map(|(width, _)| width)
                 .max();
-            let Some(widest) = widest else { break };
+            let Some(widest) = widest else { return false };
             *widest -= 1;
             surplus -= 1;
         }
-        widths
+        true
     }
 
-    fn render(&self, rows: &[Vec<Cell>], widths: &[usize], with_titles: bool) -> String {
+    fn render(
+        &self,
+        rows: &[Vec<Cell>],
+        (widths, gap): &(Vec<usize>, usize),
+        with_titles: bool,
+    ) -> String {
         let mut table = Table::new();
         table
             .load_style(presets::NOTHING)
@@ -158,7 +175,7 @@ impl Layout {
             .zip(self.columns)
             .enumerate()
         {
-            let gap = if at == last { 0 } else { GAP };
+            let gap = if at == last { 0 } else { *gap };
             settings
                 .set_padding((0, u16::try_from(gap).unwrap_or_default()))
                 .set_constraint(ColumnConstraint::Absolute(Width::Fixed(

@@ -178,7 +178,10 @@ pub(crate) async fn a_postponed_job_is_passed_over_unless_it_is_named(board: &Su
         matches!(refused, Err(BoardError::Postponed { .. })),
         "{refused:?}"
     );
-    let candidates = board.candidates(&Default::default(), 10).await.unwrap();
+    let candidates = board
+        .candidates(&Default::default(), 10, &Default::default())
+        .await
+        .unwrap();
     assert!(candidates.jobs.is_empty());
     let told = candidates.next_not_before.expect("when it may be tried");
     assert_eq!(told.timestamp_millis(), not_before.timestamp_millis());

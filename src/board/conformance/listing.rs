@@ -156,8 +156,8 @@ pub(crate) async fn the_shelves_are_separate(board: &Subject) {
         ..WHOLE_BOARD
     };
     let keys = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.key).collect::<Vec<_>>();
-    assert_eq!(keys(list(board, WHOLE_BOARD).await), [kept.clone()]);
-    assert_eq!(keys(list(board, trash).await), [trashed.clone()]);
+    assert_eq!(keys(list(board, WHOLE_BOARD).await), vec![kept.clone()]);
+    assert_eq!(keys(list(board, trash).await), vec![trashed.clone()]);
     assert_eq!(get(board, Shelf::Trash, &kept).await, None);
     assert_eq!(get(board, Shelf::Board, &trashed).await, None);
 }

@@ -149,7 +149,7 @@ impl File {
                 board,
                 source: error.into(),
             },
-            OpenError::Create { ref source, .. }
+            OpenError::Inaccessible { ref source, .. }
                 if source.kind() == std::io::ErrorKind::PermissionDenied
                     || source.kind() == std::io::ErrorKind::ReadOnlyFilesystem =>
             {
@@ -158,8 +158,8 @@ impl File {
                     source: error.into(),
                 }
             }
-            OpenError::Create { .. } => BoardError::Failed {
-                doing: "create",
+            OpenError::Inaccessible { .. } => BoardError::Failed {
+                doing,
                 board,
                 source: error.into(),
             },
@@ -167,14 +167,15 @@ impl File {
                 board,
                 source: "another process keeps it locked".into(),
             },
+            // Its text alone: the source of SQLite's errors says the same again, with a number.
             OpenError::Sqlite(error) if is_denied(&error) => BoardError::Denied {
                 board,
-                source: error.into(),
+                source: error.to_string().into(),
             },
             OpenError::Sqlite(error) => BoardError::Failed {
                 doing,
                 board,
-                source: error.into(),
+                source: error.to_string().into(),
             },
         }
     }

@@ -1,9 +1,11 @@
 //! Reading the job table: pages of a listing, and single records.
 
+use std::collections::HashSet;
+
 use rusqlite::{Params, Transaction, params};
 
 use super::{
-    record::{columns, entry, shelf_number},
+    record::{columns, entry, malformed, shelf_number},
     store::View,
 };
 use crate::{
@@ -66,10 +68,14 @@ pub(super) fn page(
         }
     );
     let mut statement = transaction.prepare_cached(&sql)?;
+    let unreadable = unreadable(transaction)?;
     let mut rows = statement.query(params![cursor.last.0, cursor.last.1, cursor.page])?;
     let (mut entries, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
-        let found = entry(row, view)?;
+        let found = match unreadable.contains(&row.get(0)?) {
+            false => entry(row, view)?,
+            true => malformed(row, "its details are not valid JSON")?,
+        };
         cursor.last = (row.get(20)?, row.get(0)?);
         bytes += match (&found, query.detail) {
             (Entry::Job(job), Detail::Whole) => job.size,
@@ -84,6 +90,14 @@ pub(super) fn page(
     cursor.is_at_end = (entries.len() as i64) < cursor.page;
     cursor.page = (cursor.page * 4).min(LARGEST_PAGE);
     Ok(entries)
+}
+
+/// Returns the numbers of the jobs whose details nobody can read.
+fn unreadable(transaction: &Transaction<'_>) -> rusqlite::Result<HashSet<i64>> {
+    transaction
+        .prepare_cached("SELECT sequence FROM job WHERE NOT json_valid(details)")?
+        .query_map([], |row| row.get(0))?
+        .collect()
 }
 
 /// Returns which index to walk, and the condition for a record to be listed.

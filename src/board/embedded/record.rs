@@ -97,14 +97,19 @@ pub(super) fn columns(view: &View, detail: Detail) -> String {
 pub(super) fn entry(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
     match job(row, view) {
         Ok(job) => Ok(Entry::Job(Box::new(job))),
-        Err(problem) => Ok(Entry::Malformed(Malformed {
-            key: JobKey::new(text_of(row, 1)?),
-            problem: problem.to_string(),
-            size: u64::try_from(row.get::<_, Option<i64>>(18)?.unwrap_or_default())
-                .unwrap_or_default(),
-            raw: raw_of(row)?,
-        })),
+        Err(problem) => malformed(row, &problem.to_string()),
     }
+}
+
+/// Reads a row that is no job.
+pub(super) fn malformed(row: &Row<'_>, problem: &str) -> rusqlite::Result<Entry> {
+    let size = row.get::<_, Option<i64>>(18)?.unwrap_or_default();
+    Ok(Entry::Malformed(Malformed {
+        key: JobKey::new(text_of(row, 1)?),
+        problem: problem.to_owned(),
+        size: size.unsigned_abs(),
+        raw: raw_of(row)?,
+    }))
 }
 
 type Problem = Box<dyn std::error::Error + Send + Sync>;

@@ -39,6 +39,8 @@ CREATE TABLE job (
 
 CREATE INDEX job_ranked ON job (shelf, priority, sequence);
 CREATE INDEX job_unclaimed ON job (priority, sequence) WHERE shelf = 0 AND owner IS NULL;
+-- Empty, unless somebody else wrote to the file; tells without reading the details.
+CREATE INDEX job_malformed ON job (sequence) WHERE NOT json_valid(details);
 CREATE INDEX job_expiring ON job (expires_boot) WHERE expires_boot IS NOT NULL;
 
 -- What happened lately; the oldest rows are dropped. A post needs no row, its sequence tells.

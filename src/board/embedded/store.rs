@@ -39,8 +39,8 @@ pub(super) enum OpenError {
     Folder,
     #[error("it is on a network file system, which cannot be shared safely")]
     NetworkFileSystem,
-    #[error("cannot create {}", path.display())]
-    Create {
+    #[error("cannot get at {}", path.display())]
+    Inaccessible {
         path: PathBuf,
         source: std::io::Error,
     },
@@ -84,16 +84,22 @@ pub(super) struct Store {
 impl Store {
     /// Opens the file, if there is a board in it.
     pub(super) fn open(path: &Path, durability: Durability) -> Result<Option<Self>, OpenError> {
-        if !path.exists() {
+        let is_there = path
+            .try_exists()
+            .map_err(|source| OpenError::Inaccessible {
+                path: path.to_owned(),
+                source,
+            })?;
+        if !is_there {
             return Ok(None);
         }
-        let store = Self::connect(path, durability)?;
+        let mut store = Self::connect(path, durability)?;
         Ok(store.has_schema()?.then_some(store))
     }
 
     /// Opens the file, and makes it a board if it is none yet.
     pub(super) fn create(path: &Path, durability: Durability) -> Result<Self, OpenError> {
-        make_file(path).map_err(|source| OpenError::Create {
+        make_file(path).map_err(|source| OpenError::Inaccessible {
             path: path.to_owned(),
             source,
         })?;
@@ -148,18 +154,15 @@ impl Store {
     }
 
     /// Whether the tables are there; refuses files that are not for us.
-    fn has_schema(&self) -> Result<bool, OpenError> {
-        let found = version(&self.connection)?;
-        if found > SCHEMA_VERSION {
-            return Err(OpenError::Newer { found });
-        }
-        let mark: i32 = self
-            .connection
-            .pragma_query_value(None, "application_id", |row| row.get(0))?;
+    fn has_schema(&mut self) -> Result<bool, OpenError> {
+        // All of one moment: another process may be making the tables.
+        let snapshot = self.connection.transaction()?;
+        let found = version(&snapshot)?;
+        let mark: i32 = snapshot.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let tables: i64 =
-            self.connection
-                .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         match (mark, tables) {
+            (APPLICATION_ID, _) if found > SCHEMA_VERSION => Err(OpenError::Newer { found }),
             (APPLICATION_ID, _) => Ok(found == SCHEMA_VERSION),
             (0, 0) => Ok(false),
             _ => Err(OpenError::Foreign),
@@ -263,7 +266,7 @@ fn version(connection: &Connection) -> rusqlite::Result<i32> {
 }
 
 fn make_file(path: &Path) -> std::io::Result<()> {
-    if path.exists() {
+    if path.try_exists()? {
         return Ok(());
     }
     if let Some(parent) = path.parent() {

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::{Durability, Embedded, Options};
 use crate::{
     board::{
-        Board, BoardError, BoardExt, EventKind,
+        BoardError, BoardExt, EventKind,
         conformance::{
             BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant, keeps_its_promises,
             on_board, owner, post_one,

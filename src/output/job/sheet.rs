@@ -109,7 +109,7 @@ impl JobView<'_> {
         if details.as_object().is_some_and(serde_json::Map::is_empty) {
             return;
         }
-        page.fact("details", "");
+        page.heading("details");
         let shown = if self.is_revealed {
             details.clone()
         } else {
@@ -127,6 +127,6 @@ fn malformed(record: &Malformed, page: &mut Page) {
         .add(Tone::Bad, "MALFORMED");
     page.fact("problem", &record.problem);
     page.fact("size", format!("{} bytes", record.size));
-    page.fact("raw", "");
+    page.heading("raw");
     page.block(&String::from_utf8_lossy(&record.raw));
 }

@@ -1,0 +1,109 @@
+//! `jobboard abandon`.
+
+use serde_json::json;
+
+use crate::env::Env;
+
+fn claimed_by_ada() -> (Env, String) {
+    let env = Env::new();
+    let uuid = env.post("resize");
+    env.claim("@1", "ada");
+    (env, uuid)
+}
+
+#[test]
+fn the_owner_gives_a_job_back() {
+    let (env, uuid) = claimed_by_ada();
+    let told = env
+        .jobboard(&["abandon", "@1", "--who", "ada", "--json"])
+        .run();
+    assert_eq!(
+        told.json(),
+        json!({"uuid": uuid, "name": "resize", "done": "abandoned"})
+    );
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+}
+
+#[test]
+fn nobody_else_can() {
+    let (env, _) = claimed_by_ada();
+    let run = env.jobboard(&["abandon", "@1", "--who", "bob"]).run();
+    assert_eq!(env.state("@1"), "CLAIMED");
+    insta::assert_snapshot!(run, @"
+    exit code 4
+    --- stdout
+    --- stderr
+    error: cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
+    hint: --who NAME acts as its owner; `jobboard abandon --force JOB` frees it
+    ");
+}
+
+#[test]
+fn a_job_that_nobody_holds_cannot_be_given_back_even_by_force() {
+    let env = Env::new();
+    env.post("resize");
+    for more in [&[][..], &["--force", "--yes"]] {
+        let arguments = [&["abandon", "@1", "--json"], more].concat();
+        let run = env.jobboard(&arguments).run();
+        assert_eq!(run.code, 4);
+        assert!(run.stderr.contains(r#""kind":"not-claimed""#), "{run}");
+    }
+}
+
+#[test]
+fn force_frees_the_claim_and_shows_what_it_saw() {
+    let (env, _) = claimed_by_ada();
+    let run = env.jobboard(&["abandon", "@1", "--force", "--yes"]).run();
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    00000001-0000-0000-0000-000000000000	resize	abandoned
+    --- stderr
+      00000001 resize (claimed by ada)
+    ");
+}
+
+#[test]
+fn force_acts_only_on_the_owner_that_was_stated() {
+    let (env, _) = claimed_by_ada();
+    let of = |owner: &str| {
+        let arguments = ["abandon", "@1", "--force", "--yes", "--owner", owner];
+        env.jobboard(&arguments).run()
+    };
+    let refused = of("bob");
+    assert_eq!(env.state("@1"), "CLAIMED");
+    of("ada").succeeded();
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+    insta::assert_snapshot!(refused, @"
+    exit code 4
+    --- stdout
+    --- stderr
+      00000001 resize (claimed by ada)
+    error: cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job has changed meanwhile
+    hint: nothing was done; `jobboard show JOB` shows how it is now
+    ");
+}
+
+#[test]
+fn all_claims_of_one_owner_are_freed_together() {
+    let env = Env::new();
+    env.post_many(3);
+    env.claim("@1", "ada");
+    env.claim("@2", "bob");
+    env.claim("@3", "ada");
+    let run = env
+        .jobboard(&["abandon", "--filter", "owner=ada", "--force", "--yes"])
+        .run();
+    let states = ["@1", "@2", "@3"].map(|job| env.state(job));
+    assert_eq!(states, ["UNCLAIMED", "CLAIMED", "UNCLAIMED"]);
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    00000001-0000-0000-0000-000000000000	job-0	abandoned
+    00000002-0000-0000-0000-000000000000	job-2	abandoned
+    --- stderr
+      00000001 job-0 (claimed by ada)
+      00000002 job-2 (claimed by ada)
+    ");
+}

@@ -1,0 +1,171 @@
+//! Which files are boards, which are not, and what is created when.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use crate::env::{Env, Outcome};
+
+/// Calls that read or change a board, each of which would succeed or find nothing.
+const CALLS: [&[&str]; 6] = [
+    &["list"],
+    &["ping"],
+    &["post", "resize"],
+    &["post", "resize", "--unique", "key"],
+    &["claim", "--next"],
+    &["consume", "@1", "--force", "--yes"],
+];
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+/// Requires that every call is refused with code 1, and that the file stays as it is.
+fn is_left_alone(env: &Env, file: &Path, reason: &str) {
+    let before = fs::read(file).unwrap();
+    for call in CALLS {
+        let url = format!("sqlite:{}", file.display());
+        let run = env.jobboard(&[call, &["--board", &url]].concat()).run();
+        assert!(run.failed(1).contains(reason), "{run}");
+        assert!(
+            fs::read(file).unwrap() == before,
+            "{call:?} changed the file"
+        );
+    }
+}
+
+#[test]
+fn a_file_of_a_newer_release_is_refused_and_left_alone() {
+    let env = Env::new();
+    env.post("resize");
+    // Into the file itself, so that reading its bytes tells everything.
+    let newer = "PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)";
+    env.database().execute_batch(newer).unwrap();
+    is_left_alone(&env, &env.board(), "layout 99");
+}
+
+#[test]
+fn a_database_of_another_program_is_refused_and_left_alone() {
+    let env = Env::new();
+    let file = env.file("other.db");
+    let other = rusqlite::Connection::open(&file).unwrap();
+    other.execute_batch("CREATE TABLE job (name TEXT)").unwrap();
+    is_left_alone(&env, &file, "database of another program");
+}
+
+#[test]
+fn so_is_one_of_a_program_that_numbers_its_layouts() {
+    let env = Env::new();
+    let file = env.file("other.db");
+    let other = rusqlite::Connection::open(&file).unwrap();
+    let tables = "CREATE TABLE job (name TEXT); PRAGMA user_version = 7";
+    other.execute_batch(tables).unwrap();
+    is_left_alone(&env, &file, "database of another program");
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused_and_left_alone() {
+    let env = Env::new();
+    let file = env.file("notes.txt");
+    fs::write(&file, "remember the milk\n".repeat(100)).unwrap();
+    is_left_alone(&env, &file, "not a database");
+}
+
+#[test]
+fn reading_a_board_that_does_not_exist_creates_nothing_and_says_so() {
+    let env = Env::new();
+    let told = |arguments: &[&str]| {
+        let run = env.jobboard(arguments).run();
+        assert!(!env.root().join("state/jobboard").exists(), "{arguments:?}");
+        run
+    };
+    let listed = told(&["list"]);
+    assert_eq!(listed.succeeded(), "");
+    assert!(told(&["ping"]).stderr.contains("nothing was ever posted"));
+    assert_eq!(told(&["list", "--json"]).json(), serde_json::json!([]));
+    assert_eq!(told(&["list", "--count"]).succeeded(), "0\n");
+    told(&["show", "@1"]).failed(3);
+    told(&["owner", "@1"]).failed(3);
+    told(&["claim", "--next"]).failed(6);
+    told(&["consume", "@1"]).failed(3);
+    told(&["wait", "--any", "--timeout", "10ms"]).failed(124);
+    told(&["conductors"]).succeeded();
+    insta::assert_snapshot!(listed, @"
+    exit code 0
+    --- stdout
+    --- stderr
+    nothing was ever posted on sqlite:ROOT/state/jobboard/board.db
+    ");
+}
+
+#[test]
+fn an_empty_board_is_told_from_one_that_never_was() {
+    let env = Env::new();
+    env.post("resize");
+    let consume = ["consume", "@1", "--force", "--yes"];
+    env.jobboard(&consume).run().succeeded();
+    let stderr = |arguments: &[&str]| env.jobboard(arguments).run().stderr;
+    assert_eq!(stderr(&["list"]), "");
+    assert_eq!(stderr(&["ping"]), "");
+}
+
+#[test]
+fn what_is_created_is_for_its_owner_alone() {
+    let env = Env::new();
+    fs::remove_dir(env.root().join("state")).unwrap();
+    let post = env.jobboard(&["post", "resize"]);
+    post.in_shell("umask 0; exec \"$@\"").run().succeeded();
+    env.claim("@1", "ada");
+    assert_eq!(mode(&env.root().join("state/jobboard")), 0o700);
+    let files = fs::read_dir(env.root().join("state/jobboard")).unwrap();
+    let files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    assert!(files.contains(&env.board()));
+    for file in files {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+}
+
+#[test]
+fn a_board_by_url_is_that_file() {
+    let env = Env::new();
+    let post = ["post", "resize", "--board", "sqlite:deep/er/jobs.db"];
+    env.jobboard(&post).run().succeeded();
+    assert!(env.file("deep/er/jobs.db").exists());
+    assert!(!env.board().exists());
+}
+
+#[test]
+fn waiting_for_the_disk_can_be_asked_for() {
+    let env = Env::new();
+    let board = ["--board", "sqlite:jobs.db?sync=full"];
+    let run = |call: &[&str]| env.jobboard(&[call, &board].concat()).run();
+    run(&["post", "resize"]).succeeded();
+    assert_eq!(run(&["list", "--count"]).succeeded(), "1\n");
+}
+
+#[test]
+fn kinds_of_boards_that_this_release_lacks_are_unsupported() {
+    let env = Env::new();
+    for url in ["redis://localhost:1", "zk://localhost:1"] {
+        let run = env.jobboard(&["list", "--board", url, "--json"]).run();
+        let kind = run.error()["kind"].clone();
+        // One that is supported cannot be reached at that port.
+        assert!(kind == "unsupported" || kind == "unreachable", "{run}");
+    }
+}
+
+#[test]
+fn a_board_that_another_program_keeps_locked_is_given_up_on() {
+    let env = Env::new();
+    env.post("resize");
+    let database = env.database();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let impatient = |call: &[&str]| -> Outcome {
+        env.jobboard(&[call, &["--op-timeout", "50ms", "--json"]].concat())
+            .run()
+    };
+    let refused = impatient(&["post", "resize"]);
+    assert_eq!(refused.code, 5);
+    assert_eq!(refused.error()["kind"], "unreachable");
+    assert_eq!(impatient(&["list"]).json().as_array().unwrap().len(), 1);
+    database.execute_batch("ROLLBACK").unwrap();
+    impatient(&["post", "resize"]).succeeded();
+}

@@ -1,0 +1,148 @@
+//! `jobboard claim`.
+
+use crate::env::Env;
+
+#[test]
+fn a_job_is_claimed_under_a_name() {
+    let env = Env::new();
+    env.post("resize");
+    let run = env.jobboard(&["claim", "@1", "--who", "ada"]).run();
+    assert_eq!(env.show("@1")["owner"], "ada");
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    00000001-0000-0000-0000-000000000000	resize	claimed
+    --- stderr
+    ");
+}
+
+#[test]
+fn the_name_is_user_at_host_unless_given() {
+    let env = Env::new();
+    env.post("resize");
+    let claimed = env.jobboard(&["claim", "@1", "--json"]).run().json();
+    let host = rustix::system::uname();
+    let host = host.nodename().to_str().unwrap();
+    let owner = claimed["owner"].as_str().unwrap();
+    assert!(owner.ends_with(&format!("@{host}")), "{owner}");
+}
+
+#[test]
+fn a_claimed_job_is_refused_to_everybody() {
+    let env = Env::new();
+    env.post("resize");
+    env.claim("@1", "ada");
+    let before = env.show("@1");
+    let own = env
+        .jobboard(&["claim", "@1", "--who", "ada", "--json"])
+        .run();
+    assert_eq!(own.error()["kind"], "already-claimed");
+    let other = env.jobboard(&["claim", "@1", "--who", "bob"]).run();
+    assert_eq!(env.show("@1"), before);
+    insta::assert_snapshot!(other, @"
+    exit code 4
+    --- stdout
+    --- stderr
+    error: cannot claim resize on sqlite:ROOT/state/jobboard/board.db: the job is claimed by ada
+    hint: `jobboard abandon --force JOB` frees a claim whose holder is gone
+    ");
+}
+
+#[test]
+fn the_next_job_is_the_most_urgent_and_then_the_oldest() {
+    let env = Env::new();
+    for (name, priority) in [("c", "low"), ("a", "high"), ("b", "high")] {
+        let posted = env.jobboard(&["post", name, "--priority", priority]).run();
+        posted.succeeded();
+    }
+    let next = || env.jobboard(&["claim", "--next", "--json"]).run().json()["name"].clone();
+    assert_eq!([next(), next(), next()], ["a", "b", "c"]);
+    let none = env.jobboard(&["claim", "--next"]).run();
+    none.failed(6);
+    insta::assert_snapshot!(none, @"
+    exit code 6
+    --- stdout
+    --- stderr
+    error: no job can be claimed
+    ");
+}
+
+#[test]
+fn the_next_job_is_one_for_which_the_filters_hold() {
+    let env = Env::new();
+    for lb in ["1", "2"] {
+        env.jobboard(&["post", "resize", &format!("lb={lb}")])
+            .run()
+            .succeeded();
+    }
+    let claim = || env.jobboard(&["claim", "--next", "--filter", "details.lb=2"]);
+    claim().run().succeeded();
+    assert_eq!([env.state("@1"), env.state("@2")], ["UNCLAIMED", "CLAIMED"]);
+    claim().run().failed(6);
+}
+
+#[test]
+fn each_claim_has_a_greater_fence_than_the_last() {
+    let env = Env::new();
+    env.post("resize");
+    let fence = || {
+        let claimed = env.jobboard(&["claim", "@1", "--json"]).run().json();
+        env.jobboard(&["abandon", "@1"]).run().succeeded();
+        claimed["fence"].as_str().unwrap().parse::<u64>().unwrap()
+    };
+    let (first, second) = (fence(), fence());
+    assert!(second > first, "{first} {second}");
+}
+
+#[test]
+fn an_expiry_is_told_and_kept() {
+    let env = Env::new();
+    env.post("resize");
+    let claim = env.jobboard(&["claim", "@1", "--expiry", "1h30m", "--json"]);
+    assert_eq!(claim.run().json()["expires_in"], 5400.0);
+    let job = env.show("@1");
+    assert_eq!(job["lease"], "timed");
+    let left = job["expires_in"].as_f64().unwrap();
+    assert!((5300.0..=5400.0).contains(&left), "{left}");
+}
+
+#[test]
+fn claims_by_hand_are_no_attempts() {
+    let env = Env::new();
+    env.post("resize");
+    env.claim("@1", "ada");
+    assert_eq!(env.show("@1")["attempts"], 0);
+}
+
+#[test]
+fn a_postponed_job_is_claimed_only_by_name() {
+    let env = Env::new();
+    env.post("resize");
+    let database = env.database();
+    database
+        .execute("UPDATE job SET not_before = 4102444800000000", [])
+        .unwrap();
+    env.jobboard(&["claim", "--next"]).run().failed(6);
+    env.jobboard(&["claim", "@1"]).run().succeeded();
+}
+
+#[test]
+fn waiting_for_a_job_ends_at_the_timeout() {
+    let env = Env::new();
+    let run = env.jobboard(&["claim", "--next", "--wait", "50ms"]).run();
+    run.failed(124);
+    assert!(!env.board().exists());
+    insta::assert_snapshot!(run, @"
+    exit code 124
+    --- stdout
+    --- stderr
+    error: cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: waited 50ms for a job that can be claimed
+    ");
+}
+
+#[test]
+fn one_way_of_naming_the_job_is_asked_for() {
+    let env = Env::new();
+    assert_eq!(env.jobboard(&["claim"]).run().code, 2);
+    assert_eq!(env.jobboard(&["claim", "@1", "--next"]).run().code, 2);
+}

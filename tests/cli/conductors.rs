@@ -1,0 +1,44 @@
+//! `jobboard conductors`.
+
+use crate::env::Env;
+
+/// A board on which one conductor is alive and another has died.
+fn at_work() -> Env {
+    let env = Env::new();
+    env.post("resize");
+    let rows = "INSERT INTO conductor (name, host, pid, since, owner, token, alive_boot) VALUES
+        ('c1', 'h1', 42, 1700000000000000, CAST('c1:owner' AS BLOB), 't', 9000000000000),
+        ('c2', 'h1', 43, 1700000000000000, CAST('c2:owner' AS BLOB), 't', 0)";
+    env.database().execute(rows, []).unwrap();
+    env
+}
+
+#[test]
+fn those_that_are_alive_are_listed() {
+    let env = at_work();
+    let run = env.jobboard(&["conductors"]).run();
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    c1	h1	42	TIME	c1:owner
+    --- stderr
+    ");
+}
+
+#[test]
+fn json_has_a_fixed_set_of_keys() {
+    let env = at_work();
+    let listed = env.jobboard(&["conductors", "--json"]).run().json();
+    let conductor = listed[0].as_object().unwrap();
+    let keys: Vec<_> = conductor.keys().map(String::as_str).collect();
+    assert_eq!(keys, ["name", "host", "pid", "since", "owner"]);
+    assert_eq!(conductor["pid"], 42);
+}
+
+#[test]
+fn without_any_the_list_is_empty() {
+    let env = Env::new();
+    let run = env.jobboard(&["conductors", "--json"]).run();
+    assert_eq!(run.succeeded(), "[]\n");
+    assert!(!env.board().exists());
+}

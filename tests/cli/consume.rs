@@ -1,0 +1,96 @@
+//! `jobboard consume`.
+
+use serde_json::json;
+
+use crate::env::Env;
+
+fn claimed_by_ada() -> (Env, String) {
+    let env = Env::new();
+    let uuid = env.post("resize");
+    env.claim("@1", "ada");
+    (env, uuid)
+}
+
+#[test]
+fn the_owner_removes_a_job() {
+    let (env, uuid) = claimed_by_ada();
+    let told = env
+        .jobboard(&["consume", "@1", "--who", "ada", "--json"])
+        .run();
+    assert_eq!(
+        told.json(),
+        json!({"uuid": uuid, "name": "resize", "done": "consumed"})
+    );
+    assert!(env.names().is_empty());
+}
+
+#[test]
+fn people_read_what_was_done() {
+    let (env, _) = claimed_by_ada();
+    let run = env
+        .jobboard(&["consume", "@1", "--who", "ada", "-o", "table"])
+        .run();
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    consumed 00000001 resize
+    --- stderr
+    ");
+}
+
+#[test]
+fn nobody_else_can() {
+    let (env, _) = claimed_by_ada();
+    let run = env
+        .jobboard(&["consume", "@1", "--who", "bob", "--json"])
+        .run();
+    assert_eq!(run.code, 4);
+    assert_eq!(run.error()["kind"], "not-owner");
+    assert_eq!(env.names(), ["resize"]);
+}
+
+#[test]
+fn an_unclaimed_job_has_to_be_claimed_first() {
+    let env = Env::new();
+    env.post("resize");
+    let run = env.jobboard(&["consume", "@1"]).run();
+    assert_eq!(env.names(), ["resize"]);
+    insta::assert_snapshot!(run, @"
+    exit code 4
+    --- stdout
+    --- stderr
+    error: cannot consume @1 on sqlite:ROOT/state/jobboard/board.db: nobody has claimed the job
+    hint: `jobboard claim JOB` claims it
+    ");
+}
+
+#[test]
+fn force_removes_a_job_whoever_holds_it_or_nobody() {
+    let (env, _) = claimed_by_ada();
+    env.post("other");
+    let run = env
+        .jobboard(&["consume", "@1", "@2", "--force", "--yes"])
+        .run();
+    assert!(env.names().is_empty());
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    00000001-0000-0000-0000-000000000000	resize	consumed
+    00000002-0000-0000-0000-000000000000	other	consumed
+    --- stderr
+      00000001 resize (claimed by ada)
+      00000002 other
+    ");
+}
+
+#[test]
+fn the_jobs_to_consume_have_to_be_named() {
+    let (env, _) = claimed_by_ada();
+    let run = env.jobboard(&["consume"]).run();
+    insta::assert_snapshot!(run, @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: name the jobs, or choose them with --filter EXPR
+    ");
+}

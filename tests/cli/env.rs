@@ -1,0 +1,294 @@
+//! What a test is given: a home, a configuration and a board of its own, and runs of the program.
+//!
+//! How a run looks in a snapshot is in `normal`.
+
+mod normal;
+mod running;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) use self::running::{Outcome, Running};
+
+/// How long anything may take that should be done at once.
+pub(crate) const SOON: Duration = Duration::from_secs(30);
+
+/// A user's surroundings that exist for one test.
+pub(crate) struct Env {
+    root: TempDir,
+}
+
+impl Env {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["home", "state", "config", "work"] {
+            fs::create_dir(root.path().join(folder)).unwrap();
+        }
+        Self { root }
+    }
+
+    /// Returns the folder in which everything of this test lies.
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Returns a file in the current folder of the runs.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.root().join("work").join(name)
+    }
+
+    /// Returns the file of the default board.
+    pub(crate) fn board(&self) -> PathBuf {
+        self.root().join("state/jobboard/board.db")
+    }
+
+    /// Writes the user's configuration file.
+    pub(crate) fn configure(&self, toml: &str) -> PathBuf {
+        let folder = self.root().join("config/jobboard");
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("config.toml");
+        fs::write(&path, toml).unwrap();
+        path
+    }
+
+    /// Prepares a run of the program.
+    pub(crate) fn jobboard(&self, arguments: &[&str]) -> Invocation {
+        self.program(Path::new(env!("CARGO_BIN_EXE_jobboard")), arguments)
+    }
+
+    /// Prepares a run of any program in the same surroundings.
+    pub(crate) fn program(&self, program: &Path, arguments: &[&str]) -> Invocation {
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("JOBBOARD_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .args(arguments)
+            .env("HOME", self.root().join("home"))
+            .env("XDG_STATE_HOME", self.root().join("state"))
+            .env("XDG_CONFIG_HOME", self.root().join("config"))
+            .env_remove("NO_COLOR")
+            .env("TERM", "xterm-256color")
+            .current_dir(self.root().join("work"));
+        Invocation {
+            command,
+            stdin: Input::Nothing,
+            root: self.root().to_owned(),
+        }
+    }
+
+    /// Posts a job, and returns its uuid.
+    pub(crate) fn post(&self, name: &str) -> String {
+        self.jobboard(&["post", name]).run().posted()
+    }
+
+    /// Posts many jobs at once, named by their numbers, and returns their uuids in order.
+    pub(crate) fn post_many(&self, count: usize) -> Vec<String> {
+        let lines: String = (0..count)
+            .map(|number| format!("{{\"name\":\"job-{number}\"}}\n"))
+            .collect();
+        let posted = self.jobboard(&["post", "--from", "-"]).stdin(lines).run();
+        posted.succeeded().lines().map(str::to_owned).collect()
+    }
+
+    /// Claims a job under a name.
+    pub(crate) fn claim(&self, job: &str, who: &str) {
+        self.jobboard(&["claim", job, "--who", who])
+            .run()
+            .succeeded();
+    }
+
+    /// Moves a job to the trash.
+    pub(crate) fn trash(&self, job: &str) {
+        self.jobboard(&["trash", job, "--force", "--yes"])
+            .run()
+            .succeeded();
+    }
+
+    /// Returns everything that is known of a job.
+    pub(crate) fn show(&self, job: &str) -> Value {
+        self.jobboard(&["show", job, "--json"]).run().json()
+    }
+
+    /// Returns the state of a job.
+    pub(crate) fn state(&self, job: &str) -> String {
+        self.show(job)["state"].as_str().unwrap().to_owned()
+    }
+
+    /// Returns all that is on the board and in the trash.
+    pub(crate) fn everything(&self) -> [Value; 2] {
+        [&["list", "--json"][..], &["list", "--trash", "--json"]]
+            .map(|arguments| self.jobboard(arguments).run().json())
+    }
+
+    /// Returns the names on the board, in the order in which they are listed.
+    pub(crate) fn names(&self) -> Vec<String> {
+        names(&self.jobboard(&["list", "--json"]).run())
+    }
+
+    /// Opens the file of the default board behind the program's back.
+    pub(crate) fn database(&self) -> rusqlite::Connection {
+        let is_to_exist = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let database = rusqlite::Connection::open_with_flags(self.board(), is_to_exist).unwrap();
+        database.busy_timeout(SOON).unwrap();
+        database
+    }
+}
+
+/// Returns the names in a JSON listing.
+pub(crate) fn names(listing: &Outcome) -> Vec<String> {
+    let jobs = listing.json();
+    let names = jobs.as_array().unwrap().iter();
+    names
+        .map(|job| job["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// A run that is being prepared.
+#[must_use]
+pub(crate) struct Invocation {
+    command: Command,
+    stdin: Input,
+    root: PathBuf,
+}
+
+/// What a run reads.
+enum Input {
+    Nothing,
+    Bytes(Vec<u8>),
+    /// Whatever the test writes while it runs.
+    Pipe,
+}
+
+impl Invocation {
+    pub(crate) fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Input::Bytes(input.into());
+        self
+    }
+
+    pub(crate) fn piped_stdin(mut self) -> Self {
+        self.stdin = Input::Pipe;
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn cwd(mut self, folder: &Path) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    /// Runs it on a terminal that is so many columns wide; what it says there is one stream.
+    pub(crate) fn at_terminal(self, columns: u16) -> Self {
+        let words = std::iter::once(self.command.get_program()).chain(self.command.get_args());
+        let line: String = words
+            .map(|word| format!(" '{}'", word.to_str().unwrap().replace('\'', r"'\''")))
+            .collect();
+        self.wrapped(
+            "script",
+            &[
+                "-qec",
+                &format!("stty cols {columns} rows 24 && exec{line}"),
+                "/dev/null",
+            ],
+            false,
+        )
+    }
+
+    /// Runs it in a shell, which may redirect it: `"$@"` stands for it.
+    pub(crate) fn in_shell(self, script: &str) -> Self {
+        self.wrapped("sh", &["-c", script, "sh"], true)
+    }
+
+    /// Runs it as somebody who owns nothing, if we could otherwise do as we please.
+    pub(crate) fn by_nobody(self) -> Self {
+        if !rustix::process::geteuid().is_root() {
+            return self;
+        }
+        let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        self.wrapped("setpriv", &nobody, true)
+    }
+
+    fn wrapped(mut self, program: &str, arguments: &[&str], passes_command: bool) -> Self {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        if passes_command {
+            command.arg(self.command.get_program());
+            command.args(self.command.get_args());
+        }
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.current_dir(self.command.get_current_dir().unwrap());
+        self.command = command;
+        self
+    }
+
+    /// Runs it to its end, which has to come soon.
+    #[must_use]
+    pub(crate) fn run(self) -> Outcome {
+        self.spawn().ended()
+    }
+
+    /// Starts it.
+    #[must_use]
+    pub(crate) fn spawn(mut self) -> Running {
+        self.command
+            .stdin(match self.stdin {
+                Input::Nothing => Stdio::null(),
+                Input::Bytes(_) | Input::Pipe => Stdio::piped(),
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let running = Running::start(&mut self.command, self.root);
+        match self.stdin {
+            Input::Bytes(bytes) => running.feed(bytes),
+            Input::Nothing | Input::Pipe => running,
+        }
+    }
+
+    /// Runs it with nobody reading what it prints.
+    #[must_use]
+    pub(crate) fn run_unread(mut self) -> Outcome {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let stdin = match &self.stdin {
+            Input::Bytes(_) => Stdio::piped(),
+            Input::Nothing | Input::Pipe => Stdio::null(),
+        };
+        self.command
+            .stdin(stdin)
+            .stdout(writer)
+            .stderr(Stdio::piped());
+        let running = Running::start(&mut self.command, self.root);
+        match self.stdin {
+            Input::Bytes(bytes) => running.feed(bytes).ended(),
+            Input::Nothing | Input::Pipe => running.ended(),
+        }
+    }
+}
+
+/// Waits until something holds, and fails if it does not soon.
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < SOON, "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}

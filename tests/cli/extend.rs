@@ -1,0 +1,55 @@
+//! `jobboard extend`.
+
+use crate::env::Env;
+
+fn claimed_for_a_minute() -> Env {
+    let env = Env::new();
+    env.post("resize");
+    let claim = env.jobboard(&["claim", "@1", "--expiry", "1m", "--who", "ada"]);
+    claim.run().succeeded();
+    env
+}
+
+#[test]
+fn a_claim_gets_its_new_expiry_from_now_on() {
+    let env = claimed_for_a_minute();
+    let extend = env.jobboard(&["extend", "@1", "--expiry", "2h", "--who", "ada", "--json"]);
+    let told = extend.run().json();
+    assert_eq!(told["done"], "extended");
+    assert_eq!(told["expires_in"], 7200.0);
+    let left = env.show("@1")["expires_in"].as_f64().unwrap();
+    assert!((7100.0..=7200.0).contains(&left), "{left}");
+}
+
+#[test]
+fn somebody_elses_claim_is_not_extended() {
+    let env = claimed_for_a_minute();
+    let run = env
+        .jobboard(&["extend", "@1", "--expiry", "2h", "--who", "bob"])
+        .run();
+    assert!(env.show("@1")["expires_in"].as_f64().unwrap() <= 60.0);
+    insta::assert_snapshot!(run, @"
+    exit code 4
+    --- stdout
+    --- stderr
+    error: cannot extend resize on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
+    hint: --who NAME acts as its owner; `jobboard abandon --force JOB` frees it
+    ");
+}
+
+#[test]
+fn an_unclaimed_job_has_nothing_to_extend() {
+    let env = Env::new();
+    env.post("resize");
+    let run = env
+        .jobboard(&["extend", "@1", "--expiry", "2h", "--json"])
+        .run();
+    assert_eq!(run.code, 4);
+    assert_eq!(run.error()["kind"], "not-claimed");
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+}
+
+#[test]
+fn the_expiry_has_to_be_said() {
+    assert_eq!(Env::new().jobboard(&["extend", "@1"]).run().code, 2);
+}

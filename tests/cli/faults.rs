@@ -1,0 +1,294 @@
+//! What goes wrong around the program: crowds, sudden deaths, full disks.
+//!
+//! `JOBBOARD_FAULTS=full` makes the first two large.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    hash::{BuildHasher, RandomState},
+    io::Write,
+    path::PathBuf,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::env::{Env, Outcome, Running};
+
+/// Returns the size for a full run, or that for every day.
+fn size(full: usize, everyday: usize) -> usize {
+    match std::env::var_os("JOBBOARD_FAULTS") {
+        Some(asked) if asked == "full" => full,
+        _ => everyday,
+    }
+}
+
+/// Returns a number below the limit that nobody can foresee.
+fn random(limit: u64) -> u64 {
+    RandomState::new().hash_one(0) % limit
+}
+
+fn is_intact(env: &Env) {
+    let check = "PRAGMA integrity_check";
+    let answer: String = env
+        .database()
+        .query_row(check, [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(answer, "ok");
+}
+
+/// Claims until nothing is left, and returns what was won and how long the longest claim took.
+fn claim_all(env: &Env, who: &str) -> (Vec<String>, Duration) {
+    let (mut won, mut worst) = (Vec::new(), Duration::ZERO);
+    loop {
+        let start = Instant::now();
+        let claim = ["claim", "--next", "-o", "uuid", "--who", who];
+        let run = env.jobboard(&claim).run();
+        worst = worst.max(start.elapsed());
+        if run.code == 6 {
+            return (won, worst);
+        }
+        won.push(run.posted());
+    }
+}
+
+#[test]
+fn in_a_crowd_every_job_is_claimed_exactly_once() {
+    let (crowd, count) = (size(20, 4), size(10_000, 200));
+    let env = Env::new();
+    let jobs: BTreeSet<_> = env.post_many(count).into_iter().collect();
+    let start = Instant::now();
+    let won: Vec<_> = thread::scope(|scope| {
+        let env = &env;
+        let claimers: Vec<_> = (0..crowd)
+            .map(|number| scope.spawn(move || claim_all(env, &format!("claimer-{number}"))))
+            .collect();
+        let won = claimers.into_iter().map(|claimer| claimer.join().unwrap());
+        won.collect()
+    });
+    let worst = won.iter().map(|(_, worst)| *worst).max().unwrap();
+    eprintln!(
+        "faults: {crowd} processes claimed {count} jobs in {:.1?}, the slowest claim took {worst:.1?}",
+        start.elapsed()
+    );
+    belongs_to_winners(&env, &jobs, &won);
+}
+
+/// Requires that each job was won once, and that the board says the same.
+fn belongs_to_winners(env: &Env, jobs: &BTreeSet<String>, won: &[(Vec<String>, Duration)]) {
+    let mut owners = BTreeMap::new();
+    for (number, (uuids, _)) in won.iter().enumerate() {
+        for uuid in uuids {
+            let before = owners.insert(uuid.clone(), format!("claimer-{number}"));
+            assert_eq!(before, None, "{uuid} was won twice");
+        }
+    }
+    assert!(owners.keys().eq(jobs), "some jobs were lost");
+    let listed = env.jobboard(&["list", "--json"]).run().json();
+    for job in listed.as_array().unwrap() {
+        assert_eq!(job["owner"], owners[job["uuid"].as_str().unwrap()]);
+    }
+}
+
+/// What is known of the jobs on a board on which processes are killed.
+#[derive(Default)]
+struct Ledger {
+    posted: BTreeSet<String>,
+    /// Those whose end was asked for; they may be gone.
+    perhaps_consumed: BTreeSet<String>,
+    consumed: BTreeSet<String>,
+    claimed: BTreeSet<String>,
+}
+
+impl Ledger {
+    /// Claims and consumes once, killing either if chance will have it.
+    fn work(&mut self, env: &Env) {
+        let claim = ["claim", "--next", "-o", "uuid", "--who", "ada"];
+        let claim = perhaps_killed(env.jobboard(&claim).spawn());
+        let Some(uuid) = acknowledged(&claim).pop() else {
+            return;
+        };
+        self.claimed.insert(uuid.clone());
+        self.perhaps_consumed.insert(uuid.clone());
+        let consume = ["consume", &uuid, "-o", "uuid", "--who", "ada"];
+        let consume = perhaps_killed(env.jobboard(&consume).spawn());
+        self.consumed.extend(acknowledged(&consume));
+    }
+
+    /// Requires that the board has done all that it said.
+    fn holds(&self, env: &Env) {
+        if !env.board().exists() {
+            // The first writer was too soon dead.
+            assert!(self.posted.is_empty());
+            return;
+        }
+        is_intact(env);
+        let listed = env.jobboard(&["list", "--json"]).run().json();
+        let listed = listed.as_array().unwrap();
+        let owners: BTreeMap<_, _> = listed
+            .iter()
+            .map(|job| (job["uuid"].as_str().unwrap(), &job["owner"]))
+            .collect();
+        for uuid in &self.posted {
+            let is_there = owners.contains_key(uuid.as_str());
+            assert!(
+                is_there || self.perhaps_consumed.contains(uuid),
+                "lost {uuid}"
+            );
+        }
+        for uuid in &self.consumed {
+            assert!(!owners.contains_key(uuid.as_str()), "{uuid} came back");
+        }
+        for uuid in &self.claimed {
+            let owner = owners.get(uuid.as_str());
+            assert!(
+                owner.is_none_or(|owner| **owner == "ada"),
+                "{uuid} was freed"
+            );
+        }
+    }
+}
+
+/// Lets a process end, or kills it at some moment before.
+fn perhaps_killed(run: Running) -> Outcome {
+    if random(3) > 0 {
+        thread::sleep(Duration::from_micros(random(20_000)));
+        return run.kill();
+    }
+    run.ended()
+}
+
+/// Returns the uuids that were printed whole.
+fn acknowledged(run: &Outcome) -> Vec<String> {
+    let whole = run.stdout.rfind('\n').map_or("", |end| &run.stdout[..end]);
+    whole.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn what_was_acknowledged_survives_the_death_of_any_writer() {
+    let boards = size(25, 1);
+    let (mut posts, mut claims, mut ends) = (0, 0, 0);
+    for _ in 0..boards {
+        let ledger = after_deaths(8);
+        posts += ledger.posted.len();
+        claims += ledger.claimed.len();
+        ends += ledger.consumed.len();
+    }
+    assert!(posts > 0);
+    eprintln!(
+        "faults: after {} kills, {posts} posts, {claims} claims and {ends} ends are all there",
+        boards * 8
+    );
+}
+
+/// Kills that many writers of a board, one after another, and looks at it after each.
+fn after_deaths(count: usize) -> Ledger {
+    let env = Env::new();
+    let mut ledger = Ledger::default();
+    for _ in 0..count {
+        let mut posting = env.jobboard(&["post", "--from", "-"]).piped_stdin().spawn();
+        let mut stdin = posting.stdin();
+        // It writes until nobody reads any more.
+        let line = b"{\"name\":\"a\",\"details\":{\"n\":1}}\n";
+        let feeder = thread::spawn(move || while stdin.write_all(line).is_ok() {});
+        for _ in 0..3 {
+            ledger.work(&env);
+        }
+        thread::sleep(Duration::from_micros(random(30_000)));
+        let killed = posting.kill();
+        feeder.join().unwrap();
+        assert_eq!(killed.code, 137, "{}", killed.stderr);
+        ledger.posted.extend(acknowledged(&killed));
+        ledger.holds(&env);
+    }
+    env.post("resize");
+    ledger
+}
+
+/// A file system that has little room.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// Mounts it, if we may.
+    fn mount(folder: PathBuf) -> Option<Self> {
+        fs::create_dir(&folder).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]);
+        let output = mount.arg(&folder).output().ok()?;
+        output.status.success().then_some(Self(folder))
+    }
+
+    fn grow(&self) {
+        let mut mount = Command::new("mount");
+        let status = mount.args(["-o", "remount,size=8m"]).arg(&self.0).status();
+        assert!(status.unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let mut unmount = Command::new("umount");
+        // What cannot be unmounted now is gone once nobody uses it.
+        let _ = unmount.arg("--lazy").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_and_nothing_is_lost() {
+    let env = Env::new();
+    let Some(disk) = SmallDisk::mount(env.root().join("small")) else {
+        eprintln!("faults: skipped the full disk, as this user cannot mount one");
+        return;
+    };
+    let url = format!("sqlite:{}", disk.0.join("board.db").display());
+    let run = |call: &[&str]| env.jobboard(&[call, &["--board", &url]].concat());
+    let line = format!(
+        "{{\"name\":\"a\",\"details\":{{\"a\":\"{}\"}}}}\n",
+        "x".repeat(3000)
+    );
+    let full = run(&["post", "--from", "-"]).stdin(line.repeat(1000)).run();
+    assert_eq!(full.code, 1, "{}", full.stderr);
+    assert!(full.stderr.contains("full"), "{}", full.stderr);
+    let posted: BTreeSet<_> = acknowledged(&full).into_iter().collect();
+    let on_board = || {
+        let listed = run(&["list", "-o", "uuid"]).run();
+        listed
+            .succeeded()
+            .lines()
+            .map(str::to_owned)
+            .collect::<BTreeSet<_>>()
+    };
+    assert_eq!(on_board(), posted);
+    let again = run(&["post", "a", "--json"]).run();
+    assert!(again.code == 0 || again.error()["message"].to_string().contains("full"));
+    disk.grow();
+    let uuid = run(&["post", "b"]).run().posted();
+    assert!(on_board().is_superset(&posted) && on_board().contains(&uuid));
+    eprintln!("faults: {} jobs survived a full disk", posted.len());
+}
+
+#[test]
+fn a_disk_that_is_full_from_the_start_is_told() {
+    let env = Env::new();
+    let Some(disk) = SmallDisk::mount(env.root().join("small")) else {
+        eprintln!("faults: skipped the full disk, as this user cannot mount one");
+        return;
+    };
+    let filler = disk.0.join("filler");
+    // It ends when there is no room.
+    let _ = fs::write(&filler, vec![0; 2 << 20]);
+    let url = format!("sqlite:{}", disk.0.join("board.db").display());
+    let post = || {
+        env.jobboard(&["post", "a", "--board", &url, "--json"])
+            .run()
+    };
+    let refused = post();
+    refused.failed(1);
+    let message = refused.error()["message"].to_string();
+    assert!(
+        message.contains("full") || message.contains("No space"),
+        "{message}"
+    );
+    fs::remove_file(filler).unwrap();
+    assert_eq!(post().json()["done"], "posted");
+}

@@ -1,0 +1,124 @@
+//! What is said to somebody who does not know the way.
+
+use crate::env::Env;
+
+#[test]
+fn without_a_command_the_commands_are_listed() {
+    let run = Env::new().jobboard(&[]).run();
+    let text = run.failed(2);
+    assert!(text.contains("Usage: jobboard"), "{run}");
+    for command in ["post", "list", "claim", "conductors", "completions"] {
+        let mut lines = text.lines().map(str::split_whitespace);
+        let line = lines.find(|line| line.clone().next() == Some(command));
+        assert!(
+            line.is_some_and(|line| line.count() > 2),
+            "{command}: {run}"
+        );
+    }
+    assert!(text.contains("`jobboard help COMMAND`"), "{run}");
+}
+
+#[test]
+fn help_for_a_command_tells_what_it_does_and_each_option() {
+    let run = Env::new().jobboard(&["help", "claim"]).run();
+    let text = run.succeeded();
+    assert!(
+        text.starts_with("Claim a job\n\nThe claim is under"),
+        "{run}"
+    );
+    for option in [
+        "--next",
+        "--filter <EXPR>",
+        "--wait <DURATION>",
+        "--expiry <DURATION>",
+    ] {
+        assert!(text.contains(option), "{option}: {run}");
+    }
+    assert_eq!(run.stderr, "");
+}
+
+#[test]
+fn a_misspelt_command_is_answered_with_those_that_are_alike() {
+    let run = Env::new().jobboard(&["clam", "--next"]).run();
+    insta::assert_snapshot!(run, @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: unrecognized subcommand 'clam'
+
+      tip: a similar subcommand exists: 'claim'
+
+    Usage: jobboard [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn a_misspelt_option_is_answered_with_the_one_that_was_meant() {
+    let run = Env::new()
+        .jobboard(&["post", "a", "--prioritty", "HIGH"])
+        .run();
+    insta::assert_snapshot!(run, @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: unexpected argument '--prioritty' found
+
+      tip: a similar argument exists: '--priority'
+      tip: to pass '--prioritty' as a value, use '-- --prioritty'
+
+    Usage: jobboard post --priority <PRIORITY> <NAME> [KEY=TEXT|KEY:=JSON]... [-- <COMMAND>...]
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn the_version_is_a_line() {
+    let run = Env::new().jobboard(&["--version"]).run();
+    assert_eq!(
+        run.succeeded(),
+        concat!("jobboard ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+}
+
+#[test]
+fn all_global_options_are_understood_before_and_behind_the_command() {
+    let env = Env::new();
+    env.post("resize");
+    let url = format!("sqlite:{}", env.board().display());
+    std::fs::write(env.file("config.toml"), "").unwrap();
+    let options: [&[&str]; 12] = [
+        &["--board", &url],
+        &["--config", "config.toml"],
+        &["--who", "ada"],
+        &["-o", "tsv"],
+        &["--format", "tsv"],
+        &["--json"],
+        &["--color", "never"],
+        &["-q"],
+        &["-v"],
+        &["--op-timeout", "5s"],
+        &["--read-only"],
+        &["--password-file", "config.toml"],
+    ];
+    for option in options {
+        let before = env.jobboard(&[option, &["list"]].concat()).run();
+        let behind = env.jobboard(&[&["list"], option].concat()).run();
+        assert_eq!(
+            before.succeeded().lines().count(),
+            behind.succeeded().lines().count()
+        );
+    }
+}
+
+#[test]
+fn more_can_be_told_about_what_happens_and_not_among_the_data() {
+    let env = Env::new();
+    env.post("resize");
+    let [brief, verbose] = [&["list"][..], &["list", "-v"]].map(|words| env.jobboard(words).run());
+    assert_eq!(verbose.succeeded(), brief.succeeded());
+    assert_eq!(brief.stderr, "");
+    assert!(verbose.stderr.contains("board.db"), "{verbose}");
+}

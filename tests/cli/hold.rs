@@ -1,0 +1,163 @@
+//! `jobboard claim --hold` and `jobboard claim -- COMMAND`: claims that are kept alive.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::env::{Env, Running, wait_until};
+
+/// Starts to hold a job, and returns what is told of it at once.
+fn hold(env: &Env, words: &[&str]) -> (Running, Value) {
+    let claim = ["claim", "@1", "--hold", "--who", "ada", "--json"];
+    let mut running = env.jobboard(&[&claim, words].concat()).spawn();
+    wait_until("the claim is told", || {
+        assert!(!running.has_ended());
+        running.stdout().ends_with('\n')
+    });
+    let told = serde_json::from_str(&running.stdout()).unwrap();
+    (running, told)
+}
+
+#[test]
+fn a_job_whose_command_succeeds_is_consumed() {
+    let env = Env::new();
+    env.post("resize");
+    let script = "echo $JOBBOARD_NAME $JOBBOARD_ATTEMPT";
+    let run = env
+        .jobboard(&["claim", "--next", "--", "sh", "-c", script])
+        .run();
+    assert!(env.names().is_empty());
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    resize 1
+    --- stderr
+    ");
+}
+
+#[test]
+fn a_job_whose_command_fails_is_abandoned() {
+    let env = Env::new();
+    let uuid = env.post("resize");
+    let script = "echo $JOBBOARD_ATTEMPT; exit 3";
+    let first = env
+        .jobboard(&["claim", "--next", "--", "sh", "-c", script])
+        .run();
+    let second = env
+        .jobboard(&["claim", &uuid, "--", "sh", "-c", script])
+        .run();
+    assert_eq!((first.code, first.stdout.as_str()), (3, "1\n"));
+    assert_eq!((second.code, second.stdout.as_str()), (3, "2\n"));
+    // A claim by hand is no attempt.
+    env.claim("@1", "ada");
+    let job = env.show("@1");
+    assert_eq!(job["attempts"], 2);
+    assert_eq!(job["last_failure"]["exit_code"], 3);
+}
+
+#[test]
+fn without_a_job_the_command_is_not_run() {
+    let env = Env::new();
+    env.post("resize");
+    env.claim("@1", "ada");
+    for job in ["--next", "@1", "@9"] {
+        let command = ["claim", job, "--json", "--", "touch", "ran"];
+        let run = env.jobboard(&command).run();
+        assert_eq!(run.code, 125, "{run:?}");
+        let kinds = ["not-found", "already-claimed", "not-found"];
+        let kind = run.error()["kind"].clone();
+        assert!(kinds.iter().any(|known| kind == *known), "{run:?}");
+    }
+    assert!(!env.file("ran").exists());
+    assert_eq!(env.show("@1")["owner"], "ada");
+}
+
+#[test]
+fn holding_tells_of_the_claim_at_once_and_outlives_its_lease() {
+    let env = Env::new();
+    env.post("resize");
+    let began = Instant::now();
+    let (mut running, told) = hold(&env, &["--lease", "2s"]);
+    assert_eq!(told["done"], "claimed");
+    assert_eq!(told["expires_in"], 2.0);
+    assert!(
+        told["owner"].as_str().unwrap().starts_with("ada:"),
+        "{told}"
+    );
+    wait_until("three leases are over", || {
+        began.elapsed() > Duration::from_secs(6)
+    });
+    assert!(!running.has_ended());
+    let job = env.show("@1");
+    assert_eq!(
+        (&job["owner"], &job["fence"]),
+        (&told["owner"], &told["fence"])
+    );
+    assert_eq!(job["attempts"], 0);
+}
+
+#[test]
+fn whoever_is_told_to_let_go_abandons_the_job() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let env = Env::new();
+        env.post("resize");
+        let (running, _) = hold(&env, &[]);
+        assert_eq!(env.state("@1"), "CLAIMED");
+        running.signal(signal);
+        let run = running.ended();
+        run.succeeded();
+        assert_eq!(run.stderr, "");
+        assert_eq!(env.state("@1"), "UNCLAIMED");
+    }
+}
+
+#[test]
+fn the_job_of_a_killed_holder_is_free_after_the_lease() {
+    let env = Env::new();
+    env.post("resize");
+    let (running, _) = hold(&env, &["--lease", "2s"]);
+    assert_eq!(running.kill().code, 137);
+    env.jobboard(&["claim", "--next", "--wait", "20s"])
+        .run()
+        .succeeded();
+}
+
+#[test]
+fn only_force_frees_a_claim_that_is_held() {
+    let env = Env::new();
+    env.post("resize");
+    let (mut running, told) = hold(&env, &["--lease", "3s"]);
+    let abandon = ["abandon", "@1", "--json", "--who", "ada"];
+    let refused = env.jobboard(&abandon).run();
+    refused.failed(4);
+    assert_eq!(refused.error()["kind"], "not-owner");
+    assert_eq!(env.show("@1")["owner"], told["owner"]);
+    assert!(!running.has_ended());
+    let force = ["abandon", "@1", "--force", "--yes", "--who", "bob"];
+    env.jobboard(&force).run().succeeded();
+    let run = running.ended();
+    assert_ne!(run.code, 0, "{run:?}");
+    assert!(
+        run.stderr.contains("the claim on the job was lost"),
+        "{run:?}"
+    );
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let env = Env::new();
+    env.post("resize");
+    for words in [
+        &["--hold", "--expiry", "1h"][..],
+        &["--lease", "1h"],
+        &["--hold", "--", "true"],
+        &["--expiry", "1h", "--", "true"],
+        &["--hold", "--lease", "0s"],
+    ] {
+        let run = env.jobboard(&[&["claim", "@1"], words].concat()).run();
+        run.failed(2);
+    }
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+}

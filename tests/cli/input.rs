@@ -1,0 +1,339 @@
+//! Malformed input: it is refused as such, with what was wrong and what would be right.
+
+use crate::env::{Env, Outcome};
+
+const MIB: usize = 1024 * 1024;
+
+/// Requires a refusal with code 2, in words and as JSON, that says all of these texts.
+fn is_refused(env: &Env, arguments: &[&str], texts: &[&str]) {
+    let told = env.jobboard(arguments).run();
+    let words = told.failed(2);
+    assert!(words.starts_with("error: "), "{told}");
+    let json = env.jobboard(&[&["--json"], arguments].concat()).run();
+    json.failed(2);
+    let error = json.error();
+    assert_eq!(error["kind"], "usage", "{json}");
+    let message = error["message"].as_str().unwrap();
+    for text in texts {
+        assert!(words.contains(text), "lacks {text:?}: {told}");
+        assert!(message.contains(text), "lacks {text:?}: {json}");
+    }
+    assert!(!env.board().exists(), "something was posted");
+}
+
+fn post_with_details(env: &Env, details: impl Into<Vec<u8>>) -> Outcome {
+    let post = env.jobboard(&["post", "resize", "--details", "-"]);
+    post.stdin(details).run()
+}
+
+#[test]
+fn details_that_are_not_json() {
+    let env = Env::new();
+    let post = |details| ["post", "resize", "--details", details];
+    is_refused(
+        &env,
+        &post("{\"a\": }"),
+        &["not valid JSON", "line 1 column 7"],
+    );
+    is_refused(
+        &env,
+        &post("{\"a\":\n1,}"),
+        &["not valid JSON", "line 2 column 3"],
+    );
+    is_refused(&env, &post("[1]"), &["must be a JSON object", "an array"]);
+    is_refused(&env, &post("7"), &["must be a JSON object", "a number"]);
+    is_refused(
+        &env,
+        &["post", "resize", "a:={"],
+        &["`a`: not valid JSON", "line 1 column 1"],
+    );
+    is_refused(
+        &env,
+        &["post", "resize", "word"],
+        &["`word`", "KEY=TEXT", "KEY:=JSON"],
+    );
+    is_refused(&env, &["post", "resize", "a=1", "a=2"], &["`a` twice"]);
+}
+
+#[test]
+fn details_that_cannot_be_read() {
+    let env = Env::new();
+    let missing = ["post", "resize", "--details", "@missing.json"];
+    is_refused(&env, &missing, &["missing.json", "No such file"]);
+}
+
+#[test]
+fn details_that_are_not_text() {
+    let env = Env::new();
+    let run = post_with_details(&env, b"{\"a\": \"\xff\"}");
+    run.failed(2);
+}
+
+#[test]
+fn a_file_of_lines_that_is_not_there() {
+    let missing = ["post", "--from", "missing.jsonl"];
+    is_refused(&Env::new(), &missing, &["missing.jsonl", "No such file"]);
+}
+
+#[test]
+fn unknown_words_where_there_is_a_choice() {
+    let env = Env::new();
+    let choices = "VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW";
+    is_refused(
+        &env,
+        &["post", "a", "--priority", "urgent"],
+        &["`urgent`", choices],
+    );
+    is_refused(
+        &env,
+        &["list", "--state", "lost"],
+        &["`lost`", "UNCLAIMED, CLAIMED"],
+    );
+    is_refused(
+        &env,
+        &["list", "--sort", "size"],
+        &["size", "rank", "taskflow"],
+    );
+    is_refused(&env, &["list", "-o", "xml"], &["xml", "jsonl"]);
+    is_refused(&env, &["list", "--limit", "many"], &["many", "--limit"]);
+}
+
+#[test]
+fn a_duration_without_a_unit() {
+    let env = Env::new();
+    let bare = ["`5` lacks a unit", "`5s`", "d, h, m, s and ms"];
+    is_refused(&env, &["claim", "@1", "--expiry", "5"], &bare);
+    is_refused(&env, &["claim", "--next", "--wait", "5"], &bare);
+    is_refused(&env, &["wait", "@1", "--timeout", "5"], &bare);
+    is_refused(&env, &["purge", "--older-than", "5"], &bare);
+    is_refused(&env, &["list", "--op-timeout", "5"], &bare);
+    is_refused(&env, &["list", "--filter", "held>5"], &bare);
+}
+
+#[test]
+fn an_expiry_out_of_bounds() {
+    let env = Env::new();
+    for expiry in ["0s", "3651d"] {
+        let bounds = [expiry, "1ms", "3650d"];
+        is_refused(&env, &["claim", "@1", "--expiry", expiry], &bounds);
+        is_refused(&env, &["extend", "@1", "--expiry", expiry], &bounds);
+    }
+}
+
+#[test]
+fn a_board_that_is_none() {
+    let env = Env::new();
+    let board = |url| ["list", "--board", url];
+    let known = ["`namespase`", "namespace"];
+    is_refused(
+        &env,
+        &board("redis://host/notanumber"),
+        &["`notanumber`", "redis://HOST/0"],
+    );
+    is_refused(&env, &board("redis://host?namespase=x"), &known);
+    is_refused(&env, &board("sqlite:x?sink=full"), &["`sink`", "sync"]);
+    is_refused(
+        &env,
+        &board("sqlite:x?sync=often"),
+        &["often", "full, normal"],
+    );
+    is_refused(&env, &board("sqlite:"), &["sqlite:PATH"]);
+    is_refused(&env, &board("etcd://host"), &["`etcd`", "redis", "zk"]);
+    is_refused(&env, &board("prod"), &["`prod`", "[board.NAME]"]);
+    is_refused(&env, &board("./jobs.db"), &["sqlite:./jobs.db"]);
+    is_refused(&env, &board(""), &["--board is empty"]);
+}
+
+#[test]
+fn a_filter_that_is_none() {
+    let env = Env::new();
+    let filter = |text| ["list", "--filter", text];
+    is_refused(
+        &env,
+        &filter("nme=x"),
+        &["`nme`", "perhaps `name`", "details.PATH"],
+    );
+    is_refused(&env, &filter("colour=red"), &["`colour`", "priority"]);
+    is_refused(&env, &filter("name==x"), &["`==`", "= != ~ !~ < <= > >="]);
+    is_refused(&env, &filter("priority~HIGH"), &["`~`", "priority", "<="]);
+    is_refused(&env, &filter("name"), &["FIELD OP VALUE"]);
+    is_refused(&env, &filter("age>"), &["lacks a value"]);
+    is_refused(&env, &filter("name~("), &["regular expression"]);
+    is_refused(&env, &filter("priority=urgent"), &["`urgent`", "VERY_HIGH"]);
+}
+
+#[test]
+fn a_name_with_control_characters() {
+    let env = Env::new();
+    is_refused(
+        &env,
+        &["post", "a\u{1b}[2J"],
+        &["control characters", "\\u{1b}"],
+    );
+    is_refused(&env, &["post", "a\nb"], &["control characters", "\\u{a}"]);
+    is_refused(&env, &["post", ""], &["needs a name"]);
+}
+
+#[test]
+fn an_owner_that_is_no_name() {
+    let env = Env::new();
+    is_refused(&env, &["claim", "@1", "--who", ""], &["--who", "empty"]);
+    is_refused(
+        &env,
+        &["claim", "@1", "--who", "a\nb"],
+        &["--who", "control characters"],
+    );
+    let force = ["abandon", "@1", "--force", "--owner", ""];
+    is_refused(&env, &force, &["--owner", "empty"]);
+}
+
+#[test]
+fn an_owner_in_the_environment_that_is_no_name() {
+    let env = Env::new();
+    let run = env.jobboard(&["list"]).env("JOBBOARD_WHO", "").run();
+    assert!(run.failed(2).contains("JOBBOARD_WHO is empty"), "{run}");
+}
+
+#[test]
+fn a_book_or_a_uuid_that_is_none() {
+    let env = Env::new();
+    is_refused(&env, &["post", "a", "--book", "flows"], &["NAME:UUID"]);
+    is_refused(&env, &["post", "a", "--book", "flows:1"], &["NAME:UUID"]);
+    is_refused(&env, &["post", "a", "--uuid", "5f3a"], &["5f3a", "--uuid"]);
+    is_refused(
+        &env,
+        &["post", "a", "--unique", ""],
+        &["unique key", "empty"],
+    );
+}
+
+#[test]
+fn a_reference_that_is_none() {
+    let env = Env::new();
+    let forms = ["`resize`", "uuid", "@SEQUENCE", "key:TEXT"];
+    for verb in ["show", "owner", "claim", "consume", "wait", "restore"] {
+        is_refused(&env, &[verb, "resize"], &forms);
+    }
+    is_refused(&env, &["show", "5f3"], &["`5f3`", "4 or more"]);
+}
+
+#[test]
+fn standard_input_cannot_serve_two_purposes() {
+    let env = Env::new();
+    let once = ["standard input"];
+    is_refused(&env, &["consume", "-", "-"], &once);
+    is_refused(
+        &env,
+        &["post", "a", "--details", "-", "--password-file", "-"],
+        &once,
+    );
+    is_refused(
+        &env,
+        &["post", "--from", "-", "--password-file", "-"],
+        &once,
+    );
+}
+
+#[test]
+fn nor_for_a_password_and_for_references() {
+    let env = Env::new();
+    for verb in ["show", "wait", "consume", "trash", "restore", "purge"] {
+        let twice = [verb, "-", "--password-file", "-"];
+        is_refused(&env, &twice, &["standard input"]);
+    }
+}
+
+#[test]
+fn references_on_standard_input_that_are_not_text() {
+    let run = Env::new().jobboard(&["show", "-"]).stdin(b"\xff\n").run();
+    run.failed(2);
+}
+
+#[test]
+fn options_that_belong_to_another_use_of_the_command() {
+    let env = Env::new();
+    is_refused(
+        &env,
+        &["consume", "@1", "--filter", "name=x"],
+        &["--filter"],
+    );
+    is_refused(&env, &["post", "a", "--timeout", "1s"], &["--wait"]);
+    is_refused(&env, &["post", "a", "--from", "x"], &["--from"]);
+}
+
+#[test]
+fn options_that_would_be_passed_over_in_silence() {
+    let env = Env::new();
+    is_refused(&env, &["claim", "@1", "--filter", "name=x"], &["--filter"]);
+    is_refused(&env, &["post", "a", "--check-first"], &["--check-first"]);
+    is_refused(&env, &["claim", "@1", "--wait", "1s"], &["--wait"]);
+    is_refused(&env, &["wait", "@1", "--filter", "name=x"], &["--filter"]);
+    is_refused(
+        &env,
+        &["wait", "--empty", "--filter", "name=x"],
+        &["--filter"],
+    );
+}
+
+#[test]
+fn usage_errors_are_json_wherever_json_was_asked_for() {
+    let env = Env::new();
+    for format in [
+        &["--json"][..],
+        &["-o", "json"],
+        &["-ojson"],
+        &["--format=jsonl"],
+    ] {
+        let run = env
+            .jobboard(&[format, &["list", "--limit", "x"]].concat())
+            .run();
+        run.failed(2);
+        assert_eq!(run.error()["kind"], "usage");
+    }
+}
+
+#[test]
+fn an_error_in_json_has_four_keys() {
+    let env = Env::new();
+    let error = env.jobboard(&["show", "@1", "--json"]).run().error();
+    let keys: Vec<_> = error.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(keys, ["code", "kind", "message", "hint"]);
+}
+
+#[test]
+fn details_may_take_a_mebibyte() {
+    let env = Env::new();
+    // `{"a":""}` takes eight bytes.
+    let details = |size: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(size - 8));
+    post_with_details(&env, details(MIB)).posted();
+    let run = post_with_details(&env, details(MIB + 1));
+    assert_eq!(env.names().len(), 1);
+    insta::assert_snapshot!(run, @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: the details take 1048577 bytes, and the limit is 1048576
+    hint: put what is large into a file and its name into the details, or set max_details in the configuration
+    ");
+}
+
+#[test]
+fn details_that_are_much_too_large_are_told_to_be_so() {
+    let env = Env::new();
+    for size in [2 * MIB, 20 * MIB] {
+        let run = post_with_details(&env, format!("{{\"a\":\"{}\"}}", "x".repeat(size)));
+        assert!(run.failed(2).contains("limit"), "{}: {run}", size / MIB);
+    }
+}
+
+#[test]
+fn the_configuration_raises_the_limit_on_details() {
+    let env = Env::new();
+    env.configure("max_details = \"2MiB\"\n");
+    let details = format!("{{\"a\":\"{}\"}}", "x".repeat(MIB));
+    post_with_details(&env, details.clone()).posted();
+    let line = format!("{{\"name\":\"a\",\"details\":{details}}}\n");
+    let bulk = env.jobboard(&["post", "--from", "-"]).stdin(line).run();
+    bulk.succeeded();
+    assert_eq!(env.names().len(), 2);
+}

@@ -1,0 +1,67 @@
+//! Lines of a bulk post that are wrong: each is told with its number, and the others are posted.
+
+use serde_json::Value;
+
+use crate::env::{Env, Outcome};
+
+/// Posts lines, of which the second is bad, and returns what was said about it.
+fn bad_second_line(line: &str) -> (Outcome, Value) {
+    let env = Env::new();
+    let lines = format!("{{\"name\":\"a\"}}\n{line}\n{{\"name\":\"c\"}}\n");
+    let run = |arguments: &[&str]| env.jobboard(arguments).stdin(lines.clone()).run();
+    let told = run(&["post", "--from", "-"]);
+    assert_eq!(told.code, 7, "{told}");
+    assert_eq!(told.stdout.lines().count(), 2, "{told}");
+    assert_eq!(env.names(), ["a", "c"]);
+    let json = run(&["post", "--from", "-", "-o", "jsonl"]);
+    assert_eq!(json.code, 7, "{json}");
+    let error = json.stderr.lines().next().unwrap().to_owned();
+    (told, serde_json::from_str(&error).unwrap())
+}
+
+#[test]
+fn a_bad_line_is_told_with_its_number_and_the_others_are_posted() {
+    for (line, wrong) in [
+        ("[1]", "must be a JSON object"),
+        ("{\"name\":", "not valid JSON"),
+        ("{\"nam\":\"b\"}", "`nam`"),
+        ("{\"name\":7}", "expected a string"),
+        ("{\"details\":{}}", "missing field `name`"),
+        ("{\"name\":\"b\",\"details\":[]}", "expected a map"),
+        ("{\"name\":\"b\",\"priority\":\"urgent\"}", "VERY_HIGH"),
+        ("{\"name\":\"b\",\"uuid\":\"5f3a\"}", "UUID"),
+        ("{\"name\":\"a\\u0000b\"}", "control characters"),
+        ("{\"name\":\"\"}", "needs a name"),
+        ("\u{fffd}", "not valid JSON"),
+    ] {
+        let (told, error) = bad_second_line(line);
+        assert!(told.stderr.contains("line 2"), "{line}: {told}");
+        assert!(told.stderr.contains(wrong), "{line}: {told}");
+        assert_eq!(error["error"]["code"], 2, "{line}");
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.contains("line 2"), "{line}: {message}");
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_is_passed_over() {
+    let (told, _) = bad_second_line(&format!("{{\"name\":\"{}\"}}", "x".repeat(8 << 20)));
+    assert!(told.stderr.contains("limit"), "{told}");
+}
+
+#[test]
+fn a_uuid_that_is_taken_is_told_with_its_line() {
+    let env = Env::new();
+    let uuid = env.post("resize");
+    let run = env
+        .jobboard(&["post", "--from", "-"])
+        .stdin(format!("{{\"name\":\"a\",\"uuid\":\"{uuid}\"}}\n"))
+        .run();
+    insta::assert_snapshot!(run, @"
+    exit code 7
+    --- stdout
+    --- stderr
+    error: line 1: a job with the uuid 00000001-0000-0000-0000-000000000000 is already on the board
+    error: 1 of 1 failed
+    ");
+}

@@ -1,0 +1,48 @@
+//! The command line, as its users meet it: each test runs the program on a board of its own.
+//!
+//! A file per subcommand shows that it is wired; the others are about what all commands share.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "this is a test from end to end, also where it is no #[test] function"
+)]
+
+mod env;
+mod process;
+mod tmux;
+
+mod abandon;
+mod claim;
+mod completions;
+mod conductors;
+mod config;
+mod consume;
+mod extend;
+mod hold;
+mod list;
+mod man;
+mod owner;
+mod ping;
+mod post;
+mod purge;
+mod restore;
+mod run;
+mod show;
+mod trash;
+mod wait;
+
+mod board;
+mod crashes;
+mod denied;
+mod faults;
+mod help;
+mod input;
+mod lines;
+mod malformed;
+mod output;
+mod precedence;
+mod references;
+mod sharing;
+mod strangers;
+mod terminal;

@@ -1,0 +1,278 @@
+//! What all commands share: where output goes, in which form, and for how long.
+
+use crate::env::{Env, Invocation, Outcome};
+
+/// A call of each command, which prints something on the stocked board; and what it reads.
+const CALLS: [(&[&str], &str); 21] = [
+    (&["post", "resize"], ""),
+    (&["post", "resize", "--dry-run"], ""),
+    (
+        &["post", "--from", "-"],
+        "{\"name\":\"a\"}\n{\"name\":\"b\"}\n",
+    ),
+    (&["list"], ""),
+    (&["list", "--count"], ""),
+    (&["show", "@1", "@2"], ""),
+    (&["owner", "@2"], ""),
+    (&["claim", "@1"], ""),
+    (&["extend", "@2", "--expiry", "1h"], ""),
+    (&["abandon", "@2"], ""),
+    (&["consume", "@2"], ""),
+    (&["trash", "@2"], ""),
+    (&["restore", "-"], "@3\n"),
+    (&["purge", "--all", "--yes"], ""),
+    (&["wait", "--any"], ""),
+    (&["ping"], ""),
+    (&["config"], ""),
+    (&["conductors"], ""),
+    (&["completions", "bash"], ""),
+    (&["man"], ""),
+    (&["man", "pages"], ""),
+];
+
+/// A free job, one that is ours, one in the trash, and a conductor.
+fn stocked() -> Env {
+    let env = Env::new();
+    env.post_many(3);
+    env.jobboard(&["claim", "@2"]).run().succeeded();
+    env.trash("@3");
+    let conductor = "INSERT INTO conductor (name, host, pid, since, owner, token, alive_boot)
+        VALUES ('c1', 'h1', 42, 0, CAST('c1' AS BLOB), 't', 9000000000000)";
+    env.database().execute(conductor, []).unwrap();
+    env
+}
+
+/// Prepares each call on a board of its own.
+fn each_call(options: &[&str], mut check: impl FnMut(&[&str], Invocation)) {
+    for (call, input) in CALLS {
+        let env = stocked();
+        let words = [call, options].concat();
+        check(call, env.jobboard(&words).stdin(input));
+    }
+}
+
+#[test]
+fn json_is_read_by_a_program_that_closes_stderr() {
+    for format in ["json", "jsonl"] {
+        each_call(&["-o", format], |call, run| {
+            let run = run.in_shell("exec \"$@\" 2>&-").run();
+            run.succeeded();
+            assert!(!run.values().is_empty(), "{call:?}");
+        });
+    }
+}
+
+#[test]
+fn jsonl_is_a_value_a_line() {
+    each_call(&["-o", "jsonl"], |call, run| {
+        let run = run.run();
+        let lines = run.succeeded().lines();
+        for line in lines {
+            let value: Result<serde_json::Value, _> = serde_json::from_str(line);
+            assert!(value.is_ok(), "{call:?}: {line}");
+        }
+    });
+}
+
+#[test]
+fn a_closed_pipe_ends_every_command_quietly() {
+    for format in ["table", "tsv", "json", "jsonl"] {
+        each_call(&["-o", format], |call, run| {
+            let run = run.run_unread();
+            assert_eq!(run.code, 0, "{call:?}: {run}");
+            assert!(!run.stderr.contains("error"), "{call:?}: {run}");
+        });
+    }
+}
+
+#[test]
+fn help_ends_quietly_too() {
+    let env = Env::new();
+    for call in [
+        &["--help"][..],
+        &["help", "post"],
+        &["post", "-h"],
+        &["--version"],
+    ] {
+        let run = env.jobboard(call).run_unread();
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{call:?}");
+    }
+}
+
+#[test]
+fn a_long_listing_ends_quietly_when_its_reader_has_seen_enough() {
+    let env = Env::new();
+    env.post_many(5000);
+    for call in [
+        &["list"][..],
+        &["list", "-o", "table"],
+        &["list", "--json"],
+        &["list", "-o", "jsonl"],
+        &["list", "--sort", "name"],
+        &["list", "--sort", "none"],
+    ] {
+        // The code of the listing itself, not of the pipe.
+        let script = "{ \"$@\"; echo $? >&2; } | head -n 1";
+        let run = env.jobboard(call).in_shell(script).run();
+        assert_eq!(run.succeeded().lines().count(), 1, "{call:?}");
+        assert_eq!(run.stderr, "0\n", "{call:?}");
+    }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let env = stocked();
+    for format in ["table", "tsv", "json", "jsonl"] {
+        let list = env.jobboard(&["list", "-o", format]);
+        let run = list.in_shell("exec \"$@\" >/dev/full").run();
+        assert!(run.failed(1).contains("No space left"), "{run}");
+    }
+}
+
+#[test]
+fn there_is_no_colour_in_a_pipe_unless_it_is_asked_for() {
+    for (call, input) in CALLS {
+        for format in ["table", "tsv"] {
+            let env = stocked();
+            let words = [call, &["-o", format]].concat();
+            let run = env.jobboard(&words).stdin(input).run();
+            assert!(!run.succeeded().contains('\u{1b}'), "{run}");
+            assert!(!run.stderr.contains('\u{1b}'), "{run}");
+        }
+    }
+    let env = stocked();
+    let coloured = |format: &str| {
+        let run = env
+            .jobboard(&["list", "--color", "always", "-o", format])
+            .run();
+        run.succeeded().contains('\u{1b}')
+    };
+    assert!(coloured("table"));
+    assert!(!coloured("tsv"));
+    assert!(!coloured("json"));
+}
+
+#[test]
+fn on_a_terminal_there_is_colour_unless_it_is_refused() {
+    let env = stocked();
+    let is_coloured = |run: Invocation| {
+        let run = run.at_terminal(80).run();
+        assert!(run.succeeded().contains("job-0"), "{run}");
+        run.stdout.contains("\u{1b}[")
+    };
+    let list = || env.jobboard(&["list"]);
+    assert!(is_coloured(list()));
+    assert!(is_coloured(list().env("NO_COLOR", "")));
+    assert!(!is_coloured(list().env("NO_COLOR", "1")));
+    assert!(!is_coloured(list().env("TERM", "dumb")));
+    assert!(!is_coloured(env.jobboard(&["list", "--color", "never"])));
+    let always = env.jobboard(&["list", "--color", "always"]);
+    assert!(is_coloured(always.env("NO_COLOR", "1")));
+}
+
+#[test]
+fn help_and_usage_errors_on_a_terminal_are_as_colourless_as_the_rest() {
+    let env = Env::new();
+    for call in [&["help", "list"][..], &["lst"], &["list", "--limit", "x"]] {
+        let words = [&["--color", "never"], call].concat();
+        let run = env.jobboard(&words).at_terminal(80).run();
+        assert!(!run.stdout.contains('\u{1b}'), "{run}");
+    }
+}
+
+#[test]
+fn quiet_silences_notes_but_neither_data_nor_errors() {
+    let env = stocked();
+    let both = |call: &[&str]| -> [Outcome; 2] {
+        let quiet = [call, &["-q"]].concat();
+        [call, &quiet].map(|words| env.jobboard(words).run())
+    };
+    let [loud, quiet] = both(&["list", "--limit", "1", "-o", "uuid"]);
+    assert_eq!(loud.succeeded(), quiet.succeeded());
+    assert!(loud.stderr.contains("1 more"), "{loud}");
+    assert_eq!(quiet.stderr, "");
+    let [loud, quiet] = both(&["show", "@99"]);
+    assert_eq!(loud.failed(3), quiet.failed(3));
+}
+
+#[test]
+fn quiet_says_nothing_on_stderr_for_any_command_that_succeeds() {
+    each_call(&["-q"], |call, run| {
+        let run = run.run();
+        assert!(!run.succeeded().is_empty(), "{call:?}");
+        assert_eq!(run.stderr, "", "{call:?}");
+    });
+}
+
+#[test]
+fn without_a_terminal_each_verb_prints_three_fields() {
+    for (call, input) in &CALLS[7..13] {
+        let env = stocked();
+        let run = env.jobboard(call).stdin(*input).run();
+        let fields: Vec<_> = run.succeeded().trim_end_matches('\n').split('\t').collect();
+        assert_eq!(fields.len(), 3, "{run}");
+        assert!(uuid::Uuid::try_parse(fields[0]).is_ok(), "{run}");
+    }
+}
+
+#[test]
+fn on_a_terminal_it_is_said_which_board_is_used_if_none_was_chosen() {
+    let env = stocked();
+    let said = |run: Invocation| {
+        let run = run.at_terminal(80).run();
+        run.succeeded().contains("using the board")
+    };
+    let url = format!("sqlite:{}", env.board().display());
+    assert!(said(env.jobboard(&["list"])));
+    assert!(!said(env.jobboard(&["list", "-q"])));
+    assert!(!said(env.jobboard(&["list", "--json"])));
+    assert!(!said(env.jobboard(&["list", "--board", &url])));
+    assert!(!said(env.jobboard(&["list"]).env("JOBBOARD_URL", &url)));
+    assert_eq!(env.jobboard(&["list"]).run().stderr, "");
+}
+
+/// Jobs whose columns all want to be wide.
+fn wide() -> Env {
+    let env = Env::new();
+    let name = "a name that is as long as people make them, héllo ☃ 日本語";
+    let posted = env
+        .jobboard(&["post", name, "--priority", "very_high"])
+        .run();
+    posted.succeeded();
+    env.post("resize");
+    let who = "somebody@a-long-host-name.in.some.domain.example.com";
+    let claim = ["claim", "@1", "--expiry", "2d", "--who", who];
+    env.jobboard(&claim).run().succeeded();
+    env
+}
+
+/// Returns the widths of the lines of a table, on a terminal that is so wide.
+fn widths(columns: u16) -> Vec<usize> {
+    let list = ["list", "-q", "--color", "never"];
+    let run = wide().jobboard(&list).at_terminal(columns).run();
+    let lines = run.succeeded().lines();
+    lines.map(unicode_width::UnicodeWidthStr::width).collect()
+}
+
+#[test]
+fn a_table_fits_a_terminal_of_ordinary_width() {
+    let widths = widths(80);
+    assert_eq!(widths.len(), 3);
+    assert!(widths.iter().all(|width| *width <= 80), "{widths:?}");
+}
+
+#[test]
+fn a_table_fits_a_narrow_terminal() {
+    let widths = widths(60);
+    assert_eq!(widths.len(), 3);
+    assert!(widths.iter().all(|width| *width <= 60), "{widths:?}");
+}
+
+#[test]
+fn a_table_on_a_wide_terminal_cuts_nothing_off() {
+    let list = ["list", "-q", "--color", "never"];
+    let run = wide().jobboard(&list).at_terminal(200).run();
+    assert!(run.succeeded().contains("日本語"), "{run}");
+    assert!(run.stdout.contains("example.com"), "{run}");
+    assert!(!run.stdout.contains('…'), "{run}");
+}

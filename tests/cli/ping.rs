@@ -1,0 +1,39 @@
+//! `jobboard ping`.
+
+use crate::env::Env;
+
+#[test]
+fn people_see_what_serves_the_board_and_what_is_on_it() {
+    let env = Env::new();
+    env.post_many(3);
+    env.trash("@1");
+    let run = env.jobboard(&["ping", "-o", "table"]).run();
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    sqlite:ROOT/state/jobboard/board.db
+    server        SQLite VERSION
+    round trip    SPAN
+    jobs          2
+    in the trash  1
+    --- stderr
+    ");
+}
+
+#[test]
+fn json_has_the_same_as_numbers() {
+    let env = Env::new();
+    env.post("resize");
+    let pong = env.jobboard(&["ping", "--json"]).run().json();
+    assert_eq!(pong["jobs"], 1);
+    assert_eq!(pong["trashed"], 0);
+    assert!(pong["round_trip"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_board_that_cannot_be_used_fails() {
+    let env = Env::new();
+    std::fs::create_dir(env.file("folder")).unwrap();
+    let run = env.jobboard(&["ping", "--board", "sqlite:folder"]).run();
+    assert!(run.failed(1).contains("it is a folder"), "{run}");
+}

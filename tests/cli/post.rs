@@ -1,0 +1,215 @@
+//! `jobboard post`.
+
+use serde_json::json;
+
+use crate::env::Env;
+
+#[test]
+fn the_uuid_of_the_new_job_is_all_that_is_printed() {
+    let env = Env::new();
+    let run = env.jobboard(&["post", "resize"]).run();
+    run.posted();
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    00000001-0000-0000-0000-000000000000
+    --- stderr
+    ");
+}
+
+#[test]
+fn facts_and_a_command_become_details() {
+    let env = Env::new();
+    let words = [
+        "post",
+        "resize",
+        "size=10",
+        "fast:=true",
+        "--",
+        "echo",
+        "a b",
+    ];
+    let uuid = env.jobboard(&words).run().posted();
+    assert_eq!(
+        env.show(&uuid)["details"],
+        json!({"size": "10", "fast": true, "command": ["echo", "a b"]})
+    );
+}
+
+#[test]
+fn details_come_from_a_file_or_from_stdin() {
+    let env = Env::new();
+    std::fs::write(env.file("details.json"), r#"{"from": "file"}"#).unwrap();
+    let of_file = env.jobboard(&["post", "a", "--details", "@details.json"]);
+    let of_stdin = env
+        .jobboard(&["post", "a", "--details", "-", "more=1"])
+        .stdin(r#"{"from": "stdin"}"#);
+    let (of_file, of_stdin) = (of_file.run().posted(), of_stdin.run().posted());
+    assert_eq!(env.show(&of_file)["details"], json!({"from": "file"}));
+    assert_eq!(
+        env.show(&of_stdin)["details"],
+        json!({"from": "stdin", "more": "1"})
+    );
+}
+
+#[test]
+fn priority_book_and_uuid_are_as_they_were_given() {
+    let env = Env::new();
+    let (uuid, book) = (uuid::Uuid::new_v4(), uuid::Uuid::new_v4());
+    let (uuid, book) = (uuid.to_string(), format!("flows:{book}"));
+    let posted = env
+        .jobboard(&["post", "a", "--priority", "very_high", "--uuid", &uuid])
+        .run();
+    assert_eq!(posted.posted(), uuid);
+    assert_eq!(env.show(&uuid)["priority"], "VERY_HIGH");
+    let with_book = env.jobboard(&["post", "a", "--book", &book]).run().posted();
+    assert_eq!(env.show(&with_book)["book"]["name"], "flows");
+}
+
+#[test]
+fn a_uuid_that_is_taken_is_refused() {
+    let env = Env::new();
+    let uuid = env.post("resize");
+    let run = env.jobboard(&["post", "other", "--uuid", &uuid]).run();
+    assert_eq!(env.names(), ["resize"]);
+    insta::assert_snapshot!(run, @"
+    exit code 4
+    --- stdout
+    --- stderr
+    error: cannot post other on sqlite:ROOT/state/jobboard/board.db: a job with the uuid 00000001-0000-0000-0000-000000000000 is already on the board
+    ");
+}
+
+#[test]
+fn a_unique_job_is_posted_once_while_it_is_on_the_board() {
+    let env = Env::new();
+    let post = || env.jobboard(&["post", "nightly", "--unique", "nightly", "--json"]);
+    let (first, second) = (post().run().json(), post().run().json());
+    assert_eq!(first["done"], "posted");
+    assert_eq!(second["done"], "exists");
+    assert_eq!(first["uuid"], second["uuid"]);
+    assert_eq!(env.names(), ["nightly"]);
+    env.jobboard(&["consume", "@1", "--force", "--yes"])
+        .run()
+        .succeeded();
+    assert_eq!(post().run().json()["done"], "posted");
+}
+
+#[test]
+fn a_dry_run_shows_the_record_and_posts_nothing() {
+    let env = Env::new();
+    let run = env
+        .jobboard(&["post", "resize", "size:=10", "--dry-run", "-o", "table"])
+        .run();
+    assert!(!env.board().exists());
+    insta::assert_snapshot!(run, @r#"
+    exit code 0
+    --- stdout
+    {
+      "uuid": "00000001-0000-0000-0000-000000000000",
+      "name": "resize",
+      "priority": "NORMAL",
+      "details": {
+        "size": 10
+      }
+    }
+    --- stderr
+    "#);
+}
+
+#[test]
+fn many_jobs_are_posted_from_lines_each_with_its_result_in_order() {
+    let env = Env::new();
+    let lines = concat!(
+        "{\"name\":\"a\",\"details\":{\"n\":1},\"priority\":\"high\"}\n",
+        "\n",
+        "{\"name\":\"b\",\"unique\":\"b\"}\n",
+        "{\"name\":\"b\",\"unique\":\"b\"}\n",
+        "{\"name\":\"last line without an end\"}",
+    );
+    let run = env
+        .jobboard(&["post", "--from", "-", "-o", "jsonl"])
+        .stdin(lines)
+        .run();
+    run.succeeded();
+    let told: Vec<_> = run
+        .values()
+        .iter()
+        .map(|job| (job["line"].clone(), job["done"].clone()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (json!(1), json!("posted")),
+            (json!(3), json!("posted")),
+            (json!(4), json!("exists")),
+            (json!(5), json!("posted")),
+        ]
+    );
+    assert_eq!(env.names(), ["a", "b", "last line without an end"]);
+}
+
+#[test]
+fn lines_that_come_slowly_are_posted_as_they_come() {
+    use std::io::Write;
+
+    let env = Env::new();
+    let mut run = env.jobboard(&["post", "--from", "-"]).piped_stdin().spawn();
+    let mut stdin = run.stdin();
+    for count in 1..=2 {
+        stdin.write_all(b"{\"name\":\"a\"}\n").unwrap();
+        crate::env::wait_until("the answer", || run.stdout().lines().count() == count);
+        assert_eq!(env.names().len(), count);
+    }
+    drop(stdin);
+    run.ended().succeeded();
+}
+
+#[test]
+fn with_check_first_nothing_is_posted_if_a_line_is_bad() {
+    let env = Env::new();
+    let run = env
+        .jobboard(&["post", "--from", "-", "--check-first"])
+        .stdin("{\"name\":\"a\"}\n[]\n")
+        .run();
+    run.failed(7);
+    assert!(!env.board().exists());
+    insta::assert_snapshot!(run, @r#"
+    exit code 7
+    --- stdout
+    --- stderr
+    error: standard input, line 2: a line must be a JSON object such as {"name": "resize"}, and this is an array
+    nothing was posted
+    error: 1 of 2 failed
+    "#);
+}
+
+#[test]
+fn waiting_ends_as_the_job_does() {
+    let env = Env::new();
+    for (verb, code) in [("consume", 0), ("trash", 9)] {
+        let waiting = env.jobboard(&["post", "resize", "--wait"]).spawn();
+        crate::env::wait_until("the post", || !waiting.stdout().is_empty());
+        let uuid = waiting.stdout().trim().to_owned();
+        env.jobboard(&[verb, &uuid, "--force", "--yes"])
+            .run()
+            .succeeded();
+        assert_eq!(waiting.ended().code, code);
+    }
+}
+
+#[test]
+fn waiting_ends_at_the_timeout_with_the_job_posted() {
+    let env = Env::new();
+    let run = env
+        .jobboard(&["post", "resize", "--wait", "--timeout", "50ms"])
+        .run();
+    assert_eq!(env.names(), ["resize"]);
+    insta::assert_snapshot!(run, @"
+    exit code 124
+    --- stdout
+    00000001-0000-0000-0000-000000000000
+    --- stderr
+    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the job to be finished
+    ");
+}

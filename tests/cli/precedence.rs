@@ -1,0 +1,360 @@
+//! Who has the last word, and what is refused for safety.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::env::{Env, Invocation, Outcome};
+
+/// Returns a value of the configuration, and who said it.
+fn setting(invocation: Invocation, key: &str) -> [String; 2] {
+    let settings: Value = invocation.run().json();
+    let found = settings.as_array().unwrap().iter();
+    let found = found.clone().find(|setting| setting["key"] == key).unwrap();
+    [&found["value"], &found["source"]].map(|text| text.as_str().unwrap().to_owned())
+}
+
+#[test]
+fn the_board_is_that_of_the_flag_then_the_environment_then_the_file() {
+    let env = Env::new();
+    let config = |more: &[&str]| env.jobboard(&[&["config", "--json"], more].concat());
+    let by_default = setting(config(&[]), "url");
+    assert_eq!(by_default[1], "default");
+    let file = env.configure("default = \"a\"\n[board.a]\nurl = \"sqlite:/a.db\"\n");
+    let file = file.to_str().unwrap();
+    assert_eq!(setting(config(&[]), "url"), ["sqlite:/a.db", file]);
+    let with_variable = |more: &[&str]| config(more).env("JOBBOARD_URL", "sqlite:/b.db");
+    let of_variable = setting(with_variable(&[]), "url");
+    assert_eq!(of_variable, ["sqlite:/b.db", "JOBBOARD_URL"]);
+    let of_flag = setting(with_variable(&["--board", "sqlite:/c.db"]), "url");
+    assert_eq!(of_flag, ["sqlite:/c.db", "--board"]);
+}
+
+#[test]
+fn so_is_the_name_to_claim_under() {
+    let env = Env::new();
+    let table = "default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\nwho = \"file\"\n";
+    let file = env.configure(table);
+    let config = |more: &[&str]| env.jobboard(&[&["config", "--json"], more].concat());
+    assert_eq!(
+        setting(config(&[]), "who"),
+        ["file", file.to_str().unwrap()]
+    );
+    let with_variable = |more: &[&str]| config(more).env("JOBBOARD_WHO", "variable");
+    let of_variable = setting(with_variable(&[]), "who");
+    assert_eq!(of_variable, ["variable", "JOBBOARD_WHO"]);
+    let of_flag = setting(with_variable(&["--who", "flag"]), "who");
+    assert_eq!(of_flag, ["flag", "--who"]);
+}
+
+#[test]
+fn what_was_chosen_is_what_is_used() {
+    let env = Env::new();
+    env.configure("default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\nwho = \"file\"\n");
+    env.post("resize");
+    env.claim("@1", "flag");
+    assert!(env.root().join("config/jobboard/a.db").exists());
+    assert_eq!(env.show("@1")["owner"], "flag");
+    env.post("grow");
+    env.jobboard(&["claim", "@2"]).run().succeeded();
+    assert_eq!(env.show("@2")["owner"], "file");
+}
+
+#[test]
+fn a_named_configuration_file_is_read_instead_of_the_others() {
+    let env = Env::new();
+    env.configure("default = \"a\"\n[board.a]\nurl = \"sqlite:/a.db\"\n");
+    fs::write(env.file("mine.toml"), "op_timeout = \"7s\"\n").unwrap();
+    let config = || env.jobboard(&["config", "--json", "--config", "mine.toml"]);
+    assert_eq!(setting(config(), "op_timeout"), ["7s", "mine.toml"]);
+    assert_eq!(setting(config(), "board")[0], "none");
+    let missing = env.jobboard(&["config", "--config", "missing.toml"]).run();
+    assert!(missing.failed(2).contains("missing.toml"), "{missing}");
+}
+
+/// A free job, one that ada holds, and one in the trash.
+fn stocked() -> Env {
+    let env = Env::new();
+    env.post_many(3);
+    env.claim("@2", "ada");
+    env.trash("@3");
+    env
+}
+
+/// Every call that would change the stocked board, and that succeeds if it may.
+const CHANGES: [&[&str]; 15] = [
+    &["post", "resize"],
+    &["post", "--from", "lines.jsonl"],
+    &["claim", "@1"],
+    &["claim", "--next"],
+    &["extend", "@2", "--expiry", "1h", "--who", "ada"],
+    &["abandon", "@2", "--who", "ada"],
+    &["abandon", "@2", "--force", "--yes"],
+    &["consume", "@2", "--who", "ada"],
+    &["consume", "@1", "--force", "--yes"],
+    &["trash", "@2", "--who", "ada"],
+    &["trash", "--filter", "owner=none", "--force", "--yes"],
+    &["restore", "@3"],
+    &["restore", "--filter", "name=*", "--yes"],
+    &["purge", "@3", "--yes"],
+    &["purge", "--all", "--yes"],
+];
+
+#[test]
+fn read_only_refuses_every_change() {
+    let env = stocked();
+    fs::write(env.file("lines.jsonl"), "{\"name\":\"a\"}\n").unwrap();
+    let before = env.everything();
+    let url = format!("sqlite:{}", env.board().display());
+    let table = format!("[board.safe]\nurl = \"{url}\"\nread_only = true\n");
+    env.configure(&table);
+    for change in CHANGES {
+        let by_flag = env.jobboard(&[change, &["--read-only"]].concat());
+        let by_variable = env.jobboard(change).env("JOBBOARD_READ_ONLY", "1");
+        let by_file = env.jobboard(&[change, &["--board", "safe"]].concat());
+        for (said, source) in [
+            (by_flag, "--read-only"),
+            (by_variable, "JOBBOARD_READ_ONLY"),
+            (by_file, "config.toml"),
+        ] {
+            let run = said.run();
+            assert!(run.failed(8).contains(source), "{run}");
+        }
+    }
+    assert_eq!(env.everything(), before);
+}
+
+#[test]
+fn the_same_changes_are_made_where_they_are_allowed() {
+    for change in CHANGES {
+        let env = stocked();
+        fs::write(env.file("lines.jsonl"), "{\"name\":\"a\"}\n").unwrap();
+        let before = env.everything();
+        env.jobboard(change).run().succeeded();
+        assert_ne!(env.everything(), before, "{change:?}");
+    }
+}
+
+#[test]
+fn nobody_can_take_back_that_a_board_is_read_only() {
+    let env = stocked();
+    let url = format!("sqlite:{}", env.board().display());
+    env.configure(&format!(
+        "[board.safe]\nurl = \"{url}\"\nread_only = true\n"
+    ));
+    let claim = ["claim", "@1", "--board", "safe"];
+    let run = env.jobboard(&claim).env("JOBBOARD_READ_ONLY", "0").run();
+    run.failed(8);
+}
+
+#[test]
+fn reading_and_a_dry_run_are_allowed_where_changes_are_not() {
+    let env = stocked();
+    for call in [
+        &["list"][..],
+        &["show", "@1"],
+        &["owner", "@2"],
+        &["ping"],
+        &["conductors"],
+        &["wait", "--any"],
+        &["post", "a", "--dry-run"],
+    ] {
+        let run = env.jobboard(&[call, &["--read-only"]].concat());
+        run.run().succeeded();
+    }
+}
+
+#[test]
+fn so_is_a_dry_run_of_many_posts() {
+    let env = Env::new();
+    let post = ["post", "--from", "-", "--dry-run", "--read-only"];
+    let run = env.jobboard(&post).stdin("{\"name\":\"a\"}\n").run();
+    assert_eq!(run.succeeded().lines().count(), 1);
+}
+
+#[test]
+fn force_and_filters_and_purges_need_yes_where_nobody_can_be_asked() {
+    let env = stocked();
+    let before = env.everything();
+    for change in CHANGES.iter().filter(|change| change.contains(&"--yes")) {
+        let words: Vec<_> = change
+            .iter()
+            .filter(|word| **word != "--yes")
+            .copied()
+            .collect();
+        let run = env.jobboard(&words).run();
+        assert_eq!(run.code, 8, "{run}");
+        assert!(run.stderr.contains("--yes"), "{run}");
+    }
+    assert_eq!(env.everything(), before);
+}
+
+#[test]
+fn more_jobs_than_were_allowed_for_are_left_alone() {
+    let env = Env::new();
+    env.post_many(7);
+    let consume = |max: &str| {
+        let words = [
+            "consume", "--filter", "name=*", "--force", "--yes", "--max", max,
+        ];
+        env.jobboard(&words).run()
+    };
+    let refused = consume("6");
+    assert_eq!(env.names().len(), 7);
+    assert_eq!(consume("7").code, 0);
+    assert!(env.names().is_empty());
+    insta::assert_snapshot!(refused, @"
+    exit code 8
+    --- stdout
+    --- stderr
+    error: 7 jobs were chosen, --max is 6, and nothing was done
+    ");
+}
+
+#[test]
+fn a_bulk_action_shows_the_count_and_the_first_five_and_can_be_declined() {
+    let env = Env::new();
+    env.post_many(7);
+    let words = ["trash", "--filter", "name=*", "--force"];
+    let run = env.jobboard(&words).at_terminal(80).stdin("n\n").run();
+    assert_eq!(run.code, 8, "{run}");
+    assert_eq!(run.stdout.matches(" job-").count(), 5, "{run}");
+    assert!(run.stdout.contains("and 2 more"), "{run}");
+    assert!(run.stdout.contains("trash 7 jobs by force?"), "{run}");
+    assert_eq!(env.names().len(), 7);
+    let run = env.jobboard(&words).at_terminal(80).stdin("y\n").run();
+    assert_eq!(run.code, 0, "{run}");
+    assert!(env.names().is_empty());
+}
+
+/// The stocked board, under the name `prod`, protected.
+fn protected() -> Env {
+    let env = stocked();
+    let url = format!("sqlite:{}", env.board().display());
+    let table = format!("default = \"prod\"\n[board.prod]\nurl = \"{url}\"\nprotected = true\n");
+    env.configure(&table);
+    env
+}
+
+#[test]
+fn a_protected_board_wants_its_name_for_what_is_dangerous() {
+    let env = protected();
+    let before = env.everything();
+    for change in CHANGES.iter().filter(|change| change.contains(&"--yes")) {
+        for confirmation in [&[][..], &["--confirm", "other"], &["--confirm", ""]] {
+            let run = env.jobboard(&[change, confirmation].concat()).run();
+            assert_eq!(run.code, 8, "{run}");
+            assert!(run.stderr.contains("--confirm prod"), "{run}");
+        }
+    }
+    assert_eq!(env.everything(), before);
+}
+
+#[test]
+fn with_its_name_it_is_done() {
+    for change in CHANGES.iter().filter(|change| change.contains(&"--yes")) {
+        let env = protected();
+        let words: Vec<_> = change
+            .iter()
+            .filter(|word| **word != "--yes")
+            .copied()
+            .collect();
+        let run = env.jobboard(&[&words[..], &["--confirm", "prod"]].concat());
+        run.run().succeeded();
+    }
+}
+
+#[test]
+fn on_a_terminal_the_name_is_asked_for() {
+    let env = protected();
+    let purge = |answer: &str| {
+        let run = env.jobboard(&["purge", "@3", "--yes"]).at_terminal(80);
+        run.stdin(format!("{answer}\n")).run()
+    };
+    let refused = purge("yes");
+    assert_eq!(refused.code, 8, "{refused}");
+    assert!(refused.stdout.contains("type its name"), "{refused}");
+    assert_eq!(env.state("@3"), "TRASHED");
+    let run = purge("prod");
+    assert_eq!(run.code, 0, "{run}");
+}
+
+#[test]
+fn what_an_owner_may_do_needs_no_confirmation_on_a_protected_board() {
+    let env = protected();
+    for change in [
+        &["claim", "@1"][..],
+        &["consume", "@2", "--who", "ada"],
+        &["restore", "@3"],
+        &["post", "resize"],
+    ] {
+        env.jobboard(change).run().succeeded();
+    }
+}
+
+/// A run with a secret in every place that may hold one.
+fn with_secrets(env: &Env, arguments: &[&str]) -> Outcome {
+    env.jobboard(arguments)
+        .env("JOBBOARD_PASSWORD", "hunter2")
+        .run()
+}
+
+#[test]
+fn secrets_are_in_no_output() {
+    let env = stocked();
+    env.configure(
+        "[board.a]\nurl = \"redis://ada:hunter2@localhost:1\"\n\
+         [board.b]\nurl = \"zk://ada:hunter2@localhost:1/x/..\"\n\
+         [board.c]\nurl = \"redis://localhost:1\"\npassword_command = [\"echo\", \"hunter2\"]\n",
+    );
+    let boards = [
+        "redis://ada:hunter2@localhost:1/0",
+        "redis://ada:hunter2@localhost:1/notanumber",
+        "redis://ada:hunter2",
+        "redis://ada:hunt@er2hunter2@localhost",
+        "rediss://localhost?password=hunter2",
+        "redis+sentinel://:hunter2@localhost",
+        "a",
+        "b",
+        "c",
+        "sqlite:jobs.db",
+    ];
+    for board in boards {
+        for call in [&["config"][..], &["list"], &["ping"], &["post", "a"]] {
+            for format in [&["-o", "table"][..], &["--json"]] {
+                let words = [call, format, &["--board", board]].concat();
+                let run = with_secrets(&env, &words);
+                let said = format!("{}{}", run.stdout, run.stderr);
+                assert!(!said.contains("hunter2"), "{words:?}: {said}");
+                assert!(!said.is_empty(), "{words:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mistake_in_the_file_does_not_show_the_line_with_the_secret() {
+    let env = Env::new();
+    for text in [
+        "[board.a]\nurl = \"redis://ada:hunter2@localhost\" x\n",
+        "[board.a]\nurl = [\"redis://ada:hunter2@localhost\"]\n",
+        "[board.a]\nurl = \"redis://localhost\"\npassword = \"hunter2\"\n",
+        "[board.a]\nurl = \"redis://localhost\"\npassword_file = 7\n# hunter2\n",
+    ] {
+        env.configure(text);
+        let run = env.jobboard(&["list"]).run();
+        let complaint = run.failed(2);
+        assert!(!complaint.contains("hunter2"), "{complaint}");
+        assert!(complaint.contains("config.toml, line"), "{complaint}");
+    }
+}
+
+#[test]
+fn a_password_in_the_url_is_warned_of() {
+    let env = Env::new();
+    let run = env
+        .jobboard(&["list", "--board", "redis://ada:hunter2@localhost:1"])
+        .run();
+    assert!(run.stderr.contains("warning: "), "{run}");
+    assert!(run.stderr.contains("--password-file"), "{run}");
+}

@@ -1,0 +1,81 @@
+//! `jobboard purge`.
+
+use crate::env::{Env, names};
+
+/// Two jobs in the trash, and one on the board.
+fn two_trashed() -> Env {
+    let env = Env::new();
+    env.post_many(3);
+    env.trash("@1");
+    env.trash("@2");
+    env
+}
+
+fn trash(env: &Env) -> Vec<String> {
+    names(&env.jobboard(&["list", "--trash", "--json"]).run())
+}
+
+#[test]
+fn a_trashed_job_is_gone_for_good() {
+    let env = two_trashed();
+    let run = env.jobboard(&["purge", "@1", "--yes"]).run();
+    assert_eq!(trash(&env), ["job-1"]);
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    00000001-0000-0000-0000-000000000000	job-0	purged
+    --- stderr
+      00000001 job-0
+    ");
+}
+
+#[test]
+fn without_anybody_to_ask_it_needs_yes() {
+    let env = two_trashed();
+    let run = env.jobboard(&["purge", "@1"]).run();
+    run.failed(8);
+    assert_eq!(trash(&env).len(), 2);
+    insta::assert_snapshot!(run, @"
+    exit code 8
+    --- stdout
+    --- stderr
+      00000001 job-0
+    error: this needs to be confirmed, and there is nobody to ask
+    hint: --yes does it without asking
+    ");
+}
+
+#[test]
+fn all_of_the_trash_goes_and_nothing_else() {
+    let env = two_trashed();
+    env.jobboard(&["purge", "--all", "--yes"]).run().succeeded();
+    assert!(trash(&env).is_empty());
+    assert_eq!(env.names(), ["job-2"]);
+}
+
+#[test]
+fn only_what_has_been_there_for_longer_goes() {
+    let env = two_trashed();
+    let purge = |age: &str| env.jobboard(&["purge", "--older-than", age, "--yes"]).run();
+    assert_eq!(purge("1h").succeeded(), "");
+    assert_eq!(trash(&env).len(), 2);
+    let database = env.database();
+    let backdate = "UPDATE job SET trashed_on = trashed_on - 7200000000 WHERE sequence = 1";
+    database.execute(backdate, []).unwrap();
+    purge("1h").succeeded();
+    assert_eq!(trash(&env), ["job-1"]);
+}
+
+#[test]
+fn what_is_on_the_board_cannot_be_purged() {
+    let env = two_trashed();
+    env.jobboard(&["purge", "@3", "--yes"]).run().failed(3);
+    assert_eq!(env.names(), ["job-2"]);
+}
+
+#[test]
+fn what_to_purge_has_to_be_said() {
+    let env = two_trashed();
+    assert_eq!(env.jobboard(&["purge", "--yes"]).run().code, 2);
+    assert_eq!(trash(&env).len(), 2);
+}

@@ -1,0 +1,192 @@
+//! How jobs are pointed at, one or several.
+
+use crate::env::Env;
+
+const ONE: &str = "5f3a0000-0000-4000-8000-000000000001";
+const OTHER: &str = "5f3a0000-0000-4000-8000-000000000002";
+
+/// Two jobs whose uuids begin alike.
+fn alike() -> Env {
+    let env = Env::new();
+    for (name, uuid) in [("resize", ONE), ("grow", OTHER)] {
+        let post = env.jobboard(&["post", name, "--uuid", uuid]);
+        assert_eq!(post.run().posted(), uuid);
+    }
+    env
+}
+
+#[test]
+fn any_form_of_reference_finds_the_job() {
+    let env = alike();
+    let whole = ONE.to_uppercase();
+    let key = format!("key:{ONE}");
+    for reference in [ONE, &whole, &ONE[..36], "@1", &key] {
+        assert_eq!(env.show(reference)["name"], "resize", "{reference}");
+    }
+    let uuid = env.post("other");
+    for length in [4, 8, 9, 13, 30] {
+        assert_eq!(env.show(&uuid[..length])["name"], "other", "{length}");
+    }
+}
+
+#[test]
+fn an_ambiguous_beginning_lists_what_it_could_be() {
+    let env = alike();
+    let run = env.jobboard(&["show", "5f3a"]).run();
+    assert!(
+        run.stderr.contains(ONE) && run.stderr.contains(OTHER),
+        "{run}"
+    );
+    insta::assert_snapshot!(run, @"
+    exit code 3
+    --- stdout
+    --- stderr
+    error: cannot show 5f3a on sqlite:ROOT/state/jobboard/board.db: 5f3a could be any of 00000001-0000-0000-0000-000000000000 (resize), 00000002-0000-0000-0000-000000000000 (grow)
+    hint: give more of the uuid; nothing was done
+    ");
+}
+
+#[test]
+fn nothing_is_done_to_any_job_that_it_could_be() {
+    let env = alike();
+    env.claim("@1", "ada");
+    let before = env.everything();
+    for call in [
+        &["claim", "5f3a"][..],
+        &["extend", "5f3a", "--expiry", "1h"],
+        &["abandon", "5f3a", "--force", "--yes"],
+        &["consume", "5f3a", "--force", "--yes"],
+        &["trash", "5f3a", "--force", "--yes"],
+        &["wait", "5f3a"],
+        &["owner", "5f3a"],
+    ] {
+        let run = env
+            .jobboard(&[call, &["--json", "--who", "ada"]].concat())
+            .run();
+        run.failed(3);
+        assert_eq!(run.error()["kind"], "ambiguous");
+    }
+    assert_eq!(env.everything(), before);
+}
+
+#[test]
+fn ambiguity_in_the_trash_is_refused_too() {
+    let env = alike();
+    env.trash("@1");
+    env.trash("@2");
+    let before = env.everything();
+    for verb in ["restore", "purge"] {
+        let run = env.jobboard(&[verb, "5f3a", "--json"]).run();
+        assert_ne!(run.code, 0, "{run}");
+    }
+    let run = env.jobboard(&["purge", "5f3a", "--yes", "--json"]).run();
+    assert_eq!(run.error()["kind"], "ambiguous");
+    assert_eq!(env.everything(), before);
+}
+
+#[test]
+fn references_come_from_standard_input_one_a_line() {
+    let env = Env::new();
+    let uuids = env.post_many(3);
+    let lines = format!("{}\n\n  @3  \n", uuids[0]);
+    let consume = ["consume", "-", "--force", "--yes"];
+    let run = env.jobboard(&consume).stdin(lines).run();
+    assert_eq!(run.succeeded().lines().count(), 2);
+    assert_eq!(env.names(), ["job-1"]);
+}
+
+#[test]
+fn one_command_can_feed_another() {
+    let env = Env::new();
+    env.post_many(3);
+    env.claim("@2", "ada");
+    let listed = env.jobboard(&["list", "--unclaimed", "-o", "uuid"]).run();
+    let trash = ["trash", "-", "--force", "--yes"];
+    let run = env.jobboard(&trash).stdin(listed.succeeded()).run();
+    run.succeeded();
+    assert_eq!(env.names(), ["job-1"]);
+}
+
+#[test]
+fn no_reference_on_standard_input_means_nothing_to_do() {
+    let env = Env::new();
+    env.post("resize");
+    let consume = env.jobboard(&["consume", "-", "--force", "--yes"]);
+    let run = consume.stdin("\n").run();
+    assert_eq!(env.names(), ["resize"]);
+    assert_eq!(run.succeeded(), "");
+}
+
+#[test]
+fn of_several_jobs_each_is_reported_and_those_that_can_be_are_done() {
+    let env = Env::new();
+    env.post_many(3);
+    env.claim("@1", "ada");
+    env.claim("@2", "bob");
+    let words = ["consume", "@1", "@2", "@3", "@99", "--who", "ada"];
+    let run = env.jobboard(&words).run();
+    assert_eq!(env.names(), ["job-1", "job-2"]);
+    insta::assert_snapshot!(run, @"
+    exit code 7
+    --- stdout
+    00000001-0000-0000-0000-000000000000	job-0	consumed
+    --- stderr
+    error: cannot consume @2 on sqlite:ROOT/state/jobboard/board.db: the job belongs to bob, not to ada
+    hint: --who NAME acts as its owner; `jobboard abandon --force JOB` frees it
+    error: cannot consume @3 on sqlite:ROOT/state/jobboard/board.db: nobody has claimed the job
+    hint: `jobboard claim JOB` claims it
+    error: cannot consume @99 on sqlite:ROOT/state/jobboard/board.db: there is no such job
+    hint: `jobboard list` shows the jobs on the board, `list --trash` those in the trash
+    error: 3 of 4 failed
+    ");
+}
+
+#[test]
+fn in_json_too_each_failure_is_an_error_of_its_own() {
+    let env = Env::new();
+    env.post_many(2);
+    env.claim("@1", "ada");
+    let words = ["consume", "@1", "@2", "@99", "--who", "ada", "--json"];
+    let run = env.jobboard(&words).run();
+    assert_eq!(run.code, 7);
+    assert_eq!(run.values().len(), 1);
+    let errors = serde_json::Deserializer::from_str(&run.stderr).into_iter();
+    let errors: Vec<serde_json::Value> = errors.collect::<Result<_, _>>().unwrap();
+    let kinds: Vec<_> = errors.iter().map(|error| &error["error"]["kind"]).collect();
+    assert_eq!(kinds, ["not-claimed", "not-found", "failed"]);
+    assert_eq!(errors[2]["error"]["code"], 7);
+}
+
+#[test]
+fn every_verb_for_several_jobs_ends_with_7_if_some_failed() {
+    for (verb, is_for_trash) in [
+        ("abandon", false),
+        ("consume", false),
+        ("trash", false),
+        ("restore", true),
+        ("purge", true),
+    ] {
+        let env = Env::new();
+        env.post("resize");
+        env.claim("@1", "ada");
+        if is_for_trash {
+            env.trash("@1");
+        }
+        let yes: &[&str] = if verb == "restore" { &[] } else { &["--yes"] };
+        let words = [&[verb, "@1", "@99", "--who", "ada"], yes].concat();
+        let run = env.jobboard(&words).run();
+        assert_eq!(run.code, 7, "{run}");
+        assert_eq!(run.stdout.lines().count(), 1, "{run}");
+        assert!(run.stderr.contains("@99"), "{run}");
+    }
+}
+
+#[test]
+fn a_job_that_is_named_twice_is_done_once() {
+    let env = Env::new();
+    env.post("resize");
+    let words = ["consume", "@1", "@1", "--force", "--yes"];
+    let run = env.jobboard(&words).run();
+    assert_eq!(run.stdout.lines().count(), 1, "{run}");
+    assert!(env.names().is_empty());
+}

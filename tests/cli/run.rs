@@ -1,0 +1,396 @@
+//! `jobboard run`, where there is no terminal.
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+
+use crate::{
+    env::{Env, Outcome, Running, wait_until},
+    process::{Tag, guards, is_alive, signal, watches},
+};
+
+/// How long a command may outlive those who were to watch over it.
+const SURVIVAL: Duration = Duration::from_secs(2);
+
+/// Runs a command for a job to its end.
+#[must_use]
+fn run(env: &Env, words: &[&str]) -> Outcome {
+    env.jobboard(&[&["run", "resize"], words].concat()).run()
+}
+
+/// Starts a command for a job, and waits until it sleeps.
+fn start(env: &Env, tag: &Tag, words: &[&str]) -> Running {
+    let mut running = env.jobboard(&[&["run", "resize"], words].concat()).spawn();
+    tag.sleeps(&mut running, 1);
+    running
+}
+
+/// Returns what a shell runs that sleeps whenever it is not asked to end, and then does something.
+fn stubborn(tag: &Tag, when_asked: &str) -> String {
+    let tag = tag.text();
+    format!("trap '{when_asked}' TERM; while :; do sleep {tag}; done")
+}
+
+#[test]
+fn a_job_whose_command_succeeds_is_consumed() {
+    let env = Env::new();
+    let run = run(&env, &["--", "sh", "-c", "echo out; echo err >&2"]);
+    assert!(env.names().is_empty());
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    out
+    --- stderr
+    err
+    ");
+}
+
+#[test]
+fn the_code_is_that_of_the_command() {
+    let env = Env::new();
+    for (script, code) in [("exit 7", 7), ("kill -9 $$", 137), ("kill -6 $$", 134)] {
+        assert_eq!(
+            run(&env, &["--", "sh", "-c", script]).code,
+            code,
+            "{script}"
+        );
+    }
+    assert_eq!(env.names().len(), 3);
+}
+
+#[test]
+fn a_job_whose_command_fails_is_back_on_the_board() {
+    let env = Env::new();
+    let run = run(&env, &["lb=1", "--", "sh", "-c", "exit 7"]);
+    let job = env.show("@1");
+    assert_eq!(job["state"], "UNCLAIMED");
+    assert_eq!(job["attempts"], 1);
+    assert_eq!(job["last_failure"]["exit_code"], 7);
+    assert_eq!(job["details"]["lb"], "1");
+    assert_eq!(
+        job["details"]["command"],
+        serde_json::json!(["sh", "-c", "exit 7"])
+    );
+    insta::assert_snapshot!(run, @"
+    exit code 7
+    --- stdout
+    --- stderr
+    resize is back on the board: the command ended with code 7
+    ");
+}
+
+#[test]
+fn a_job_whose_command_fails_can_end_in_the_trash() {
+    let env = Env::new();
+    let run = run(
+        &env,
+        &["--on-failure", "trash", "--", "sh", "-c", "kill -9 $$"],
+    );
+    assert!(env.names().is_empty());
+    let job = env.show("@1");
+    assert_eq!(job["state"], "TRASHED");
+    assert_eq!(job["last_failure"]["signal"], 9);
+    insta::assert_snapshot!(run, @"
+    exit code 137
+    --- stdout
+    --- stderr
+    resize is in the trash: the command was ended by signal 9
+    ");
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_no_reason_to_post() {
+    let env = Env::new();
+    let run = run(&env, &["--", "nosuch"]);
+    assert!(!env.board().exists());
+    insta::assert_snapshot!(run, @"
+    exit code 127
+    --- stdout
+    --- stderr
+    error: there is no program nosuch
+    ");
+}
+
+#[test]
+fn a_command_that_is_no_program_does_not_cost_an_attempt() {
+    let env = Env::new();
+    let run = run(&env, &["--", "/etc/passwd"]);
+    let jobs = env.jobboard(&["list", "--json"]).run().json();
+    for job in jobs.as_array().unwrap() {
+        assert_eq!(
+            (&job["state"], &job["attempts"]),
+            (&"UNCLAIMED".into(), &0.into())
+        );
+    }
+    insta::assert_snapshot!(run, @"
+    exit code 126
+    --- stdout
+    --- stderr
+    error: /etc/passwd cannot be executed: Permission denied (os error 13)
+    ");
+}
+
+#[test]
+fn a_command_is_told_which_job_it_performs() {
+    let env = Env::new();
+    let script = "env | grep ^JOBBOARD_ | sort; exit 1";
+    let run = run(&env, &["--who", "ada", "--", "sh", "-c", script]);
+    let job = env.show("@1");
+    let told: Vec<_> = run
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .collect();
+    let [attempt, conductor, fence, uuid, name] = told[..] else {
+        panic!("{run:?}")
+    };
+    assert_eq!(attempt, ("JOBBOARD_ATTEMPT", "1"));
+    assert_eq!(uuid, ("JOBBOARD_JOB", job["uuid"].as_str().unwrap()));
+    assert_eq!(name, ("JOBBOARD_NAME", "resize"));
+    assert_eq!(conductor.0, "JOBBOARD_CONDUCTOR");
+    assert_eq!(job["last_failure"]["conductor"], conductor.1);
+    assert!(conductor.1.starts_with("ada:"), "{conductor:?}");
+    assert_eq!(fence.0, "JOBBOARD_FENCE");
+    assert!(fence.1.parse::<u64>().is_ok(), "{fence:?}");
+}
+
+#[test]
+fn a_command_does_not_inherit_what_is_secret() {
+    let env = Env::new();
+    let board = format!("sqlite:{}", env.board().display());
+    let words = ["run", "resize", "--board", &board, "--", "env"];
+    let run = env
+        .jobboard(&words)
+        .env("JOBBOARD_PASSWORD", "swordfish")
+        .env("JOBBOARD_URL", "redis://ada:trustno1@[::1]:1/0")
+        .env("JOBBOARD_WHO", "ada")
+        .run();
+    let told = run.succeeded();
+    for secret in ["swordfish", "trustno1", "JOBBOARD_PASSWORD", "JOBBOARD_URL"] {
+        assert!(
+            !told.contains(secret) && !run.stderr.contains(secret),
+            "{run:?}"
+        );
+    }
+    assert!(told.contains("JOBBOARD_WHO=ada\n"), "{run:?}");
+}
+
+#[test]
+fn a_job_that_is_on_the_board_already_is_not_run_again() {
+    let env = Env::new();
+    let again = || {
+        run(
+            &env,
+            &["--unique", "nightly", "--", "sh", "-c", "echo ran; exit 1"],
+        )
+    };
+    assert_eq!(again().stdout, "ran\n");
+    let job = env.show("@1");
+    let run = again();
+    assert_eq!(env.everything()[0], serde_json::json!([job]));
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    --- stderr
+    00000001-0000-0000-0000-000000000000 is still on the board, and nothing was run
+    ");
+}
+
+#[test]
+fn what_is_wrong_with_the_board_has_its_own_code() {
+    let env = Env::new();
+    fs::write(env.file("file"), "").unwrap();
+    let command = ["--", "touch", "ran"];
+    let no_folder = [&["--board", "sqlite:file/board.db", "--json"], &command[..]].concat();
+    let no_folder = run(&env, &no_folder);
+    assert_eq!(no_folder.code, 125, "{no_folder:?}");
+    assert_eq!(no_folder.error()["kind"], "failed");
+    let read_only = run(&env, &[&["--read-only", "--json"], &command[..]].concat());
+    assert_eq!(read_only.code, 125, "{read_only:?}");
+    assert_eq!(read_only.error()["kind"], "refused");
+    assert!(!env.file("ran").exists());
+}
+
+#[test]
+fn what_a_command_leaves_behind_is_killed() {
+    let env = Env::new();
+    let tag = Tag::new();
+    let script = format!("sleep {} & exit 4", tag.text());
+    assert_eq!(run(&env, &["--", "sh", "-c", &script]).code, 4);
+    assert!(tag.commands().is_empty());
+}
+
+#[test]
+fn a_run_that_is_told_to_end_passes_that_on() {
+    let env = Env::new();
+    let tag = Tag::new();
+    let running = start(
+        &env,
+        &tag,
+        &["--on-failure", "trash", "--", "sleep", tag.text()],
+    );
+    let command = tag.sleepers()[0];
+    let guards = guards(tag.performer());
+    assert_eq!(guards.len(), 1);
+    running.signal(Signal::TERM);
+    assert_eq!(running.ended().code, 143);
+    tag.is_reaped(command);
+    wait_until("the guard has ended", || !is_alive(guards[0]));
+    let job = env.show("@1");
+    assert_eq!(
+        (&job["state"], &job["attempts"]),
+        (&"UNCLAIMED".into(), &0.into())
+    );
+}
+
+#[test]
+fn a_run_that_is_told_twice_kills_its_command() {
+    let env = Env::new();
+    let tag = Tag::new();
+    let script = stubborn(&tag, "echo asked");
+    let mut running = start(&env, &tag, &["--", "sh", "-c", &script]);
+    running.signal(Signal::TERM);
+    wait_until("the command is asked", || running.stdout() == "asked\n");
+    tag.sleeps(&mut running, 1);
+    // A second one right behind the first would be the same: a shell and the kernel both tell.
+    thread::sleep(Duration::from_millis(300));
+    assert!(!running.has_ended());
+    running.signal(Signal::TERM);
+    assert_eq!(running.ended().code, 137);
+    assert!(tag.commands().is_empty());
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+}
+
+#[test]
+fn a_claim_is_renewed_as_long_as_the_command_runs() {
+    let env = Env::new();
+    let tag = Tag::of_seconds(6);
+    let began = Instant::now();
+    let running = start(&env, &tag, &["--lease", "2s", "--", "sleep", tag.text()]);
+    wait_until("two leases are over", || {
+        began.elapsed() > Duration::from_secs(4)
+    });
+    assert_eq!(env.jobboard(&["claim", "@1"]).run().code, 4);
+    assert_eq!(running.ended().code, 0);
+    assert!(began.elapsed() > Duration::from_secs(6));
+    assert!(env.names().is_empty());
+}
+
+#[test]
+fn a_run_that_is_stopped_loses_its_claim_and_before_that_its_command() {
+    let env = Env::new();
+    let lease = Duration::from_secs(3);
+    // Neither may one that ends well upon request be taken for one that succeeded.
+    let (polite, deaf) = (Tag::new(), Tag::new());
+    let mut runs: Vec<Running> = [(&polite, "exit 0"), (&deaf, "")]
+        .map(|(tag, when_asked)| {
+            let script = stubborn(tag, when_asked);
+            let command = ["--lease", "3s", "-q", "--json", "--", "sh", "-c", &script];
+            start(&env, tag, &command)
+        })
+        .into();
+    let stopped = Instant::now();
+    runs.iter().for_each(|run| run.signal(Signal::STOP));
+    polite.is_gone_by(stopped + lease);
+    deaf.is_gone_by(stopped + lease);
+    for job in ["@1", "@2"] {
+        let claim = ["claim", job, "--who", "bob"];
+        wait_until("the claim lapses", || env.jobboard(&claim).run().code == 0);
+    }
+    for run in runs.drain(..) {
+        run.signal(Signal::CONT);
+        let run = run.ended();
+        assert_eq!(run.code, 125, "{run:?}");
+        assert!(run.stderr.contains("\"code\":125"), "{run:?}");
+    }
+    for job in ["@1", "@2"] {
+        assert_eq!(env.show(job)["owner"], "bob");
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_takes_its_command_along() {
+    let env = Env::new();
+    let (polite, deaf) = (Tag::new(), Tag::new());
+    let one = start(
+        &env,
+        &polite,
+        &["--lease", "2s", "--", "sleep", polite.text()],
+    );
+    let script = format!("setsid sleep {} & {}", deaf.text(), stubborn(&deaf, ""));
+    let words = ["run", "resize", "--lease", "2s", "--", "sh", "-c", &script];
+    let mut other = env.jobboard(&words).spawn();
+    deaf.sleeps(&mut other, 2);
+    let killed = Instant::now();
+    one.signal(Signal::KILL);
+    other.signal(Signal::KILL);
+    polite.is_gone_by(killed + SURVIVAL);
+    deaf.is_gone_by(killed + SURVIVAL);
+    for job in ["@1", "@2"] {
+        let claim = ["claim", job];
+        wait_until("the claim lapses", || env.jobboard(&claim).run().code == 0);
+        assert_eq!(env.show(job)["attempts"], 1);
+    }
+}
+
+#[test]
+fn a_guard_that_was_killed_is_replaced() {
+    let env = Env::new();
+    let tag = Tag::new();
+    let running = start(&env, &tag, &["--", "sh", "-c", &stubborn(&tag, "")]);
+    let performer = tag.performer();
+    let first = guards(performer)[0];
+    signal(first, Signal::KILL);
+    wait_until("another guard watches", || {
+        let now = guards(performer);
+        now.len() == 1 && now[0] != first && watches(now[0])
+    });
+    let killed = Instant::now();
+    running.signal(Signal::KILL);
+    tag.is_gone_by(killed + SURVIVAL);
+}
+
+#[test]
+fn a_claim_that_somebody_frees_costs_the_command_its_life() {
+    let env = Env::new();
+    let tag = Tag::new();
+    let words = ["--lease", "3s", "-q", "--json", "--", "sleep", tag.text()];
+    let running = start(&env, &tag, &words);
+    let abandon = ["abandon", "@1", "--force", "--yes"];
+    env.jobboard(&abandon).run().succeeded();
+    let freed = Instant::now();
+    let run = running.ended();
+    assert!(freed.elapsed() < Duration::from_secs(3));
+    assert_eq!(run.code, 125, "{run:?}");
+    assert_eq!(run.error()["code"], 125, "{run:?}");
+    assert!(tag.commands().is_empty());
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+}
+
+#[test]
+fn a_run_settles_no_claim_but_its_own() {
+    let env = Env::new();
+    let tag = Tag::new();
+    // It ends long before the claim is renewed, and thus before its loss is noticed.
+    let script = format!(
+        "while [ ! -e enough ]; do sleep 0.01; done; : {}",
+        tag.text()
+    );
+    let words = ["run", "resize", "-q", "--json", "--", "sh", "-c", &script];
+    let mut running = env.jobboard(&words).spawn();
+    wait_until("the command runs", || {
+        assert!(!running.has_ended());
+        !tag.commands().is_empty()
+    });
+    let abandon = ["abandon", "@1", "--force", "--yes"];
+    env.jobboard(&abandon).run().succeeded();
+    env.claim("@1", "bob");
+    fs::write(env.file("enough"), "").unwrap();
+    let run = running.ended();
+    assert_eq!(run.code, 125, "{run:?}");
+    assert_eq!(run.error()["kind"], "not-owner", "{run:?}");
+    assert_eq!(env.show("@1")["owner"], "bob");
+}

@@ -1,0 +1,171 @@
+//! `jobboard run` at a terminal, under a shell with job control.
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal};
+
+use crate::{
+    env::{Env, wait_until},
+    process::{Stat, Tag, signal, stat},
+    tmux::Pane,
+};
+
+/// Waits until the command of a run sleeps and has the terminal, and returns it.
+fn in_foreground(tag: &Tag) -> Pid {
+    becomes(tag, |stat| {
+        stat.state == 'S' && stat.foreground == stat.group
+    })
+}
+
+/// Waits until something holds for the command of a run, and returns it.
+fn becomes(tag: &Tag, holds: impl Fn(&Stat) -> bool) -> Pid {
+    let mut found = None;
+    wait_until("the command is as it is to be", || {
+        let sleepers = tag.sleepers().into_iter();
+        found = sleepers
+            .into_iter()
+            .find(|&pid| stat(pid).is_some_and(|stat| holds(&stat)));
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+fn is_free(env: &Env) {
+    wait_until("the job is back on the board", || {
+        env.state("@1") == "UNCLAIMED"
+    });
+}
+
+#[test]
+fn typing_control_c_ends_the_command_and_frees_the_job() {
+    let (env, tag) = (Env::new(), Tag::new());
+    let Some(pane) = Pane::open(&env, &[]) else {
+        return;
+    };
+    // A shell that learns of it goes on with neither the loop nor the line.
+    let run = format!("jobboard run sleep -- sleep {}", tag.text());
+    pane.line(&format!("while :; do {run}; done; echo went on"));
+    let command = in_foreground(&tag);
+    pane.press("C-c");
+    assert_eq!(pane.code(), 130);
+    tag.is_reaped(command);
+    assert_eq!(env.names(), ["sleep"]);
+    let job = env.show("@1");
+    assert_eq!(
+        (&job["state"], &job["attempts"]),
+        (&"UNCLAIMED".into(), &0.into())
+    );
+}
+
+#[test]
+fn a_stopped_command_keeps_its_claim_and_can_go_on() {
+    let (env, tag) = (Env::new(), Tag::new());
+    let Some(pane) = Pane::open(&env, &[]) else {
+        return;
+    };
+    let sleep = format!("sleep {}; read word; [ $word = enough ]", tag.text());
+    pane.line(&format!("jobboard run sleep --lease 2s -- sh -c '{sleep}'"));
+    in_foreground(&tag);
+    pane.press("C-z");
+    pane.shows("Stopped");
+    let stopped = Instant::now();
+    let command = becomes(&tag, |stat| stat.state == 'T');
+    while stopped.elapsed() < Duration::from_secs(3) {
+        assert_eq!(env.state("@1"), "CLAIMED");
+        thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(stat(command).unwrap().state, 'T');
+    pane.line("fg");
+    in_foreground(&tag);
+    signal(command, Signal::TERM);
+    pane.line("enough");
+    assert_eq!(pane.code(), 0);
+    assert!(env.names().is_empty());
+}
+
+#[test]
+fn a_stopped_command_can_go_on_in_the_background() {
+    let (env, tag) = (Env::new(), Tag::new());
+    let Some(pane) = Pane::open(&env, &[]) else {
+        return;
+    };
+    pane.line(&format!("jobboard run sleep -- sleep {}", tag.text()));
+    in_foreground(&tag);
+    pane.press("C-z");
+    pane.shows("Stopped");
+    pane.line("bg");
+    let command = becomes(&tag, |stat| stat.state == 'S');
+    let shell = stat(command).unwrap().foreground;
+    pane.line("jobs");
+    pane.shows("Running");
+    // It has the terminal no sooner than it asks for it, and what is typed reaches it nevertheless.
+    pane.line("fg");
+    becomes(&tag, |stat| stat.foreground != shell);
+    pane.press("C-\\");
+    assert_eq!(pane.code(), 131);
+    is_free(&env);
+}
+
+#[test]
+fn an_editor_edits() {
+    let (env, tag) = (Env::new(), Tag::new());
+    let Some(pane) = Pane::open(&env, &["vi"]) else {
+        return;
+    };
+    let file = env.file(&format!("note-{}", tag.text()));
+    pane.line(&format!("jobboard run edit -- vi {}", file.display()));
+    pane.shows(r"^~");
+    pane.text("ihello");
+    pane.shows("^hello");
+    pane.press("Escape");
+    pane.line(":wq");
+    assert_eq!(pane.code(), 0);
+    assert_eq!(fs::read_to_string(file).unwrap(), "hello\n");
+    assert!(env.names().is_empty());
+}
+
+#[test]
+fn the_terminal_is_as_it_was_after_the_command_was_killed() {
+    let (env, tag) = (Env::new(), Tag::new());
+    let Some(pane) = Pane::open(&env, &["stty"]) else {
+        return;
+    };
+    // A shell at a prompt would put the terminal right itself, and this one does not.
+    let sleep = format!(
+        "stty raw -echo; stty -g > during; exec sleep {}",
+        tag.text()
+    );
+    let run = format!("jobboard run raw -- sh -c '{sleep}'");
+    fs::write(
+        env.file("script"),
+        format!("stty -g > before\n{run}\nstty -g > after\n"),
+    )
+    .unwrap();
+    pane.line("sh script");
+    signal(in_foreground(&tag), Signal::KILL);
+    assert_eq!(pane.code(), 0);
+    let modes = ["before", "during", "after"].map(|name| fs::read(env.file(name)).unwrap());
+    assert_ne!(modes[0], modes[1]);
+    assert_eq!(modes[0], modes[2]);
+    is_free(&env);
+}
+
+#[test]
+fn a_command_can_be_part_of_a_pipeline() {
+    let env = Env::new();
+    let Some(pane) = Pane::open(&env, &["seq"]) else {
+        return;
+    };
+    pane.line("jobboard run count -- seq 3 | cat; echo codes ${PIPESTATUS[@]}");
+    pane.shows("^1\n2\n3\ncodes 0 0$");
+    // The process that the shell knows makes itself known to its child alone.
+    pane.line("jobboard run look -- env > seen");
+    assert_eq!(pane.code(), 0);
+    let seen = fs::read_to_string(env.file("seen")).unwrap();
+    assert!(seen.contains("\nJOBBOARD_JOB="), "{seen}");
+    assert!(!seen.contains("JOBBOARD_FRONT"), "{seen}");
+    assert!(env.names().is_empty());
+}

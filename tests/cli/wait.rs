@@ -1,0 +1,142 @@
+//! `jobboard wait`.
+
+use crate::env::Env;
+
+#[test]
+fn it_lasts_until_all_jobs_are_complete() {
+    let env = Env::new();
+    env.post_many(2);
+    let mut waiting = env.jobboard(&["wait", "@1", "@2"]).spawn();
+    waiting.listens();
+    for job in ["@1", "@2"] {
+        assert!(!waiting.has_ended());
+        env.jobboard(&["consume", job, "--force", "--yes"])
+            .run()
+            .succeeded();
+    }
+    let run = waiting.ended();
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    00000001-0000-0000-0000-000000000000	job-0	complete
+    00000002-0000-0000-0000-000000000000	job-1	complete
+    --- stderr
+    ");
+}
+
+#[test]
+fn a_job_that_ends_in_the_trash_is_told_by_the_exit_code() {
+    let env = Env::new();
+    env.post("resize");
+    let mut waiting = env.jobboard(&["wait", "@1"]).spawn();
+    waiting.listens();
+    env.trash("@1");
+    let run = waiting.ended();
+    insta::assert_snapshot!(run, @"
+    exit code 9
+    --- stdout
+    00000001-0000-0000-0000-000000000000	resize	trashed
+    --- stderr
+    error: resize ended in the trash
+    ");
+}
+
+#[test]
+fn a_job_that_was_trashed_before_counts_too() {
+    let env = Env::new();
+    env.post("resize");
+    env.trash("@1");
+    assert_eq!(env.jobboard(&["wait", "@1"]).run().code, 9);
+}
+
+#[test]
+fn a_whole_uuid_that_is_not_on_the_board_is_complete() {
+    let env = Env::new();
+    env.post("resize");
+    let gone = "00000000-0000-4000-8000-000000000001";
+    let run = env.jobboard(&["wait", gone]).run();
+    env.jobboard(&["wait", "00000000"]).run().failed(3);
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    00000001-0000-0000-0000-000000000000		complete
+    --- stderr
+    00000001-0000-0000-0000-000000000000 is not on the board, and so it is complete
+    ");
+}
+
+#[test]
+fn an_empty_board_is_waited_for() {
+    let env = Env::new();
+    let wait = ["wait", "--empty", "--json"];
+    assert_eq!(env.jobboard(&wait).run().json()["done"], "empty");
+    env.post("resize");
+    let mut waiting = env.jobboard(&["wait", "--empty"]).spawn();
+    waiting.listens();
+    env.jobboard(&["consume", "@1", "--force", "--yes"])
+        .run()
+        .succeeded();
+    waiting.ended().succeeded();
+}
+
+#[test]
+fn a_job_that_can_be_claimed_is_printed_and_left_alone() {
+    let env = Env::new();
+    env.post("resize");
+    let run = env.jobboard(&["wait", "--any"]).run();
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    00000001-0000-0000-0000-000000000000	resize	claimable
+    --- stderr
+    ");
+}
+
+#[test]
+fn only_a_job_for_which_the_filters_hold_is_waited_for() {
+    let env = Env::new();
+    env.post("resize");
+    let wait = ["wait", "--any", "--filter", "name=grow"];
+    let mut waiting = env.jobboard(&wait).spawn();
+    waiting.listens();
+    env.post("shrink");
+    let uuid = env.post("grow");
+    assert!(waiting.ended().succeeded().starts_with(&uuid));
+}
+
+#[test]
+fn the_timeout_ends_it() {
+    let env = Env::new();
+    env.post("resize");
+    let run = env.jobboard(&["wait", "@1", "--timeout", "50ms"]).run();
+    insta::assert_snapshot!(run, @"
+    exit code 124
+    --- stdout
+    --- stderr
+    error: cannot wait for the jobs on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the jobs to be finished
+    ");
+}
+
+#[test]
+fn a_signal_ends_it_with_the_code_of_the_signal() {
+    use rustix::process::Signal;
+
+    let env = Env::new();
+    env.post("resize");
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut waiting = env.jobboard(&["wait", "@1"]).spawn();
+        waiting.listens();
+        waiting.signal(signal);
+        let run = waiting.ended();
+        assert_eq!((run.code, run.stdout.as_str()), (code, ""), "{run}");
+    }
+}
+
+#[test]
+fn what_to_wait_for_has_to_be_said_once() {
+    let env = Env::new();
+    assert_eq!(env.jobboard(&["wait"]).run().code, 2);
+    assert_eq!(env.jobboard(&["wait", "@1", "--empty"]).run().code, 2);
+    assert_eq!(env.jobboard(&["wait", "--any", "--empty"]).run().code, 2);
+}
