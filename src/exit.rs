@@ -1,12 +1,13 @@
 //! The exit codes, and the one place that chooses them and words an error.
 
-use std::process::ExitCode;
+use std::{error::Error as StdError, process::ExitCode, sync::Arc};
 
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::{
     board::BoardError,
+    conductor::lease::Lost,
     output::{Closed, Text, complain, complain_json},
 };
 
@@ -123,29 +124,41 @@ pub(crate) fn tell(error: &anyhow::Error, is_json: bool) {
 
 /// Sorts an error by what it is about.
 fn judge(error: &anyhow::Error) -> Told {
-    if let Some(CommandError::Ours(inner)) = error.downcast_ref() {
-        return Told {
-            code: OURS,
-            ..judge(inner)
-        };
-    }
-    let (code, kind, hint) = if let Some(error) = error.downcast_ref::<CommandError>() {
-        judge_command(error)
-    } else if let Some(error) = error.downcast_ref::<BoardError>() {
-        judge_board(error)
-    } else {
-        (FAILED, "failed", None)
-    };
+    let (code, kind, hint) = error
+        .chain()
+        .find_map(judge_cause)
+        .unwrap_or((FAILED, "failed", None));
+    let is_ours = matches!(error.downcast_ref(), Some(CommandError::Ours(_)));
     Told {
-        code,
+        code: if is_ours { OURS } else { code },
         kind,
         message: chain(error),
         hint,
     }
 }
 
-fn judge_command(error: &CommandError) -> (u8, &'static str, Option<String>) {
-    match error {
+fn judge_cause(cause: &(dyn StdError + 'static)) -> Option<Judgement> {
+    if let Some(error) = cause.downcast_ref::<CommandError>() {
+        return judge_command(error);
+    }
+    if let Some(error) = cause.downcast_ref::<Arc<BoardError>>() {
+        return Some(judge_board(error));
+    }
+    if let Some(error) = cause.downcast_ref::<BoardError>() {
+        return Some(judge_board(error));
+    }
+    match cause.downcast_ref::<Lost>() {
+        // By then somebody else may have the job.
+        Some(Lost::Expired { last: None, .. }) => Some((AGAINST_THE_RULES, "changed", None)),
+        _ => None,
+    }
+}
+
+/// A code, a kind, and the way out.
+type Judgement = (u8, &'static str, Option<String>);
+
+fn judge_command(error: &CommandError) -> Option<Judgement> {
+    Some(match error {
         CommandError::Usage { hint, .. } => (USAGE, "usage", hint.clone()),
         CommandError::Nothing(_) => (NOTHING, "not-found", None),
         CommandError::Partly { .. } => (PARTLY, "failed", None),
@@ -153,11 +166,12 @@ fn judge_command(error: &CommandError) -> (u8, &'static str, Option<String>) {
         CommandError::Trashed(_) => (TRASHED, "failed", None),
         CommandError::TimedOut(_) => (TIMED_OUT, "timeout", None),
         CommandError::Command(code) => (*code, "failed", None),
-        CommandError::Ours(_) => (OURS, "failed", None),
-    }
+        // What it is about is among its own causes.
+        CommandError::Ours(error) => return error.chain().find_map(judge_cause),
+    })
 }
 
-fn judge_board(error: &BoardError) -> (u8, &'static str, Option<String>) {
+fn judge_board(error: &BoardError) -> Judgement {
     let hint = |text: &str| Some(text.to_owned());
     match error {
         BoardError::NoSuchJob => (

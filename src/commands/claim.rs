@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use super::{
     complete,
     done::Done,
-    perform::{Held, LEASE, OnFailure, Performer, kept_owner, ours},
+    perform::{Held, LEASE, OnFailure, Performer, code, kept_owner, ours},
     select::reference,
     wait::within,
 };
@@ -115,8 +115,10 @@ pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()
 /// Runs a command under the claim.
 async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     let board = ctx.writable_board()?;
-    let performer = Performer::prepare(ctx, &args.command, args.lease, OnFailure::Abandon)?;
-    let won = win(ctx, &*board, &args, performer.claimant(), true).await?;
+    let mut performer = Performer::prepare(ctx, &args.command, args.lease, OnFailure::Abandon)?;
+    let by = performer.claimant().clone();
+    let win = win(ctx, &*board, &args, &by, true);
+    let won = unless_ended(&mut performer.signals, win).await?;
     let Claimed { job, fence } = won.claimed;
     let job = Held {
         key: job.key,
@@ -137,7 +139,8 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         owner: kept_owner(ctx.who())?,
         term: Term::Kept(term),
     };
-    let Won { claimed, asked } = win(ctx, &*board, &args, &by, false).await?;
+    let win = win(ctx, &*board, &args, &by, false);
+    let Won { claimed, asked } = unless_ended(&mut signals, win).await?;
     let keeper = Keeper::start(Arc::clone(&board));
     let claim = Claim {
         key: claimed.job.key.clone(),
@@ -146,18 +149,36 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         term,
     };
     let mut lease = keeper.hold(claim, asked);
-    ctx.out.report(&report(&claimed, &by))?;
-    tokio::select! {
-        lost = lease.lost() => Err(lost).with_context(|| ctx.trying("hold", &claimed.job.name)),
-        _ = signals.next() => {
-            let authority = Authority::Claim(by.owner, claimed.fence);
-            let release = Outcome::Abandon(Aftermath::None);
-            board
-                .settle_one(&claimed.job.key, release, authority)
-                .await
-                .with_context(|| ctx.trying("abandon", &claimed.job.name))?;
-            Ok(())
+    // Whoever does not want to know of the claim does not want the claim.
+    let told = ctx.out.report(&report(&claimed, &by));
+    if told.is_ok() {
+        tokio::select! {
+            lost = lease.lost() => {
+                return Err(lost).with_context(|| ctx.trying("hold", &claimed.job.name));
+            }
+            _ = signals.next() => {}
         }
+    }
+    let authority = Authority::Claim(by.owner, claimed.fence);
+    board
+        .settle_one(
+            &claimed.job.key,
+            Outcome::Abandon(Aftermath::None),
+            authority,
+        )
+        .await
+        .with_context(|| ctx.trying("abandon", &claimed.job.name))?;
+    told
+}
+
+/// Waits for a job, unless somebody ends us before there is one.
+async fn unless_ended(
+    signals: &mut Signals,
+    win: impl Future<Output = anyhow::Result<Won>>,
+) -> anyhow::Result<Won> {
+    tokio::select! {
+        won = win => won,
+        signal = signals.next() => Err(code(128 + signal.as_raw())),
     }
 }
 

@@ -39,7 +39,8 @@ pub(crate) enum OnFailure {
 #[derive(Debug)]
 pub(crate) struct Performer {
     performance: Performance,
-    signals: Signals,
+    /// Caught from before a job is claimed.
+    pub(super) signals: Signals,
     guard: Arc<Guard>,
     by: Claimant,
     lease: Duration,
@@ -144,6 +145,9 @@ impl Performer {
                 .with_context(|| ctx.trying("settle", &job.name))?;
         }
         drop(lease);
+        if let Some(note) = verdict.note {
+            ctx.out.note(note);
+        }
         verdict.end
     }
 
@@ -167,42 +171,27 @@ impl Performer {
             Ok(Performed::Ended {
                 ended: Ended::Exit(0),
                 ..
-            }) => Verdict {
-                outcome: Some(Outcome::Consume),
-                end: Ok(()),
-            },
+            }) => Verdict::new(Some(Outcome::Consume), Ok(())),
             Ok(Performed::Ended { ended, interrupted }) => {
                 let outcome = self.failed(ended, interrupted.is_some());
                 let fate = match &outcome {
                     Outcome::Trash(_) => "is in the trash",
                     _ => "is back on the board",
                 };
-                ctx.out
-                    .note(format!("{} {fate}: {}", job.name, reason(ended)));
                 Verdict {
-                    outcome: Some(outcome),
-                    end: Err(code(ended.code())),
+                    note: Some(format!("{} {fate}: {}", job.name, reason(ended))),
+                    ..Verdict::new(Some(outcome), Err(code(ended.code())))
                 }
             }
-            Ok(Performed::Lost(lost)) => Verdict {
-                outcome: None,
-                end: Err(anyhow::Error::from(lost).context(format!(
-                    "{} was taken from us, and its command was ended",
-                    job.name
-                ))),
-            },
-            Ok(Performed::NotStarted(signal)) => Verdict {
-                outcome: interrupted,
-                end: Err(code(128 + signal.as_raw())),
-            },
-            Err(NotPerformed::NotRun(error)) => Verdict {
-                outcome: interrupted,
-                end: Err(not_run(ctx, error)),
-            },
-            Err(error @ NotPerformed::Unwatched(_)) => Verdict {
-                outcome: interrupted,
-                end: Err(error.into()),
-            },
+            Ok(Performed::Lost(lost)) => {
+                let what = format!("{} was taken from us, and its command was ended", job.name);
+                Verdict::new(None, Err(anyhow::Error::from(lost).context(what)))
+            }
+            Ok(Performed::NotStarted(signal)) => {
+                Verdict::new(interrupted, Err(code(128 + signal.as_raw())))
+            }
+            Err(NotPerformed::NotRun(error)) => Verdict::new(interrupted, Err(not_run(ctx, error))),
+            Err(error @ NotPerformed::Unwatched(_)) => Verdict::new(interrupted, Err(error.into())),
         }
     }
 
@@ -238,7 +227,19 @@ impl Performer {
 /// What becomes of the job, and of us.
 struct Verdict {
     outcome: Option<Outcome>,
+    /// What there is to tell once the job is settled.
+    note: Option<String>,
     end: anyhow::Result<()>,
+}
+
+impl Verdict {
+    fn new(outcome: Option<Outcome>, end: anyhow::Result<()>) -> Self {
+        Self {
+            outcome,
+            note: None,
+            end,
+        }
+    }
 }
 
 fn reason(ended: Ended) -> String {
@@ -249,7 +250,7 @@ fn reason(ended: Ended) -> String {
 }
 
 /// Ends as the command did.
-fn code(code: i32) -> anyhow::Error {
+pub(super) fn code(code: i32) -> anyhow::Error {
     CommandError::Command(u8::try_from(code).unwrap_or(1)).into()
 }
 

@@ -64,7 +64,11 @@ pub(crate) async fn perform_here(
     if let Some(terminal) = &mut terminal {
         terminal.step_aside()?;
     }
+    lease.announce(guard)?;
     let started = Process::start(performance);
+    if started.is_err() {
+        guard.not_started();
+    }
     if let (Err(_), Some(terminal)) = (&started, &terminal) {
         terminal.rejoin();
     }

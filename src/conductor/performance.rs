@@ -159,7 +159,9 @@ pub(crate) fn find(name: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, NotR
         return Err(not_found());
     }
     if name.as_encoded_bytes().contains(&b'/') {
-        return path::absolute(name).map_err(|source| NotRun::because(name.as_ref(), source));
+        let program = path::absolute(name);
+        let program = program.map_err(|source| NotRun::because(name.as_ref(), source))?;
+        return usable(&program).map(|()| program);
     }
     let mut found_unusable = None;
     for folder in std::env::split_paths(search.unwrap_or_default()) {
@@ -167,17 +169,24 @@ pub(crate) fn find(name: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, NotR
         let Ok(program) = path::absolute(Path::new(".").join(folder).join(name)) else {
             continue;
         };
-        if !program.is_file() {
-            continue;
-        }
-        match accessat(CWD, &program, Access::EXEC_OK, AtFlags::EACCESS) {
+        match usable(&program) {
             Ok(()) => return Ok(program),
-            Err(error) => {
-                found_unusable.get_or_insert(NotRun::because(&program, error.into()));
+            Err(error @ NotRun::NotExecutable { .. }) if program.is_file() => {
+                found_unusable.get_or_insert(error);
             }
+            Err(_) => {}
         }
     }
     Err(found_unusable.unwrap_or_else(not_found))
+}
+
+/// Whether a path leads to a program that we may execute.
+fn usable(program: &Path) -> Result<(), NotRun> {
+    let because = |source| NotRun::because(program, source);
+    if fs::metadata(program).map_err(because)?.is_dir() {
+        return Err(because(io::ErrorKind::IsADirectory.into()));
+    }
+    accessat(CWD, program, Access::EXEC_OK, AtFlags::EACCESS).map_err(|error| because(error.into()))
 }
 
 #[cfg(test)]
@@ -206,8 +215,16 @@ mod tests {
 
     #[test]
     fn names_with_a_slash_are_not_searched_for() {
-        let here = std::env::current_dir().unwrap();
-        let found = find("sub/tool".as_ref(), Some("/bin".as_ref())).unwrap();
-        assert_eq!(found, here.join("sub/tool"));
+        let absent = find("./sh".as_ref(), Some("/bin".as_ref()));
+        assert!(matches!(absent, Err(NotRun::NotFound { .. })));
+        let found = find("/bin/../bin/sh".as_ref(), None).unwrap();
+        assert_eq!(found, Path::new("/bin/../bin/sh"));
+        for (unusable, search) in [("/etc/passwd", None), ("/etc", None)] {
+            let found = find(unusable.as_ref(), search);
+            assert!(
+                matches!(found, Err(NotRun::NotExecutable { .. })),
+                "{unusable}"
+            );
+        }
     }
 }

@@ -83,15 +83,23 @@ enum Heard {
 struct Watch {
     mark: String,
     groups: HashMap<Group, Ward>,
+    /// A command whose group is not told yet.
+    starting: Option<Course>,
     /// The beginning of a line whose end has not come yet.
     partial: Vec<u8>,
 }
 
 /// A command in the guard's care.
 struct Ward {
-    limits: Limits,
+    course: Course,
     /// When its leader started, to know it from a later process with the same pid.
     started: Option<u64>,
+}
+
+/// What will be done to a command, and when.
+#[derive(Clone, Copy)]
+struct Course {
+    limits: Limits,
     next: Next,
 }
 
@@ -129,15 +137,17 @@ impl Watch {
         match line {
             Line::Mark(mark) => self.mark = mark,
             Line::Watch { group, limits } => {
+                let course = Course::within(limits);
                 let ward = self.groups.entry(group).or_insert_with(|| Ward {
-                    limits,
+                    course,
                     started: Stat::of(group.leader()).map(|stat| stat.started),
-                    next: Next::Terminate,
                 });
-                ward.limits = limits;
                 // A conductor that was stopped and goes on may still prolong a lease.
-                ward.next = Next::Terminate;
+                ward.course = course;
+                self.starting = None;
             }
+            Line::Start(limits) => self.starting = Some(Course::within(limits)),
+            Line::NotStarted => self.starting = None,
             Line::Forget(group) => {
                 self.groups.remove(&group);
             }
@@ -147,19 +157,28 @@ impl Watch {
 
     /// Returns when something is to be done unless more is said.
     fn next_due(&self) -> Option<Boottime> {
-        self.groups.values().filter_map(Ward::due).min()
+        let courses = self.groups.values().map(|ward| ward.course);
+        courses.chain(self.starting).filter_map(Course::due).min()
     }
 
     /// Ends the commands whose time has come.
     fn enforce(&mut self, now: Boottime) {
         for (&group, ward) in &mut self.groups {
-            while ward.due().is_some_and(|due| due <= now) {
+            while let Some(step) = ward.course.step(now) {
                 // A conductor reaps a leader only after it has told us to forget the group.
                 let is_the_same = Stat::of(group.leader()).map(|stat| stat.started);
                 if is_the_same.is_some() && is_the_same == ward.started {
-                    ward.act(group);
+                    end_group(group, step == Next::Terminate);
                 }
-                ward.next = ward.next.after();
+            }
+        }
+        while let Some(step) = self.starting.as_mut().and_then(|course| course.step(now)) {
+            // Whoever has the mark and is of no group that was told is of the one that was not.
+            for pid in sweep::marked(&self.mark) {
+                let group = getpgid(Some(pid)).ok().and_then(Group::led_by);
+                if !group.is_some_and(|group| self.groups.contains_key(&group)) {
+                    end_process(pid, step == Next::Terminate);
+                }
             }
         }
     }
@@ -186,8 +205,15 @@ impl Watch {
     }
 }
 
-impl Ward {
-    fn due(&self) -> Option<Boottime> {
+impl Course {
+    fn within(limits: Limits) -> Self {
+        Self {
+            limits,
+            next: Next::Terminate,
+        }
+    }
+
+    fn due(self) -> Option<Boottime> {
         match self.next {
             Next::Terminate => Some(self.limits.terminate),
             Next::Kill => Some(self.limits.kill),
@@ -195,14 +221,16 @@ impl Ward {
         }
     }
 
-    fn act(&self, group: Group) {
-        match self.next {
-            Next::Terminate => group.terminate(),
-            Next::Kill => group.signal(Signal::KILL),
-            Next::Nothing => {}
-        }
+    /// Returns what is to be done by now, once.
+    fn step(&mut self, now: Boottime) -> Option<Next> {
+        let step = self.next;
+        self.due().filter(|due| *due <= now)?;
+        self.next = step.after();
+        Some(step)
     }
+}
 
+impl Ward {
     /// Whether the pid of the leader belongs to somebody else by now.
     ///
     /// A leader that is gone leaves its pid to nobody while anyone of its group is left.

@@ -25,11 +25,21 @@ impl Limits {
     }
 }
 
+impl fmt::Display for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.terminate.as_nanos(), self.kill.as_nanos())
+    }
+}
+
 /// Something that a guard is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
     /// What the commands of this conductor have in their environment; comes first.
     Mark(String),
+    /// A command is about to start; until its group is told, only the mark tells it.
+    Start(Limits),
+    /// It did not come to start.
+    NotStarted,
     /// A command has started, or its lease was prolonged.
     Watch { group: Group, limits: Limits },
     /// A command has ended.
@@ -42,15 +52,9 @@ impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mark(mark) => writeln!(f, "mark {mark}"),
-            Self::Watch { group, limits } => {
-                let Limits { terminate, kill } = limits;
-                writeln!(
-                    f,
-                    "watch {group} {} {}",
-                    terminate.as_nanos(),
-                    kill.as_nanos()
-                )
-            }
+            Self::Start(limits) => writeln!(f, "start {limits}"),
+            Self::NotStarted => writeln!(f, "not-started"),
+            Self::Watch { group, limits } => writeln!(f, "watch {group} {limits}"),
             Self::Forget(group) => writeln!(f, "forget {group}"),
             Self::Bye => writeln!(f, "bye"),
         }
@@ -64,12 +68,11 @@ impl Line {
         let mut words = rest.split(' ');
         Some(match word {
             "mark" => Self::Mark(rest.to_owned()),
+            "start" => Self::Start(limits(&mut words)?),
+            "not-started" => Self::NotStarted,
             "watch" => Self::Watch {
                 group: group(words.next()?)?,
-                limits: Limits {
-                    terminate: moment(words.next()?)?,
-                    kill: moment(words.next()?)?,
-                },
+                limits: limits(&mut words)?,
             },
             "forget" => Self::Forget(group(words.next()?)?),
             "bye" => Self::Bye,
@@ -81,6 +84,13 @@ impl Line {
 fn group(word: &str) -> Option<Group> {
     let pid: u32 = word.parse().ok()?;
     Group::led_by(Pid::from_raw(pid.try_into().ok()?)?)
+}
+
+fn limits<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Limits> {
+    Some(Limits {
+        terminate: moment(words.next()?)?,
+        kill: moment(words.next()?)?,
+    })
 }
 
 fn moment(word: &str) -> Option<Boottime> {
@@ -97,6 +107,8 @@ mod tests {
         let limits = Limits::before(Boottime::from_nanos(12_000), Duration::from_nanos(1_200));
         for line in [
             Line::Mark("ada@host:host:1: with spaces".to_owned()),
+            Line::Start(limits),
+            Line::NotStarted,
             Line::Watch { group, limits },
             Line::Forget(group),
             Line::Bye,
@@ -116,6 +128,7 @@ mod tests {
             "forget -1",
             "forget -7",
             "watch 1 5 6",
+            "start",
             "",
         ] {
             assert_eq!(Line::parse(line), None, "{line}");

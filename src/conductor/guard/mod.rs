@@ -13,16 +13,18 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     ffi::OsString,
-    io,
-    os::{fd::AsFd, unix::process::CommandExt},
+    fs::File,
+    io::{self, Write},
+    os::unix::process::CommandExt,
     path::PathBuf,
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use rustix::{
     fs::{OFlags, fcntl_setfl},
+    pipe::{PipeFlags, fcntl_setpipe_size, pipe_with},
     process::{Pid, PidfdFlags, pidfd_open},
 };
 use tokio::time;
@@ -37,6 +39,9 @@ pub(crate) const WORD: &str = "__guard";
 
 /// The variable by which the guard knows the commands of its conductor; its value is the mark.
 pub(crate) const MARK: &str = "JOBBOARD_CONDUCTOR";
+
+/// Room for what a guard has yet to read: some thousand commands.
+const PIPE_SIZE: usize = 1 << 18;
 
 /// The program that serves as a guard.
 #[derive(Debug, Clone)]
@@ -68,6 +73,8 @@ pub(crate) struct Guard {
 #[derive(Debug)]
 struct State {
     watched: HashMap<Group, Limits>,
+    /// The limits of a command that is being started.
+    starting: Option<Limits>,
     /// `None` while one cannot be started.
     helper: Option<Helper>,
 }
@@ -75,7 +82,7 @@ struct State {
 #[derive(Debug)]
 struct Helper {
     child: Child,
-    line: ChildStdin,
+    line: File,
     end: Arc<Ready>,
 }
 
@@ -84,15 +91,34 @@ impl Guard {
     ///
     /// The mark must be a single line that no other conductor uses.
     pub(crate) fn start(launch: Launch, mark: &str) -> io::Result<Self> {
-        let helper = Helper::start(&launch, mark)?;
+        let helper = Helper::start(&launch, &[Line::Mark(mark.to_owned())])?;
         Ok(Self {
             launch,
             mark: mark.to_owned(),
             state: Mutex::new(State {
                 watched: HashMap::new(),
+                starting: None,
                 helper: Some(helper),
             }),
         })
+    }
+
+    /// Announces that a command is about to start, which must end at these moments.
+    ///
+    /// Should we be stopped before we can tell its group, the guard knows it by its mark.
+    pub(crate) fn expect(&self, limits: Limits) -> io::Result<()> {
+        let mut state = self.lock();
+        state.starting = Some(limits);
+        self.tell(&mut state, &Line::Start(limits))
+    }
+
+    /// Takes back that a command is about to start.
+    pub(crate) fn not_started(&self) {
+        let mut state = self.lock();
+        if state.starting.take().is_some() {
+            // As for a group that is forgotten.
+            let _ = self.tell(&mut state, &Line::NotStarted);
+        }
     }
 
     /// Has a group ended at these moments, or when we die; also changes them for a known one.
@@ -102,6 +128,7 @@ impl Guard {
     pub(crate) fn watch(&self, group: Group, limits: Limits) -> io::Result<()> {
         let mut state = self.lock();
         state.watched.insert(group, limits);
+        state.starting = None;
         self.tell(&mut state, &Line::Watch { group, limits })
     }
 
@@ -159,11 +186,12 @@ impl Guard {
         if let Some(dead) = state.helper.take() {
             dead.kill();
         }
-        let mut helper = Helper::start(&self.launch, &self.mark)?;
-        for (&group, &limits) in &state.watched {
-            helper.tell(&Line::Watch { group, limits })?;
-        }
-        state.helper = Some(helper);
+        let mark = [Line::Mark(self.mark.clone())];
+        let watched = state.watched.iter();
+        let watched = watched.map(|(&group, &limits)| Line::Watch { group, limits });
+        let starting = state.starting.map(Line::Start);
+        let lines: Vec<_> = mark.into_iter().chain(watched).chain(starting).collect();
+        state.helper = Some(Helper::start(&self.launch, &lines)?);
         Ok(())
     }
 
@@ -186,36 +214,39 @@ impl Drop for Guard {
 }
 
 impl Helper {
-    fn start(launch: &Launch, mark: &str) -> io::Result<Self> {
-        let mut child = Command::new(&launch.program)
+    /// Starts a guard, for which the first lines are there before it is.
+    ///
+    /// Whenever we die, it knows what it is for.
+    fn start(launch: &Launch, lines: &[Line]) -> io::Result<Self> {
+        let (input, line) = pipe_with(PipeFlags::CLOEXEC)?;
+        // A guard that was stopped must not stop us; one that does not listen counts as dead.
+        fcntl_setfl(&line, OFlags::NONBLOCK)?;
+        // What cannot have more room makes do with what it has.
+        let _ = fcntl_setpipe_size(&line, PIPE_SIZE);
+        let mut line = File::from(line);
+        for known in lines {
+            line.write_all(known.to_string().as_bytes())?;
+        }
+        let child = Command::new(&launch.program)
             .arg0("jobboard")
             .args(&launch.args)
             .env_clear()
             .current_dir("/")
             .process_group(0)
-            .stdin(Stdio::piped())
+            .stdin(input)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let line = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        let attached = Self::attach(&child, &line);
-        let mut helper = Self {
-            end: Arc::new(attached?),
+        let end = Ready::new(pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?)?;
+        Ok(Self {
+            end: Arc::new(end),
             child,
             line,
-        };
-        helper.tell(&Line::Mark(mark.to_owned()))?;
-        Ok(helper)
-    }
-
-    fn attach(child: &Child, line: &ChildStdin) -> io::Result<Ready> {
-        // A guard that was stopped must not stop us; one that does not listen counts as dead.
-        fcntl_setfl(line.as_fd(), OFlags::NONBLOCK)?;
-        Ready::new(pidfd_open(Pid::from_child(child), PidfdFlags::empty())?)
+        })
     }
 
     fn tell(&mut self, line: &Line) -> io::Result<()> {
-        io::Write::write_all(&mut self.line, line.to_string().as_bytes())
+        self.line.write_all(line.to_string().as_bytes())
     }
 
     fn is_alive(&mut self) -> bool {

@@ -216,3 +216,30 @@ async fn none_has(mark: &str) {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_command_that_was_announced_and_never_told_is_ended_by_its_mark() {
+    let mark = unique("announced");
+    let guard = guard(&mark);
+    guard.expect(in_ms(100, 60_000)).unwrap();
+    let process = start(&mark, "exec sleep 60");
+    assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
+}
+
+#[tokio::test]
+async fn an_announcement_that_was_made_good_or_taken_back_ends_nobody() {
+    let mark = unique("good");
+    let guard = guard(&mark);
+    guard.expect(in_ms(50, 60_000)).unwrap();
+    let told = start(&mark, "exec sleep 60");
+    guard.watch(told.group(), in_ms(60_000, 60_000)).unwrap();
+    guard.expect(in_ms(50, 60_000)).unwrap();
+    guard.not_started();
+    let never_told = start(&mark, "exec sleep 60");
+    // It is ended in order, so that whoever it spared has been spared for good.
+    guard.expect(in_ms(300, 60_000)).unwrap();
+    assert_eq!(soon(never_told.ended()).await.unwrap(), TERMINATED);
+    assert!(futures_util::FutureExt::now_or_never(told.ended()).is_none());
+    told.group().terminate();
+    assert_eq!(soon(told.ended()).await.unwrap(), TERMINATED);
+}

@@ -106,6 +106,13 @@ impl Ledger {
         self.lock().is_empty()
     }
 
+    /// Announces a command under this claim to the guard, before it is started.
+    pub(super) fn announce(&self, id: u64, guard: &Guard) -> io::Result<()> {
+        let limits = self.lock().get(&id).map(|entry| entry.limits(self));
+        // A claim that is lost already has no time left to give.
+        guard.expect(limits.unwrap_or_else(|| Limits::before(Boottime::now(), Duration::ZERO)))
+    }
+
     /// Has the guard watch a group as long as this claim is kept, with the limits that it has.
     pub(super) fn protect(&self, id: u64, guard: &Arc<Guard>, group: Group) -> io::Result<()> {
         let mut entries = self.lock();

@@ -88,6 +88,11 @@ pub(crate) struct KeptLease {
 }
 
 impl KeptLease {
+    /// Announces to the guard that a command under this claim is about to start.
+    pub(crate) fn announce(&self, guard: &Guard) -> io::Result<()> {
+        self.ledger.announce(self.id, guard)
+    }
+
     /// Has the guard end this group if the claim is not renewed in time.
     pub(crate) fn protect(&self, guard: &Arc<Guard>, group: Group) -> io::Result<()> {
         self.ledger.protect(self.id, guard, group)
