@@ -24,9 +24,9 @@ function __fish_jobboard_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c jobboard -n "__fish_jobboard_needs_command" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_needs_command" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_needs_command" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_needs_command" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_needs_command" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_needs_command" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -40,7 +40,7 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -l password-file -d 'Rea
 complete -c jobboard -n "__fish_jobboard_needs_command" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_needs_command" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_needs_command" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_needs_command" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_needs_command" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_needs_command" -s V -l version -d 'Print version'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "post" -d 'Post a job'
@@ -70,9 +70,9 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l uuid -d 'The 
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l unique -d 'Post nothing while the job that was posted under this key is on the board' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l from -d 'Post many jobs: one JSON object a line of FILE, or of standard input (-)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l timeout -d 'With --wait: wait no longer than this' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -89,7 +89,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l wait -d 'Wait
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l details -d 'The details: a JSON object, @FILE, or - for standard input; facts are added to it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l priority -d 'How urgent it is: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW' -r
@@ -99,9 +99,9 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l unique -d 'Pos
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l on-failure -d 'What becomes of the job if the command fails' -r -f -a "abandon\t'It goes back to the board'
 trash\t'It goes to the trash'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l lease -d 'How long the claim outlives us if we die; it is renewed all the while' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -115,7 +115,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l password-file 
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l state -d 'List only jobs in this state' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l filter -d 'List only jobs for which this holds, such as \'priority>=HIGH\'; several must all hold' -r
@@ -126,9 +126,9 @@ owner\t''
 taskflow\t'As TaskFlow\'s own readers walk this kind of board'
 none\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l limit -d 'List no more than this many jobs' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -146,7 +146,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l count -d 'Pri
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l state -d 'List only jobs in this state' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l filter -d 'List only jobs for which this holds, such as \'priority>=HIGH\'; several must all hold' -r
@@ -157,9 +157,9 @@ owner\t''
 taskflow\t'As TaskFlow\'s own readers walk this kind of board'
 none\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l limit -d 'List no more than this many jobs' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -177,11 +177,11 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l count -d 'Print
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -196,11 +196,11 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l reveal -d 'Sh
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -214,15 +214,15 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l password-fil
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l filter -d 'With --next: only a job for which this holds' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l wait -d 'With --next: wait up to this long for a job that can be claimed' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l expiry -d 'Let the claim lapse after this long, such as 15m' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l lease -d 'How long a kept claim outlives us if we die; it is renewed all the while' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -238,12 +238,12 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l hold -d 'Sta
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l expiry -d 'Let the claim lapse after this long, such as 15m' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -257,15 +257,15 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l password-fi
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -281,15 +281,15 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s y -l yes -
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -305,15 +305,15 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s y -l yes -
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -329,14 +329,14 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s y -l yes -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -351,15 +351,15 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s y -l yes -
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l older-than -d 'Purge what has been in the trash for longer than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -375,13 +375,13 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s y -l yes -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l filter -d 'With --any: wait for a job for which this holds' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l timeout -d 'Wait no longer than this' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -397,11 +397,11 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l any -d 'Wait 
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -415,11 +415,11 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l passwor
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -433,11 +433,11 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l password-file
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -451,11 +451,11 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l password-fi
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -469,11 +469,11 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l passwo
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l config -d 'Read this configuration file and no other' -r -F
-complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l who -d 'The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
@@ -487,7 +487,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l password-file 
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
-complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l read-only -d 'Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]'
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "post" -d 'Post a job'
 complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait conductors ping config completions man help" -f -a "run" -d 'Post a job, run its command here, and consume it'

@@ -68,7 +68,7 @@ pub(crate) struct Cli {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
-    /// The board: a URL such as sqlite:PATH, or a name from the configuration [env: JOBBOARD_URL]
+    /// The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)
     #[arg(long, global = true, value_name = "URL|NAME")]
     board: Option<String>,
 
@@ -76,7 +76,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// The name under which jobs are claimed [env: JOBBOARD_WHO] [default: user@host]
+    /// The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)
     #[arg(long, global = true, value_name = "NAME")]
     who: Option<String>,
 
@@ -115,7 +115,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "FILE")]
     password_file: Option<PathBuf>,
 
-    /// Refuse whatever would change the board [env: JOBBOARD_READ_ONLY]
+    /// Refuse whatever would change the board (or JOBBOARD_READ_ONLY)
     #[arg(long, global = true)]
     read_only: bool,
 }

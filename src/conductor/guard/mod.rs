@@ -1,7 +1,7 @@
 //! The guard: a helper process that ends commands whose lease ran out or whose conductor died.
 //!
 //! Here is the conductor's side of it. The helper itself is in [`helper`], how they speak in
-//! [`line`], and how it finds commands that nobody told it of in [`sweep`].
+//! [`mod@line`], and how it finds commands that nobody told it of in [`sweep`].
 
 mod helper;
 mod line;
