@@ -61,7 +61,11 @@ impl Context {
             self.out
                 .note("warning: the URL of the board holds a password, which others may see; use --password-file");
         }
-        let board = open(url, self.config.op_timeout.value, || self.config.password())?;
+        let password = match url.is_network() {
+            true => self.config.password()?,
+            false => None,
+        };
+        let board = open(url, self.config.op_timeout.value, password)?;
         if self.config.is_board_chosen {
             let (chosen, who) = (&self.config.board.source, &self.config.who.value);
             self.out.detail(format!(
@@ -96,6 +100,12 @@ impl Context {
     /// beforehand.
     pub(crate) fn consent(&self, consent: &Consent, question: &str) -> anyhow::Result<()> {
         let choice = &self.config.board.value;
+        if let Some(stated) = &consent.confirm
+            && choice.name.as_ref() != Some(stated)
+        {
+            let message = format!("the board in use is not the one named {stated}");
+            return Err(refusal(&message, choice.name.as_deref()));
+        }
         if choice.is_protected {
             // Only a board that has a name can be protected: the configuration says both at once.
             let name = choice.name.as_deref().unwrap_or_default();
@@ -106,8 +116,8 @@ impl Context {
             });
             return match said {
                 Some(said) if said == name => Ok(()),
-                Some(_) => Err(refusal("that is not the name of the board", name)),
-                None => Err(refusal("the board is protected", name)),
+                Some(_) => Err(refusal("that is not the name of the board", Some(name))),
+                None => Err(refusal("the board is protected", Some(name))),
             };
         }
         if consent.yes {
@@ -148,10 +158,14 @@ impl Context {
     }
 }
 
-fn refusal(message: &str, name: &str) -> anyhow::Error {
-    CommandError::refused(message)
-        .hint(format!("--confirm {name} states it"))
-        .into()
+fn refusal(message: &str, name: Option<&str>) -> anyhow::Error {
+    let refused = CommandError::refused(message);
+    match name {
+        Some(name) => refused.hint(format!("--confirm {name} states it")).into(),
+        None => refused
+            .hint("`jobboard config` shows which board is used")
+            .into(),
+    }
 }
 
 /// Runs what touches a file, and says which one if it fails.

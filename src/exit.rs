@@ -113,10 +113,12 @@ pub(crate) fn tell(error: &anyhow::Error, is_json: bool) {
         complain_json(&serde_json::json!({ "error": told }));
         return;
     }
-    for (at, line) in told.message.lines().enumerate() {
-        let mark = if at == 0 { "error: " } else { "" };
-        complain(&Text::from(format!("{mark}{line}")));
-    }
+    let mark = match error.downcast_ref() {
+        // The code says only that it is ours; the kind says what it is.
+        Some(CommandError::Ours(_)) => format!("error ({}): ", told.kind),
+        _ => "error: ".to_owned(),
+    };
+    complain(&Text::from(mark + &told.message));
     if let Some(hint) = told.hint {
         complain(&Text::from(format!("hint: {hint}")));
     }

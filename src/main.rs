@@ -19,10 +19,10 @@ mod secret;
 use std::{process::ExitCode, time::Instant};
 
 use anyhow::Context as _;
-use clap::{Parser, error::ErrorKind};
+use clap::Parser;
 
 use crate::{
-    commands::{Cli, Glimpse, answer_shell, dispatch},
+    commands::{Cli, Glimpse, answer_shell, dispatch, dispatch_alone},
     conductor::{
         front::{self, Role},
         guard,
@@ -61,12 +61,16 @@ fn run(cli: Cli) -> ExitCode {
     let format = cli.global.format();
     let is_json = matches!(format, Some(Format::Json | Format::Jsonl));
     let environment = Environment::of_process();
-    let out = Output::new(Style {
+    let mut out = Output::new(Style {
         format,
         color: cli.global.color,
         verbosity: cli.global.verbosity(),
         is_plain: environment.wants_plain_text(),
     });
+    // However wrong the configuration is.
+    if let Some(result) = dispatch_alone(&mut out, &cli.command) {
+        return exit::conclude(result, is_json);
+    }
     let terminal = match divide(&cli, &environment) {
         Ok(Role::Done(code)) => return ExitCode::from(code),
         Ok(Role::Holder(terminal)) => Some(terminal),
@@ -119,11 +123,10 @@ fn complain(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return exit::conclude(out.help(&error.render()), out.is_json());
     }
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !out.is_json() {
+    if !out.is_json() {
         out.usage(&error.render());
         return ExitCode::from(exit::USAGE);
     }
-    // It repeats what was typed, which may be anything.
     let text = error.render().to_string();
     let text = text.trim_start_matches("error: ").trim_end();
     exit::conclude(Err(CommandError::usage(text).into()), out.is_json())

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Board, BoardError,
+    Board, BoardError, Result,
     embedded::{Durability, Embedded, Options},
     url::BoardUrl,
 };
@@ -15,8 +15,8 @@ use crate::secret::Secret;
 pub(crate) fn open(
     url: &BoardUrl,
     patience: Duration,
-    _password: impl FnOnce() -> anyhow::Result<Option<Secret>>,
-) -> anyhow::Result<Arc<dyn Board>> {
+    _password: Option<Secret>,
+) -> Result<Arc<dyn Board>> {
     match url {
         BoardUrl::Embedded(url) => Ok(Arc::new(Embedded::new(Options {
             path: url.path.clone(),
@@ -32,11 +32,10 @@ pub(crate) fn open(
     }
 }
 
-fn unsupported(board: &'static str) -> anyhow::Error {
+fn unsupported(board: &'static str) -> BoardError {
     BoardError::Unsupported {
         board,
         operation: "be reached by this release of jobboard",
         hint: Some("use an embedded board: sqlite:PATH"),
     }
-    .into()
 }

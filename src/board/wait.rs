@@ -10,7 +10,11 @@ use super::{
     Board, BoardError, BoardExt, Detail, Event, JobRef, Order, Query, Result, Which,
     filter::Filters,
 };
-use crate::job::{Job, JobKey, Shelf};
+use crate::job::{Entry, Job, JobKey, Shelf};
+
+/// How often to look again although nothing was told: the wall clock may have been set, and not
+/// everybody who changes a board tells of it.
+const LOOK_ANYWAY: Duration = Duration::from_secs(1);
 
 /// How a job that was waited for ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,24 +24,84 @@ pub(crate) enum Ending {
     Trashed,
 }
 
-/// Waits until none of these jobs is on the board any more, and returns how each ended.
-pub(crate) async fn until_finished(board: &dyn Board, keys: &[JobKey]) -> Result<Vec<Ending>> {
+/// A job that is waited for; a later one of the same key is another job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Awaited {
+    pub(crate) key: JobKey,
+    pub(crate) sequence: Option<i64>,
+}
+
+/// Waits until these jobs are complete, or one of them is in the trash.
+///
+/// Returns how each ended that has ended by then.
+pub(crate) async fn until_finished(
+    board: &dyn Board,
+    awaited: &[Awaited],
+) -> Result<Vec<Option<Ending>>> {
     let mut events = board.events().await?;
-    let wanted: Vec<_> = keys.iter().cloned().map(JobRef::Key).collect();
+    let mut endings = vec![None; awaited.len()];
     loop {
-        let present = board.find(Shelf::Board, &wanted).await?;
-        if present.iter().all(Vec::is_empty) {
-            let trashed = board.find(Shelf::Trash, &wanted).await?;
-            return Ok(trashed
-                .iter()
-                .map(|found| match found.is_empty() {
-                    true => Ending::Complete,
-                    false => Ending::Trashed,
-                })
-                .collect());
+        look_for_endings(board, awaited, &mut endings).await?;
+        let is_over = endings.iter().all(Option::is_some);
+        if is_over || endings.contains(&Some(Ending::Trashed)) {
+            return Ok(endings);
         }
         something(&mut events).await?;
     }
+}
+
+/// Notes how those have ended that have; what has ended stays so.
+async fn look_for_endings(
+    board: &dyn Board,
+    awaited: &[Awaited],
+    endings: &mut [Option<Ending>],
+) -> Result<()> {
+    let open: Vec<usize> = (0..awaited.len())
+        .filter(|at| endings[*at].is_none())
+        .collect();
+    let gone = absent(board, Shelf::Board, awaited, open).await?;
+    let nowhere = absent(board, Shelf::Trash, awaited, gone.clone()).await?;
+    // Between the two looks it may have been restored.
+    let ended = absent(board, Shelf::Board, awaited, gone).await?;
+    for at in ended {
+        endings[at] = Some(match nowhere.contains(&at) {
+            true => Ending::Complete,
+            false => Ending::Trashed,
+        });
+    }
+    Ok(())
+}
+
+/// Returns which of some jobs are not on a shelf.
+async fn absent(
+    board: &dyn Board,
+    shelf: Shelf,
+    awaited: &[Awaited],
+    some: Vec<usize>,
+) -> Result<Vec<usize>> {
+    if some.is_empty() {
+        return Ok(some);
+    }
+    let wanted: Vec<_> = some
+        .iter()
+        .map(|at| JobRef::Key(awaited[*at].key.clone()))
+        .collect();
+    let found = board.find(shelf, &wanted).await?;
+    let is_there =
+        |at: usize, found: &[Entry]| found.iter().any(|entry| is_same(&awaited[at], entry));
+    Ok(some
+        .into_iter()
+        .zip(found)
+        .filter(|(at, found)| !is_there(*at, found))
+        .map(|(at, _)| at)
+        .collect())
+}
+
+/// Whether a record is that of the job that is waited for, and not of a namesake.
+fn is_same(awaited: &Awaited, entry: &Entry) -> bool {
+    entry
+        .job()
+        .is_none_or(|job| awaited.sequence.is_none() || job.sequence == awaited.sequence)
 }
 
 /// Waits until there is no job on the board.
@@ -49,27 +113,23 @@ pub(crate) async fn until_empty(board: &dyn Board) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a job can be claimed, and returns the best few.
+/// Waits until a job can be claimed, and returns the best one.
 pub(crate) async fn until_claimable(
     board: &dyn Board,
     filters: &Filters,
-    most: usize,
     except: &HashSet<JobKey>,
-) -> Result<Vec<Job>> {
+) -> Result<Job> {
     let mut events = board.events().await?;
     loop {
-        let candidates = board.candidates(filters, most, except).await?;
-        if !candidates.jobs.is_empty() {
-            return Ok(candidates.jobs);
+        let mut candidates = board.candidates(filters, 1, except).await?;
+        if let Some(job) = candidates.jobs.pop() {
+            return Ok(job);
         }
-        match candidates.next_not_before {
-            None => something(&mut events).await?,
-            Some(time) => {
-                let ahead = (time - Utc::now()).to_std().unwrap_or(Duration::ZERO);
-                if let Ok(happened) = time::timeout(ahead, something(&mut events)).await {
-                    happened?;
-                }
-            }
+        let ahead = candidates.next_not_before.map_or(LOOK_ANYWAY, |time| {
+            (time - Utc::now()).to_std().unwrap_or_default()
+        });
+        if let Ok(happened) = time::timeout(ahead, something(&mut events)).await {
+            happened?;
         }
     }
 }
@@ -84,15 +144,17 @@ async fn is_empty(board: &dyn Board) -> Result<bool> {
     Ok(entries.try_next().await?.is_none())
 }
 
-/// Waits for the next event, and takes with it all that have come already.
+/// Waits for the next event, and takes with it all that have come already; but not for ever.
 async fn something(events: &mut BoxStream<'_, Result<Event>>) -> Result<()> {
-    let next = events.next().await.unwrap_or_else(|| {
+    let Ok(next) = time::timeout(LOOK_ANYWAY, events.next()).await else {
+        return Ok(());
+    };
+    next.unwrap_or_else(|| {
         Err(BoardError::Unreachable {
             board: "that was watched".to_owned(),
             source: "it tells no more of what happens".into(),
         })
-    });
-    next?;
+    })?;
     while let Some(event) = futures_util::FutureExt::now_or_never(events.next()).flatten() {
         event?;
     }

@@ -23,7 +23,7 @@ const BATCH_BYTES: usize = 512 * 1024;
 pub(crate) struct BulkArgs {
     /// Post many jobs: one JSON object a line of FILE, or of standard input (-)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "facts", "details", "book",
-          "uuid", "unique", "command"])]
+          "uuid", "unique", "priority", "command"])]
     from: Option<String>,
 
     /// With --from: read and check every line before posting any
@@ -161,7 +161,7 @@ async fn send(
         match post::report(&line.draft, answer, line.is_unique) {
             Ok(mut report) => {
                 report.line = Some(line.number);
-                ctx.out.say(&report)?;
+                progress.suspend(|| ctx.out.say(&report))?;
             }
             Err(error) => {
                 tally.failed += 1;

@@ -305,7 +305,7 @@ impl Search<'_> {
     /// Waits until there is one.
     async fn wait(&mut self) -> Result<Won> {
         loop {
-            until_claimable(self.board, &self.filters, 1, &self.unreadable).await?;
+            until_claimable(self.board, &self.filters, &self.unreadable).await?;
             if let Some(won) = self.win().await? {
                 return Ok(won);
             }

@@ -13,7 +13,7 @@ use futures_util::TryStreamExt;
 
 use super::Cli;
 use crate::{
-    board::{self, Board, Detail, Order, Query, Which, open::open},
+    board::{self, Board, Detail, JobRef, Order, Query, Which, open::open},
     config::{Config, Environment, Flags},
     job::{Entry, Job, Shelf},
     output::{Text, short},
@@ -51,8 +51,9 @@ fn on_shelf(shelf: Shelf, typed: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn look(shelf: Shelf, typed: &str) -> anyhow::Result<Vec<CompletionCandidate>> {
-    let config = Config::load(Flags::default(), &Environment::of_process())?;
-    let board = open(&config.board.value.url, PATIENCE, || config.password())?;
+    let config = Config::load(flags(std::env::args()), &Environment::of_process())?;
+    // Nobody is asked for a password at the press of a key.
+    let board = open(&config.board.value.url, PATIENCE, None)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -62,6 +63,26 @@ fn look(shelf: Shelf, typed: &str) -> anyhow::Result<Vec<CompletionCandidate>> {
         found
     });
     Ok(found??)
+}
+
+/// Returns which board the words typed so far are about.
+fn flags(words: impl Iterator<Item = String>) -> Flags {
+    let words: Vec<_> = words.skip_while(|word| word != "--").collect();
+    let value = |name: &str| {
+        words.iter().enumerate().find_map(|(at, word)| {
+            let assigned = word.strip_prefix(name)?;
+            match assigned.strip_prefix('=') {
+                Some(value) => Some(value.to_owned()),
+                None if assigned.is_empty() => words.get(at + 1).cloned(),
+                None => None,
+            }
+        })
+    };
+    Flags {
+        board: value("--board"),
+        config: value("--config").map(Into::into),
+        ..Flags::default()
+    }
 }
 
 async fn matching(
@@ -81,6 +102,8 @@ async fn matching(
     {
         if let Entry::Job(job) = entry
             && job.uuid.starts_with(typed)
+            // The shell takes what it is offered as it is.
+            && job.uuid.parse::<JobRef>().is_ok()
         {
             candidates.push(candidate(&job, typed));
         }

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use super::Cli;
-use crate::context::Context;
+use crate::output::Output;
 
 /// Print a completion script for a shell
 ///
@@ -15,8 +15,8 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(ctx: &mut Context, args: &CompletionsArgs) -> anyhow::Result<()> {
-    ctx.out.document(&script(args.shell))
+pub(crate) fn run(out: &mut Output, args: &CompletionsArgs) -> anyhow::Result<()> {
+    out.document(&script(args.shell))
 }
 
 /// Returns the script that completes our command line in a shell.

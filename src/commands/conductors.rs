@@ -8,7 +8,7 @@ use crate::{
     context::Context,
     duration,
     job::Conductor,
-    output::{Cell, Column, Fit, Record, Row, Text, Tone, rfc3339},
+    output::{Cell, Column, Fit, Record, Row, Tone, rfc3339},
 };
 
 /// List the conductors that are at work on the board
@@ -24,13 +24,13 @@ struct Registered {
 }
 
 impl Record for Registered {
-    fn fields(&self) -> Vec<Text> {
+    fn fields(&self) -> Vec<String> {
         let conductor = &self.conductor;
         vec![
             conductor.name.as_str().into(),
             conductor.host.as_str().into(),
-            conductor.pid.to_string().into(),
-            rfc3339(conductor.since).into(),
+            conductor.pid.to_string(),
+            rfc3339(conductor.since),
             conductor.owner.text().into(),
         ]
     }

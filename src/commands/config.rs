@@ -3,7 +3,7 @@
 use crate::{
     config::Setting,
     context::Context,
-    output::{Cell, Column, Fit, Record, Row, Text, Tone},
+    output::{Cell, Column, Fit, Record, Row, Tone},
 };
 
 /// Print the effective configuration, and where each value comes from
@@ -13,7 +13,7 @@ use crate::{
 pub(crate) struct ConfigArgs {}
 
 impl Record for Setting {
-    fn fields(&self) -> Vec<Text> {
+    fn fields(&self) -> Vec<String> {
         vec![
             self.key.into(),
             self.value.as_str().into(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::output::{Page, Record, Report, Text, Tone, short};
+use crate::output::{Page, Record, Report, Tone, short};
 
 /// A verb was done to a job.
 #[derive(Debug, Serialize)]
@@ -39,7 +39,7 @@ impl Done {
 }
 
 impl Record for Done {
-    fn fields(&self) -> Vec<Text> {
+    fn fields(&self) -> Vec<String> {
         vec![
             self.uuid.as_deref().unwrap_or_default().into(),
             self.name.as_deref().unwrap_or_default().into(),

@@ -7,11 +7,13 @@ use std::{
     path::PathBuf,
 };
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::json;
 use crate::{
+    config::Config,
     exit::CommandError,
     job::{Book, Draft, Priority},
 };
@@ -53,18 +55,17 @@ impl DraftArgs {
         self.unique.is_some()
     }
 
-    /// Whether the details come from standard input.
-    pub(crate) fn reads_stdin(&self) -> bool {
-        self.details.as_deref() == Some("-")
-    }
-
     /// Makes the draft of a job, whose command, if any, goes into its details.
     pub(crate) fn draft(
         &self,
+        config: &Config,
         name: &str,
         command: &[String],
-        max_details: u64,
     ) -> anyhow::Result<Draft> {
+        if self.details.as_deref() == Some("-") && config.takes_stdin() {
+            return Err(usage("standard input can be read only once"));
+        }
+        let max_details = config.max_details.value;
         let mut details = match &self.details {
             Some(text) => details(text, max_details)?,
             None => Map::new(),
@@ -128,11 +129,16 @@ pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
 
 /// Refuses details that are larger than the configuration allows.
 pub(crate) fn check_size(details: &Value, max: u64) -> anyhow::Result<()> {
-    let size = details.to_string().len() as u64;
+    let text = details.to_string();
+    let size = text.len() as u64;
     if size > max {
         return Err(too_large(size, max));
     }
-    Ok(())
+    // Facts nest what was read by itself, and nobody reads what is nested too deeply.
+    match serde_json::from_str::<IgnoredAny>(&text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(usage(format!("nobody could read the details: {error}"))),
+    }
 }
 
 fn too_large(size: impl Display, max: u64) -> anyhow::Error {

@@ -15,7 +15,7 @@ use crate::{
     context::Context,
     exit::CommandError,
     job::{Entry, Job, Shelf, State},
-    output::{Format, JobView, Page, Record, Report, Row, Text},
+    output::{Format, JobView, Page, Record, Report, Row},
 };
 
 /// List the jobs on the board
@@ -101,8 +101,8 @@ fn by_owner(one: &Job, other: &Job) -> Ordering {
 struct Count(u64);
 
 impl Record for Count {
-    fn fields(&self) -> Vec<Text> {
-        vec![self.0.to_string().into()]
+    fn fields(&self) -> Vec<String> {
+        vec![self.0.to_string()]
     }
 }
 

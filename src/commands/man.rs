@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::Cli;
 use crate::{
-    context::{Context, on_file},
-    output::{Page, Record, Report, Text},
+    context::on_file,
+    output::{Output, Page, Record, Report},
 };
 
 /// Print the manual page, or write the pages of all commands to a folder
@@ -18,16 +18,16 @@ pub(crate) struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(ctx: &mut Context, args: ManArgs) -> anyhow::Result<()> {
+pub(crate) fn run(out: &mut Output, args: &ManArgs) -> anyhow::Result<()> {
     let command = Cli::command();
-    let Some(dir) = args.dir else {
+    let Some(dir) = &args.dir else {
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;
-        return ctx.out.document(&page);
+        return out.document(&page);
     };
-    on_file(&dir, "create", std::fs::create_dir_all(&dir))?;
-    on_file(&dir, "write to", clap_mangen::generate_to(command, &dir))?;
-    ctx.out.report(&Written { dir })
+    on_file(dir, "create", std::fs::create_dir_all(dir))?;
+    on_file(dir, "write to", clap_mangen::generate_to(command, dir))?;
+    out.report(&Written { dir: dir.clone() })
 }
 
 #[derive(Debug, Serialize)]
@@ -36,7 +36,7 @@ struct Written {
 }
 
 impl Record for Written {
-    fn fields(&self) -> Vec<Text> {
+    fn fields(&self) -> Vec<String> {
         vec![self.dir.to_string_lossy().into()]
     }
 }

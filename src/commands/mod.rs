@@ -38,7 +38,7 @@ use crate::{
     config::Flags,
     context::Context,
     duration,
-    output::{ColorChoice, Format, Verbosity},
+    output::{ColorChoice, Format, Output, Verbosity},
 };
 
 /// Administer job boards: post, list, claim and finish jobs, and run commands for them
@@ -188,6 +188,15 @@ impl Command {
     }
 }
 
+/// Carries out a command that is about no board; `None` for those that are.
+pub(crate) fn dispatch_alone(out: &mut Output, command: &Command) -> Option<anyhow::Result<()>> {
+    match command {
+        Command::Completions(args) => Some(completions::run(out, args)),
+        Command::Man(args) => Some(man::run(out, args)),
+        _ => None,
+    }
+}
+
 /// Carries out a command.
 pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Result<()> {
     match command {
@@ -207,8 +216,8 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Conductors(args) => conductors::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,
         Command::Config(args) => config::run(ctx, args),
-        Command::Completions(args) => completions::run(ctx, &args),
-        Command::Man(args) => man::run(ctx, args),
+        Command::Completions(args) => completions::run(&mut ctx.out, &args),
+        Command::Man(args) => man::run(&mut ctx.out, &args),
     }
 }
 

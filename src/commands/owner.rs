@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use super::{complete, select::reference};
 use crate::{
-    board::BoardExt,
+    board::{BoardError, BoardExt},
     context::Context,
     exit::CommandError,
-    job::{Entry, Shelf},
-    output::{Page, Record, Report, Text},
+    job::Shelf,
+    output::{Page, Record, Report},
 };
 
 /// Print who has claimed a job
@@ -24,18 +24,18 @@ pub(crate) struct OwnerArgs {
 
 #[derive(Debug, Serialize)]
 struct Ownership {
-    uuid: String,
+    uuid: Option<String>,
     name: String,
     owner: String,
 }
 
 impl Record for Ownership {
-    fn fields(&self) -> Vec<Text> {
+    fn fields(&self) -> Vec<String> {
         vec![self.owner.as_str().into()]
     }
 
     fn uuid(&self) -> Option<&str> {
-        Some(&self.uuid)
+        self.uuid.as_deref()
     }
 }
 
@@ -52,14 +52,18 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
         .resolve_one(Shelf::Board, &wanted)
         .await
         .with_context(|| ctx.trying("tell the owner of", &wanted))?;
-    let nobody = || CommandError::Nothing(format!("nobody has claimed {}", entry.name()));
-    let Entry::Job(job) = &entry else {
-        return Err(nobody().into());
+    let Some(holding) = entry.holding() else {
+        return Err(CommandError::Nothing(format!("nobody has claimed {}", entry.name())).into());
     };
-    let owner = job.owner().ok_or_else(nobody)?;
+    let Some(owner) = &holding.owner else {
+        let problem = "it is claimed, and its owner cannot be read".to_owned();
+        let key = entry.key().clone();
+        return Err(BoardError::Malformed { key, problem })
+            .with_context(|| ctx.trying("tell the owner of", &wanted));
+    };
     ctx.out.report(&Ownership {
-        uuid: job.uuid.clone(),
-        name: job.name.clone(),
+        uuid: entry.job().map(|job| job.uuid.clone()),
+        name: entry.name().to_owned(),
         owner: owner.to_string(),
     })
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     context::Context,
-    output::{Page, Record, Report, Text, Tone},
+    output::{Page, Record, Report, Tone},
 };
 
 /// Check that the board can be reached
@@ -28,13 +28,13 @@ struct Pong {
 }
 
 impl Record for Pong {
-    fn fields(&self) -> Vec<Text> {
+    fn fields(&self) -> Vec<String> {
         vec![
             self.board.as_str().into(),
             self.server.as_str().into(),
-            self.round_trip.to_string().into(),
-            self.jobs.to_string().into(),
-            self.trashed.to_string().into(),
+            self.round_trip.to_string(),
+            self.jobs.to_string(),
+            self.trashed.to_string(),
         ]
     }
 }

@@ -12,12 +12,11 @@ use super::{
     wait,
 };
 use crate::{
-    board::{Board, BoardError, Posted, Result},
+    board::{Board, BoardError, Posted, Result, wait::Awaited},
     context::Context,
     duration,
-    exit::CommandError,
-    job::{Book, Draft, JobKey, Priority},
-    output::{Page, Record, Report, Text},
+    job::{Book, Draft, Priority},
+    output::{Page, Record, Report},
 };
 
 /// Post a job
@@ -64,10 +63,13 @@ pub(crate) struct PostReport {
     pub(crate) name: String,
     pub(crate) done: &'static str,
     pub(crate) sequence: Option<i64>,
+    /// How the board knows it, if it was posted.
+    #[serde(skip)]
+    pub(crate) posted: Option<Posted>,
 }
 
 impl Record for PostReport {
-    fn fields(&self) -> Vec<Text> {
+    fn fields(&self) -> Vec<String> {
         vec![self.uuid.as_str().into()]
     }
 
@@ -106,8 +108,8 @@ impl<'a> From<&'a Draft> for DryRun<'a> {
 }
 
 impl Record for DryRun<'_> {
-    fn fields(&self) -> Vec<Text> {
-        vec![serde_json::json!(self).to_string().into()]
+    fn fields(&self) -> Vec<String> {
+        vec![serde_json::json!(self).to_string()]
     }
 
     fn uuid(&self) -> Option<&str> {
@@ -128,11 +130,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     let Some(name) = &args.name else {
         return bulk::run(ctx, args.bulk, args.dry_run).await;
     };
-    if args.draft.reads_stdin() && ctx.config.takes_stdin() {
-        return Err(CommandError::usage("standard input can be read only once").into());
-    }
-    let max = ctx.config.max_details.value;
-    let draft = args.draft.draft(name, &args.command, max)?;
+    let draft = args.draft.draft(&ctx.config, name, &args.command)?;
     if args.dry_run {
         return ctx.out.report(&DryRun::from(&draft));
     }
@@ -142,8 +140,14 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
         .with_context(|| ctx.trying("post", name))?;
     ctx.out.report(&report)?;
     if args.wait {
-        let key = JobKey::new(report.uuid);
-        wait::for_posted(ctx, &*board, &key, args.timeout).await?;
+        let job = match report.posted {
+            Some(posted) => Awaited {
+                key: posted.key,
+                sequence: Some(posted.sequence),
+            },
+            None => wait::already_there(&*board, &report.uuid).await?,
+        };
+        wait::for_posted(ctx, &*board, job, args.timeout).await?;
     }
     Ok(())
 }
@@ -156,17 +160,18 @@ async fn post_one(board: &dyn Board, draft: &Draft, is_unique: bool) -> Result<P
 
 /// Words what became of a draft; that a unique job is there already is fine.
 pub(crate) fn report(draft: &Draft, answer: Result<Posted>, is_unique: bool) -> Result<PostReport> {
-    let (done, sequence) = match answer {
-        Ok(posted) => ("posted", Some(posted.sequence)),
-        Err(BoardError::Exists { .. }) if is_unique => ("exists", None),
+    let posted = match answer {
+        Ok(posted) => Some(posted),
+        Err(BoardError::Exists { .. }) if is_unique => None,
         Err(error) => return Err(error),
     };
     Ok(PostReport {
         line: None,
         uuid: draft.uuid.to_string(),
         name: draft.name.clone(),
-        done,
-        sequence,
+        done: if posted.is_some() { "posted" } else { "exists" },
+        sequence: posted.as_ref().map(|posted| posted.sequence),
+        posted,
     })
 }
 

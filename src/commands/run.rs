@@ -42,8 +42,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> 
 }
 
 async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
-    let max = ctx.config.max_details.value;
-    let draft = args.draft.draft(&args.name, &args.command, max)?;
+    let draft = args.draft.draft(&ctx.config, &args.name, &args.command)?;
     let board = ctx.writable_board()?;
     let performer = Performer::prepare(ctx, &args.command, args.lease, args.on_failure)?;
     let asked = Boottime::now();

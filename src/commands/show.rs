@@ -63,7 +63,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
 }
 
 /// Looks on the board, and in the trash for what is not there.
-async fn look_everywhere(
+pub(crate) async fn look_everywhere(
     board: &dyn Board,
     wanted: &[JobRef],
 ) -> Result<Vec<Result<Entry, BoardError>>, BoardError> {

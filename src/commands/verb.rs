@@ -42,6 +42,7 @@ pub(crate) async fn act<T>(
             .await
             .with_context(|| ctx.trying(verb.now, "the jobs"))?;
         let mut answers = answers.into_iter();
+        let count = batch.len();
         for (wanted, entry) in batch {
             let done = match entry {
                 Ok(entry) => answers
@@ -57,7 +58,7 @@ pub(crate) async fn act<T>(
                         progress.suspend(|| ctx.out.note(note));
                     }
                     let report = done_to(&entry, verb.past);
-                    ctx.out.say(&report)?;
+                    progress.suspend(|| ctx.out.say(&report))?;
                 }
                 Err(error) if total == 1 => return Err(error),
                 Err(error) => {
@@ -67,7 +68,7 @@ pub(crate) async fn act<T>(
             }
         }
         progress.suspend(|| ctx.out.flush())?;
-        progress.add(BATCH as u64);
+        progress.add(count as u64);
     }
     if failed > 0 {
         return Err(CommandError::Partly { failed, total }.into());

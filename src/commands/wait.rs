@@ -5,18 +5,18 @@ use std::{collections::HashSet, time::Duration};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::{complete, done::Done, select::references};
+use super::{complete, done::Done, select::references, show};
 use crate::{
     board::{
-        self, Board, BoardError, BoardExt, JobRef,
+        self, Board, BoardError, JobRef,
         filter::{Filter, Filters},
-        wait::{Ending, until_claimable, until_empty, until_finished},
+        wait::{Awaited, Ending, until_claimable, until_empty, until_finished},
     },
     context::Context,
     duration,
     exit::CommandError,
-    job::{Entry, JobKey, Shelf},
-    output::{Page, Record, Report, Text},
+    job::{Entry, JobKey},
+    output::{Page, Record, Report},
 };
 
 /// Wait until jobs are finished, the board is empty, or a job can be claimed
@@ -58,14 +58,11 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     if args.any {
         let filters = Filters::new(args.filter);
         let nothing = HashSet::new();
-        let claimable = until_claimable(&*board, &filters, 1, &nothing);
-        let jobs = within(args.timeout, "a job that can be claimed", claimable)
+        let claimable = until_claimable(&*board, &filters, &nothing);
+        let job = within(args.timeout, "a job that can be claimed", claimable)
             .await
             .with_context(|| ctx.trying("wait for", "a job"))?;
-        return jobs.first().map_or(Ok(()), |job| {
-            ctx.out
-                .report(&Done::new("claimable", &job.uuid, &job.name))
-        });
+        return ctx.out.report(&Done::new("claimable", job.uuid, job.name));
     }
     for_named(ctx, &*board, &wanted, args.timeout).await
 }
@@ -77,7 +74,7 @@ struct Emptied {
 }
 
 impl Record for Emptied {
-    fn fields(&self) -> Vec<Text> {
+    fn fields(&self) -> Vec<String> {
         vec![self.done.into()]
     }
 }
@@ -92,24 +89,60 @@ impl Report for Emptied {
 pub(crate) async fn for_posted(
     ctx: &mut Context,
     board: &dyn Board,
-    key: &JobKey,
+    job: Awaited,
     timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
-    let finished = until_finished(board, std::slice::from_ref(key));
-    let endings = within(timeout, "the job to be finished", finished)
-        .await
-        .with_context(|| ctx.trying("wait for", key))?;
+    let endings = finished(ctx, board, std::slice::from_ref(&job), timeout).await?;
     match endings.first() {
-        Some(Ending::Trashed) => Err(CommandError::Trashed(format!("the job {key}")).into()),
+        Some(Some(Ending::Trashed)) => {
+            Err(CommandError::Trashed(format!("the job {}", job.key)).into())
+        }
         _ => Ok(()),
     }
 }
 
-/// A job that is waited for.
-struct Awaited {
-    key: JobKey,
+/// Finds a job that was there before, by its uuid.
+pub(crate) async fn already_there(board: &dyn Board, uuid: &str) -> anyhow::Result<Awaited> {
+    let wanted = JobRef::Uuid(uuid.to_owned());
+    let found = show::look_everywhere(board, std::slice::from_ref(&wanted)).await?;
+    let entry = found
+        .into_iter()
+        .next()
+        .unwrap_or(Err(BoardError::NoSuchJob));
+    Ok(match entry {
+        Ok(entry) => Awaited {
+            key: entry.key().clone(),
+            sequence: entry.job().and_then(|job| job.sequence),
+        },
+        // It is finished by now, and nothing of that key will be it.
+        Err(_) => Awaited {
+            key: JobKey::new(uuid),
+            sequence: Some(i64::MIN),
+        },
+    })
+}
+
+async fn finished(
+    ctx: &Context,
+    board: &dyn Board,
+    awaited: &[Awaited],
+    timeout: Option<Duration>,
+) -> anyhow::Result<Vec<Option<Ending>>> {
+    let (whom, what) = match awaited {
+        [job] => (job.key.as_str(), "the job to be finished"),
+        _ => ("the jobs", "the jobs to be finished"),
+    };
+    within(timeout, what, until_finished(board, awaited))
+        .await
+        .with_context(|| ctx.trying("wait for", whom))
+}
+
+/// A job as it was found before it was waited for.
+struct Found {
     uuid: String,
     name: String,
+    /// `None` if it is long gone.
+    awaited: Option<Awaited>,
 }
 
 async fn for_named(
@@ -118,20 +151,20 @@ async fn for_named(
     wanted: &[JobRef],
     timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
-    let awaited = look_up(ctx, board, wanted).await?;
-    let keys: Vec<_> = awaited.iter().map(|job| job.key.clone()).collect();
-    let endings = within(
-        timeout,
-        "the jobs to be finished",
-        until_finished(board, &keys),
-    )
-    .await
-    .with_context(|| ctx.trying("wait for", "the jobs"))?;
+    let found = look_up(ctx, board, wanted).await?;
+    let awaited: Vec<_> = found.iter().filter_map(|job| job.awaited.clone()).collect();
+    let mut endings = finished(ctx, board, &awaited, timeout).await?.into_iter();
     let mut trashed = Vec::new();
-    for (job, ending) in awaited.into_iter().zip(endings) {
+    for job in found {
+        let ending = match job.awaited {
+            None => Some(Ending::Complete),
+            Some(_) => endings.next().flatten(),
+        };
         let done = match ending {
-            Ending::Complete => "complete",
-            Ending::Trashed => {
+            // Another one is in the trash, and there is nothing more to wait for.
+            None => continue,
+            Some(Ending::Complete) => "complete",
+            Some(Ending::Trashed) => {
                 trashed.push(job.name.clone());
                 "trashed"
             }
@@ -149,44 +182,37 @@ async fn look_up(
     ctx: &Context,
     board: &dyn Board,
     wanted: &[JobRef],
-) -> anyhow::Result<Vec<Awaited>> {
-    let trying = || ctx.trying("wait for", "the jobs");
-    let on_board = board
-        .resolve(Shelf::Board, wanted)
+) -> anyhow::Result<Vec<Found>> {
+    let found = show::look_everywhere(board, wanted)
         .await
-        .with_context(trying)?;
-    let trashed = board
-        .resolve(Shelf::Trash, wanted)
-        .await
-        .with_context(trying)?;
-    let mut awaited = Vec::new();
-    for ((wanted, found), trashed) in wanted.iter().zip(on_board).zip(trashed) {
-        let found = match found {
-            Err(BoardError::NoSuchJob) => trashed,
-            found => found,
-        };
-        awaited.push(match (found, wanted) {
+        .with_context(|| ctx.trying("wait for", "the jobs"))?;
+    let mut jobs = Vec::new();
+    for (wanted, found) in wanted.iter().zip(found) {
+        jobs.push(match (found, wanted) {
             (Ok(entry), _) => of_entry(&entry),
             (Err(BoardError::NoSuchJob), JobRef::Uuid(uuid)) if wanted.is_exact() => {
                 ctx.out
                     .note(format!("{uuid} is not on the board, and so it is complete"));
-                Awaited {
-                    key: JobKey::new(uuid),
+                Found {
                     uuid: uuid.clone(),
                     name: String::new(),
+                    awaited: None,
                 }
             }
             (Err(error), _) => return Err(error).with_context(|| ctx.trying("wait for", wanted)),
         });
     }
-    Ok(awaited)
+    Ok(jobs)
 }
 
-fn of_entry(entry: &Entry) -> Awaited {
-    Awaited {
-        key: entry.key().clone(),
+fn of_entry(entry: &Entry) -> Found {
+    Found {
         uuid: entry.job().map(|job| job.uuid.clone()).unwrap_or_default(),
         name: entry.name().to_owned(),
+        awaited: Some(Awaited {
+            key: entry.key().clone(),
+            sequence: entry.job().and_then(|job| job.sequence),
+        }),
     }
 }
 

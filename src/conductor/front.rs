@@ -74,6 +74,19 @@ fn hold(front: Pid, tty: Option<Tty>) -> io::Result<Role> {
     })
 }
 
+/// Makes sure that we are told how the holder ended, also if we were started to ignore it.
+fn heed_children() -> io::Result<()> {
+    if Ignored::now().has(Signal::CHILD) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()?;
+        let _inside = runtime.enter();
+        // What is once caught stays caught, whatever becomes of this.
+        let _stream = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())?;
+    }
+    Ok(())
+}
+
 /// Returns the signals that a front passes on, blocked in it so that they can be read.
 fn forwarded() -> SigSet {
     let ignored = Ignored::now();
@@ -107,6 +120,7 @@ impl Front {
         // Before there is a holder, that would have to be told of them; it unblocks them for itself.
         signals.thread_block()?;
         let inbox = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        heed_children()?;
         let holder = Command::new("/proc/self/exe")
             .arg0("jobboard")
             .args(args)

@@ -61,10 +61,19 @@ pub(crate) async fn perform_here(
     if let Some(signal) = signals.pending().await {
         return Ok(Performed::NotStarted(signal));
     }
-    if let Some(terminal) = &mut terminal {
-        terminal.step_aside()?;
-    }
     lease.announce(guard)?;
+    // However long we were kept from it since the job was claimed: nothing starts too late.
+    if let Some(lost) = lease.lost_by_now() {
+        guard.not_started();
+        return Ok(Performed::Lost(lost));
+    }
+    if let Some(terminal) = &mut terminal
+        && let Err(error) = terminal.step_aside()
+    {
+        guard.not_started();
+        terminal.rejoin();
+        return Err(error.into());
+    }
     let started = Process::start(performance);
     if started.is_err() {
         guard.not_started();
@@ -88,7 +97,7 @@ pub(crate) async fn perform_here(
         };
         terminal.take_back(process.group(), ended);
     }
-    process.clear_away(guard);
+    process.clear_away(guard).await;
     Ok(performed?)
 }
 

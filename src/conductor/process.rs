@@ -127,8 +127,10 @@ impl Process {
     }
 
     /// Kills what an ended command left in its group, and only then gives its pid back.
-    pub(crate) fn clear_away(mut self, guard: &Guard) {
+    pub(crate) async fn clear_away(mut self, guard: &Guard) {
         self.group.signal(Signal::KILL);
+        // Its leader has ended, unless something went wrong on the way here.
+        let _ = self.ended().await;
         guard.forget(self.group);
         self.reap();
     }
@@ -136,7 +138,7 @@ impl Process {
     fn reap(&mut self) {
         // Ended or just killed, it is gone at once, unless the kernel holds it; then it is not ours
         // to wait for.
-        self.is_reaped = self.child.try_wait().is_ok();
+        self.is_reaped = matches!(self.child.try_wait(), Ok(Some(_)));
     }
 }
 

@@ -3,7 +3,7 @@
 //! The shell knows of the front only. This process, the holder, is the front's child and must go
 //! on while the job is stopped; so it has a group of its own, as the command has.
 
-use std::{io, os::fd::OwnedFd, time::Duration};
+use std::{cell::Cell, io, os::fd::OwnedFd, time::Duration};
 
 use nix::sys::signal::{self as nix_signal, SigSet, SigmaskHow};
 use rustix::{
@@ -28,6 +28,8 @@ pub(crate) struct Terminal {
     front_group: Pid,
     /// Whether the command is to have the terminal without having to ask for it.
     is_for_command: bool,
+    /// Whether the command, or a job of its own, has the terminal from us.
+    is_lent: Cell<bool>,
     modes: Option<Termios>,
     events: Option<Signals>,
 }
@@ -40,6 +42,7 @@ impl Terminal {
             front,
             front_group: getpgrp(),
             is_for_command: false,
+            is_lent: Cell::new(false),
             modes: None,
             events: None,
         }
@@ -65,6 +68,7 @@ impl Terminal {
     pub(super) fn lend(&self, command: Group) {
         if self.is_for_command && self.tty.foreground() == Some(self.front_group) {
             self.tty.lend(command.leader());
+            self.is_lent.set(true);
         }
     }
 
@@ -98,7 +102,11 @@ impl Terminal {
     ///
     /// One that could not clean up after itself has its terminal modes undone.
     pub(super) fn take_back(&mut self, command: Group, ended: Option<Ended>) {
-        if self.tty.foreground() == Some(command.leader()) {
+        // The command may have given it to a job of its own.
+        let is_with_command = self.tty.foreground() == Some(command.leader());
+        if is_with_command
+            || (self.is_lent.get() && self.tty.foreground() != Some(self.front_group))
+        {
             if !matches!(ended, Some(Ended::Exit(_))) {
                 self.tty.set_modes(self.modes.as_ref());
             }
@@ -136,13 +144,17 @@ impl Terminal {
         let asks = matches!(reason, Signal::TTIN | Signal::TTOU);
         if asks && (is_lent || holder == Some(self.front_group)) {
             self.tty.lend(command.leader());
+            self.is_lent.set(true);
             command.signal(Signal::CONT);
             return;
         }
         if is_lent {
             self.tty.lend(self.front_group);
         }
-        if !self.stop_front().await {
+        if self.stop_front().await {
+            // The shell has it now, and gives it back if it likes.
+            self.is_lent.set(false);
+        } else {
             // No shell that would ever continue it: nothing stops here.
             if is_lent {
                 self.tty.lend(command.leader());

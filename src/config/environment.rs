@@ -48,9 +48,12 @@ impl Environment {
     /// Returns the variables that no command may inherit, because they hold a secret.
     pub(crate) fn secrets(&self) -> Vec<&'static str> {
         let [password, url] = SECRET_VARIABLES;
+        // The name of a board, or an address that is understood and has no password.
         let is_harmless = |text: &str| {
-            text.parse::<BoardUrl>()
-                .map_or(!text.contains('@'), |url| !url.has_password())
+            !text.contains(':')
+                || text
+                    .parse::<BoardUrl>()
+                    .is_ok_and(|url| !url.has_password())
         };
         // A board that is no secret may be of use to the command.
         match self.variable(url) {

@@ -119,12 +119,14 @@ impl Rank {
 }
 
 /// A record that cannot be read as a job; it stays where it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Malformed {
     pub(crate) key: JobKey,
     pub(crate) problem: String,
     pub(crate) size: u64,
     pub(crate) raw: Vec<u8>,
+    /// Who holds it all the same.
+    pub(crate) holding: Option<Holding>,
 }
 
 /// What a board has at one place.
@@ -146,6 +148,14 @@ impl Entry {
         match self {
             Self::Job(job) => job.state(),
             Self::Malformed(_) => State::Malformed,
+        }
+    }
+
+    /// Returns the claim on it, whether or not the rest of it can be read.
+    pub(crate) fn holding(&self) -> Option<&Holding> {
+        match self {
+            Self::Job(job) => job.holding.as_ref(),
+            Self::Malformed(record) => record.holding.as_ref(),
         }
     }
 

@@ -55,7 +55,7 @@ pub(crate) enum Witness {
 impl Witness {
     /// Returns what this look at a record bears witness to.
     pub(crate) fn of(entry: &Entry) -> Self {
-        match entry.job().and_then(|job| job.holding.as_ref()) {
+        match entry.holding() {
             None => Self::Unclaimed,
             Some(holding) => Self::Claimed {
                 owner: holding.owner.clone(),

@@ -65,7 +65,7 @@ pub(crate) enum Verbosity {
 /// What there is to say, as fields for programs.
 pub(crate) trait Record: Serialize {
     /// Returns the facts in a fixed order, as fields of a line.
-    fn fields(&self) -> Vec<Text>;
+    fn fields(&self) -> Vec<String>;
 
     /// Returns the job it is about.
     fn uuid(&self) -> Option<&str> {
@@ -198,7 +198,8 @@ impl Output {
             },
             Format::Tsv | Format::Table => {
                 let fields = record.fields();
-                let line: Vec<_> = fields.iter().map(Text::as_str).collect();
+                let line: Vec<_> = fields.iter().map(|field| Text::field(field)).collect();
+                let line: Vec<_> = line.iter().map(Text::as_str).collect();
                 self.write(&format!("{}\n", line.join("\t")))
             }
         }
@@ -227,7 +228,7 @@ impl Output {
         self.flush()
     }
 
-    /// Writes a help text of ours to somebody who did not ask for it.
+    /// Tells what is wrong with a command line; it repeats what was typed, which may be anything.
     pub(crate) fn usage(&self, text: &StyledStr) {
         for line in text.to_string().lines() {
             complain(&Text::from(line));

@@ -11,6 +11,15 @@ use unicode_width::UnicodeWidthStr;
 pub(crate) struct Text(String);
 
 impl Text {
+    /// Makes a text from which a program can get the original back.
+    pub(super) fn field(raw: &str) -> Self {
+        if raw.contains('\\') {
+            Self(escaped(raw))
+        } else {
+            Self::from(raw)
+        }
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -33,16 +42,20 @@ impl<T: AsRef<str>> From<T> for Text {
         if !raw.chars().any(is_unsafe) {
             return Self(raw.to_owned());
         }
-        let mut safe = String::with_capacity(raw.len() + 16);
-        for character in raw.chars() {
-            match character {
-                '\\' => safe.push_str("\\\\"),
-                character if is_unsafe(character) => safe.extend(character.escape_default()),
-                character => safe.push(character),
-            }
-        }
-        Self(safe)
+        Self(escaped(raw))
     }
+}
+
+fn escaped(raw: &str) -> String {
+    let mut safe = String::with_capacity(raw.len() + 16);
+    for character in raw.chars() {
+        match character {
+            '\\' => safe.push_str("\\\\"),
+            character if is_unsafe(character) => safe.extend(character.escape_default()),
+            character => safe.push(character),
+        }
+    }
+    safe
 }
 
 /// Whether a terminal would act on the character, or hide it, instead of showing it.

@@ -121,9 +121,10 @@ fn candidates_of_an_ambiguous_reference_are_harmless() {
 
 #[test]
 fn a_record_that_cannot_be_read_is_harmless() {
-    for change in [
-        "UPDATE job SET uuid = ?1, details = ?1",
-        "UPDATE job SET uuid = ?1, failures = ?1",
+    for (change, state) in [
+        ("UPDATE job SET uuid = ?1, details = ?1", "MALFORMED"),
+        // The job itself can be read all the same.
+        ("UPDATE job SET uuid = ?1, failures = ?1", "TRASHED"),
     ] {
         let env = Env::new();
         env.post("resize");
@@ -142,7 +143,8 @@ fn a_record_that_cannot_be_read_is_harmless() {
             is_harmless(&env.jobboard(call).run());
         }
         let listed = env.jobboard(&["list", "--json", "--trash"]).run().json();
-        assert_eq!(listed[0]["state"], "MALFORMED");
+        assert_eq!(listed[0]["state"], state);
+        assert!(listed[0]["problem"].is_string());
     }
 }
 

@@ -114,7 +114,7 @@ fn the_timeout_ends_it() {
     exit code 124
     --- stdout
     --- stderr
-    error: cannot wait for the jobs on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the jobs to be finished
+    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the job to be finished
     ");
 }
 

@@ -74,7 +74,7 @@ pub(super) fn page(
     while let Some(row) = rows.next()? {
         let found = match unreadable.contains(&row.get(0)?) {
             false => entry(row, view)?,
-            true => malformed(row, "its details are not valid JSON")?,
+            true => malformed(row, view, "its details are not valid JSON")?,
         };
         cursor.last = (row.get(20)?, row.get(0)?);
         bytes += match (&found, query.detail) {

@@ -97,18 +97,19 @@ pub(super) fn columns(view: &View, detail: Detail) -> String {
 pub(super) fn entry(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
     match job(row, view) {
         Ok(job) => Ok(Entry::Job(Box::new(job))),
-        Err(problem) => malformed(row, &problem.to_string()),
+        Err(problem) => malformed(row, view, &problem.to_string()),
     }
 }
 
 /// Reads a row that is no job.
-pub(super) fn malformed(row: &Row<'_>, problem: &str) -> rusqlite::Result<Entry> {
+pub(super) fn malformed(row: &Row<'_>, view: &View, problem: &str) -> rusqlite::Result<Entry> {
     let size = row.get::<_, Option<i64>>(18)?.unwrap_or_default();
     Ok(Entry::Malformed(Malformed {
         key: JobKey::new(text_of(row, 1)?),
         problem: problem.to_owned(),
         size: size.unsigned_abs(),
         raw: raw_of(row)?,
+        holding: holding(row, view)?,
     }))
 }
 
@@ -122,10 +123,7 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
         ValueRef::Null => None,
         other => Some(serde_json::from_str::<Value>(other.as_str()?)?),
     };
-    let failures = match row.get_ref(16)? {
-        ValueRef::Null => Vec::new(),
-        other => serde_json::from_str::<Vec<Failure>>(other.as_str()?)?,
-    };
+    let (failures, problem) = failures(row)?;
     let priority: i64 = row.get(4)?;
     Ok(Job {
         key: JobKey::new(uuid.clone()),
@@ -156,7 +154,23 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
             failures,
         },
         size: row.get::<_, i64>(18)?.unsigned_abs(),
-        problem: None,
+        problem,
+    })
+}
+
+/// Reads the failures; that they cannot be read is no reason not to read the job.
+fn failures(row: &Row<'_>) -> rusqlite::Result<(Vec<Failure>, Option<String>)> {
+    let read = match row.get_ref(16)? {
+        ValueRef::Null => return Ok((Vec::new(), None)),
+        ValueRef::Text(text) => serde_json::from_slice(text).map_err(|error| error.to_string()),
+        _ => Err("they are no text".to_owned()),
+    };
+    Ok(match read {
+        Ok(failures) => (failures, None),
+        Err(error) => (
+            Vec::new(),
+            Some(format!("its failures cannot be read: {error}")),
+        ),
     })
 }
 

@@ -85,7 +85,8 @@ fn abandon(
     free(transaction, job.sequence)?;
     transaction
         .prepare_cached(
-            "UPDATE job SET modified_on = ?2, not_before = ?3, postponed = postponed + ?5,
+            "UPDATE job SET modified_on = ?2, not_before = coalesce(?3, not_before),
+                            postponed = postponed + ?5,
                             attempts = max(0, attempts - ?4)
              WHERE sequence = ?1",
         )?

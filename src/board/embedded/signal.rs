@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::fs::OFlags;
+
 use super::store::with_suffix;
 
 /// Wakes watchers; opened when there is first something to tell.
@@ -41,7 +43,7 @@ pub(super) fn signal_path(board: &Path) -> PathBuf {
 }
 
 /// Opens the signal file, creating it as accessible as the board is.
-pub(super) fn open_signal(board: &Path) -> std::io::Result<fs::File> {
+fn open_signal(board: &Path) -> std::io::Result<fs::File> {
     let mode = fs::metadata(board)?.permissions().mode() & 0o777;
     let path = signal_path(board);
     let is_new = !path.exists();
@@ -49,6 +51,8 @@ pub(super) fn open_signal(board: &Path) -> std::io::Result<fs::File> {
         .create(true)
         .write(true)
         .truncate(false)
+        // Whoever may write to the folder must not lead us to another file, or make us wait.
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
         .mode(mode)
         .open(&path)?;
     if is_new {

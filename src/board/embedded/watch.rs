@@ -15,7 +15,7 @@ use super::{
     file::File,
     journal::{self, Position},
     record::RowJob,
-    signal::{open_signal, signal_path},
+    signal::signal_path,
     store::View,
 };
 use crate::{
@@ -34,16 +34,21 @@ const LOOK_FOR_FILE: Duration = Duration::from_millis(100);
 pub(super) async fn events(file: &File) -> Result<BoxStream<'_, Result<Event>>> {
     // Woken from before the position is read on, so that nothing falls in between.
     let wakeup = Wakeup::new(file);
-    let position = file
-        .read(|transaction, _| Position::end(transaction))
-        .await?
-        .unwrap_or(Position::START);
+    let start = file
+        .read(|transaction, view| {
+            let mut announced = HashSet::new();
+            // What lapsed before is known to whoever looked before.
+            lapsed(transaction, view, &mut announced)?;
+            Ok((Position::end(transaction)?, announced))
+        })
+        .await?;
+    let (position, announced) = start.unwrap_or((Position::START, HashSet::new()));
     let listener = Listener {
         file,
         wakeup,
         position,
         next_deadline: None,
-        announced: HashSet::new(),
+        announced,
         pending: VecDeque::new(),
     };
     Ok(stream::unfold(Some(listener), |listener| async {
@@ -81,20 +86,22 @@ impl Listener<'_> {
     }
 
     async fn look(&mut self) -> Result<()> {
-        let (mut position, announced) = (self.position, &mut self.announced);
+        let (mut position, mut announced) = (self.position, HashSet::new());
         let news = self
             .file
             .read(|transaction, view| {
                 // An attempt that was in somebody's way is made again from the start.
                 position = self.position;
+                announced.clone_from(&self.announced);
                 let mut events = journal::read(transaction, &mut position)?;
-                events.retain(|event| !is_announced(event, announced));
-                events.extend(lapsed(transaction, view, announced)?);
+                events.retain(|event| !is_announced(event, &mut announced));
+                events.extend(lapsed(transaction, view, &mut announced)?);
                 Ok((events, next_deadline(transaction, view)?))
             })
             .await?;
         if let Some((events, deadline)) = news {
             self.position = position;
+            self.announced = announced;
             self.pending.extend(events);
             self.next_deadline = deadline;
         }
@@ -193,14 +200,11 @@ impl From<&RowJob> for Subject {
 struct Wakeup(Ready);
 
 impl Wakeup {
-    /// Watches the signal file; `None` while there is no board to have one.
+    /// Watches the signal file, which is there since something was first posted.
+    ///
+    /// `None` where it is not; then the board itself is looked at.
     fn new(file: &File) -> Option<Self> {
         let path = file.path();
-        if !path.exists() {
-            return None;
-        }
-        // Without leave to create it, the board is still looked at once a second.
-        let _ = open_signal(path);
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
         inotify::add_watch(&watch, signal_path(path), WatchFlags::MODIFY).ok()?;
         Ready::new(watch).ok().map(Self)

@@ -39,7 +39,6 @@ pub(crate) enum BoardUrl {
 
 impl BoardUrl {
     /// Whether others than the users of this machine may be able to post there.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for conductors that stay"))]
     pub(crate) fn is_network(&self) -> bool {
         !matches!(self, Self::Embedded(_))
     }

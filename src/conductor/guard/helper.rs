@@ -188,12 +188,16 @@ impl Watch {
         let died = Boottime::now();
         let mut asked = HashSet::new();
         while Boottime::now() < died + SWEEP {
-            let is_grace = Boottime::now() < died + GRACE;
+            let now = Boottime::now();
             for (&group, ward) in &self.groups {
+                // Whatever its grace, it must be gone before somebody else may have the job.
+                let is_grace = now < (died + GRACE).min(ward.course.limits.kill);
                 if !ward.is_replaced(group) && (!is_grace || asked.insert(group.leader())) {
                     end_group(group, is_grace);
                 }
             }
+            let kill = self.starting.map(|course| course.limits.kill);
+            let is_grace = now < kill.map_or(died + GRACE, |kill| kill.min(died + GRACE));
             for pid in sweep::marked(&self.mark) {
                 let is_asked = getpgid(Some(pid)).is_ok_and(|group| asked.contains(&group));
                 if !is_grace || (!is_asked && asked.insert(pid)) {

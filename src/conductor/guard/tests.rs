@@ -79,7 +79,7 @@ async fn a_command_whose_lease_runs_out_is_asked_to_end_first() {
     guard.watch(process.group(), limits).unwrap();
     assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
     assert!(limits.terminate.is_past());
-    process.clear_away(&guard);
+    process.clear_away(&guard).await;
 }
 
 #[tokio::test]

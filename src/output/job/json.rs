@@ -11,7 +11,7 @@ impl Serialize for JobView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         let job = self.entry.job();
-        let holding = job.and_then(|job| job.holding.as_ref());
+        let holding = self.entry.holding();
         let time = |time: Option<DateTime<Utc>>| time.map(rfc3339);
         map.serialize_entry("uuid", &job.map(|job| &job.uuid))?;
         map.serialize_entry("key", self.entry.key())?;

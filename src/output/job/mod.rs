@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
 
-use super::{Cell, Column, Fit, Record, Row, Text, Tone};
+use super::{Cell, Column, Fit, Record, Row, Tone};
 use crate::{
     duration,
     job::{Entry, Job, Lease},
@@ -53,13 +53,14 @@ impl JobView<'_> {
 }
 
 impl Record for JobView<'_> {
-    fn fields(&self) -> Vec<Text> {
+    fn fields(&self) -> Vec<String> {
         let seconds = |time: Option<Duration>| {
             time.map(|time| time.as_secs().to_string())
                 .unwrap_or_default()
         };
         let state = self.entry.state().name();
-        let fields = match self.entry {
+
+        match self.entry {
             Entry::Malformed(record) => {
                 let mut fields = vec![String::new(); 9];
                 fields[2] = state.to_owned();
@@ -77,8 +78,7 @@ impl Record for JobView<'_> {
                 seconds(job.holding.as_ref().and_then(|holding| holding.expires_in)),
                 job.key.to_string(),
             ],
-        };
-        fields.into_iter().map(Text::from).collect()
+        }
     }
 
     fn uuid(&self) -> Option<&str> {

@@ -14,7 +14,7 @@ impl Report for JobView<'_> {
     fn human(&self, page: &mut Page) {
         match self.entry {
             Entry::Job(job) => self.job(job, page),
-            Entry::Malformed(record) => malformed(record, page),
+            Entry::Malformed(record) => self.malformed(record, page),
         }
     }
 }
@@ -118,15 +118,23 @@ impl JobView<'_> {
         // A value always has a text; without one there would be nothing to show anyway.
         page.block(&serde_json::to_string_pretty(&shown).unwrap_or_default());
     }
-}
 
-fn malformed(record: &Malformed, page: &mut Page) {
-    page.line()
-        .add(Tone::Strong, format!("key:{}", record.key))
-        .plain("  ")
-        .add(Tone::Bad, "MALFORMED");
-    page.fact("problem", &record.problem);
-    page.fact("size", format!("{} bytes", record.size));
-    page.heading("raw");
-    page.block(&String::from_utf8_lossy(&record.raw));
+    fn malformed(&self, record: &Malformed, page: &mut Page) {
+        page.line()
+            .add(Tone::Strong, format!("key:{}", record.key))
+            .plain("  ")
+            .add(Tone::Bad, "MALFORMED");
+        page.fact("problem", &record.problem);
+        page.fact("size", format!("{} bytes", record.size));
+        if let Some(holding) = &record.holding {
+            self.holding(page, holding);
+        }
+        if self.is_revealed {
+            page.heading("raw");
+            page.block(&String::from_utf8_lossy(&record.raw));
+        } else {
+            // Nobody can tell what in it is a secret.
+            page.fact("raw", "--reveal shows it");
+        }
+    }
 }

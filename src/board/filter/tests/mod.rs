@@ -90,6 +90,7 @@ fn malformed() -> Entry {
         problem: "it is empty".to_owned(),
         size: 7,
         raw: b"garbage".to_vec(),
+        holding: None,
     })
 }
 
