@@ -337,3 +337,18 @@ fn the_configuration_raises_the_limit_on_details() {
     bulk.succeeded();
     assert_eq!(env.names().len(), 2);
 }
+
+#[test]
+fn facts_that_nest_too_deeply_to_be_read() {
+    let env = Env::new();
+    let deep = format!("a:={}{}", "[".repeat(127), "]".repeat(127));
+    is_refused(&env, &["post", "deep", &deep], &["nobody could read"]);
+    assert!(env.names().is_empty());
+}
+
+#[test]
+fn a_priority_for_lines_that_have_their_own() {
+    let env = Env::new();
+    let call = ["post", "--from", "-", "--priority", "HIGH"];
+    is_refused(&env, &call, &["--priority"]);
+}

@@ -52,3 +52,33 @@ fn such_a_record_has_the_same_state_in_every_format() {
         assert!(run.succeeded().contains("MALFORMED"), "{run}");
     }
 }
+
+#[test]
+fn one_that_somebody_claimed_shows_its_owner_and_can_be_freed_by_force() {
+    let env = Env::new();
+    env.post("resize");
+    env.claim("@1", "ada");
+    break_details(&env, "true");
+    let owner = env.jobboard(&["owner", "@1"]).run();
+    assert_eq!(owner.succeeded(), "ada\n");
+    let freed = env.jobboard(&["abandon", "@1", "--force", "--yes"]).run();
+    freed.succeeded();
+    env.jobboard(&["owner", "@1"]).run().failed(6);
+    let trashed = env.jobboard(&["trash", "@1", "--force", "--yes"]).run();
+    trashed.succeeded();
+}
+
+#[test]
+fn what_it_holds_is_covered_since_nobody_knows_what_of_it_is_secret() {
+    let env = Env::new();
+    env.post("resize");
+    let secret = "PRAGMA ignore_check_constraints = on;
+                  UPDATE job SET details = '{\"password\": \"hunter2\"'";
+    env.database().execute_batch(secret).unwrap();
+    let shown = env.jobboard(&["show", "@1", "-o", "table"]).run();
+    assert!(!shown.succeeded().contains("hunter2"), "{shown}");
+    let revealed = env
+        .jobboard(&["show", "@1", "-o", "table", "--reveal"])
+        .run();
+    assert!(revealed.succeeded().contains("hunter2"), "{revealed}");
+}

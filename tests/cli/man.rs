@@ -26,3 +26,10 @@ fn a_folder_that_cannot_be_made_is_named() {
     let run = env.jobboard(&["man", "file/man1"]).run();
     assert!(run.failed(1).contains("file/man1"), "{run}");
 }
+
+#[test]
+fn it_needs_no_configuration() {
+    let env = Env::new();
+    let man = env.jobboard(&["man"]).env("JOBBOARD_URL", "nonsense:");
+    man.run().succeeded();
+}

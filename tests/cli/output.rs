@@ -276,3 +276,11 @@ fn a_table_on_a_wide_terminal_cuts_nothing_off() {
     assert!(run.stdout.contains("example.com"), "{run}");
     assert!(!run.stdout.contains('…'), "{run}");
 }
+
+#[test]
+fn the_fields_of_a_line_can_be_turned_back() {
+    let env = Env::new();
+    env.post("a\\tb");
+    let line = env.jobboard(&["list"]).run();
+    assert_eq!(line.succeeded().split('\t').nth(1), Some("a\\\\tb"));
+}

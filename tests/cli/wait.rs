@@ -140,3 +140,48 @@ fn what_to_wait_for_has_to_be_said_once() {
     assert_eq!(env.jobboard(&["wait", "@1", "--empty"]).run().code, 2);
     assert_eq!(env.jobboard(&["wait", "--any", "--empty"]).run().code, 2);
 }
+
+#[test]
+fn a_namesake_in_the_trash_is_not_the_job_that_is_waited_for() {
+    let env = Env::new();
+    let nightly = ["post", "nightly", "--unique", "nightly"];
+    env.jobboard(&nightly).run().succeeded();
+    env.trash("@1");
+    let mut waiting = env.jobboard(&[&nightly[..], &["--wait"]].concat()).spawn();
+    waiting.listens();
+    env.claim("@2", "ada");
+    env.jobboard(&["consume", "@2", "--who", "ada"])
+        .run()
+        .succeeded();
+    waiting.ended().succeeded();
+}
+
+#[test]
+fn a_job_posted_anew_under_the_same_uuid_is_another_job() {
+    let env = Env::new();
+    let nightly = ["post", "nightly", "--unique", "nightly"];
+    let uuid = env.jobboard(&nightly).run().posted();
+    env.post("other");
+    let mut waiting = env.jobboard(&["wait", &uuid, "@2"]).spawn();
+    waiting.listens();
+    env.claim("@1", "ada");
+    env.jobboard(&["consume", "@1", "--who", "ada"])
+        .run()
+        .succeeded();
+    env.jobboard(&nightly).run().succeeded();
+    env.claim("@2", "ada");
+    env.jobboard(&["consume", "@2", "--who", "ada"])
+        .run()
+        .succeeded();
+    waiting.ended().succeeded();
+}
+
+#[test]
+fn it_ends_as_soon_as_one_job_cannot_be_complete_any_more() {
+    let env = Env::new();
+    env.post_many(2);
+    let mut waiting = env.jobboard(&["wait", "@1", "@2"]).spawn();
+    waiting.listens();
+    env.trash("@1");
+    assert_eq!(waiting.ended().code, 9);
+}

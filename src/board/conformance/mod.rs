@@ -70,6 +70,7 @@ macro_rules! keeps_its_promises {
             settling::the_last_three_failures_are_kept,
             settling::interrupted_and_postponed_attempts_do_not_count,
             settling::a_late_holder_settles_nothing,
+            settling::a_postponed_job_stays_so_when_it_is_given_back,
             trash::a_trashed_job_keeps_what_it_was,
             trash::trashing_replaces_a_namesake_and_says_so,
             trash::a_restored_job_is_as_if_never_tried,

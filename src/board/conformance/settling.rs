@@ -269,3 +269,20 @@ pub(crate) async fn a_late_holder_settles_nothing(board: &Subject) {
     );
     assert_eq!(on_board(board, &key).await.owner(), Some(&bob().owner));
 }
+
+pub(crate) async fn a_postponed_job_stays_so_when_it_is_given_back(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let not_before = chrono::Utc::now() + LONG;
+    for aftermath in [
+        Aftermath::Postponed { not_before },
+        Aftermath::None,
+        Aftermath::Interrupted,
+    ] {
+        claim_one(board, &key, &ada()).await.unwrap();
+        let back = Outcome::Abandon(aftermath);
+        board.settle_one(&key, back, by_name("ada")).await.unwrap();
+        let told = on_board(board, &key).await.history.not_before;
+        let millis = |time: chrono::DateTime<chrono::Utc>| time.timestamp_millis();
+        assert_eq!(told.map(millis), Some(millis(not_before)));
+    }
+}
