@@ -230,6 +230,11 @@ fn judge_board(error: &BoardError) -> Judgement {
             "unreachable",
             hint("`jobboard ping` shows whether the board answers"),
         ),
+        BoardError::Unknown { .. } => (
+            FAILED,
+            "unknown",
+            hint("`jobboard show UUID` shows whether it was done"),
+        ),
         BoardError::Denied { .. } => (
             UNREACHABLE,
             "denied",

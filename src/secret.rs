@@ -36,7 +36,6 @@ impl Secret {
     }
 
     /// Returns the text, for the one place that sends it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for boards that ask for it"))]
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }

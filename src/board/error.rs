@@ -59,6 +59,9 @@ pub(crate) enum BoardError {
     /// The board answered that we may not.
     #[error("the board {board} denies access")]
     Denied { board: String, source: Cause },
+    /// The board was asked, and its answer was not heard.
+    #[error("the board {board} did not answer: whether it was done is unknown")]
+    Unknown { board: String, source: Cause },
     /// The board did not do it, for a reason that repeating does not change.
     #[error("cannot {doing} the board {board}")]
     Failed {

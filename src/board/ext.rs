@@ -107,6 +107,7 @@ impl<B: Board + ?Sized> BoardExt for B {}
 /// Returns the only record there is, or says why there is not exactly one.
 fn only(wanted: &JobRef, mut found: Vec<Entry>) -> Result<Entry> {
     if found.len() > 1 {
+        found.sort_by(|one, other| one.key().cmp(other.key()));
         return Err(BoardError::Ambiguous {
             wanted: wanted.to_string(),
             candidates: found.iter().map(candidate).collect(),

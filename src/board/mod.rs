@@ -13,6 +13,8 @@ pub(crate) mod url;
 pub(crate) mod wait;
 
 mod embedded;
+mod redis;
+mod wire;
 
 #[cfg(test)]
 mod conformance;
@@ -38,8 +40,15 @@ pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
 pub(crate) struct Capabilities {
     /// Whether a claim can be given a time after which it lapses.
     pub(crate) has_expiring_claims: bool,
-    /// Whether TaskFlow's own readers use this kind of board, and walk it in an order of theirs.
-    pub(crate) has_peers: bool,
+    /// In which order TaskFlow's own readers walk this kind of board, if they use it.
+    pub(crate) peer_order: Option<PeerOrder>,
+}
+
+/// An order in which TaskFlow's readers walk a board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PeerOrder {
+    /// Most urgent first, and newest first among equals.
+    NewestOfTheMostUrgent,
 }
 
 /// Which records to stream, and how.

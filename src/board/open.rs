@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{
     Board, BoardError, Result,
     embedded::{Durability, Embedded, Options},
+    redis::Redis,
     url::BoardUrl,
 };
 use crate::secret::Secret;
@@ -15,7 +16,7 @@ use crate::secret::Secret;
 pub(crate) fn open(
     url: &BoardUrl,
     patience: Duration,
-    _password: Option<Secret>,
+    password: Option<Secret>,
 ) -> Result<Arc<dyn Board>> {
     match url {
         BoardUrl::Embedded(url) => Ok(Arc::new(Embedded::new(Options {
@@ -27,7 +28,7 @@ pub(crate) fn open(
             },
             patience,
         }))),
-        BoardUrl::Redis(_) => Err(unsupported("Redis")),
+        BoardUrl::Redis(url) => Ok(Arc::new(Redis::new(url, password, patience))),
         BoardUrl::ZooKeeper(_) => Err(unsupported("ZooKeeper")),
     }
 }
@@ -36,6 +37,6 @@ fn unsupported(board: &'static str) -> BoardError {
     BoardError::Unsupported {
         board,
         operation: "be reached by this release of jobboard",
-        hint: Some("use an embedded board: sqlite:PATH"),
+        hint: Some("use a board on Redis, or an embedded one: sqlite:PATH"),
     }
 }

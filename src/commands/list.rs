@@ -86,9 +86,16 @@ impl Sort {
             Self::Age => one.created_on.cmp(&other.created_on).then_with(by_rank),
             Self::Name => one.name.cmp(&other.name).then_with(by_rank),
             Self::Owner => by_owner(one, other).then_with(by_rank),
-            Self::Rank | Self::Taskflow | Self::None => by_rank(),
+            Self::Taskflow => as_peers_do(one, other),
+            Self::Rank | Self::None => by_rank(),
         }
     }
+}
+
+/// Compares jobs as TaskFlow's readers of a Redis board do.
+fn as_peers_do(one: &Job, other: &Job) -> Ordering {
+    let place = |job: &Job| (job.priority, job.sequence);
+    place(other).cmp(&place(one))
 }
 
 /// Puts jobs that nobody has behind those that somebody has.
@@ -119,7 +126,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
         );
     }
     let board = ctx.board()?;
-    if args.sort == Sort::Taskflow && !board.capabilities().has_peers {
+    let peer_order = board.capabilities().peer_order;
+    if args.sort == Sort::Taskflow && peer_order.is_none() {
         return Err(no_peers()).with_context(|| ctx.trying("list", "jobs in that order"));
     }
     let wanted = Wanted::new(&args);

@@ -23,7 +23,8 @@ use crate::job::{
 
 /// Makes a test of each promise; `$open` opens a board that nobody else uses.
 ///
-/// What it returns is dropped after the board, and takes down what the board needed.
+/// What it returns is dropped after the board, and takes down what the board needed; `None` where
+/// the machine lacks what it takes.
 macro_rules! keeps_its_promises {
     ($open:path) => {
         $crate::board::conformance::keeps_its_promises! { $open =>
@@ -90,7 +91,9 @@ macro_rules! keeps_its_promises {
         $(
             #[tokio::test]
             async fn $promise() {
-                let (board, _server) = $open();
+                let Some((board, _server)) = $open() else {
+                    return;
+                };
                 $crate::board::conformance::$topic::$promise(&board).await;
                 board.close().await;
             }

@@ -64,7 +64,7 @@ impl Board for Embedded {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             has_expiring_claims: true,
-            has_peers: false,
+            peer_order: None,
         }
     }
 

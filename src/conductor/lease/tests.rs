@@ -75,7 +75,7 @@ impl Board for Fake {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             has_expiring_claims: self.expiring_claims,
-            has_peers: false,
+            peer_order: None,
         }
     }
 

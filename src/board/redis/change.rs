@@ -1,0 +1,397 @@
+//! What changes jobs: requests become calls of scripts, and their answers answers.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use redis::Cmd;
+
+use super::{
+    keys::{Beside as Names, Keys, field_of, key_of},
+    link::{Failure, Link},
+    look::{self, Beside},
+    scripts::{Call, Reply, Script},
+    side::text_of,
+};
+use crate::{
+    board::{BoardError, ClaimRules, Detail, Posted, Result, Settled, wire::msgpack},
+    job::{
+        Aftermath, Authority, Claim, Claimant, Claimed, Draft, Fence, JobKey, Outcome, Owner,
+        Settlement, Term, Witness,
+    },
+};
+
+/// What a writer was doing when it failed.
+const DOING: &str = "write to";
+
+/// A call has no more jobs than this, and hardly more bytes.
+const BATCH: (usize, usize) = (1000, 1 << 20);
+
+/// The board that is changed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) link: &'a Link,
+    pub(super) keys: &'a Keys,
+}
+
+impl Target<'_> {
+    fn call(self, script: Script) -> Call {
+        let mut call = Call::of(script);
+        call.key(self.keys.listings());
+        call
+    }
+
+    fn beside(self, call: &mut Call, field: &[u8]) {
+        let Names {
+            owner,
+            last_modified,
+            side,
+        } = self.keys.beside(field);
+        call.key(owner).key(last_modified).key(side);
+    }
+
+    async fn run(self, call: &Call) -> Result<Vec<Reply>> {
+        call.run(self.link, DOING)
+            .await
+            .map_err(|failure| match failure {
+                Failure::NotSent(error) => error,
+                Failure::Lost(error) => unknown(self.link, error),
+            })
+    }
+
+    /// Puts jobs on the board, in as few exchanges as their size allows.
+    pub(super) async fn post(
+        self,
+        drafts: &[Draft],
+        claimant: Option<&Claimant>,
+    ) -> Result<Vec<Result<Posted>>> {
+        let now = Utc::now();
+        let postings: Vec<_> = drafts
+            .iter()
+            .map(|draft| msgpack::encode(draft, now))
+            .collect();
+        let mut answers = Vec::with_capacity(drafts.len());
+        while answers.len() < drafts.len() {
+            let rest = &postings[answers.len()..];
+            let count = batch(rest.iter().map(Vec::len));
+            let some = &drafts[answers.len()..][..count];
+            let call = self.post_call(some, &rest[..count], claimant, now);
+            match call.run(self.link, DOING).await {
+                Ok(replies) => {
+                    let replies = some.iter().zip(replies);
+                    answers.extend(replies.map(|(draft, reply)| posted(draft, reply, claimant)));
+                }
+                Err(Failure::NotSent(error)) if answers.is_empty() => return Err(error),
+                Err(Failure::NotSent(error)) => {
+                    let missing = drafts.len() - answers.len();
+                    let refused = (0..missing).map(|_| Err(not_done(self.link, &error)));
+                    answers.extend(refused);
+                }
+                Err(Failure::Lost(error)) => answers.extend(self.look_up(some, &error).await),
+            }
+        }
+        Ok(answers)
+    }
+
+    fn post_call(
+        self,
+        drafts: &[Draft],
+        postings: &[Vec<u8>],
+        claimant: Option<&Claimant>,
+        now: DateTime<Utc>,
+    ) -> Call {
+        let mut call = self.call(Script::Post);
+        call.key(self.keys.sequence()).key(self.keys.fence());
+        let (owner, life) = match claimant {
+            Some(by) => (by.owner.as_bytes().to_vec(), life(by.term)),
+            None => (Vec::new(), String::new()),
+        };
+        call.arg(self.keys.events())
+            .arg(owner)
+            .arg(life)
+            .arg(msgpack::time(now))
+            .arg(text_of(now));
+        for (draft, posting) in drafts.iter().zip(postings) {
+            let field = draft.uuid.to_string();
+            self.beside(&mut call, field.as_bytes());
+            call.arg(field).arg(posting.as_slice());
+        }
+        call
+    }
+
+    /// Looks once for jobs whose post was not answered.
+    async fn look_up(self, drafts: &[Draft], error: &BoardError) -> Vec<Result<Posted>> {
+        let mut command = Cmd::new();
+        command.arg("HMGET").arg(self.keys.listings());
+        for draft in drafts {
+            command.arg(draft.uuid.to_string());
+        }
+        let found: Vec<Option<Vec<u8>>> = self
+            .link
+            .ask(DOING, &command)
+            .await
+            .unwrap_or_else(|_| vec![None; drafts.len()]);
+        drafts
+            .iter()
+            .zip(found)
+            .map(|(draft, posting)| {
+                let read = posting.and_then(|bytes| msgpack::decode(&bytes, Detail::Brief).ok());
+                match read.and_then(|posting| posting.sequence) {
+                    // One that others may have chosen as well may have been there before.
+                    Some(sequence) if !draft.chosen => Ok(Posted {
+                        key: JobKey::new(draft.uuid.to_string()),
+                        sequence,
+                        fence: None,
+                    }),
+                    _ => Err(unknown(self.link, not_done(self.link, error))),
+                }
+            })
+            .collect()
+    }
+
+    pub(super) async fn claim(
+        self,
+        keys: &[JobKey],
+        by: &Claimant,
+        most: usize,
+        rules: ClaimRules,
+    ) -> Result<Vec<Result<Claimed>>> {
+        let now = Utc::now();
+        let fields: Vec<_> = keys.iter().map(field_of).collect();
+        let mut call = self.call(Script::Claim);
+        call.key(self.keys.fence());
+        call.arg(self.keys.events())
+            .arg(by.owner.as_bytes())
+            .arg(life(by.term))
+            .arg(msgpack::time(now))
+            .arg(text_of(now))
+            .arg(most.to_string())
+            .arg(flag(rules.is_attempt))
+            .arg(flag(rules.respects_not_before));
+        for field in &fields {
+            self.beside(&mut call, field);
+            call.arg(field.as_slice());
+        }
+        let replies = self.run(&call).await?;
+        let mut answers = Vec::with_capacity(replies.len());
+        for (field, reply) in fields.iter().zip(replies) {
+            let answer = match reply.done(&key_of(field), None) {
+                Err(refusal) => Err(refusal),
+                Ok(reply) => self.claimed(field, &reply, by, now).await,
+            };
+            answers.push(answer);
+        }
+        Ok(answers)
+    }
+
+    async fn claimed(
+        self,
+        field: &[u8],
+        reply: &Reply,
+        by: &Claimant,
+        now: DateTime<Utc>,
+    ) -> Result<Claimed> {
+        let fence = Fence(reply.text(0));
+        let beside = Beside {
+            owner: Some(by.owner.as_bytes().to_vec()),
+            left: match by.term {
+                Term::Indefinite => None,
+                Term::For(term) | Term::Kept(term) => Some(term),
+            },
+            last_modified: Some(msgpack::time(now)),
+            side: Some(reply.fact(2).to_vec()).filter(|side| !side.is_empty()),
+        };
+        match look::just_claimed(field, reply.fact(1), beside, &fence) {
+            Ok(job) => Ok(Claimed { job, fence }),
+            // What cannot be read cannot be claimed.
+            Err(malformed) => {
+                let release = Settlement {
+                    key: key_of(field),
+                    outcome: Outcome::Abandon(Aftermath::Interrupted),
+                    authority: Authority::Claim(by.owner.clone(), fence),
+                };
+                self.settle(std::slice::from_ref(&release)).await?;
+                Err(malformed)
+            }
+        }
+    }
+
+    pub(super) async fn renew(self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
+        let mut call = self.call(Script::Renew);
+        call.arg(self.keys.events()).arg(text_of(Utc::now()));
+        for claim in claims {
+            let field = field_of(&claim.key);
+            let Names { owner, side, .. } = self.keys.beside(&field);
+            call.key(owner).key(side);
+            call.arg(field)
+                .arg(claim.owner.as_bytes())
+                .arg(fence_text(claim.fence.as_ref()))
+                .arg(millis(claim.term));
+        }
+        let replies = self.run(&call).await?;
+        Ok(claims
+            .iter()
+            .zip(replies)
+            .map(|(claim, reply)| reply.done(&claim.key, Some(&claim.owner)).map(drop))
+            .collect())
+    }
+
+    pub(super) async fn settle(self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
+        let now = Utc::now();
+        let mut call = self.call(Script::Settle);
+        call.key(self.keys.trash());
+        call.arg(self.keys.events())
+            .arg(msgpack::time(now))
+            .arg(text_of(now));
+        for settlement in settlements {
+            let field = field_of(&settlement.key);
+            self.beside(&mut call, &field);
+            call.arg(field);
+            add_settlement(&mut call, settlement);
+        }
+        let replies = self.run(&call).await?;
+        Ok(settlements
+            .iter()
+            .zip(replies)
+            .map(|(settlement, reply)| {
+                let wanted = match &settlement.authority {
+                    Authority::Owner(owner) | Authority::Claim(owner, _) => Some(owner),
+                    Authority::Override(_) => None,
+                };
+                let reply = reply.done(&settlement.key, wanted)?;
+                Ok(Settled {
+                    replaced_namesake: reply.fact(0) == b"1",
+                })
+            })
+            .collect())
+    }
+
+    pub(super) async fn restore(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        let now = Utc::now();
+        let mut call = self.call(Script::Restore);
+        call.key(self.keys.trash());
+        call.arg(self.keys.events())
+            .arg(msgpack::time(now))
+            .arg(text_of(now));
+        self.run_for(call, keys).await
+    }
+
+    pub(super) async fn purge(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        let mut call = self.call(Script::Purge);
+        call.key(self.keys.trash());
+        call.arg(self.keys.events()).arg(text_of(Utc::now()));
+        self.run_for(call, keys).await
+    }
+
+    async fn run_for(self, mut call: Call, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        for key in keys {
+            let field = field_of(key);
+            self.beside(&mut call, &field);
+            call.arg(field);
+        }
+        let replies = self.run(&call).await?;
+        Ok(keys
+            .iter()
+            .zip(replies)
+            .map(|(key, reply)| reply.done(key, None).map(drop))
+            .collect())
+    }
+}
+
+fn posted(draft: &Draft, reply: Reply, claimant: Option<&Claimant>) -> Result<Posted> {
+    let key = JobKey::new(draft.uuid.to_string());
+    let reply = reply.done(&key, None)?;
+    Ok(Posted {
+        sequence: reply.text(0).parse().unwrap_or_default(),
+        fence: claimant.map(|_| Fence(reply.text(1))),
+        key,
+    })
+}
+
+fn add_settlement(call: &mut Call, settlement: &Settlement) {
+    let nothing = (None, 0, 0, None);
+    let (word, (not_before, attempts, postponed, failure)) = match &settlement.outcome {
+        Outcome::Abandon(aftermath) => (
+            "abandon",
+            match aftermath {
+                Aftermath::None => nothing,
+                Aftermath::Failed {
+                    failure,
+                    not_before,
+                } => (*not_before, 0, 0, Some(failure)),
+                Aftermath::Postponed { not_before } => (Some(*not_before), -1, 1, None),
+                Aftermath::Interrupted => (None, -1, 0, None),
+            },
+        ),
+        Outcome::Consume => ("consume", nothing),
+        Outcome::Trash(failure) => ("trash", (None, 0, 0, failure.as_ref())),
+    };
+    let no_name: &[u8] = b"";
+    let (authority, owner, fence) = match &settlement.authority {
+        Authority::Owner(owner) => ("owner", owner.as_bytes(), None),
+        Authority::Claim(owner, fence) => ("owner", owner.as_bytes(), Some(fence)),
+        Authority::Override(Witness::Unclaimed) => ("free", no_name, None),
+        Authority::Override(Witness::Claimed { owner, fence }) => (
+            "seen",
+            owner.as_ref().map_or(no_name, Owner::as_bytes),
+            fence.as_ref(),
+        ),
+    };
+    call.arg(word)
+        .arg(authority)
+        .arg(owner)
+        .arg(fence_text(fence))
+        .arg(not_before.map(text_of).unwrap_or_default())
+        .arg(attempts.to_string())
+        .arg(postponed.to_string())
+        .arg(failure.map_or_else(String::new, |failure| {
+            serde_json::json!(failure).to_string()
+        }));
+}
+
+fn life(term: Term) -> String {
+    match term {
+        Term::Indefinite => String::new(),
+        Term::For(term) | Term::Kept(term) => millis(term),
+    }
+}
+
+fn millis(term: Duration) -> String {
+    term.as_millis().to_string()
+}
+
+fn flag(is_set: bool) -> &'static str {
+    if is_set { "1" } else { "0" }
+}
+
+fn fence_text(fence: Option<&Fence>) -> &str {
+    fence.map_or("", |fence| fence.0.as_str())
+}
+
+/// Returns how many jobs the next call may have.
+fn batch(sizes: impl Iterator<Item = usize>) -> usize {
+    let mut bytes = 0;
+    sizes
+        .take(BATCH.0)
+        .take_while(|size| {
+            let is_first = bytes == 0;
+            bytes += size;
+            is_first || bytes <= BATCH.1
+        })
+        .count()
+}
+
+/// Says of a request that was sent that its answer was not heard.
+fn unknown(link: &Link, error: BoardError) -> BoardError {
+    BoardError::Unknown {
+        board: link.name().to_owned(),
+        source: error.into(),
+    }
+}
+
+/// Repeats for another job why an exchange did not take place.
+fn not_done(link: &Link, error: &BoardError) -> BoardError {
+    BoardError::Unreachable {
+        board: link.name().to_owned(),
+        source: error.to_string().into(),
+    }
+}

@@ -1,0 +1,161 @@
+//! The names of all that a board has on a server, and what a hash field is called as a key.
+
+use crate::job::JobKey;
+
+/// Names the keys of one board.
+#[derive(Debug, Clone)]
+pub(super) struct Keys {
+    prefix: String,
+}
+
+/// The three keys beside a posting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Beside {
+    /// The owner, present while the job is claimed.
+    pub(super) owner: Vec<u8>,
+    pub(super) last_modified: Vec<u8>,
+    /// What TaskFlow has no place for; its readers never look at that name.
+    pub(super) side: Vec<u8>,
+}
+
+impl Keys {
+    /// Names the keys of a namespace; without one they have no prefix at all.
+    pub(super) fn of(namespace: Option<&str>) -> Self {
+        Self {
+            prefix: namespace.map_or_else(String::new, |namespace| format!("{namespace}:")),
+        }
+    }
+
+    pub(super) fn listings(&self) -> String {
+        self.named("listings")
+    }
+
+    pub(super) fn trash(&self) -> String {
+        self.named("trash")
+    }
+
+    pub(super) fn sequence(&self) -> String {
+        self.named("sequence")
+    }
+
+    /// The number of the last claim.
+    pub(super) fn fence(&self) -> String {
+        self.named("fence")
+    }
+
+    /// The channel on which our scripts tell what they did.
+    pub(super) fn events(&self) -> String {
+        self.named("events")
+    }
+
+    /// The entry of a conductor in the registry.
+    pub(super) fn conductor(&self, name: &str) -> String {
+        self.named(&format!("conductor.{name}"))
+    }
+
+    /// What all entries of the registry match, for a scan.
+    pub(super) fn conductors(&self) -> String {
+        let literal: String = self
+            .named("conductor.")
+            .chars()
+            .flat_map(|character| {
+                let is_special = matches!(character, '*' | '?' | '[' | ']' | '\\');
+                is_special.then_some('\\').into_iter().chain([character])
+            })
+            .collect();
+        format!("{literal}*")
+    }
+
+    /// Names what is kept beside the posting in a hash field.
+    pub(super) fn beside(&self, field: &[u8]) -> Beside {
+        let name = |suffix: &str| [self.prefix.as_bytes(), field, suffix.as_bytes()].concat();
+        Beside {
+            owner: name(".owned"),
+            last_modified: name(".last_modified"),
+            side: name(".jobboard"),
+        }
+    }
+
+    fn named(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+}
+
+/// Returns what a hash field is called: as it is, with what is no text escaped by `%`.
+pub(super) fn key_of(field: &[u8]) -> JobKey {
+    let mut name = String::with_capacity(field.len());
+    for chunk in field.utf8_chunks() {
+        name.push_str(&chunk.valid().replace('%', "%25"));
+        for byte in chunk.invalid() {
+            name.push_str(&format!("%{byte:02x}"));
+        }
+    }
+    JobKey::new(name)
+}
+
+/// Returns the hash field that is called like this.
+pub(super) fn field_of(key: &JobKey) -> Vec<u8> {
+    let mut field = Vec::with_capacity(key.as_str().len());
+    let mut rest = key.as_str().as_bytes();
+    while let Some((byte, behind)) = rest.split_first() {
+        let escaped = (*byte == b'%')
+            .then(|| behind.get(..2))
+            .flatten()
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match escaped {
+            Some(raw) => {
+                field.push(raw);
+                rest = &behind[2..];
+            }
+            None => {
+                field.push(*byte);
+                rest = behind;
+            }
+        }
+    }
+    field
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_named_as_taskflow_names_them() {
+        let keys = Keys::of(Some("taskflow"));
+        assert_eq!(keys.listings(), "taskflow:listings");
+        assert_eq!(keys.beside(b"a-1").owner, b"taskflow:a-1.owned");
+        assert_eq!(
+            keys.beside(b"a-1").last_modified,
+            b"taskflow:a-1.last_modified"
+        );
+        assert_eq!(Keys::of(Some("")).listings(), ":listings");
+        assert_eq!(Keys::of(Some("a:b")).trash(), "a:b:trash");
+        assert_eq!(Keys::of(None).sequence(), "sequence");
+    }
+
+    #[test]
+    fn the_registry_is_scanned_for_by_its_name_alone() {
+        assert_eq!(
+            Keys::of(Some("a*[b]")).conductors(),
+            "a\\*\\[b\\]:conductor.*"
+        );
+    }
+
+    #[test]
+    fn every_field_has_a_name_that_leads_back_to_it() {
+        for field in [
+            &b"a-1"[..],
+            b"",
+            b"100%",
+            b"%41",
+            b"\xff\x00%zz\xc3",
+            "ü".as_bytes(),
+        ] {
+            let key = key_of(field);
+            assert_eq!(field_of(&key), field, "{key}");
+        }
+        assert_eq!(key_of(b"\xffx").as_str(), "%ffx");
+    }
+}

@@ -1,0 +1,152 @@
+//! One open connection, on which many exchanges may be under way at once.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use redis::{
+    AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, Pipeline, ProtocolVersion, PushInfo,
+    RedisConnectionInfo, RedisError, ServerError, Value, aio::MultiplexedConnection,
+    from_redis_value,
+};
+use tokio::{sync::mpsc::UnboundedSender, task::JoinHandle};
+
+use super::{
+    connect::{Deadline, Door},
+    greet::Server,
+    refusal::meaning,
+    trouble::{Problem, Trouble},
+};
+
+/// A connection to a server that was found fit; closed when dropped.
+pub(super) struct Line {
+    door: Door,
+    server: Server,
+    op_timeout: Duration,
+    connection: MultiplexedConnection,
+    driver: JoinHandle<()>,
+    is_spent: AtomicBool,
+}
+
+impl Line {
+    /// Connects; with a sender in RESP3, so that the server can push messages into it.
+    pub(super) async fn open(
+        door: Door,
+        db: u32,
+        op_timeout: Duration,
+        pushes: Option<UnboundedSender<PushInfo>>,
+        deadline: Deadline,
+    ) -> Result<Self, Trouble> {
+        let (stream, server) = door.enter(db, deadline).await?;
+        let mut config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(Some(op_timeout));
+        // All that the library would say first has been said.
+        let mut settings = RedisConnectionInfo::default().set_skip_set_lib_name();
+        if let Some(sender) = pushes {
+            config = config.set_push_sender(sender);
+            settings = settings.set_protocol(ProtocolVersion::RESP3);
+        }
+        let late = |limit| door.trouble(Problem::Silent(limit));
+        let begin = async {
+            MultiplexedConnection::new_with_config(&settings, stream, config)
+                .await
+                .map_err(|error| cannot_push(&door, error))
+        };
+        let (connection, driver) = deadline.bound(late, begin).await?;
+        Ok(Self {
+            door,
+            server,
+            op_timeout,
+            connection,
+            driver: tokio::spawn(driver),
+            is_spent: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether another exchange may begin here.
+    pub(super) fn is_usable(&self) -> bool {
+        !self.is_spent.load(Ordering::Relaxed) && !self.driver.is_finished()
+    }
+
+    /// Returns what is at the other end.
+    pub(super) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Puts a problem down to the server.
+    pub(super) fn trouble(&self, problem: Problem) -> Trouble {
+        self.door.trouble(problem)
+    }
+
+    /// Sends a command and returns its answer; in case of an error, that was lost.
+    pub(super) async fn ask(&self, command: &Cmd) -> Result<Value, Trouble> {
+        let mut connection = self.connection.clone();
+        let answer = connection.send_packed_command(command).await;
+        answer.map_err(|error| self.lost(&error))
+    }
+
+    /// Sends commands and returns their answers; in case of an error, those were lost.
+    pub(super) async fn ask_all(&self, commands: &Pipeline) -> Result<Vec<Value>, Trouble> {
+        let mut connection = self.connection.clone();
+        let answers = connection
+            .send_packed_commands(commands, 0, commands.len())
+            .await;
+        answers.map_err(|error| self.lost(&error))
+    }
+
+    /// Tells what a server answered from what it refused.
+    pub(super) fn sort(&self, answer: Value) -> Result<Value, ServerError> {
+        let Value::ServerError(error) = answer else {
+            return Ok(answer);
+        };
+        // After a failover it is another server that takes writes.
+        if matches!(meaning(&error, None), Problem::Replica | Problem::Orphaned) {
+            self.is_spent.store(true, Ordering::Relaxed);
+        }
+        Err(error)
+    }
+
+    /// Reads the answer to one command.
+    pub(super) fn read<T: FromRedisValue>(&self, answer: Value) -> Result<T, Trouble> {
+        let answer = self
+            .sort(answer)
+            .map_err(|error| self.door.meaning(&error))?;
+        from_redis_value(answer).map_err(|_| self.trouble(Problem::Strange))
+    }
+
+    /// Gives up a connection on which an answer was lost.
+    fn lost(&self, error: &RedisError) -> Trouble {
+        self.is_spent.store(true, Ordering::Relaxed);
+        self.trouble(if error.is_timeout() {
+            Problem::Silent(self.op_timeout)
+        } else if error.is_io_error() {
+            Problem::BrokenOff
+        } else {
+            Problem::NotRedis
+        })
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+fn cannot_push(door: &Door, error: RedisError) -> Trouble {
+    let has_no_resp3 = error.kind() == ErrorKind::RESP3NotSupported;
+    let Ok(error) = ServerError::try_from(error) else {
+        return door.trouble(if has_no_resp3 {
+            Problem::NoPushes
+        } else {
+            Problem::Closed
+        });
+    };
+    let trouble = door.meaning(&error);
+    match trouble.problem() {
+        Problem::Said(_) => door.trouble(Problem::NoPushes),
+        _ => trouble,
+    }
+}

@@ -1,0 +1,272 @@
+//! The way to the server of a board: one connection, opened when needed, and anew when it broke.
+//!
+//! Nothing is ever sent twice here. Whoever changes the board learns whether an error means that
+//! nothing was sent, or that the answer was lost.
+
+use std::{fmt, future::Future, sync::Arc, time::Duration};
+
+use redis::{Cmd, FromRedisValue, Pipeline, PushInfo, ServerError, Value};
+use tokio::{
+    sync::{
+        Mutex,
+        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    },
+    task,
+};
+
+use super::{
+    connect::{Deadline, Door, Place},
+    line::Line,
+    refusal::meaning,
+    sentinel,
+    trouble::{Problem, Trouble},
+};
+use crate::{
+    board::{
+        BoardError,
+        url::redis::{Address, RedisUrl, Sentinel},
+    },
+    secret::Secret,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// How long it may take to connect to a server, or to hear from the Sentinels where it is.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Why an exchange has no answers, by what that means for the board.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Nothing was sent, and so nothing has happened.
+    NotSent(BoardError),
+    /// It was sent, and may have happened.
+    Lost(BoardError),
+}
+
+impl From<Failure> for BoardError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::NotSent(error) | Failure::Lost(error) => error,
+        }
+    }
+}
+
+/// The way to the server of one board, shared by all that is done on it.
+pub(super) struct Link {
+    name: String,
+    url: RedisUrl,
+    op_timeout: Duration,
+    line: Mutex<Option<Arc<Line>>>,
+}
+
+impl Link {
+    /// Takes the address of a board; connects when something is asked first.
+    ///
+    /// `password` comes before the one in the URL. `op_timeout` bounds each exchange.
+    pub(super) fn new(url: &RedisUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
+        let mut url = url.clone();
+        url.password = password.or(url.password);
+        Self {
+            name: url.to_string(),
+            url,
+            op_timeout,
+            line: Mutex::new(None),
+        }
+    }
+
+    /// Returns how people may call the board, without its password.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Sends one command and returns its answer; what the server refuses is an error.
+    pub(super) async fn ask<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        command: &Cmd,
+    ) -> Result<T, BoardError> {
+        let line = self.line(doing).await?;
+        let answer = line.ask(command).await;
+        answer
+            .and_then(|answer| line.read(answer))
+            .map_err(|trouble| trouble.into_error(doing, &self.name))
+    }
+
+    /// Sends several commands at once, in no transaction, and returns the answer to each.
+    ///
+    /// One that the server refuses disturbs no other; [`refusal`](Self::refusal) says what it means.
+    pub(super) async fn ask_all(
+        &self,
+        doing: &'static str,
+        commands: &Pipeline,
+    ) -> Result<Vec<Result<Value, ServerError>>, Failure> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        let line = self.line(doing).await?;
+        let answers = line
+            .ask_all(commands)
+            .await
+            .map_err(|trouble| Failure::Lost(trouble.into_error(doing, &self.name)))?;
+        Ok(answers
+            .into_iter()
+            .map(|answer| line.sort(answer))
+            .collect())
+    }
+
+    /// Makes an error of what the server said instead of doing one of several commands.
+    pub(super) fn refusal(&self, doing: &'static str, error: &ServerError) -> BoardError {
+        let problem = meaning(error, self.url.user.as_deref());
+        Trouble::new(self.place(), problem).into_error(doing, &self.name)
+    }
+
+    /// Returns what serves the board, as far as we may know: `Redis 7.0.15`.
+    pub(super) async fn software(&self, doing: &'static str) -> Result<String, BoardError> {
+        Ok(self.line(doing).await?.server().software.clone())
+    }
+
+    /// Opens a connection of its own on which the server can push messages.
+    ///
+    /// Servers older than 6 cannot, which is `Unsupported`.
+    pub(super) async fn listen(&self, doing: &'static str) -> Result<Listener, Failure> {
+        let (sender, pushes) = unbounded_channel();
+        let line = self.in_time(|deadline| self.open(Some(sender), deadline));
+        match line.await {
+            Ok(line) => Ok(Listener {
+                name: self.name.clone(),
+                line,
+                pushes,
+            }),
+            Err(trouble) => Err(Failure::NotSent(trouble.into_error(doing, &self.name))),
+        }
+    }
+
+    /// Hangs up; the next exchange connects again.
+    pub(super) async fn close(&self) {
+        self.line.lock().await.take();
+    }
+
+    /// Returns the connection, once it is open.
+    async fn line(&self, doing: &'static str) -> Result<Arc<Line>, Failure> {
+        // That the server has hung up meanwhile is known once the runtime has looked, and then the
+        // connection: one turn each. A command would be lost on it, and its outcome unknown.
+        task::yield_now().await;
+        task::yield_now().await;
+        let line = self.in_time(async |deadline| {
+            let mut line = self.line.lock().await;
+            if let Some(line) = line.as_ref().filter(|line| line.is_usable()) {
+                return Ok(Arc::clone(line));
+            }
+            // Hangs up first: what is left of the old one must not outlive a failed attempt.
+            *line = None;
+            let opened = self.open(None, deadline).await?;
+            Ok(Arc::clone(line.insert(Arc::new(opened))))
+        });
+        line.await
+            .map_err(|trouble| Failure::NotSent(trouble.into_error(doing, &self.name)))
+    }
+
+    /// Connects to the server, or to the master that the Sentinels name.
+    async fn open(
+        &self,
+        pushes: Option<UnboundedSender<PushInfo>>,
+        deadline: Deadline,
+    ) -> Result<Line, Trouble> {
+        match &self.url.address {
+            Address::Tcp(server) => {
+                let door = self.door(Place::Tcp(server.clone()));
+                Line::open(door, self.url.db, self.op_timeout, pushes, deadline).await
+            }
+            Address::Unix(path) => {
+                let door = self.door(Place::Unix(path.clone()));
+                Line::open(door, self.url.db, self.op_timeout, pushes, deadline).await
+            }
+            Address::Sentinel(sentinel) => self.open_master(sentinel, pushes).await,
+        }
+    }
+
+    async fn open_master(
+        &self,
+        sentinel: &Sentinel,
+        pushes: Option<UnboundedSender<PushInfo>>,
+    ) -> Result<Line, Trouble> {
+        let deadline = Deadline::after(PATIENCE);
+        let mut tried = Vec::new();
+        let mut last = None;
+        // A Sentinel that was cut off names a master that is none any more; others know better.
+        while let Some(server) = sentinel::master(sentinel, &tried, deadline).await? {
+            let door = self.door(Place::Tcp(server.clone()));
+            let deadline = Deadline::after(PATIENCE);
+            let pushes = pushes.clone();
+            match Line::open(door, self.url.db, self.op_timeout, pushes, deadline).await {
+                Ok(line) if !line.server().is_replica => return Ok(line),
+                Ok(line) => last = Some(line.trouble(Problem::NotMaster)),
+                Err(trouble) => last = Some(trouble),
+            }
+            tried.push(server);
+        }
+        Err(last.unwrap_or_else(|| Trouble::new(self.place(), Problem::RefusedConnection)))
+    }
+
+    /// Bounds the way to a connection, waiting for others who are on it included.
+    async fn in_time<T, F: Future<Output = Result<T, Trouble>>>(
+        &self,
+        attempt: impl FnOnce(Deadline) -> F,
+    ) -> Result<T, Trouble> {
+        let patience = match &self.url.address {
+            Address::Tcp(_) | Address::Unix(_) => PATIENCE,
+            Address::Sentinel(_) => PATIENCE * 2,
+        };
+        let deadline = Deadline::after(patience);
+        let late = |limit| Trouble::new(self.place(), Problem::Silent(limit));
+        deadline.bound(late, attempt(deadline)).await
+    }
+
+    fn door(&self, place: Place) -> Door {
+        Door {
+            place,
+            tls: self.url.tls.clone(),
+            user: self.url.user.clone(),
+            password: self.url.password.clone(),
+        }
+    }
+
+    /// Returns how to call the server.
+    fn place(&self) -> String {
+        match &self.url.address {
+            Address::Tcp(server) => server.to_string(),
+            Address::Unix(path) => path.display().to_string(),
+            Address::Sentinel(sentinel) => format!("the master {}", sentinel.master),
+        }
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Link").field(&self.name).finish()
+    }
+}
+
+/// A connection on which the server pushes messages; it ends with
+/// [`PushKind::Disconnection`](redis::PushKind::Disconnection).
+pub(super) struct Listener {
+    name: String,
+    line: Line,
+    /// What the server pushed; confirmations of subscriptions are among it.
+    pub(super) pushes: UnboundedReceiver<PushInfo>,
+}
+
+impl Listener {
+    /// Sends a command on this connection, such as the one that makes the server push.
+    pub(super) async fn ask<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        command: &Cmd,
+    ) -> Result<T, BoardError> {
+        let answer = self.line.ask(command).await;
+        answer
+            .and_then(|answer| self.line.read(answer))
+            .map_err(|trouble| trouble.into_error(doing, &self.name))
+    }
+}

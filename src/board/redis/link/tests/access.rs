@@ -1,0 +1,206 @@
+//! Who may come in, and do what.
+
+use super::*;
+use crate::board::redis::testing::Server;
+
+#[tokio::test]
+async fn a_password_opens_and_nothing_else_does() {
+    let Some(server) = Server::start(&["--requirepass", "hunter2"]) else {
+        return;
+    };
+    let peer = server.host();
+    let url = server.url("");
+    ping(&link_with(&url, "hunter2")).await;
+    ping(&link_with(&server.url("/2"), "hunter2")).await;
+    ping(&link(&format!("redis://:hunter2@{peer}"))).await;
+    ping(&link(&format!("redis://default:hunter2@{peer}"))).await;
+    assert_eq!(
+        failure(&link_with(&url, "hunter3")).await,
+        format!("denied: {peer} refuses the password")
+    );
+    for tail in ["", "/2"] {
+        assert_eq!(
+            failure(&Link::new(&server.url(tail), None, OP_TIMEOUT)).await,
+            format!("denied: {peer} wants a password")
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_password_that_nobody_wants_is_said() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    assert_eq!(
+        failure(&link_with(&server.url(""), "hunter2")).await,
+        format!(
+            "denied: 127.0.0.1:{} has no password, but one was given",
+            server.port()
+        )
+    );
+}
+
+#[tokio::test]
+async fn users_have_passwords_of_their_own() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    for rules in ["alice on >hunter2 ~* +@all", "bob on nopass ~* +@all"] {
+        let words: Vec<_> = ["ACL", "SETUSER"]
+            .into_iter()
+            .chain(rules.split(' '))
+            .collect();
+        server.run::<()>(&words);
+    }
+    let peer = server.host();
+    let of = |user: &str| redis_url(&format!("redis://{user}@{peer}"));
+    ping(&link_with(&of("alice"), "hunter2")).await;
+    ping(&Link::new(&of("bob"), None, OP_TIMEOUT)).await;
+    for (user, password) in [("alice", "hunter3"), ("carol", "hunter2")] {
+        assert_eq!(
+            failure(&link_with(&of(user), password)).await,
+            format!(
+                "denied: {peer} refuses the user {user}: no such user, a wrong password, or \
+                 switched off"
+            )
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_login_that_the_server_does_not_know_repeats_no_password() {
+    let Some(server) = Server::start(&["--rename-command", "AUTH", ""]) else {
+        return;
+    };
+    assert_eq!(
+        failure(&link_with(&server.url(""), "hunter2")).await,
+        format!(
+            "denied: 127.0.0.1:{} refuses to let us in (ERR)",
+            server.port()
+        )
+    );
+}
+
+#[tokio::test]
+async fn what_a_user_may_not_do_is_said() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let rules = "alice on >hunter2 ~taskflow:* +ping +get +set +eval -get -info -client";
+    let words: Vec<_> = ["ACL", "SETUSER"]
+        .into_iter()
+        .chain(rules.split(' '))
+        .collect();
+    server.run::<()>(&words);
+    let peer = server.host();
+    let link = link_with(&redis_url(&format!("redis://alice@{peer}")), "hunter2");
+    ping(&link).await;
+    let mut commands = redis::pipe();
+    commands.cmd("GET").arg("taskflow:a");
+    commands.cmd("SET").arg("other:a").arg(1);
+    commands.cmd("SET").arg("taskflow:a").arg(1);
+    commands
+        .cmd("EVAL")
+        .arg("return redis.call('GET', KEYS[1])");
+    commands.arg(1).arg("taskflow:a");
+    let answers = link.ask_all("read", &commands).await.unwrap();
+    let texts: Vec<_> = answers
+        .into_iter()
+        .map(|answer| {
+            answer.map_or_else(|error| told(link.refusal("read", &error)), |_| "ok".into())
+        })
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            format!("denied: {peer} does not let the user alice run `get`"),
+            format!("denied: {peer} does not let the user alice use the keys of the board"),
+            "ok".to_owned(),
+            format!("denied: {peer} does not let the user alice use the scripts of the board"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_command_that_is_refused_disturbs_no_other() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let mut commands = redis::pipe();
+    commands.cmd("SET").arg("text").arg("x");
+    commands.cmd("HGET").arg("text").arg("field");
+    commands.cmd("EVALSHA").arg("0".repeat(40)).arg(0);
+    commands.cmd("GET").arg("text");
+    let answers = link.ask_all("read", &commands).await.unwrap();
+    assert_eq!(answers[0], Ok(Value::Okay));
+    let wrong = answers[1].as_ref().unwrap_err();
+    let port = server.port();
+    assert_eq!(
+        told(link.refusal("read", wrong)),
+        format!("failed: 127.0.0.1:{port} has something else under a key of the board")
+    );
+    assert_eq!(answers[2].as_ref().unwrap_err().code(), "NOSCRIPT");
+    assert_eq!(answers[3], Ok(Value::BulkString(b"x".to_vec())));
+    assert!(
+        link.ask_all("read", &redis::pipe())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_write_says_why() {
+    let Some(server) = Server::start(&["--save", "3600", "1"]) else {
+        return;
+    };
+    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let mut write = cmd("SET");
+    write.arg("a").arg("b");
+    link.ask::<()>("write to", &write).await.unwrap();
+    let refused = async || told(link.ask::<()>("write to", &write).await.unwrap_err());
+    let peer = server.host();
+    server.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+    assert_eq!(
+        refused().await,
+        format!("failed: {peer} has reached the limit of its memory")
+    );
+    server.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
+    server.run::<()>(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    assert_eq!(
+        refused().await,
+        format!("unreachable: {peer} has too few replicas to take writes")
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_says_so() {
+    let Some(server) = Server::start(&["--busy-reply-threshold", "10"]) else {
+        return;
+    };
+    let (busy, asking) = [(); 2]
+        .map(|()| Link::new(&server.url(""), None, OP_TIMEOUT))
+        .into();
+    let mut script = cmd("EVAL");
+    script.arg("while true do end").arg(0);
+    let expected = format!(
+        "unreachable: 127.0.0.1:{} is busy with a script that takes long",
+        server.port()
+    );
+    let busy = async {
+        let stopped = busy.ask::<()>("read", &script).await;
+        told(stopped.unwrap_err())
+    };
+    let asking = async {
+        while asking.ask::<()>("read", &cmd("PING")).await.is_ok() {
+            task::yield_now().await;
+        }
+        let told = failure(&asking).await;
+        server.run::<()>(&["SCRIPT", "KILL"]);
+        told
+    };
+    let (stopped, told) = tokio::join!(busy, asking);
+    assert_eq!(told, expected);
+    assert!(stopped.starts_with("failed: "), "{stopped}");
+}

@@ -1,0 +1,160 @@
+//! Connections that break, and answers that never come.
+
+use std::time::Instant;
+
+use super::*;
+use crate::board::redis::testing::{Mood, Proxy, Server};
+
+fn increment() -> Pipeline {
+    let mut commands = redis::pipe();
+    commands.cmd("INCR").arg("counter");
+    commands
+}
+
+#[tokio::test]
+async fn a_server_that_was_started_again_is_connected_to_again() {
+    let Some(mut server) = Server::start(&[]) else {
+        return;
+    };
+    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    for _ in 0..3 {
+        ping(&link).await;
+        server.kill();
+        server.start_again();
+    }
+    ping(&link).await;
+    server.kill();
+    let refused = link.ask_all("write to", &increment()).await;
+    assert!(matches!(refused, Err(Failure::NotSent(_))), "{refused:?}");
+    server.start_again();
+    ping(&link).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let proxy = Proxy::start(server.port()).await;
+    let url = redis_url(&format!("redis://127.0.0.1:{}", proxy.port));
+    let link = Link::new(&url, None, Duration::from_millis(500));
+    let peer = format!("127.0.0.1:{}", proxy.port);
+    let cases = [
+        (Mood::Silent, "did not answer within 500ms"),
+        (Mood::HangUp, "broke off the connection before it answered"),
+    ];
+    for (mood, expected) in cases {
+        ping(&link).await;
+        server.run::<()>(&["SET", "counter", "0"]);
+        proxy.mood.send(mood).unwrap();
+        let Err(Failure::Lost(error)) = link.ask_all("write to", &increment()).await else {
+            panic!("{mood:?}: it is not lost");
+        };
+        assert_eq!(told(error), format!("unreachable: {peer} {expected}"));
+        proxy.mood.send(Mood::PassOn).unwrap();
+        ping(&link).await;
+        assert_eq!(server.run::<u32>(&["GET", "counter"]), 1);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_late_is_not_taken_for_another() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let link = Link::new(&server.url(""), None, Duration::from_millis(300));
+    ping(&link).await;
+    server.freeze();
+    let start = Instant::now();
+    let lost = link.ask_all("write to", &increment()).await;
+    assert!(matches!(lost, Err(Failure::Lost(_))), "{lost:?}");
+    assert!(start.elapsed() < Duration::from_secs(1));
+    server.thaw();
+    ping(&link).await;
+}
+
+#[tokio::test]
+async fn a_server_that_takes_no_writes_any_more_is_left() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let id = async || {
+        link.ask::<u64>("read", cmd("CLIENT").arg("ID"))
+            .await
+            .unwrap()
+    };
+    let first = id().await;
+    server.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
+    let answers = link.ask_all("write to", &increment()).await.unwrap();
+    assert_eq!(answers[0].as_ref().unwrap_err().code(), "READONLY");
+    assert_ne!(id().await, first);
+}
+
+#[tokio::test]
+async fn exchanges_under_way_share_the_connection() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let asks = (0..100).map(async |number: u32| {
+        link.ask::<u32>("read", cmd("ECHO").arg(number))
+            .await
+            .unwrap()
+    });
+    let numbers = futures_util::future::join_all(asks).await;
+    assert_eq!(numbers, (0..100).collect::<Vec<_>>());
+    let clients: String = server.run(&["CLIENT", "LIST"]);
+    assert_eq!(clients.matches("name=jobboard").count(), 1, "{clients}");
+}
+
+#[tokio::test]
+async fn the_server_pushes_messages_to_a_listener_until_it_is_gone() {
+    let Some(mut server) = Server::start(&[]) else {
+        return;
+    };
+    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let mut listener = link.listen("watch").await.unwrap();
+    let mut track = cmd("CLIENT");
+    track
+        .arg("TRACKING")
+        .arg("ON")
+        .arg("BCAST")
+        .arg("PREFIX")
+        .arg("a");
+    listener.ask::<()>("watch", &track).await.unwrap();
+    link.ask::<()>("write to", cmd("SET").arg("ab").arg(1))
+        .await
+        .unwrap();
+    let pushed = listener.pushes.recv().await.unwrap();
+    assert_eq!(pushed.kind, redis::PushKind::Invalidate);
+    listener
+        .ask::<Value>("watch", cmd("SUBSCRIBE").arg("channel"))
+        .await
+        .unwrap();
+    let subscribed = listener.pushes.recv().await.unwrap();
+    assert_eq!(subscribed.kind, redis::PushKind::Subscribe);
+    server.run::<()>(&["PUBLISH", "channel", "message"]);
+    let message = listener.pushes.recv().await.unwrap();
+    assert_eq!(message.kind, redis::PushKind::Message);
+    server.kill();
+    let last = listener.pushes.recv().await.unwrap();
+    assert_eq!(last.kind, redis::PushKind::Disconnection);
+    assert!(listener.pushes.recv().await.is_none());
+}
+
+#[tokio::test]
+async fn a_listener_that_the_server_does_not_want_is_refused() {
+    let Some(server) = Server::start(&["--rename-command", "HELLO", ""]) else {
+        return;
+    };
+    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    ping(&link).await;
+    let Err(Failure::NotSent(error)) = link.listen("watch").await else {
+        panic!("it listens");
+    };
+    assert_eq!(
+        told(error),
+        "unsupported: this Redis server cannot push messages"
+    );
+}

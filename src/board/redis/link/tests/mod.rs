@@ -1,0 +1,61 @@
+//! The link, against real servers and against what is none.
+
+mod access;
+mod loss;
+mod reach;
+mod sentinel;
+mod tls;
+
+use std::{error::Error as _, time::Duration};
+
+use redis::cmd;
+
+use super::*;
+use crate::board::redis::testing::redis_url;
+
+const OP_TIMEOUT: Duration = Duration::from_secs(5);
+
+fn link(url: &str) -> Link {
+    Link::new(&redis_url(url), None, OP_TIMEOUT)
+}
+
+fn link_with(url: &RedisUrl, password: &str) -> Link {
+    Link::new(url, Some(Secret::new(password)), OP_TIMEOUT)
+}
+
+/// Asks something harmless, and returns why that failed.
+async fn failure(link: &Link) -> String {
+    told(link.ask::<()>("read", &cmd("PING")).await.unwrap_err())
+}
+
+/// Asks something harmless, which has to succeed.
+async fn ping(link: &Link) {
+    let answer: String = link.ask("read", &cmd("PING")).await.unwrap();
+    assert_eq!(answer, "PONG");
+}
+
+/// Writes an error as the kind it is and the reason it has.
+fn told(error: BoardError) -> String {
+    let kind = match &error {
+        BoardError::Unreachable { .. } => "unreachable",
+        BoardError::Denied { .. } => "denied",
+        BoardError::Failed { .. } => "failed",
+        BoardError::Unsupported { .. } => return format!("unsupported: {error}"),
+        other => panic!("{other:?}"),
+    };
+    let reason = error.source().unwrap().to_string();
+    let whole = format!("{error}: {reason} {error:?}");
+    assert!(!whole.contains("hunter"), "it tells a password: {whole}");
+    assert!(!reason.contains('\n'), "it has several lines: {reason}");
+    format!("{kind}: {reason}")
+}
+
+fn is_send<T: Send>(_: &T) {}
+
+#[test]
+fn what_it_does_can_be_waited_for_anywhere() {
+    let link = link("redis://localhost");
+    is_send(&link.ask::<()>("read", &cmd("PING")));
+    is_send(&link.ask_all("read", &redis::pipe()));
+    is_send(&link.listen("read"));
+}

@@ -1,0 +1,193 @@
+//! The master, wherever it is.
+
+use std::time::Instant;
+
+use tokio::{net::TcpListener, time};
+
+use super::*;
+use crate::board::redis::testing::{Authority, Server, Watched, wait_until};
+
+/// Writes until that succeeds, and returns what failed before.
+async fn write(link: &Link) -> Vec<String> {
+    let mut failures = Vec::new();
+    let mut command = cmd("SET");
+    command.arg("a").arg("b");
+    let end = Instant::now() + Duration::from_secs(20);
+    while let Err(error) = link.ask::<()>("write to", &command).await {
+        failures.push(told(error));
+        assert!(Instant::now() < end, "{failures:?}");
+        time::sleep(Duration::from_millis(20)).await;
+    }
+    failures
+}
+
+fn is_master(server: &Server) -> bool {
+    let facts: Vec<redis::Value> = server.run(&["ROLE"]);
+    facts[0] == redis::Value::BulkString(b"master".to_vec())
+}
+
+#[tokio::test]
+async fn the_master_is_found_past_dead_and_silent_sentinels() {
+    let Some(master) = Server::start(&[]) else {
+        return;
+    };
+    let sentinel = Server::start_sentinel(master.port(), "").unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let peer = silent.local_addr().unwrap();
+    let hosts = format!("127.0.0.1:1,{peer},{}", sentinel.host());
+    let link = link(&format!("redis-sentinel://{hosts}/mymaster/1"));
+    let start = Instant::now();
+    assert_eq!(write(&link).await, [""; 0]);
+    assert!(start.elapsed() < Duration::from_secs(1));
+    let keys: String = master.run(&["INFO", "keyspace"]);
+    assert!(keys.contains("db1:keys=1"), "{keys}");
+}
+
+#[tokio::test]
+async fn the_master_is_followed_when_another_takes_its_place() {
+    let Some(watched) = Watched::start() else {
+        return;
+    };
+    let link = link(&format!("redis-sentinel://{}/mymaster", watched.hosts()));
+    assert_eq!(write(&link).await, [""; 0]);
+    watched.sentinels[0].run::<()>(&["SENTINEL", "FAILOVER", "mymaster"]);
+    wait_until("they have changed places", || {
+        is_master(&watched.replica) && !is_master(&watched.master)
+    });
+    watched.replica.run::<()>(&["DEL", "a"]);
+    write(&link).await;
+    assert_eq!(watched.replica.run::<u32>(&["EXISTS", "a"]), 1);
+}
+
+#[tokio::test]
+async fn the_master_is_followed_when_it_dies() {
+    let Some(mut watched) = Watched::start() else {
+        return;
+    };
+    let link = link(&format!("redis-sentinel://{}/mymaster", watched.hosts()));
+    assert_eq!(write(&link).await, [""; 0]);
+    watched.master.kill();
+    let failures = write(&link).await;
+    let dead = watched.master.host();
+    let expected = format!("unreachable: {dead} refused the connection");
+    assert!(failures.contains(&expected), "{failures:?}");
+    assert!(is_master(&watched.replica));
+}
+
+#[tokio::test]
+async fn a_sentinel_that_names_a_replica_is_not_believed() {
+    let Some(master) = Server::start(&[]) else {
+        return;
+    };
+    let port = master.port().to_string();
+    let replica = Server::start(&["--replicaof", "127.0.0.1", &port]).unwrap();
+    let stale = Server::start_sentinel(replica.port(), "").unwrap();
+    let peer = replica.host();
+    assert_eq!(
+        failure(&link(&format!(
+            "redis-sentinel://{}/mymaster",
+            stale.host()
+        )))
+        .await,
+        format!("unreachable: {peer} is called the master by Sentinel, but is not (any more)")
+    );
+    let fresh = Server::start_sentinel(master.port(), "").unwrap();
+    let hosts = format!("{},{}", stale.host(), fresh.host());
+    assert_eq!(
+        write(&link(&format!("redis-sentinel://{hosts}/mymaster"))).await,
+        [""; 0]
+    );
+}
+
+#[tokio::test]
+async fn sentinels_have_users_and_certificates_of_their_own() {
+    let (Some(authority), Some(master)) = (Authority::new(), Server::start(&[])) else {
+        return;
+    };
+    let identity = authority.issue("IP:127.0.0.1", 2);
+    let ca = authority.ca().display().to_string();
+    let sentinel = Server::start_sentinel(
+        master.port(),
+        &format!(
+            "port 0\ntls-port PORT\ntls-auth-clients no\ntls-ca-cert-file {ca}\n\
+             tls-cert-file {}\ntls-key-file {}",
+            identity.cert.display(),
+            identity.key.display()
+        ),
+    )
+    .unwrap();
+    sentinel.run::<()>(&["ACL", "SETUSER", "watcher", "on", ">hunter2", "+@all"]);
+    sentinel.run::<()>(&["ACL", "SETUSER", "default", "off"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("password");
+    let peer = sentinel.host();
+    let url = format!("redis-sentinel://{peer}/mymaster?sentinel_tls=true&ca={ca}");
+    let with_user = format!(
+        "{url}&sentinel_user=watcher&sentinel_password_file={}",
+        file.display()
+    );
+    let told = failure(&link(&with_user)).await;
+    let expected = format!("failed: {} cannot be used: no such file", file.display());
+    assert!(told.starts_with(&expected), "{told}");
+    std::fs::write(&file, "hunter2\n").unwrap();
+    ping(&link(&with_user)).await;
+    std::fs::write(&file, "hunter3\n").unwrap();
+    let refused = format!("denied: {peer} refuses the user watcher: ");
+    let told = failure(&link(&with_user)).await;
+    assert!(told.starts_with(&refused), "{told}");
+    assert_eq!(
+        failure(&link(&url)).await,
+        format!("denied: {peer} wants a password")
+    );
+    assert_eq!(
+        failure(&link(&format!("redis-sentinel://{peer}/mymaster"))).await,
+        format!("unreachable: {peer} wants TLS")
+    );
+}
+
+#[tokio::test]
+async fn a_master_that_nobody_knows_is_said() {
+    let Some(master) = Server::start(&[]) else {
+        return;
+    };
+    let watching = Server::start_sentinel(master.port(), "").unwrap();
+    let (sentinel, master) = (watching.host(), master.host());
+    let cases = [
+        (
+            format!("redis-sentinel://{sentinel}/other"),
+            format!("unreachable: {sentinel} does not know a master named other"),
+        ),
+        (
+            format!("redis://{sentinel}"),
+            format!(
+                "failed: {sentinel} is a Sentinel and not a server with data: write \
+                 redis-sentinel://{sentinel}/MASTER"
+            ),
+        ),
+        (
+            format!("redis-sentinel://{master}/mymaster"),
+            format!("failed: {master} is not a Sentinel"),
+        ),
+    ];
+    for (url, expected) in cases {
+        assert_eq!(failure(&link(&url)).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn sentinels_that_are_all_dead_are_given_up_in_time() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let peer = silent.local_addr().unwrap();
+    let start = Instant::now();
+    assert_eq!(
+        failure(&link(&format!(
+            "redis-sentinel://127.0.0.1:1,{peer}/mymaster"
+        )))
+        .await,
+        format!(
+            "unreachable: the master mymaster cannot be reached: 127.0.0.1:1 refused the \
+             connection, {peer} did not answer within 3s"
+        )
+    );
+    assert!(start.elapsed() < Duration::from_secs(4));
+}

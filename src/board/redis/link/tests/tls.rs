@@ -1,0 +1,170 @@
+//! Whom we trust, who we are, and what happens when the other side means something else.
+
+use std::path::Path;
+
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::board::{
+    redis::testing::{Authority, Server},
+    url::Identity,
+};
+
+fn secured(server: &Server, ca: &Path, identity: Option<&Identity>) -> Link {
+    let identity = identity.map_or_else(String::new, |identity| {
+        let (cert, key) = (identity.cert.display(), identity.key.display());
+        format!("&cert={cert}&key={key}")
+    });
+    link(&format!(
+        "rediss://127.0.0.1:{}?ca={}{identity}",
+        server.port(),
+        ca.display()
+    ))
+}
+
+#[tokio::test]
+async fn a_server_with_a_certificate_from_the_authority_is_trusted() {
+    let Some(authority) = Authority::new() else {
+        return;
+    };
+    let ca = authority.ca();
+    let identity = authority.issue("IP:127.0.0.1,DNS:localhost", 2);
+    let trust = ["--tls-auth-clients", "no", "--tls-ca-cert-file"];
+    let arguments: Vec<_> = trust.into_iter().chain(ca.to_str()).collect();
+    let Some(server) = Server::start_tls(&identity, &arguments) else {
+        return;
+    };
+    ping(&secured(&server, &ca, None)).await;
+    let port = server.port();
+    ping(&link(&format!(
+        "rediss://localhost:{port}?ca={}",
+        ca.display()
+    )))
+    .await;
+    let stranger = Authority::new().unwrap();
+    let unknown = format!(
+        "denied: 127.0.0.1:{port} has a certificate from an authority that is not trusted here"
+    );
+    assert_eq!(
+        failure(&secured(&server, &stranger.ca(), None)).await,
+        unknown
+    );
+    // The system does not know our authority either, if it knows any.
+    let told = failure(&link(&format!("rediss://127.0.0.1:{port}"))).await;
+    let none = format!(
+        "failed: 127.0.0.1:{port} cannot be verified: this system trusts no certificate authority \
+         at all"
+    );
+    assert!(told == unknown || told == none, "{told}");
+    assert_eq!(
+        failure(&link(&format!("redis://127.0.0.1:{port}"))).await,
+        format!("unreachable: 127.0.0.1:{port} wants TLS")
+    );
+}
+
+#[tokio::test]
+async fn a_certificate_for_others_or_for_another_time_is_refused() {
+    let Some(authority) = Authority::new() else {
+        return;
+    };
+    let ca = authority.ca();
+    let cases = [
+        ("DNS:elsewhere.example", 2, "for other names: "),
+        ("IP:127.0.0.1", -1, "that has expired"),
+    ];
+    for (names, days, expected) in cases {
+        let identity = authority.issue(names, days);
+        let trust = ["--tls-auth-clients", "no", "--tls-ca-cert-file"];
+        let arguments: Vec<_> = trust.into_iter().chain(ca.to_str()).collect();
+        let Some(server) = Server::start_tls(&identity, &arguments) else {
+            return;
+        };
+        let told = failure(&secured(&server, &ca, None)).await;
+        let port = server.port();
+        let expected = format!("denied: 127.0.0.1:{port} has a certificate {expected}");
+        assert!(told.starts_with(&expected), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_wants_to_know_us_gets_our_certificate() {
+    let Some(authority) = Authority::new() else {
+        return;
+    };
+    let ca = authority.ca();
+    let identity = authority.issue("IP:127.0.0.1", 2);
+    let arguments: Vec<_> = ["--tls-ca-cert-file"]
+        .into_iter()
+        .chain(ca.to_str())
+        .collect();
+    for protocols in ["TLSv1.2", "TLSv1.3"] {
+        let arguments: Vec<_> = arguments
+            .iter()
+            .copied()
+            .chain(["--tls-protocols", protocols])
+            .collect();
+        let Some(server) = Server::start_tls(&identity, &arguments) else {
+            return;
+        };
+        let peer = server.host();
+        let us = authority.issue("DNS:us", 2);
+        ping(&secured(&server, &ca, Some(&us))).await;
+        assert_eq!(
+            failure(&secured(&server, &ca, None)).await,
+            format!("denied: {peer} wants a certificate from us")
+        );
+        let others = Authority::new().unwrap();
+        let stranger = others.issue("DNS:us", 2);
+        let told = failure(&secured(&server, &ca, Some(&stranger))).await;
+        let expected = format!("denied: {peer} refuses our certificate (");
+        assert!(told.starts_with(&expected), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_speak_tls_is_recognised() {
+    let Some(authority) = Authority::new() else {
+        return;
+    };
+    let ca = authority.ca();
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    // Whether Redis answers depends on whether there is a newline among the random bytes.
+    let told = failure(&secured(&server, &ca, None)).await;
+    let peer = server.host();
+    let answers = [
+        format!("unreachable: {peer} does not speak TLS"),
+        format!(
+            "unreachable: {peer} did not answer in TLS within 3s; perhaps it does not speak TLS"
+        ),
+    ];
+    assert!(answers.contains(&told), "{told}");
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let peer = silent.local_addr().unwrap().to_string();
+    assert_eq!(
+        failure(&link(&format!("rediss://{peer}?ca={}", ca.display()))).await,
+        format!(
+            "unreachable: {peer} did not answer in TLS within 3s; perhaps it does not speak TLS"
+        )
+    );
+}
+
+#[tokio::test]
+async fn files_that_are_of_no_use_are_named() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("empty"), "").unwrap();
+    let cases = [
+        ("absent", "no such file or directory"),
+        ("empty", "it holds no certificate"),
+    ];
+    for (name, problem) in cases {
+        let told = failure(&secured(&server, &path(name), None)).await;
+        let path = path(name).display().to_string();
+        assert_eq!(told, format!("failed: {path} cannot be used: {problem}"));
+    }
+}

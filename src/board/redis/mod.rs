@@ -1,0 +1,204 @@
+//! The Redis board: the same live board that Python TaskFlow is using.
+
+mod change;
+mod connect;
+mod events;
+mod exchange;
+mod greet;
+mod keys;
+mod line;
+mod link;
+mod look;
+mod refusal;
+mod registry;
+mod scripts;
+mod sentinel;
+mod side;
+mod tls;
+mod trouble;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures_util::{StreamExt, stream, stream::BoxStream};
+use redis::Pipeline;
+
+use self::{change::Target, keys::Keys, link::Link, look::Reader, registry::Registration};
+use crate::{
+    board::{
+        Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted,
+        Query, Result, Settled, url::redis::RedisUrl,
+    },
+    job::{Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf},
+    secret::Secret,
+};
+
+/// A board on a Redis server.
+pub(crate) struct Redis {
+    link: Arc<Link>,
+    keys: Keys,
+    registration: Mutex<Option<Registration>>,
+}
+
+impl Redis {
+    /// Takes the address of a board; connects when something is asked first.
+    pub(crate) fn new(url: &RedisUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
+        Self {
+            link: Arc::new(Link::new(url, password, op_timeout)),
+            keys: Keys::of(url.namespace.as_deref()),
+            registration: Mutex::new(None),
+        }
+    }
+
+    fn target(&self) -> Target<'_> {
+        Target {
+            link: &self.link,
+            keys: &self.keys,
+        }
+    }
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Redis").field(&self.link.name()).finish()
+    }
+}
+
+#[async_trait]
+impl Board for Redis {
+    fn name(&self) -> &str {
+        self.link.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            has_expiring_claims: true,
+            peer_order: Some(PeerOrder::NewestOfTheMostUrgent),
+        }
+    }
+
+    async fn post(
+        &self,
+        drafts: &[Draft],
+        claimant: Option<&Claimant>,
+    ) -> Result<Vec<Result<Posted>>> {
+        self.target().post(drafts, claimant).await
+    }
+
+    fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
+        let reader = Reader::new(&self.keys, query);
+        let pages = stream::try_unfold(reader, async move |mut reader| {
+            let page = reader.next(&self.link, &self.keys).await?;
+            Ok(page.map(|page| (page, reader)))
+        });
+        pages
+            .map(|page| {
+                let (entries, error) = match page {
+                    Ok(entries) => (entries, None),
+                    Err(error) => (Vec::new(), Some(Err(error))),
+                };
+                stream::iter(entries.into_iter().map(Ok).chain(error))
+            })
+            .flatten()
+            .boxed()
+    }
+
+    async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+        look::find(&self.link, &self.keys, shelf, wanted).await
+    }
+
+    async fn claim(
+        &self,
+        keys: &[JobKey],
+        by: &Claimant,
+        most: usize,
+        rules: ClaimRules,
+    ) -> Result<Vec<Result<Claimed>>> {
+        self.target().claim(keys, by, most, rules).await
+    }
+
+    async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
+        self.target().renew(claims).await
+    }
+
+    async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
+        self.target().settle(settlements).await
+    }
+
+    async fn restore(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        self.target().restore(keys).await
+    }
+
+    async fn purge(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        self.target().purge(keys).await
+    }
+
+    async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
+        events::events(self).await
+    }
+
+    async fn register(&self, conductor: &Conductor) -> Result<()> {
+        let link = Arc::clone(&self.link);
+        let registration = Registration::enter(link, self.keys.clone(), conductor).await?;
+        *self
+            .registration
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(registration);
+        Ok(())
+    }
+
+    async fn conductors(&self) -> Result<Vec<Conductor>> {
+        registry::conductors(&self.link, &self.keys).await
+    }
+
+    async fn health(&self) -> Result<Health> {
+        const DOING: &str = "read";
+        let mut commands = Pipeline::new();
+        commands.cmd("HLEN").arg(self.keys.listings());
+        commands.cmd("HLEN").arg(self.keys.trash());
+        commands.cmd("EXISTS").arg(self.keys.sequence());
+        let answers = self.link.ask_all(DOING, &commands).await?;
+        let mut numbers = Vec::with_capacity(answers.len());
+        for answer in answers {
+            numbers.push(match answer {
+                Ok(redis::Value::Int(number)) => number.unsigned_abs(),
+                Ok(_) => 0,
+                Err(error) => return Err(self.link.refusal(DOING, &error)),
+            });
+        }
+        let [jobs, trashed, numbered] = numbers[..] else {
+            return Err(BoardError::Failed {
+                doing: DOING,
+                board: self.name().to_owned(),
+                source: "the server answered something else".into(),
+            });
+        };
+        Ok(Health {
+            server: self.link.software(DOING).await?,
+            jobs,
+            trashed,
+            is_used: jobs + trashed + numbered > 0,
+        })
+    }
+
+    async fn close(&self) {
+        let registration = self
+            .registration
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(registration) = registration {
+            registration.leave().await;
+        }
+        self.link.close().await;
+    }
+}

@@ -1,0 +1,185 @@
+//! The conductors of a board: keys that live on as long as they are refreshed.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+use redis::{Cmd, Value};
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use super::{keys::Keys, link::Link, side::text_of};
+use crate::{
+    board::{BoardError, EventKind, Result},
+    job::{Conductor, Owner},
+};
+
+/// How long a conductor that says nothing counts as alive.
+const LIFE: Duration = Duration::from_secs(30);
+
+/// How often a conductor says that it is alive.
+const REFRESH: Duration = Duration::from_secs(10);
+
+const DOING: &str = "register with";
+
+/// An entry of the registry as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    name: String,
+    host: String,
+    pid: u32,
+    since: DateTime<Utc>,
+    owner: String,
+    /// Tells two processes of the same name apart.
+    token: String,
+}
+
+/// The entry of this process in the registry.
+pub(super) struct Registration {
+    link: Arc<Link>,
+    keys: Keys,
+    name: String,
+    text: String,
+    refresh: JoinHandle<()>,
+}
+
+impl Registration {
+    /// Enters a conductor, unless another one is alive under its name.
+    pub(super) async fn enter(link: Arc<Link>, keys: Keys, conductor: &Conductor) -> Result<Self> {
+        let name = conductor.name.clone();
+        let text = serde_json::json!(Entry {
+            name: name.clone(),
+            host: conductor.host.clone(),
+            pid: conductor.pid,
+            since: conductor.since,
+            owner: conductor.owner.to_string(),
+            token: Uuid::new_v4().to_string(),
+        })
+        .to_string();
+        let entered: Value = link.ask(DOING, &set(&keys, &name, &text, "NX")).await?;
+        if entered == Value::Nil {
+            return Err(BoardError::NameTaken { name });
+        }
+        tell(&link, &keys, EventKind::ConductorJoined, &name).await;
+        let refresh = tokio::spawn(refresh(
+            Arc::clone(&link),
+            keys.clone(),
+            name.clone(),
+            text.clone(),
+        ));
+        Ok(Self {
+            link,
+            keys,
+            name,
+            text,
+            refresh,
+        })
+    }
+
+    /// Removes the entry, if it is still this one.
+    pub(super) async fn leave(self) {
+        self.refresh.abort();
+        let mut get = Cmd::new();
+        get.arg("GET").arg(self.keys.conductor(&self.name));
+        // An entry that cannot be removed is gone half a minute later.
+        let present: Result<Option<String>> = self.link.ask(DOING, &get).await;
+        if present.is_ok_and(|present| present.as_deref() == Some(&self.text)) {
+            let mut del = Cmd::new();
+            del.arg("DEL").arg(self.keys.conductor(&self.name));
+            let _: Result<Value> = self.link.ask(DOING, &del).await;
+            tell(&self.link, &self.keys, EventKind::ConductorLeft, &self.name).await;
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.refresh.abort();
+    }
+}
+
+fn set(keys: &Keys, name: &str, text: &str, condition: &str) -> Cmd {
+    let mut command = Cmd::new();
+    command
+        .arg("SET")
+        .arg(keys.conductor(name))
+        .arg(text)
+        .arg("PX")
+        .arg(LIFE.as_millis().to_string())
+        .arg(condition);
+    command
+}
+
+async fn refresh(link: Arc<Link>, keys: Keys, name: String, text: String) {
+    loop {
+        tokio::time::sleep(REFRESH).await;
+        let mut prolong = Cmd::new();
+        prolong
+            .arg("PEXPIRE")
+            .arg(keys.conductor(&name))
+            .arg(LIFE.as_millis().to_string());
+        // A refresh that fails is made up for by the next one, or the entry lapses.
+        let known: Result<i64> = link.ask(DOING, &prolong).await;
+        if matches!(known, Ok(0)) {
+            let _: Result<Value> = link.ask(DOING, &set(&keys, &name, &text, "NX")).await;
+        }
+    }
+}
+
+async fn tell(link: &Link, keys: &Keys, kind: EventKind, name: &str) {
+    let time = text_of(Utc::now());
+    let owner = ByteBuf::from(name.as_bytes());
+    let event = BTreeMap::from([
+        ("event", ByteBuf::from(kind.name())),
+        ("time", ByteBuf::from(time.as_str())),
+        ("owner", owner),
+    ]);
+    let Ok(message) = rmp_serde::to_vec_named(&[event]) else {
+        return;
+    };
+    let mut publish = Cmd::new();
+    publish.arg("PUBLISH").arg(keys.events()).arg(message);
+    // Who listens looks at the registry as well; a message is only sooner.
+    let _: Result<Value> = link.ask(DOING, &publish).await;
+}
+
+/// Returns the conductors that are alive; an entry that cannot be read is none.
+pub(super) async fn conductors(link: &Link, keys: &Keys) -> Result<Vec<Conductor>> {
+    let mut found: BTreeMap<String, Conductor> = BTreeMap::new();
+    let mut cursor = 0_u64;
+    loop {
+        let mut scan = Cmd::new();
+        scan.arg("SCAN")
+            .arg(cursor)
+            .arg("MATCH")
+            .arg(keys.conductors())
+            .arg("COUNT")
+            .arg(5000);
+        let (next, names): (u64, Vec<Vec<u8>>) = link.ask("read", &scan).await?;
+        for name in names {
+            let mut get = Cmd::new();
+            get.arg("GET").arg(name);
+            let text: Option<Vec<u8>> = link.ask("read", &get).await?;
+            if let Some(entry) = text.and_then(|text| serde_json::from_slice::<Entry>(&text).ok()) {
+                found.insert(entry.name.clone(), entry.into());
+            }
+        }
+        cursor = next;
+        if cursor == 0 {
+            return Ok(found.into_values().collect());
+        }
+    }
+}
+
+impl From<Entry> for Conductor {
+    fn from(entry: Entry) -> Self {
+        Self {
+            name: entry.name,
+            host: entry.host,
+            pid: entry.pid,
+            since: entry.since,
+            owner: Owner::from_stored(entry.owner),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The scripts that the server runs, each one atomic step, and what they answer.
+
+use redis::{Cmd, Pipeline, Script as Hashed, Value};
+
+use super::link::{Failure, Link};
+use crate::{
+    board::BoardError,
+    job::{JobKey, Owner},
+};
+
+/// What every script begins with.
+const PRELUDE: &str = include_str!("scripts/prelude.lua");
+
+/// A script, by what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Script {
+    Post,
+    Claim,
+    Renew,
+    Settle,
+    Restore,
+    Purge,
+}
+
+impl Script {
+    fn code(self) -> String {
+        let body = match self {
+            Self::Post => include_str!("scripts/post.lua"),
+            Self::Claim => include_str!("scripts/claim.lua"),
+            Self::Renew => include_str!("scripts/renew.lua"),
+            Self::Settle => include_str!("scripts/settle.lua"),
+            Self::Restore => include_str!("scripts/restore.lua"),
+            Self::Purge => include_str!("scripts/purge.lua"),
+        };
+        format!("{PRELUDE}\n{body}")
+    }
+}
+
+/// A run of a script.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    script: Script,
+    keys: Vec<Vec<u8>>,
+    args: Vec<Vec<u8>>,
+}
+
+impl Call {
+    pub(super) fn of(script: Script) -> Self {
+        Self {
+            script,
+            keys: Vec::new(),
+            args: Vec::new(),
+        }
+    }
+
+    pub(super) fn key(&mut self, key: impl Into<Vec<u8>>) -> &mut Self {
+        self.keys.push(key.into());
+        self
+    }
+
+    pub(super) fn arg(&mut self, arg: impl Into<Vec<u8>>) -> &mut Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Runs the script, and returns its answer for each job.
+    ///
+    /// A server that does not have it is sent it; by its own word it has done nothing before.
+    pub(super) async fn run(
+        &self,
+        link: &Link,
+        doing: &'static str,
+    ) -> Result<Vec<Reply>, Failure> {
+        let code = self.script.code();
+        let hash = Hashed::new(&code);
+        let mut answer = self.send(link, doing, "EVALSHA", hash.get_hash()).await?;
+        if matches!(&answer, Err(error) if error.code() == "NOSCRIPT") {
+            answer = self.send(link, doing, "EVAL", &code).await?;
+        }
+        let answer = answer.map_err(|error| Failure::NotSent(link.refusal(doing, &error)))?;
+        Reply::all(answer).ok_or_else(|| {
+            Failure::Lost(BoardError::Failed {
+                doing,
+                board: link.name().to_owned(),
+                source: "the script gave an answer of another kind".into(),
+            })
+        })
+    }
+
+    async fn send(
+        &self,
+        link: &Link,
+        doing: &'static str,
+        how: &str,
+        what: &str,
+    ) -> Result<Result<Value, redis::ServerError>, Failure> {
+        let mut command = Cmd::new();
+        command.arg(how).arg(what).arg(self.keys.len());
+        for part in self.keys.iter().chain(&self.args) {
+            command.arg(part.as_slice());
+        }
+        let mut commands = Pipeline::with_capacity(1);
+        commands.add_command(command);
+        let mut answers = link.ask_all(doing, &commands).await?;
+        Ok(answers.pop().unwrap_or(Ok(Value::Nil)))
+    }
+}
+
+/// What a script says of one job: a word, and what goes with it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Reply {
+    word: String,
+    facts: Vec<Vec<u8>>,
+}
+
+impl Reply {
+    fn all(answer: Value) -> Option<Vec<Self>> {
+        match answer {
+            Value::Array(replies) => replies.into_iter().map(Self::one).collect(),
+            _ => None,
+        }
+    }
+
+    fn one(answer: Value) -> Option<Self> {
+        let Value::Array(parts) = answer else {
+            return None;
+        };
+        let mut parts = parts.into_iter().map(|part| match part {
+            Value::BulkString(bytes) => Some(bytes),
+            Value::SimpleString(text) => Some(text.into_bytes()),
+            _ => None,
+        });
+        let word = String::from_utf8(parts.next()??).ok()?;
+        Some(Self {
+            word,
+            facts: parts.collect::<Option<_>>()?,
+        })
+    }
+
+    /// Returns a fact of an answer; one that is not there is empty.
+    pub(super) fn fact(&self, at: usize) -> &[u8] {
+        self.facts.get(at).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns a fact that is text of our own making.
+    pub(super) fn text(&self, at: usize) -> String {
+        String::from_utf8_lossy(self.fact(at)).into_owned()
+    }
+
+    /// Returns the answer if it was done, and otherwise what it was refused for.
+    pub(super) fn done(self, key: &JobKey, wanted: Option<&Owner>) -> Result<Self, BoardError> {
+        let owner = || Some(Owner::from_stored(self.fact(0)));
+        Err(match (self.word.as_str(), wanted) {
+            ("ok", _) => return Ok(self),
+            ("no-such-job", _) => BoardError::NoSuchJob,
+            ("already-claimed", _) => BoardError::AlreadyClaimed { owner: owner() },
+            ("not-claimed", _) => BoardError::NotClaimed,
+            ("not-owner", Some(wanted)) => BoardError::NotOwner {
+                owner: owner(),
+                wanted: wanted.clone(),
+            },
+            ("postponed", _) => match self.text(0).parse() {
+                Ok(until) => BoardError::Postponed { until },
+                Err(_) => BoardError::Changed,
+            },
+            ("exists", _) => BoardError::Exists {
+                uuid: key.to_string(),
+                place: "board",
+            },
+            _ => BoardError::Changed,
+        })
+    }
+}

@@ -1,0 +1,82 @@
+-- Abandons, consumes or trashes jobs, each by its own authority.
+-- KEYS[1]  postings; [2] trash; then for each job: owner, last_modified, side
+-- ARGV[1]  channel; [2] now (msgpack); [3] now (text)
+-- ARGV[4…] for each job, nine: field; "abandon", "consume" or "trash"; the authority: "owner"
+--          (of that name), "seen" (claimed by that owner) or "free" (seen unclaimed); owner; fence
+--          ("" for any); not_before ("" for none); by how many attempts and postponements to change
+--          the counts; failure (JSON, "" for none)
+-- Returns for each job {"ok", "1" if a namesake had to leave the trash}, {"no-such-job"},
+-- {"not-claimed"}, {"not-owner", owner} or {"changed"}.
+local listings, trash = KEYS[1], KEYS[2]
+permit({ "HGET", "HEXISTS", "HDEL" }, listings, "field")
+permit({ "HSET", "HEXISTS" }, trash, "field", "value")
+if KEYS[3] then
+  permit({ "GET" }, KEYS[3])
+  permit({ "DEL" }, KEYS[3])
+  permit({ "SET" }, KEYS[4], "value")
+end
+
+local FAILURES = 3
+
+-- Returns what keeps somebody from settling a job; nothing, if nothing does.
+local function refusal_of(field, owned, beside, outcome, authority, owner, fence)
+  if authority == "owner" then return holds(listings, field, owned, beside, owner, fence) end
+  if redis.call("HEXISTS", listings, field) == 0 then return { "no-such-job" } end
+  local holder = redis.call("GET", owned)
+  if authority == "free" then
+    if holder then return { "changed" } end
+    return outcome == "abandon" and { "not-claimed" } or nil
+  end
+  if holder ~= owner then return { "changed" } end
+  if fence ~= "" and fence_of(beside, owner) ~= fence then return { "changed" } end
+end
+
+-- Notes in the record beside a job what came of an attempt.
+local function note(side, not_before, attempts, postponed, failure)
+  if not side then return end
+  side.owner, side.claimed_on, side.fence = nil, nil, nil
+  if not_before ~= "" then side.not_before = not_before end
+  side.attempts = math.max(0, (side.attempts or 0) + tonumber(attempts))
+  side.postponed = (side.postponed or 0) + tonumber(postponed)
+  if failure ~= "" then
+    side.failures = side.failures or {}
+    table.insert(side.failures, cjson.decode(failure))
+    while #side.failures > FAILURES do table.remove(side.failures, 1) end
+  end
+end
+
+local replies, events = {}, {}
+for at = 4, #ARGV, 9 do
+  local key = 3 + (at - 4) / 3
+  local owned, modified, beside = KEYS[key], KEYS[key + 1], KEYS[key + 2]
+  local field, outcome, authority, owner, fence = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+  local refusal = refusal_of(field, owned, beside, outcome, authority, owner, fence)
+  if refusal then
+    replies[#replies + 1] = refusal
+  else
+    local replaced = "0"
+    local claim = { owner = owner, fence = fence_of(beside, owner) }
+    local posting = redis.call("HGET", listings, field)
+    if outcome == "consume" then
+      redis.call("DEL", owned, modified, beside)
+      redis.call("HDEL", listings, field)
+    else
+      local side = read_side(beside)
+      note(side, ARGV[at + 5], ARGV[at + 6], ARGV[at + 7], ARGV[at + 8])
+      if outcome == "trash" then
+        if side then side.trashed_on = ARGV[3] end
+        if redis.call("HEXISTS", trash, field) == 1 then replaced = "1" end
+        -- The stored bytes, whatever they are.
+        redis.call("HSET", trash, field, posting)
+      end
+      write_side(beside, side, outcome == "trash")
+      redis.call("SET", modified, ARGV[2])
+      redis.call("DEL", owned)
+      if outcome == "trash" then redis.call("HDEL", listings, field) end
+    end
+    events[#events + 1] = event(PAST[outcome], ARGV[3], field, posting, claim)
+    replies[#replies + 1] = { "ok", replaced }
+  end
+end
+tell(ARGV[1], events)
+return replies

@@ -1,0 +1,61 @@
+//! Certificates for servers and for us, made by `openssl`.
+
+use std::{path::PathBuf, process::Command};
+
+use tempfile::TempDir;
+
+use super::has;
+use crate::board::url::Identity;
+
+/// What makes a key; its file comes next.
+const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout";
+
+/// A certificate authority of a test's own.
+pub(in crate::board::redis) struct Authority {
+    folder: TempDir,
+}
+
+impl Authority {
+    /// Founds one; `None` where `openssl` is missing.
+    pub(in crate::board::redis) fn new() -> Option<Self> {
+        if !has("openssl") {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Self { folder };
+        authority.openssl(&format!(
+            "req -x509 {KEY} ca.key -out ca.pem -days 2 -subj /CN=ca"
+        ));
+        Some(authority)
+    }
+
+    /// Returns its own certificate.
+    pub(in crate::board::redis) fn ca(&self) -> PathBuf {
+        self.folder.path().join("ca.pem")
+    }
+
+    /// Issues a certificate for names, such as `IP:127.0.0.1`, which lasts for some days.
+    pub(in crate::board::redis) fn issue(&self, names: &str, days: i32) -> Identity {
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        let subject = format!("-subj /CN={id} -addext subjectAltName={names}");
+        self.openssl(&format!("req {KEY} {id}.key -out {id}.csr {subject}"));
+        let by = "-CA ca.pem -CAkey ca.key -CAcreateserial -copy_extensions copy";
+        self.openssl(&format!(
+            "x509 -req -in {id}.csr -out {id}.pem {by} -days {days}"
+        ));
+        let path = |end: &str| self.folder.path().join(format!("{id}.{end}"));
+        Identity {
+            cert: path("pem"),
+            key: path("key"),
+        }
+    }
+
+    fn openssl(&self, arguments: &str) {
+        let output = Command::new("openssl")
+            .args(arguments.split(' '))
+            .current_dir(&self.folder)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "openssl {arguments}: {output:?}");
+    }
+}

@@ -1,0 +1,6 @@
+//! The records of network boards, byte for byte as TaskFlow stores them.
+//!
+//! Pure functions between bytes and the model; reading and writing a server is up to the backends.
+
+pub(crate) mod msgpack;
+pub(crate) mod posting;

@@ -1,0 +1,240 @@
+//! Reads postings, whoever wrote them.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+
+use super::{
+    time::read_time,
+    token::{Item, Key, Reader, Token},
+    value::Viewer,
+};
+use crate::{
+    board::{
+        Detail,
+        wire::posting::{Posting, Problem},
+    },
+    job::{Book, Priority},
+};
+
+/// Reads a posting.
+///
+/// All of it is checked, also what was not asked for and what has no meaning here. What TaskFlow
+/// would not read is a problem, unless its meaning is plain: bytes of Python 2 that are texts.
+pub(crate) fn decode(bytes: &[u8], detail: Detail) -> Result<Posting, Problem> {
+    let members = Members::read(bytes)?;
+    let mut notes = Notes::default();
+    Ok(Posting {
+        uuid: members.text(Member::Uuid, &mut notes)?,
+        name: members.text(Member::Name, &mut notes)?,
+        priority: members.priority()?,
+        created_on: members.created_on(&mut notes)?,
+        details: match detail {
+            Detail::Brief => None,
+            Detail::Whole => Some(members.details()?),
+        },
+        book: members.book(&mut notes)?,
+        sequence: members.sequence(&mut notes)?,
+        problem: notes.0,
+    })
+}
+
+/// What is wrong with a posting that can be read all the same.
+#[derive(Default)]
+struct Notes(Option<String>);
+
+impl Notes {
+    fn add(&mut self, note: String) {
+        match &mut self.0 {
+            Some(notes) => {
+                notes.push_str("; ");
+                notes.push_str(&note);
+            }
+            None => self.0 = Some(note),
+        }
+    }
+}
+
+/// The members of a posting that mean something.
+#[derive(Debug, Clone, Copy)]
+enum Member {
+    Uuid,
+    Name,
+    Priority,
+    CreatedOn,
+    Details,
+    Book,
+    Sequence,
+}
+
+impl Member {
+    const COUNT: usize = 7;
+
+    fn of(key: &[u8]) -> Option<Self> {
+        Some(match key {
+            b"uuid" => Self::Uuid,
+            b"name" => Self::Name,
+            b"priority" => Self::Priority,
+            b"created_on" => Self::CreatedOn,
+            b"details" => Self::Details,
+            b"book" => Self::Book,
+            b"sequence" => Self::Sequence,
+            _ => return None,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Uuid => "uuid",
+            Self::Name => "name",
+            Self::Priority => "priority",
+            Self::CreatedOn => "created_on",
+            Self::Details => "details",
+            Self::Book => "book",
+            Self::Sequence => "sequence",
+        }
+    }
+}
+
+/// A posting taken apart.
+struct Members<'a> {
+    items: [Option<Item<'a>>; Member::COUNT],
+    /// Whether some member was found only under a key of bytes, as Python 2 wrote them.
+    has_byte_keys: bool,
+}
+
+impl<'a> Members<'a> {
+    fn read(bytes: &'a [u8]) -> Result<Self, Problem> {
+        if bytes.is_empty() {
+            return Err(Problem::Empty);
+        }
+        let mut reader = Reader::new(bytes);
+        let root = reader.token()?;
+        let Token::Map(count) = root else {
+            return Err(Problem::NotMap(root.kind()));
+        };
+        let mut items = [None; Member::COUNT];
+        let mut fallback = [None; Member::COUNT];
+        for _ in 0..count {
+            let key = reader.key()?;
+            let item = reader.item()?;
+            if let Some(member) = Member::of(key.as_bytes()) {
+                // To TaskFlow these are two keys, and it looks at the text alone.
+                let found = match key {
+                    Key::Text(_) => &mut items,
+                    Key::Bytes(_) => &mut fallback,
+                };
+                found[member as usize] = Some(item);
+            }
+        }
+        reader.end()?;
+        let mut has_byte_keys = false;
+        for (item, other) in items.iter_mut().zip(fallback) {
+            has_byte_keys |= item.is_none() && other.is_some();
+            *item = item.or(other);
+        }
+        Ok(Self {
+            items,
+            has_byte_keys,
+        })
+    }
+
+    fn find(&self, member: Member) -> Option<Item<'a>> {
+        self.items[member as usize]
+    }
+
+    fn require(&self, member: Member) -> Result<Item<'a>, Problem> {
+        self.find(member).ok_or(Problem::Missing(member.name()))
+    }
+
+    fn show(&self, item: Item<'_>) -> Result<Value, Problem> {
+        Viewer::new(self.has_byte_keys).show(&mut Reader::new(item.bytes))
+    }
+
+    fn text(&self, member: Member, notes: &mut Notes) -> Result<String, Problem> {
+        let item = self.require(member)?;
+        if item.head.text().is_none() {
+            notes.add(format!("the {} is {}", member.name(), item.head.kind()));
+        }
+        self.words(item)
+    }
+
+    /// Returns a text as it is, and anything else as JSON.
+    fn words(&self, item: Item<'_>) -> Result<String, Problem> {
+        match item.head.text() {
+            Some(text) => Ok(text.to_owned()),
+            None => Ok(self.show(item)?.to_string()),
+        }
+    }
+
+    fn priority(&self) -> Result<Priority, Problem> {
+        let Some(Item { head, .. }) = self.find(Member::Priority) else {
+            return Ok(Priority::default());
+        };
+        let name = head.text().ok_or(Problem::PriorityType(head.kind()))?;
+        Ok(name.parse()?)
+    }
+
+    fn created_on(&self, notes: &mut Notes) -> Result<Option<DateTime<Utc>>, Problem> {
+        match read_time(self.require(Member::CreatedOn)?.bytes) {
+            Ok(time) => Ok(Some(time)),
+            // TaskFlow lists such a job.
+            Err(problem @ (Problem::NotTime(_) | Problem::OtherZone(_))) => {
+                notes.add(format!("created_on: {problem}"));
+                Ok(None)
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    fn details(&self) -> Result<Value, Problem> {
+        match self.find(Member::Details).map(|item| self.show(item)) {
+            None | Some(Ok(Value::Null)) => Ok(Map::new().into()),
+            Some(details) => details,
+        }
+    }
+
+    fn book(&self, notes: &mut Notes) -> Result<Option<Book>, Problem> {
+        let Some(item) = self.find(Member::Book) else {
+            return Ok(None);
+        };
+        match item.head {
+            Token::Null | Token::Map(0) => Ok(None),
+            Token::Map(count) => self.book_of(count, item).map(Some),
+            other => {
+                notes.add(format!("the book is {}", other.kind()));
+                Ok(None)
+            }
+        }
+    }
+
+    fn book_of(&self, count: u32, item: Item<'_>) -> Result<Book, Problem> {
+        let mut book = Book {
+            name: String::new(),
+            uuid: String::new(),
+        };
+        let mut reader = Reader::new(item.bytes);
+        reader.token()?;
+        for _ in 0..count {
+            let key = reader.key()?;
+            let value = reader.item()?;
+            match key.as_bytes() {
+                b"name" => book.name = self.words(value)?,
+                b"uuid" => book.uuid = self.words(value)?,
+                _ => {}
+            }
+        }
+        Ok(book)
+    }
+
+    fn sequence(&self, notes: &mut Notes) -> Result<Option<i64>, Problem> {
+        match self.require(Member::Sequence)?.head {
+            Token::Signed(number) => return Ok(Some(number)),
+            Token::Unsigned(number) => match i64::try_from(number) {
+                Ok(number) => return Ok(Some(number)),
+                Err(_) => notes.add(format!("the sequence is too large: {number}")),
+            },
+            other => notes.add(format!("the sequence is {}", other.kind())),
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,132 @@
+//! Postings and times that TaskFlow 6.5 wrote, both ways.
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+use serde_json::{Value, json};
+
+use super::{
+    super::{decode, encode, read_time, sequence, time},
+    DATETIMES, LAST_MODIFIED, POSTINGS, bytes_of, read, vectors,
+};
+use crate::{
+    board::Detail,
+    job::{Book, Draft},
+};
+
+fn utc(text: &Value) -> DateTime<Utc> {
+    text.as_str()
+        .unwrap()
+        .parse::<NaiveDateTime>()
+        .unwrap()
+        .and_utc()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+fn book(value: Option<&Value>) -> Option<Book> {
+    value.map(|book| Book {
+        name: text(&book["name"]),
+        uuid: text(&book["uuid"]),
+    })
+}
+
+fn draft(decoded: &Value) -> Draft {
+    Draft {
+        uuid: text(&decoded["uuid"]).parse().unwrap(),
+        chosen: false,
+        name: text(&decoded["name"]),
+        priority: text(&decoded["priority"]).parse().unwrap(),
+        book: book(decoded.get("book")),
+        details: decoded["details"].clone(),
+    }
+}
+
+#[test]
+fn postings_are_written_byte_for_byte() {
+    for vector in vectors(POSTINGS) {
+        // No draft can hold what only Python has.
+        if vector["case"] == "details_python_types" {
+            continue;
+        }
+        let decoded = &vector["decoded"];
+        let mut bytes = encode(&draft(decoded), utc(&decoded["created_on"]["$datetime"]));
+        bytes.extend(sequence(decoded["sequence"].as_u64().unwrap()));
+        assert_eq!(bytes, bytes_of(&vector), "{}", vector["case"]);
+    }
+}
+
+#[test]
+fn postings_are_read() {
+    for vector in vectors(POSTINGS) {
+        let decoded = &vector["decoded"];
+        let posting = read(&bytes_of(&vector)).unwrap();
+        assert_eq!(posting.uuid, text(&decoded["uuid"]));
+        assert_eq!(posting.name, text(&decoded["name"]));
+        assert_eq!(posting.priority.name(), text(&decoded["priority"]));
+        let created_on = utc(&decoded["created_on"]["$datetime"]);
+        assert_eq!(posting.created_on, Some(created_on));
+        assert_eq!(posting.book, book(decoded.get("book")));
+        assert_eq!(posting.sequence, decoded["sequence"].as_i64());
+        assert_eq!(posting.problem, None);
+        if vector["case"] != "details_python_types" {
+            // As texts, so that the order of keys counts.
+            let details = posting.details.unwrap().to_string();
+            assert_eq!(details, decoded["details"].to_string());
+        }
+    }
+}
+
+#[test]
+fn types_of_python_are_shown() {
+    let vectors = vectors(POSTINGS);
+    let vector = vectors
+        .iter()
+        .find(|vector| vector["case"] == "details_python_types")
+        .unwrap();
+    let details = json!({
+        "datetime": { "$ext": 1, "text": "2024-01-02T03:04:05.000006" },
+        "datetime_utc": { "$ext": 1, "text": "2024-01-02T03:04:05.000006+00:00" },
+        "date": { "$ext": 7, "text": "2024-01-02" },
+        "uuid": { "$ext": 0, "text": "00000000-0000-0000-0000-000000000005" },
+        "set": { "$ext": 4, "text": "[1]" },
+        "frozenset": { "$ext": 5, "text": "[2]" },
+        "tuple": [1, 2],
+        "bytes": { "$bytes": "YWJj" },
+        "nan": { "$float": "nan" },
+        "inf": { "$float": "inf" },
+        "ninf": { "$float": "-inf" },
+    });
+    assert_eq!(read(&bytes_of(vector)).unwrap().details, Some(details));
+}
+
+#[test]
+fn a_brief_look_leaves_out_the_details_alone() {
+    for vector in vectors(POSTINGS) {
+        let mut whole = read(&bytes_of(&vector)).unwrap();
+        whole.details = None;
+        assert_eq!(decode(&bytes_of(&vector), Detail::Brief).unwrap(), whole);
+    }
+}
+
+#[test]
+fn times_are_written_and_read_byte_for_byte() {
+    for vector in [vectors(DATETIMES), vectors(LAST_MODIFIED)].concat() {
+        let expected = utc(&vector["utc"]);
+        assert_eq!(time(expected), bytes_of(&vector));
+        assert_eq!(read_time(&bytes_of(&vector)).unwrap(), expected);
+    }
+}
+
+#[test]
+fn sequences_take_their_shortest_form() {
+    assert_eq!(sequence(0), [0]);
+    assert_eq!(sequence(127), [127]);
+    assert_eq!(sequence(128), [0xcc, 128]);
+    assert_eq!(sequence(256), [0xcd, 1, 0]);
+    assert_eq!(sequence(65_536), [0xce, 0, 1, 0, 0]);
+    assert_eq!(
+        sequence(u64::MAX),
+        [0xcf, 255, 255, 255, 255, 255, 255, 255, 255]
+    );
+}

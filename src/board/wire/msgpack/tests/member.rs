@@ -1,0 +1,162 @@
+//! Members of postings in forms that are rare.
+
+use serde_json::json;
+
+use super::{good, read, record, unhex, with};
+use crate::job::{Book, Priority};
+
+fn problem(bytes: &[u8]) -> String {
+    read(bytes).unwrap_err().to_string()
+}
+
+#[test]
+fn the_last_of_several_equal_keys_counts() {
+    let mut members = good();
+    members.insert(0, ("name", "a161".to_owned()));
+    members.push(("name", "a162".to_owned()));
+    assert_eq!(read(&record(&members, 0xa0)).unwrap().name, "b");
+    let details = with("details", "83a16101a16202a16103");
+    let shown = read(&details).unwrap().details.unwrap().to_string();
+    assert_eq!(shown, r#"{"a":3,"b":2}"#);
+}
+
+#[test]
+fn keys_of_bytes_yield_to_keys_of_text() {
+    for at in [0, 6] {
+        let mut members = good();
+        members.insert(at, ("", String::new()));
+        let mut bytes = record(&members, 0xa0);
+        // The byte of the empty key becomes a pair of bytes and text.
+        let empty = bytes.iter().position(|byte| *byte == 0xa0).unwrap();
+        bytes.splice(empty..=empty, unhex("c4046e616d65a56f74686572"));
+        let posting = read(&bytes).unwrap();
+        assert_eq!(posting.name, "name");
+        assert_eq!(posting.details, Some(json!({})));
+    }
+}
+
+#[test]
+fn postings_of_python_2_are_read_to_the_bottom() {
+    let mut members = good();
+    members.retain(|(name, _)| *name != "details");
+    // They come before the keys that tell who wrote them.
+    members.insert(0, ("details", "82c4016bc40176c4017891c402fffe".to_owned()));
+    members.push(("book", "82c4046e616d65c40162c40475756964c40175".to_owned()));
+    let posting = read(&record(&members, 0xc4)).unwrap();
+    let details = json!({ "k": "v", "x": [{ "$bytes": "//4=" }] });
+    assert_eq!(posting.details, Some(details));
+    let book = Book {
+        name: "b".to_owned(),
+        uuid: "u".to_owned(),
+    };
+    assert_eq!(posting.book, Some(book));
+    assert_eq!(posting.priority, Priority::High);
+}
+
+#[test]
+fn bytes_among_the_details_stay_bytes_in_postings_of_python_3() {
+    let posting = read(&with("details", "82a16bc40176c40178c0")).unwrap();
+    let details = json!({ "k": { "$bytes": "dg==" }, "$bytes:eA==": null });
+    assert_eq!(posting.details, Some(details));
+}
+
+#[test]
+fn names_and_uuids_that_are_no_texts_are_shown_as_json() {
+    let posting = read(&with("name", "9201c0")).unwrap();
+    assert_eq!(posting.name, "[1,null]");
+    assert_eq!(posting.problem.as_deref(), Some("the name is a list"));
+    let posting = read(&with("uuid", "c402fffe")).unwrap();
+    assert_eq!(posting.uuid, r#"{"$bytes":"//4="}"#);
+    assert_eq!(posting.problem.as_deref(), Some("the uuid is bytes"));
+}
+
+#[test]
+fn sequences_are_numbers_of_any_width() {
+    for (value, expected) in [
+        ("d005", 5),
+        ("cf0000000000000005", 5),
+        ("ff", -1),
+        ("d3ffffffffffffffff", -1),
+        ("cf7fffffffffffffff", i64::MAX),
+    ] {
+        let posting = read(&with("sequence", value)).unwrap();
+        assert_eq!((posting.sequence, posting.problem), (Some(expected), None));
+    }
+}
+
+#[test]
+fn other_sequences_are_noted() {
+    for (value, expected) in [
+        (
+            "cf8000000000000000",
+            "the sequence is too large: 9223372036854775808",
+        ),
+        (
+            "cb3ff0000000000000",
+            "the sequence is a floating-point number",
+        ),
+        ("c3", "the sequence is a truth value"),
+        ("80", "the sequence is a map"),
+    ] {
+        let posting = read(&with("sequence", value)).unwrap();
+        assert_eq!(posting.sequence, None);
+        assert_eq!(posting.problem.as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn several_problems_are_all_noted() {
+    let mut members = good();
+    members[1].1 = "05".to_owned();
+    members[3].1 = "c0".to_owned();
+    let posting = read(&record(&members, 0xa0)).unwrap();
+    let problem = "the name is a number; created_on: null stands where a time should be";
+    assert_eq!(posting.problem.as_deref(), Some(problem));
+}
+
+#[test]
+fn details_are_kept_as_they_are() {
+    for (value, expected) in [
+        ("90", json!([])),
+        ("a0", json!("")),
+        ("c2", json!(false)),
+        ("00", json!(0)),
+        ("c0", json!({})),
+    ] {
+        assert_eq!(
+            read(&with("details", value)).unwrap().details,
+            Some(expected)
+        );
+    }
+}
+
+#[test]
+fn books_may_be_incomplete() {
+    for (value, expected) in [
+        ("c0", None),
+        ("80", None),
+        ("81a475756964a175", Some(("", "u"))),
+        ("82a46e616d6505a3666f6fc0", Some(("5", ""))),
+    ] {
+        let posting = read(&with("book", value)).unwrap();
+        let book = posting.book.map(|book| (book.name, book.uuid));
+        let expected = expected.map(|(name, uuid)| (name.to_owned(), uuid.to_owned()));
+        assert_eq!((book, posting.problem), (expected, None));
+    }
+    let posting = read(&with("book", "a162")).unwrap();
+    assert_eq!(posting.book, None);
+    assert_eq!(posting.problem.as_deref(), Some("the book is a text"));
+}
+
+#[test]
+fn members_without_meaning_are_checked_and_ignored() {
+    assert!(read(&with("extra", "81a16191c0")).is_ok());
+    assert_eq!(
+        problem(&with("extra", "8105c0")),
+        "the record contains a map with a number for a key",
+    );
+    assert_eq!(
+        problem(&with("extra", "a1ff")),
+        "the record contains a text that is not UTF-8",
+    );
+}

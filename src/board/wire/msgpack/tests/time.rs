@@ -1,0 +1,157 @@
+//! Times in forms that TaskFlow itself does not write.
+
+use std::{fs, path::Path};
+
+use super::{
+    super::{read_time, time::Moment},
+    read, unhex, with,
+};
+
+const CLOCK: &str = "a364617901a56d6f6e746802a479656172cd07e8a4686f757203a66d696e75746504\
+                     a67365636f6e6405ab6d6963726f7365636f6e6406";
+
+/// A time with these pairs besides the usual ones.
+fn payload(pairs: u8, more: &str) -> Vec<u8> {
+    let mut bytes = vec![0x87 + pairs];
+    bytes.extend(unhex(CLOCK));
+    bytes.extend(unhex(more));
+    bytes
+}
+
+fn extension(payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0xc7, payload.len() as u8, 1];
+    bytes.extend(payload);
+    bytes
+}
+
+fn read_with(pairs: u8, more: &str) -> String {
+    match read_time(&extension(&payload(pairs, more))) {
+        Ok(time) => time.to_string(),
+        Err(problem) => problem.to_string(),
+    }
+}
+
+#[test]
+fn numbers_may_have_any_width_and_keys_may_repeat() {
+    let usual = "2024-02-01 03:04:05.000006 UTC";
+    assert_eq!(read_with(0, ""), usual);
+    assert_eq!(read_with(1, "a364617902"), "2024-02-02 03:04:05.000006 UTC");
+    assert_eq!(
+        read_with(1, "a3646179d3000000000000000b"),
+        "2024-02-11 03:04:05.000006 UTC"
+    );
+    assert_eq!(read_with(1, "c403646179c3"), usual);
+    assert_eq!(read_with(1, "a3666f6f81a16190"), usual);
+}
+
+#[test]
+fn what_is_no_time_is_refused() {
+    assert_eq!(
+        read_with(1, "a36461791e"),
+        "there is no such time as 2024-02-30T03:04:05.000006"
+    );
+    assert_eq!(
+        read_with(1, "a47965617200"),
+        "there is no such time as 0-02-01T03:04:05.000006"
+    );
+    assert_eq!(
+        read_with(1, "a67365636f6e643c"),
+        "there is no such time as 2024-02-01T03:04:60.000006"
+    );
+    assert_eq!(
+        read_with(2, "a67365636f6e643bab6d6963726f7365636f6e64ce000f4240"),
+        "there is no such time as 2024-02-01T03:04:59.1000000",
+    );
+    assert_eq!(
+        read_with(1, "a3646179ff"),
+        "there is no such time as 2024-02--1T03:04:05.000006"
+    );
+    assert_eq!(
+        read_with(1, "a3646179a131"),
+        "the `day` of a time is no number"
+    );
+    assert_eq!(
+        read_with(1, "05c0"),
+        "the record contains a map with a number for a key"
+    );
+    assert_eq!(
+        read_with(0, "c0"),
+        "the record is followed by bytes that do not belong to it"
+    );
+    let mut long = extension(&payload(0, ""));
+    long.push(0);
+    assert!(read_time(&long).is_err());
+    assert_eq!(
+        read_time(b"").unwrap_err().to_string(),
+        "the record is empty"
+    );
+    let text = read_time(b"\xa3now").unwrap_err().to_string();
+    assert_eq!(text, "a text stands where a time should be");
+    assert_eq!(
+        read_time(b"\xd4\x01\x90").unwrap_err().to_string(),
+        "a time has no `day`"
+    );
+}
+
+#[test]
+fn zones_may_be_missing_or_those_of_utc() {
+    let usual = "2024-02-01 03:04:05.000006 UTC";
+    for zone in [
+        "a3555443",
+        "c403555443",
+        "a74574632f555443",
+        "a3474d54",
+        "a0",
+        "c0",
+        "00",
+    ] {
+        assert_eq!(read_with(1, &format!("a2747a{zone}")), usual);
+    }
+    assert_eq!(read_with(1, "a2747a05"), "the zone of a time is no text");
+    assert_eq!(
+        read_with(1, "a2747aa3757463"),
+        "a time is in the unknown zone `utc`"
+    );
+}
+
+#[test]
+fn other_zones_are_told_from_unknown_ones_by_their_files() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("Europe")).unwrap();
+    fs::write(folder.path().join("Europe/Berlin"), "").unwrap();
+    fs::write(folder.path().join("Rome"), "").unwrap();
+    let zones = folder.path().join("Europe");
+    let read = |name: &str, zones: &Path| {
+        let mut more = "a2747a".to_owned();
+        more += &format!("{:02x}", 0xa0 + name.len());
+        more.extend(name.bytes().map(|byte| format!("{byte:02x}")));
+        let payload = payload(1, &more);
+        let moment = Moment::read(&payload).unwrap();
+        moment.in_utc(zones).unwrap_err().to_string()
+    };
+    let other = "a time is in the zone `Europe/Berlin` instead of UTC";
+    assert_eq!(read("Europe/Berlin", folder.path()), other);
+    assert_eq!(
+        read("Europe", folder.path()),
+        "a time is in the unknown zone `Europe`"
+    );
+    assert_eq!(
+        read("../Rome", &zones),
+        "a time is in the unknown zone `../Rome`"
+    );
+    assert_eq!(read("/usr", &zones), "a time is in the unknown zone `/usr`");
+}
+
+#[test]
+fn a_job_posted_in_another_zone_is_listed_without_its_time() {
+    if !Path::new("/usr/share/zoneinfo/Europe/Berlin").is_file() {
+        eprintln!("skipped: this system has no time zones");
+        return;
+    }
+    let berlin = extension(&payload(1, "a2747aad4575726f70652f4265726c696e"));
+    let hex: String = berlin.iter().map(|byte| format!("{byte:02x}")).collect();
+    let posting = read(&with("created_on", &hex)).unwrap();
+    assert_eq!(posting.created_on, None);
+    let problem = "created_on: a time is in the zone `Europe/Berlin` instead of UTC";
+    assert_eq!(posting.problem.as_deref(), Some(problem));
+}

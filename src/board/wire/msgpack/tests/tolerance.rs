@@ -1,0 +1,137 @@
+//! Records that TaskFlow 6.5 was shown, and what it made of them.
+
+use chrono::NaiveDateTime;
+use serde_json::Value;
+
+use super::{TOLERANCE, bytes_of, read, vectors};
+use crate::board::wire::posting::Posting;
+
+/// What TaskFlow refuses, and what is wrong with it.
+const REFUSED: [(&str, &str); 19] = [
+    ("missing uuid", "the record has no `uuid`"),
+    ("missing name", "the record has no `name`"),
+    ("missing created_on", "the record has no `created_on`"),
+    ("missing sequence", "the record has no `sequence`"),
+    (
+        "priority unknown",
+        "unknown priority `BOGUS`: it is one of VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW",
+    ),
+    ("priority null", "the priority is null, not a text"),
+    (
+        "created_on without microsecond",
+        "a time has no `microsecond`",
+    ),
+    (
+        "created_on tz unknown",
+        "a time is in the unknown zone `No/Where`",
+    ),
+    (
+        "created_on month 13",
+        "there is no such time as 2024-13-01T03:04:05.000006",
+    ),
+    (
+        "details int keys",
+        "the record contains a map with a number for a key",
+    ),
+    (
+        "trailing byte",
+        "the record is followed by bytes that do not belong to it",
+    ),
+    ("truncated", "the record breaks off in the middle"),
+    (
+        "reserved byte c1",
+        "the record contains the byte c1, which begins no value",
+    ),
+    ("json text", "the record is a number, not a map"),
+    ("list root", "the record is a list, not a map"),
+    ("empty value", "the record is empty"),
+    (
+        "invalid utf-8 name",
+        "the record contains a text that is not UTF-8",
+    ),
+    // These two are jobs to us: what they mean is plain.
+    ("priority bin", ""),
+    ("all keys and text bin (python2 writer)", ""),
+];
+
+/// What TaskFlow lists, and what is wrong with it all the same.
+const NOTED: [(&str, &str); 5] = [
+    (
+        "created_on string",
+        "created_on: a text stands where a time should be",
+    ),
+    (
+        "created_on null",
+        "created_on: null stands where a time should be",
+    ),
+    (
+        "created_on msgpack timestamp -1",
+        "created_on: a value of a special type stands where a time should be",
+    ),
+    (
+        "created_on unknown ext 99",
+        "created_on: a value of a special type stands where a time should be",
+    ),
+    ("sequence string", "the sequence is a text"),
+];
+
+fn of<'a>(table: &[(&str, &'a str)], case: &str) -> Option<&'a str> {
+    table
+        .iter()
+        .find(|(other, _)| *other == case)
+        .map(|(_, words)| *words)
+}
+
+fn is_as_listed(posting: &Posting, listed: &Value) {
+    let name = match listed["name"]["$bytes_hex"].as_str() {
+        Some(hex) => String::from_utf8(super::unhex(hex)).unwrap(),
+        None => listed["name"].as_str().unwrap().to_owned(),
+    };
+    assert_eq!(posting.name, name);
+    assert_eq!(posting.uuid, listed["uuid"]);
+    assert_eq!(posting.priority.name(), listed["priority"]);
+    assert_eq!(posting.sequence, listed["sequence"].as_i64());
+    assert_eq!(posting.details.as_ref(), Some(&listed["details"]));
+    let created_on = listed["created_on"]["$datetime"].as_str().map(|text| {
+        let naive = text.trim_end_matches("+00:00");
+        naive.parse::<NaiveDateTime>().unwrap().and_utc()
+    });
+    assert_eq!(posting.created_on, created_on);
+}
+
+#[test]
+fn jobs_of_taskflow_are_jobs_and_nothing_else_is() {
+    let vectors = vectors(TOLERANCE);
+    let mut refused = 0;
+    for vector in &vectors {
+        let case = vector["case"].as_str().unwrap();
+        let result = read(&bytes_of(vector));
+        match vector["iterjobs"]["returns"].as_array() {
+            Some(listed) => {
+                let posting = result.unwrap();
+                is_as_listed(&posting, &listed[0]);
+                assert_eq!(posting.problem.as_deref(), of(&NOTED, case), "{case}");
+            }
+            None => {
+                refused += 1;
+                let problem = result.map_or_else(|problem| problem.to_string(), |_| String::new());
+                assert_eq!(Some(problem.as_str()), of(&REFUSED, case), "{case}");
+            }
+        }
+    }
+    assert_eq!((vectors.len(), refused), (40, REFUSED.len()));
+}
+
+#[test]
+fn jobs_of_python_2_are_jobs() {
+    for case in ["priority bin", "all keys and text bin (python2 writer)"] {
+        let vectors = vectors(TOLERANCE);
+        let vector = vectors.iter().find(|vector| vector["case"] == case);
+        let posting = read(&bytes_of(vector.unwrap())).unwrap();
+        assert_eq!(posting.uuid, "00000000-0000-4000-8000-0000000000ff");
+        assert_eq!(posting.name, "hand");
+        assert_eq!(posting.sequence, Some(1));
+        assert!(posting.created_on.is_some());
+        assert_eq!(posting.problem, None);
+    }
+}

@@ -1,0 +1,123 @@
+//! How values are shown that JSON has no form for.
+
+use serde_json::{Value, json};
+
+use super::{TIME, read, unhex, with};
+
+fn show(value: &str) -> Value {
+    read(&with("details", value)).unwrap().details.unwrap()
+}
+
+/// An extension of this code around other bytes.
+fn extension(code: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0xc8];
+    bytes.extend(u16::try_from(payload.len()).unwrap().to_be_bytes());
+    bytes.push(code);
+    bytes.extend(payload);
+    bytes
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn show_extension(code: u8, payload: &str) -> Value {
+    show(&hex(&extension(code, &unhex(payload))))
+}
+
+#[test]
+fn numbers_are_exact() {
+    assert_eq!(show("cfffffffffffffffff"), json!(u64::MAX));
+    assert_eq!(show("d38000000000000000"), json!(i64::MIN));
+    assert_eq!(show("cb8000000000000000").to_string(), "-0.0");
+    assert_eq!(show("ca3fc00000"), json!(1.5));
+    assert_eq!(show("ca7fc00000"), json!({ "$float": "nan" }));
+    assert_eq!(show("cbfff0000000000000"), json!({ "$float": "-inf" }));
+}
+
+#[test]
+fn known_types_are_shown_as_texts() {
+    let uuid = hex(b"000102030405060708090A0B0c0d0e0f");
+    for (code, payload, text) in [
+        (0, uuid.as_str(), "00010203-0405-0607-0809-0a0b0c0d0e0f"),
+        (1, &TIME[6..], "2024-02-29T13:05:09.123456"),
+        (6, &TIME[6..], "2024-02-29T13:05:09.123456"),
+        (2, "920a02", "[10,2]"),
+        (3, "ce0a000001", "10.0.0.1"),
+        (3, "cf0000000100000000", "::1:0:0"),
+        (4, "93c3a16190", r#"[true,"a",[]]"#),
+        (5, "9181c4016b01", r#"[{"$bytes:aw==":1}]"#),
+        (
+            7,
+            "83a479656172cd07e8a56d6f6e746802a36461791d",
+            "2024-02-29",
+        ),
+    ] {
+        let expected = json!({ "$ext": code, "text": text });
+        assert_eq!(show_extension(code, payload), expected);
+    }
+}
+
+#[test]
+fn times_name_the_zone_that_they_are_in() {
+    let mut payload = unhex(&TIME[6..]);
+    payload[0] += 1;
+    payload.extend(b"\xa2tz\xa4Mars");
+    let shown = show(&hex(&extension(1, &payload)));
+    assert_eq!(shown["text"], "2024-02-29T13:05:09.123456[Mars]");
+}
+
+#[test]
+fn other_types_and_broken_ones_are_shown_in_hex() {
+    for (code, payload) in [
+        (9, "00ff"),
+        (0, "3030"),
+        (1, "80"),
+        (1, ""),
+        (2, "9101"),
+        (3, "ff"),
+        (3, "0101"),
+        (4, "80"),
+        (4, "910100"),
+        (5, "91a1ff"),
+        (5, "9181c001"),
+        (7, "83a47965617200a56d6f6e746802a36461791d"),
+        (99, ""),
+    ] {
+        let expected = json!({ "$ext": code, "hex": payload });
+        assert_eq!(show_extension(code, payload), expected);
+    }
+    let undefined = read(&with("details", "d4fe00")).unwrap_err().to_string();
+    let problem = "the record contains a value of type -2, which is undefined";
+    assert_eq!(undefined, problem);
+    let timestamp = json!({ "$ext": -1, "hex": "6553f100" });
+    assert_eq!(show("d6ff6553f100"), timestamp);
+}
+
+#[test]
+fn sets_in_sets_do_not_grow_without_bounds() {
+    let nested = |levels: usize| {
+        let mut bytes = b"\xa1a".to_vec();
+        for _ in 0..levels {
+            bytes.insert(0, 0x91);
+            bytes = extension(4, &bytes);
+        }
+        hex(&bytes)
+    };
+    let twice = show(&hex(&extension(4, &unhex("91d40590"))));
+    assert_eq!(twice["text"], r#"[{"$ext":5,"text":"[]"}]"#);
+    let shown = show(&nested(2000)).to_string();
+    assert!(shown.len() < 40_000, "{}", shown.len());
+}
+
+#[test]
+fn nesting_is_bounded() {
+    let nested = |levels: usize| read(&with("details", &("91".repeat(levels) + "c0")));
+    assert!(nested(128).is_ok());
+    let problem = nested(129).unwrap_err().to_string();
+    assert_eq!(problem, "the record is nested deeper than 128 levels");
+    let maps = read(&with("extra", &("81a16b".repeat(129) + "c0")));
+    assert_eq!(maps.unwrap_err().to_string(), problem);
+    assert!(read(&[0x91; 1_000_000]).is_err());
+    assert!(nested(100_000).is_err());
+}

@@ -1,0 +1,187 @@
+//! Reads times and dates, which TaskFlow stores as maps of their parts.
+
+use std::{
+    fmt,
+    path::{Component, Path},
+};
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+
+use super::token::{Reader, Token};
+use crate::board::wire::posting::Problem;
+
+/// The code of the extension that is a time.
+pub(super) const DATETIME: i8 = 1;
+
+/// The highest microsecond of a second.
+pub(super) const LAST_MICROSECOND: u32 = 999_999;
+
+/// Where the system has a file for every time zone.
+const ZONES: &str = "/usr/share/zoneinfo";
+
+/// The zones whose time has always been UTC.
+const UTC_ZONES: [&str; 18] = [
+    "UTC",
+    "GMT",
+    "Etc/GMT",
+    "Etc/GMT+0",
+    "Etc/GMT-0",
+    "Etc/GMT0",
+    "Etc/Greenwich",
+    "Etc/UCT",
+    "Etc/UTC",
+    "Etc/Universal",
+    "Etc/Zulu",
+    "GMT+0",
+    "GMT-0",
+    "GMT0",
+    "Greenwich",
+    "UCT",
+    "Universal",
+    "Zulu",
+];
+
+/// Reads a time that stands alone, such as when a job was last modified.
+///
+/// A time in a zone other than UTC is a [`Problem::OtherZone`], and nothing but a time is one.
+pub(crate) fn read_time(bytes: &[u8]) -> Result<DateTime<Utc>, Problem> {
+    if bytes.is_empty() {
+        return Err(Problem::Empty);
+    }
+    let mut reader = Reader::new(bytes);
+    let token = reader.token()?;
+    let Token::Extension(DATETIME, payload) = token else {
+        return Err(Problem::NotTime(token.kind()));
+    };
+    reader.end()?;
+    Moment::read(payload)?.in_utc(Path::new(ZONES))
+}
+
+/// A time as it is stored: the hands of a clock, and perhaps where it hangs.
+pub(super) struct Moment<'a> {
+    clock: NaiveDateTime,
+    zone: Option<&'a str>,
+}
+
+impl<'a> Moment<'a> {
+    const PARTS: [&'static str; 7] = [
+        "day",
+        "month",
+        "year",
+        "hour",
+        "minute",
+        "second",
+        "microsecond",
+    ];
+
+    pub(super) fn read(payload: &'a [u8]) -> Result<Self, Problem> {
+        let (numbers, zone) = parts(payload, Self::PARTS)?;
+        let [day, month, year, hour, minute, second, microsecond] = numbers;
+        let clock = date(year, month, day)
+            .filter(|_| microsecond <= LAST_MICROSECOND.into())
+            .and_then(|date| {
+                date.and_hms_micro_opt(
+                    hour.try_into().ok()?,
+                    minute.try_into().ok()?,
+                    second.try_into().ok()?,
+                    microsecond.try_into().ok()?,
+                )
+            })
+            .ok_or_else(|| {
+                Problem::NoSuchTime(format!(
+                    "{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{microsecond:06}"
+                ))
+            })?;
+        Ok(Self { clock, zone })
+    }
+
+    /// Returns the time in UTC, if it is known to be meant so.
+    pub(super) fn in_utc(&self, zones: &Path) -> Result<DateTime<Utc>, Problem> {
+        match self.zone {
+            None => Ok(self.clock.and_utc()),
+            Some(zone) if UTC_ZONES.contains(&zone) => Ok(self.clock.and_utc()),
+            Some(zone) if is_zone(zone, zones) => Err(Problem::OtherZone(zone.to_owned())),
+            Some(zone) => Err(Problem::UnknownZone(zone.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Moment<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.clock.format("%Y-%m-%dT%H:%M:%S%.6f"))?;
+        match self.zone {
+            None => Ok(()),
+            Some(zone) if UTC_ZONES.contains(&zone) => f.write_str("+00:00"),
+            Some(zone) => write!(f, "[{zone}]"),
+        }
+    }
+}
+
+/// Reads a date without a time of day.
+pub(super) fn read_date(payload: &[u8]) -> Result<NaiveDate, Problem> {
+    let ([year, month, day], _) = parts(payload, ["year", "month", "day"])?;
+    date(year, month, day).ok_or_else(|| Problem::NoSuchTime(format!("{year}-{month:02}-{day:02}")))
+}
+
+fn date(year: i128, month: i128, day: i128) -> Option<NaiveDate> {
+    // Python knows no other years.
+    let year = i32::try_from(year)
+        .ok()
+        .filter(|year| (1..=9999).contains(year))?;
+    NaiveDate::from_ymd_opt(year, month.try_into().ok()?, day.try_into().ok()?)
+}
+
+/// Reads a map of named numbers, all of which must be there, and a zone, which may be.
+fn parts<'a, const N: usize>(
+    payload: &'a [u8],
+    names: [&'static str; N],
+) -> Result<([i128; N], Option<&'a str>), Problem> {
+    let mut reader = Reader::new(payload);
+    let Token::Map(count) = reader.token()? else {
+        return Err(Problem::TimeLacks(names[0]));
+    };
+    let mut numbers = [None; N];
+    let mut zone = None;
+    for _ in 0..count {
+        let key = reader.key()?.as_bytes();
+        let value = reader.item()?.head;
+        if key == b"tz" {
+            zone = zone_name(value)?;
+        } else if let Some(at) = names.iter().position(|name| name.as_bytes() == key) {
+            numbers[at] = Some(number(names[at], value)?);
+        }
+    }
+    reader.end()?;
+    let mut found = [0; N];
+    for (at, name) in names.into_iter().enumerate() {
+        found[at] = numbers[at].ok_or(Problem::TimeLacks(name))?;
+    }
+    Ok((found, zone))
+}
+
+fn number(name: &'static str, value: Token<'_>) -> Result<i128, Problem> {
+    match value {
+        Token::Unsigned(number) => Ok(number.into()),
+        Token::Signed(number) => Ok(number.into()),
+        // Python counts with these, too.
+        Token::Bool(number) => Ok(number.into()),
+        _ => Err(Problem::TimeType(name)),
+    }
+}
+
+fn zone_name(value: Token<'_>) -> Result<Option<&str>, Problem> {
+    match (value, value.text()) {
+        // To Python these mean that there is none.
+        (Token::Null | Token::Bool(false) | Token::Unsigned(0), _) | (_, Some("")) => Ok(None),
+        (_, Some(name)) => Ok(Some(name)),
+        _ => Err(Problem::ZoneType),
+    }
+}
+
+fn is_zone(name: &str, folder: &Path) -> bool {
+    let path = Path::new(name);
+    // The name comes from a stranger and must not lead out of the folder.
+    path.components()
+        .all(|part| matches!(part, Component::Normal(_)))
+        && folder.join(path).is_file()
+}

@@ -1,0 +1,208 @@
+//! The grammar of MessagePack, read out of borrowed bytes.
+
+use crate::board::wire::posting::Problem;
+
+/// A value, or how a list or a map begins.
+#[derive(Debug, Clone, Copy)]
+// Laid out in whole words, tokens are copied faster, and a listing copies many.
+#[repr(u64)]
+pub(super) enum Token<'a> {
+    Null,
+    Bool(bool),
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+    /// The number of its values.
+    List(u32),
+    /// The number of its pairs.
+    Map(u32),
+    /// The code of its type, and what it holds.
+    Extension(i8, &'a [u8]),
+}
+
+impl<'a> Token<'a> {
+    /// Returns the kind of value, for people.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a truth value",
+            Self::Unsigned(_) | Self::Signed(_) => "a number",
+            Self::Float(_) => "a floating-point number",
+            Self::Text(_) => "a text",
+            Self::Bytes(_) => "bytes",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a map",
+            Self::Extension(..) => "a value of a special type",
+        }
+    }
+
+    /// Returns the text that this is, also where Python 2 wrote it as bytes.
+    pub(super) fn text(&self) -> Option<&'a str> {
+        match *self {
+            Self::Text(text) => Some(text),
+            Self::Bytes(bytes) => std::str::from_utf8(bytes).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// The key of a map: TaskFlow accepts no others than these.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Key<'a> {
+    Text(&'a str),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Key<'a> {
+    pub(super) fn as_bytes(self) -> &'a [u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+/// A whole value, in which nothing is wrong but perhaps inside of extensions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Item<'a> {
+    pub(super) head: Token<'a>,
+    pub(super) bytes: &'a [u8],
+}
+
+/// Reads one value after the other.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// Checks that nothing is left.
+    pub(super) fn end(&self) -> Result<(), Problem> {
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(Problem::Trailing)
+        }
+    }
+
+    /// Passes over one value, and checks all of it.
+    pub(super) fn item(&mut self) -> Result<Item<'a>, Problem> {
+        let before = self.rest;
+        let head = self.token()?;
+        self.skip(head, 1)?;
+        let bytes = &before[..before.len() - self.rest.len()];
+        Ok(Item { head, bytes })
+    }
+
+    /// Passes over what belongs to a value that begins like this, on this level if it has one.
+    fn skip(&mut self, head: Token<'a>, level: usize) -> Result<(), Problem> {
+        let (count, has_keys) = match head {
+            Token::List(count) => (count, false),
+            Token::Map(count) => (count, true),
+            _ => return Ok(()),
+        };
+        if level > Problem::DEEPEST {
+            return Err(Problem::TooDeep);
+        }
+        for _ in 0..count {
+            if has_keys {
+                self.key()?;
+            }
+            let head = self.token()?;
+            self.skip(head, level + 1)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn key(&mut self) -> Result<Key<'a>, Problem> {
+        match self.token()? {
+            Token::Text(text) => Ok(Key::Text(text)),
+            Token::Bytes(bytes) => Ok(Key::Bytes(bytes)),
+            other => Err(Problem::Key(other.kind())),
+        }
+    }
+
+    pub(super) fn token(&mut self) -> Result<Token<'a>, Problem> {
+        let first = u8::from_be_bytes(self.array()?);
+        Ok(match first {
+            0x00..=0x7f => Token::Unsigned(first.into()),
+            0x80..=0x8f => Token::Map((first & 0x0f).into()),
+            0x90..=0x9f => Token::List((first & 0x0f).into()),
+            0xa0..=0xbf => self.text((first & 0x1f).into())?,
+            0xc0 => Token::Null,
+            0xc1 => return Err(Problem::Reserved),
+            0xc2 | 0xc3 => Token::Bool(first == 0xc3),
+            0xc4..=0xc6 => {
+                let length = self.length(first - 0xc4)?;
+                Token::Bytes(self.take(length)?)
+            }
+            0xc7..=0xc9 => {
+                let length = self.length(first - 0xc7)?;
+                self.extension(length)?
+            }
+            0xca => Token::Float(f32::from_be_bytes(self.array()?).into()),
+            0xcb => Token::Float(f64::from_be_bytes(self.array()?)),
+            0xcc => Token::Unsigned(u8::from_be_bytes(self.array()?).into()),
+            0xcd => Token::Unsigned(u16::from_be_bytes(self.array()?).into()),
+            0xce => Token::Unsigned(u32::from_be_bytes(self.array()?).into()),
+            0xcf => Token::Unsigned(u64::from_be_bytes(self.array()?)),
+            0xd0 => Token::Signed(i8::from_be_bytes(self.array()?).into()),
+            0xd1 => Token::Signed(i16::from_be_bytes(self.array()?).into()),
+            0xd2 => Token::Signed(i32::from_be_bytes(self.array()?).into()),
+            0xd3 => Token::Signed(i64::from_be_bytes(self.array()?)),
+            0xd4..=0xd8 => self.extension(1 << (first - 0xd4))?,
+            0xd9..=0xdb => {
+                let length = self.length(first - 0xd9)?;
+                self.text(length)?
+            }
+            0xdc | 0xdd => Token::List(self.length(first - 0xdb)?),
+            0xde | 0xdf => Token::Map(self.length(first - 0xdd)?),
+            0xe0..=0xff => Token::Signed(i8::from_be_bytes([first]).into()),
+        })
+    }
+
+    /// Reads a length that takes one byte, or twice as many for each further step.
+    fn length(&mut self, step: u8) -> Result<u32, Problem> {
+        Ok(match step {
+            0 => u8::from_be_bytes(self.array()?).into(),
+            1 => u16::from_be_bytes(self.array()?).into(),
+            _ => u32::from_be_bytes(self.array()?),
+        })
+    }
+
+    fn text(&mut self, length: u32) -> Result<Token<'a>, Problem> {
+        let text = std::str::from_utf8(self.take(length)?).map_err(|_| Problem::NotUtf8)?;
+        Ok(Token::Text(text))
+    }
+
+    fn extension(&mut self, length: u32) -> Result<Token<'a>, Problem> {
+        let code = i8::from_be_bytes(self.array()?);
+        // Of the codes below zero MessagePack has defined this one, a timestamp.
+        if code < -1 {
+            return Err(Problem::Code(code));
+        }
+        Ok(Token::Extension(code, self.take(length)?))
+    }
+
+    fn take(&mut self, length: u32) -> Result<&'a [u8], Problem> {
+        let length = usize::try_from(length).map_err(|_| Problem::Truncated)?;
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(length)
+            .ok_or(Problem::Truncated)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Problem> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or(Problem::Truncated)?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+}

@@ -1,0 +1,139 @@
+//! Shows stored values as JSON, also those that JSON has no form for.
+
+use std::{
+    fmt::Write,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Map, Number, Value, json};
+use uuid::Uuid;
+
+use super::{
+    time::{self, Moment},
+    token::{Key, Reader, Token},
+};
+use crate::board::wire::posting::Problem;
+
+/// How bytes are shown, and how much more of sets.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Viewer {
+    /// Whether bytes that are UTF-8 are texts, as Python 2 wrote them.
+    has_byte_texts: bool,
+    /// How many sets are shown inside each other; those further in are shown by their bytes.
+    ///
+    /// Each is a text of JSON within a text of JSON, so that its quotes double every time.
+    sets: u8,
+}
+
+impl Viewer {
+    pub(super) fn new(has_byte_texts: bool) -> Self {
+        Self {
+            has_byte_texts,
+            sets: 3,
+        }
+    }
+
+    /// Shows the next value, which must have been checked by [`Reader::item`] before.
+    pub(super) fn show(self, reader: &mut Reader<'_>) -> Result<Value, Problem> {
+        Ok(match reader.token()? {
+            Token::Null => Value::Null,
+            Token::Bool(truth) => truth.into(),
+            Token::Unsigned(number) => number.into(),
+            Token::Signed(number) => number.into(),
+            Token::Float(number) => float(number),
+            Token::Text(text) => text.into(),
+            Token::Bytes(bytes) => match self.text(bytes) {
+                Some(text) => text.into(),
+                None => json!({ "$bytes": STANDARD.encode(bytes) }),
+            },
+            Token::List(count) => (0..count)
+                .map(|_| self.show(reader))
+                .collect::<Result<_, _>>()?,
+            Token::Map(count) => (0..count)
+                .map(|_| Ok((self.key(reader.key()?), self.show(reader)?)))
+                .collect::<Result<Map<_, _>, Problem>>()?
+                .into(),
+            Token::Extension(code, payload) => match self.extension(code, payload) {
+                Some(text) => json!({ "$ext": code, "text": text }),
+                None => json!({ "$ext": code, "hex": hex(payload) }),
+            },
+        })
+    }
+
+    fn text(self, bytes: &[u8]) -> Option<&str> {
+        std::str::from_utf8(bytes)
+            .ok()
+            .filter(|_| self.has_byte_texts)
+    }
+
+    fn key(self, key: Key<'_>) -> String {
+        match key {
+            Key::Text(text) => text.to_owned(),
+            Key::Bytes(bytes) => match self.text(bytes) {
+                Some(text) => text.to_owned(),
+                None => format!("$bytes:{}", STANDARD.encode(bytes)),
+            },
+        }
+    }
+
+    /// Returns what a value of one of the types means that OpenStack has numbered.
+    fn extension(self, code: i8, payload: &[u8]) -> Option<String> {
+        match code {
+            0 => Some(Uuid::try_parse_ascii(payload).ok()?.to_string()),
+            time::DATETIME | 6 => Some(Moment::read(payload).ok()?.to_string()),
+            2 => self.list(payload).filter(|list| list.len() == 2).map(text),
+            3 => address(payload).map(|address| address.to_string()),
+            4 | 5 => self.list(payload).map(text),
+            7 => Some(time::read_date(payload).ok()?.to_string()),
+            _ => None,
+        }
+    }
+
+    fn list(self, payload: &[u8]) -> Option<Vec<Value>> {
+        let inner = Self {
+            sets: self.sets.checked_sub(1)?,
+            ..self
+        };
+        let mut reader = Reader::new(payload);
+        reader.item().ok()?;
+        reader.end().ok()?;
+        match inner.show(&mut Reader::new(payload)).ok()? {
+            Value::Array(list) => Some(list),
+            _ => None,
+        }
+    }
+}
+
+fn float(number: f64) -> Value {
+    match Number::from_f64(number) {
+        Some(finite) => finite.into(),
+        None if number.is_nan() => json!({ "$float": "nan" }),
+        None if number > 0.0 => json!({ "$float": "inf" }),
+        None => json!({ "$float": "-inf" }),
+    }
+}
+
+fn text(list: Vec<Value>) -> String {
+    Value::Array(list).to_string()
+}
+
+fn address(payload: &[u8]) -> Option<IpAddr> {
+    let mut reader = Reader::new(payload);
+    let Token::Unsigned(number) = reader.token().ok()? else {
+        return None;
+    };
+    reader.end().ok()?;
+    Some(match u32::try_from(number) {
+        Ok(number) => Ipv4Addr::from_bits(number).into(),
+        Err(_) => Ipv6Addr::from_bits(number.into()).into(),
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
