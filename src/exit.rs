@@ -189,7 +189,7 @@ fn judge_board(error: &BoardError) -> Judgement {
         BoardError::AlreadyClaimed { .. } => (
             AGAINST_THE_RULES,
             "already-claimed",
-            hint("`jobboard abandon --force JOB` frees a claim whose holder is gone"),
+            hint("if its holder is gone, `jobboard abandon --force JOB` frees it"),
         ),
         BoardError::NotClaimed => (
             AGAINST_THE_RULES,

@@ -67,6 +67,11 @@ fn run(cli: Cli) -> ExitCode {
         verbosity: cli.global.verbosity(),
         is_plain: environment.wants_plain_text(),
     });
+    // Where a script's own variable was to hold a command, nothing would be something else.
+    if std::env::args_os().last().is_some_and(|last| last == "--") {
+        let mistake = CommandError::usage("there is no command behind --");
+        return exit::conclude(Err(mistake.into()), is_json);
+    }
     // However wrong the configuration is.
     if let Some(result) = dispatch_alone(&mut out, &cli.command) {
         return exit::conclude(result, is_json);

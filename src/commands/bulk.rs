@@ -49,6 +49,7 @@ pub(crate) async fn run(ctx: &mut Context, args: BulkArgs, is_dry: bool) -> anyh
         false => ctx.writable_board()?,
     };
     let mut lines = Lines::open(source.as_deref(), ctx.config.max_details.value)?;
+    ctx.out.outlive_reader();
     let progress = ctx.out.progress("posting", None);
     let mut tally = Tally::default();
     let mut batch = Batch::default();

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use super::{
     complete,
     done::Done,
-    perform::{Held, LEASE, OnFailure, Performer, code, kept_owner, ours},
+    perform::{Held, LEASE, OnFailure, Performer, code, kept_owner, lease, ours},
     select::reference,
     wait::within,
 };
@@ -66,7 +66,7 @@ pub(crate) struct ClaimArgs {
     hold: bool,
 
     /// How long a kept claim outlives us if we die; it is renewed all the while
-    #[arg(long, value_name = "DURATION", value_parser = expiry)]
+    #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 
     /// Run a command here under the claim: if it succeeds the job is consumed, otherwise abandoned

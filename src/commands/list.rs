@@ -37,6 +37,10 @@ pub(crate) struct ListArgs {
     trash: bool,
 
     /// List only jobs for which this holds, such as 'priority>=HIGH'; several must all hold
+    ///
+    /// FIELD OP VALUE. Fields: name state owner priority sequence age held expires attempts size
+    /// details.PATH. Operators: = and != (with * and ?), ~ and !~ (regular expressions), < <= > >=.
+    /// The value `none` is for what is absent: 'owner=none', 'expires=none', 'details.vm=web-*'.
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
@@ -138,8 +142,8 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
     } else {
         sorted(ctx, &*board, &args, &wanted).await?
     };
-    if seen == 0 {
-        say_if_unused(ctx, &*board).await?;
+    if seen == 0 && !say_if_unused(ctx, &*board).await? && ctx.out.format() == Format::Table {
+        ctx.out.note("no jobs");
     }
     Ok(())
 }
@@ -295,13 +299,11 @@ fn say_left_out(ctx: &Context, left_out: u64) {
 }
 
 /// Tells an empty board from one that never was, such as a misspelt one.
-pub(crate) async fn say_if_unused(ctx: &Context, board: &dyn Board) -> anyhow::Result<()> {
+pub(crate) async fn say_if_unused(ctx: &Context, board: &dyn Board) -> anyhow::Result<bool> {
     let health = board.health().await.with_context(|| trying(ctx))?;
     if !health.is_used {
         ctx.out
             .note(format!("nothing was ever posted on {}", board.name()));
-    } else if health.jobs == 0 && ctx.out.format() == Format::Table {
-        ctx.out.note("no jobs");
     }
-    Ok(())
+    Ok(!health.is_used)
 }

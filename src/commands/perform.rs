@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use chrono::{SubsecRound, Utc};
 use uuid::Uuid;
 
+use super::claim::expiry;
 use crate::{
     board::{Board, BoardExt},
     conductor::{
@@ -24,6 +25,17 @@ use crate::{
 
 /// How long a kept claim lasts without being renewed, unless it is said.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+/// The shortest that a kept claim may last: it has to be renewed in time, again and again.
+const SHORTEST_LEASE: Duration = Duration::from_secs(1);
+
+/// Reads how long a kept claim is to last.
+pub(super) fn lease(text: &str) -> Result<Duration, String> {
+    match expiry(text)? {
+        lease if lease < SHORTEST_LEASE => Err("a lease lasts at least 1s".to_owned()),
+        lease => Ok(lease),
+    }
+}
 
 /// What becomes of a job whose command fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]

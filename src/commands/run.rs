@@ -5,9 +5,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use super::{
-    claim::expiry,
     draft::DraftArgs,
-    perform::{Held, OnFailure, Performer, ours},
+    perform::{Held, OnFailure, Performer, lease, ours},
 };
 use crate::{board::BoardError, conductor::clock::Boottime, context::Context};
 
@@ -29,7 +28,7 @@ pub(crate) struct RunArgs {
     on_failure: OnFailure,
 
     /// How long the claim outlives us if we die; it is renewed all the while
-    #[arg(long, value_name = "DURATION", value_parser = expiry)]
+    #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 
     /// The command that performs the job

@@ -159,6 +159,9 @@ pub(crate) fn references(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<
             references.push(parse(text)?);
         }
     }
+    if references.is_empty() && readers > 0 {
+        ctx.out.note("standard input names no job");
+    }
     Ok(references)
 }
 

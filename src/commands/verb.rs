@@ -25,10 +25,11 @@ pub(crate) async fn act<T>(
     mut act: impl AsyncFnMut(&[&Entry]) -> board::Result<Vec<board::Result<T>>>,
     note: impl Fn(&T) -> Option<String>,
 ) -> anyhow::Result<()> {
+    ctx.out.outlive_reader();
     let total = chosen.len();
     let progress = ctx.out.progress(verb.now, Some(total as u64));
     if total == 0 {
-        ctx.out.note("there is no such job, and nothing was done");
+        ctx.out.note("no job matches, and nothing was done");
     }
     let mut failed = 0;
     let mut chosen = chosen.into_iter().peekable();

@@ -5,7 +5,7 @@ use std::{collections::HashSet, time::Duration};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::{complete, done::Done, select::references, show};
+use super::{complete, done::Done, list, select::references, show};
 use crate::{
     board::{
         self, Board, BoardError, JobRef,
@@ -152,6 +152,9 @@ async fn for_named(
     timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
     let found = look_up(ctx, board, wanted).await?;
+    if found.iter().any(|job| job.awaited.is_none()) {
+        list::say_if_unused(ctx, board).await?;
+    }
     let awaited: Vec<_> = found.iter().filter_map(|job| job.awaited.clone()).collect();
     let mut endings = finished(ctx, board, &awaited, timeout).await?.into_iter();
     let mut trashed = Vec::new();

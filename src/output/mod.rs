@@ -98,6 +98,8 @@ pub(crate) struct Output {
     verbosity: Verbosity,
     is_coloured: bool,
     stdout: BufWriter<io::Stdout>,
+    /// Whether work goes on although nobody reads of it any more.
+    outlives_reader: bool,
     is_terminal: bool,
 }
 
@@ -123,8 +125,14 @@ impl Output {
                 ColorChoice::Auto => is_terminal && !style.is_plain,
             },
             stdout: BufWriter::new(io::stdout()),
+            outlives_reader: false,
             is_terminal,
         }
+    }
+
+    /// From here on, that the reader goes away stops nothing: half of what was asked is not done.
+    pub(crate) fn outlive_reader(&mut self) {
+        self.outlives_reader = true;
     }
 
     /// Returns the form in which results are written.
@@ -149,6 +157,18 @@ impl Output {
 
     /// Says one of many things, which reach the reader at the latest by the next flush.
     pub(crate) fn say(&mut self, report: &impl Report) -> anyhow::Result<()> {
+        let said = self.write_report(report);
+        self.unless_outlived(said)
+    }
+
+    fn unless_outlived(&self, said: anyhow::Result<()>) -> anyhow::Result<()> {
+        match said {
+            Err(error) if self.outlives_reader && error.is::<Closed>() => Ok(()),
+            said => said,
+        }
+    }
+
+    fn write_report(&mut self, report: &impl Report) -> anyhow::Result<()> {
         match self.format() {
             Format::Table => {
                 let mut page = Page::new(self.is_coloured);
@@ -249,7 +269,8 @@ impl Output {
 
     /// Hands all that was said to the reader.
     pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
-        written(self.stdout.flush())
+        let flushed = written(self.stdout.flush());
+        self.unless_outlived(flushed)
     }
 
     fn room(&self) -> Option<usize> {

@@ -44,7 +44,7 @@ fn a_claimed_job_is_refused_to_everybody() {
     --- stdout
     --- stderr
     error: cannot claim resize on sqlite:ROOT/state/jobboard/board.db: the job is claimed by ada
-    hint: `jobboard abandon --force JOB` frees a claim whose holder is gone
+    hint: if its holder is gone, `jobboard abandon --force JOB` frees it
     ");
 }
 
@@ -145,4 +145,12 @@ fn one_way_of_naming_the_job_is_asked_for() {
     let env = Env::new();
     assert_eq!(env.jobboard(&["claim"]).run().code, 2);
     assert_eq!(env.jobboard(&["claim", "@1", "--next"]).run().code, 2);
+}
+
+#[test]
+fn no_command_behind_the_dashes_is_a_mistake() {
+    let env = Env::new();
+    env.post("resize");
+    env.jobboard(&["claim", "--next", "--"]).run().failed(2);
+    assert_eq!(env.state("@1"), "UNCLAIMED");
 }

@@ -284,3 +284,15 @@ fn the_fields_of_a_line_can_be_turned_back() {
     let line = env.jobboard(&["list"]).run();
     assert_eq!(line.succeeded().split('\t').nth(1), Some("a\\\\tb"));
 }
+
+#[test]
+fn a_reader_who_leaves_does_not_end_the_work() {
+    let env = Env::new();
+    let lines = "{\"name\": \"resize\"}\n".repeat(5000);
+    let post = env.jobboard(&["post", "--from", "-"]).stdin(lines);
+    post.run_unread().succeeded();
+    assert_eq!(env.names().len(), 5000);
+    let trash = ["trash", "--filter", "name=resize", "--force", "--yes"];
+    env.jobboard(&trash).run_unread().succeeded();
+    assert!(env.names().is_empty());
+}
