@@ -7,10 +7,12 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 
 use super::{
-    Board, BoardError, ClaimRules, Detail, JobRef, Order, Query, Result, Settled, Which,
+    Board, BoardError, ClaimRules, JobRef, Order, Posted, Query, Result, Settled, Which,
     filter::Filters,
 };
-use crate::job::{Authority, Claimant, Claimed, Entry, Job, JobKey, Outcome, Settlement, Shelf};
+use crate::job::{
+    Authority, Claim, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Settlement, Shelf,
+};
 
 /// The jobs that could be claimed now, and when there may be more without anything happening.
 #[derive(Debug, Default)]
@@ -40,10 +42,20 @@ pub(crate) trait BoardExt: Board {
         only(wanted, found.into_iter().next().unwrap_or_default())
     }
 
+    /// Puts one job on the board.
+    async fn post_one(&self, draft: &Draft, claimant: Option<&Claimant>) -> Result<Posted> {
+        the_answer(self.post(std::slice::from_ref(draft), claimant).await?)
+    }
+
+    /// Prolongs one claim.
+    async fn renew_one(&self, claim: &Claim) -> Result<()> {
+        the_answer(self.renew(std::slice::from_ref(claim)).await?)
+    }
+
     /// Claims one job.
     async fn claim_one(&self, key: &JobKey, by: &Claimant, rules: ClaimRules) -> Result<Claimed> {
-        let mut answers = self.claim(std::slice::from_ref(key), by, 1, rules).await?;
-        answers.pop().unwrap_or(Err(BoardError::NoSuchJob))
+        let answers = self.claim(std::slice::from_ref(key), by, 1, rules).await?;
+        the_answer(answers)
     }
 
     /// Settles one job.
@@ -58,8 +70,8 @@ pub(crate) trait BoardExt: Board {
             outcome,
             authority,
         };
-        let mut answers = self.settle(std::slice::from_ref(&settlement)).await?;
-        answers.pop().unwrap_or(Err(BoardError::NoSuchJob))
+        let answers = self.settle(std::slice::from_ref(&settlement)).await?;
+        the_answer(answers)
     }
 
     /// Returns the best few jobs that nobody has, and that may be tried now, but for some.
@@ -73,11 +85,7 @@ pub(crate) trait BoardExt: Board {
             shelf: Shelf::Board,
             which: Which::Unclaimed,
             order: Order::Rank,
-            detail: if filters.needs_details() {
-                Detail::Whole
-            } else {
-                Detail::Brief
-            },
+            detail: filters.detail(),
         });
         let now = Utc::now();
         let mut candidates = Candidates::default();
@@ -103,6 +111,12 @@ pub(crate) trait BoardExt: Board {
 }
 
 impl<B: Board + ?Sized> BoardExt for B {}
+
+/// Returns the answer to the only thing that was asked.
+fn the_answer<T>(mut answers: Vec<Result<T>>) -> Result<T> {
+    // A board that gives none has found nothing to answer for.
+    answers.pop().unwrap_or(Err(BoardError::NoSuchJob))
+}
 
 /// Returns the only record there is, or says why there is not exactly one.
 fn only(wanted: &JobRef, mut found: Vec<Entry>) -> Result<Entry> {

@@ -13,6 +13,7 @@ pub(crate) mod url;
 pub(crate) mod wait;
 
 mod embedded;
+mod pages;
 mod redis;
 mod wire;
 

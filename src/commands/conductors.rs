@@ -36,17 +36,13 @@ impl Record for Registered {
     }
 }
 
-const fn column(title: &'static str, fit: Fit) -> Column {
-    Column { title, fit }
-}
-
 impl Row for Registered {
     const COLUMNS: &'static [Column] = &[
-        column("name", Fit::Shrinks),
-        column("host", Fit::Shrinks),
-        column("pid", Fit::Number),
-        column("since", Fit::Number),
-        column("owner", Fit::Shrinks),
+        Column::new("name", Fit::Shrinks),
+        Column::new("host", Fit::Shrinks),
+        Column::new("pid", Fit::Number),
+        Column::new("since", Fit::Number),
+        Column::new("owner", Fit::Shrinks),
     ];
 
     fn cells(&self) -> Vec<Cell> {

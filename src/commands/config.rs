@@ -24,18 +24,9 @@ impl Record for Setting {
 
 impl Row for Setting {
     const COLUMNS: &'static [Column] = &[
-        Column {
-            title: "setting",
-            fit: Fit::Whole,
-        },
-        Column {
-            title: "value",
-            fit: Fit::Shrinks,
-        },
-        Column {
-            title: "from",
-            fit: Fit::Shrinks,
-        },
+        Column::new("setting", Fit::Whole),
+        Column::new("value", Fit::Shrinks),
+        Column::new("from", Fit::Shrinks),
     ];
 
     fn cells(&self) -> Vec<Cell> {

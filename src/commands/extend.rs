@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use super::{claim::expiry, complete, done::Done, select::reference};
 use crate::{
-    board::{BoardError, BoardExt},
+    board::BoardExt,
     context::Context,
     job::{Claim, Shelf},
 };
@@ -38,9 +38,9 @@ pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<(
         fence: None,
         term: args.expiry,
     };
-    let renewed = board.renew(std::slice::from_ref(&claim)).await;
-    renewed
-        .and_then(|mut answers| answers.pop().unwrap_or(Err(BoardError::NoSuchJob)))
+    board
+        .renew_one(&claim)
+        .await
         .with_context(|| ctx.trying("extend", entry.name()))?;
     let uuid = entry.job().map(|job| job.uuid.as_str()).unwrap_or_default();
     ctx.out.report(

@@ -196,10 +196,9 @@ fn query(ctx: &Context, args: &ListArgs, wanted: &Wanted) -> Query {
         } else {
             Order::Any
         },
-        detail: if shows_details || wanted.filters.needs_details() {
-            Detail::Whole
-        } else {
-            Detail::Brief
+        detail: match shows_details {
+            true => Detail::Whole,
+            false => wanted.filters.detail(),
         },
     }
 }

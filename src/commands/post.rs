@@ -12,7 +12,7 @@ use super::{
     wait,
 };
 use crate::{
-    board::{Board, BoardError, Posted, Result, wait::Awaited},
+    board::{Board, BoardError, BoardExt, Posted, Result, wait::Awaited},
     context::Context,
     duration,
     job::{Book, Draft, Priority},
@@ -153,8 +153,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
 }
 
 async fn post_one(board: &dyn Board, draft: &Draft, is_unique: bool) -> Result<PostReport> {
-    let mut answers = board.post(std::slice::from_ref(draft), None).await?;
-    let answer = answers.pop().unwrap_or(Err(BoardError::NoSuchJob));
+    let answer = board.post_one(draft, None).await;
     report(draft, answer, is_unique)
 }
 

@@ -8,7 +8,11 @@ use super::{
     draft::DraftArgs,
     perform::{Held, OnFailure, Performer, lease, ours},
 };
-use crate::{board::BoardError, conductor::clock::Boottime, context::Context};
+use crate::{
+    board::{BoardError, BoardExt},
+    conductor::clock::Boottime,
+    context::Context,
+};
 
 /// Post a job, run its command here, and consume it
 ///
@@ -45,10 +49,7 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
     let board = ctx.writable_board()?;
     let performer = Performer::prepare(ctx, &args.command, args.lease, args.on_failure)?;
     let asked = Boottime::now();
-    let posted = board
-        .post(std::slice::from_ref(&draft), Some(performer.claimant()))
-        .await
-        .and_then(|mut answers| answers.pop().unwrap_or(Err(BoardError::NoSuchJob)));
+    let posted = board.post_one(&draft, Some(performer.claimant())).await;
     let posted = match posted {
         Err(BoardError::Exists { uuid, .. }) if args.draft.is_unique() => {
             ctx.out

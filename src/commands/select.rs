@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use super::complete;
 use crate::{
     board::{
-        Board, BoardExt, Detail, JobRef, Order, Query, Which,
+        Board, BoardExt, JobRef, Order, Query, Which,
         filter::{Filter, Filters},
     },
     context::{Consent, Context},
@@ -209,11 +209,7 @@ async fn matching(
         shelf,
         which: Which::All,
         order: Order::Rank,
-        detail: if filters.needs_details() {
-            Detail::Whole
-        } else {
-            Detail::Brief
-        },
+        detail: filters.detail(),
     });
     let now = Utc::now();
     let mut chosen = Vec::new();

@@ -23,6 +23,12 @@ pub(crate) struct Column {
     pub(crate) fit: Fit,
 }
 
+impl Column {
+    pub(crate) const fn new(title: &'static str, fit: Fit) -> Self {
+        Self { title, fit }
+    }
+}
+
 /// What happens to a column when the terminal is narrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fit {

@@ -22,14 +22,14 @@ use std::{
 };
 
 use async_trait::async_trait;
-use futures_util::{StreamExt, stream, stream::BoxStream};
+use futures_util::{stream, stream::BoxStream};
 
 use self::{file::File, registry::Registration};
 pub(crate) use self::{file::Options, store::Durability};
 use crate::{
     board::{
         Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, Posted, Query, Result,
-        Settled,
+        Settled, pages,
     },
     job::{Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf},
 };
@@ -94,16 +94,7 @@ impl Board for Embedded {
                 .await?;
             Ok(page.map(|page| (page, cursor)))
         });
-        pages
-            .map(|page| {
-                let (entries, error) = match page {
-                    Ok(entries) => (entries, None),
-                    Err(error) => (Vec::new(), Some(Err(error))),
-                };
-                stream::iter(entries.into_iter().map(Ok).chain(error))
-            })
-            .flatten()
-            .boxed()
+        pages::flatten(pages)
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {

@@ -25,7 +25,7 @@ use self::{
     field::{Field, Test},
     operator::Operator,
 };
-use crate::job::Entry;
+use crate::{board::Detail, job::Entry};
 
 /// Something that is asked of an entry, in one expression.
 ///
@@ -102,6 +102,14 @@ impl Filters {
     /// Whether the entry is one of those that are meant.
     pub(crate) fn matches(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
         self.0.iter().all(|filter| filter.matches(entry, now))
+    }
+
+    /// Returns how much of a record it takes to tell whether they hold.
+    pub(crate) fn detail(&self) -> Detail {
+        match self.needs_details() {
+            true => Detail::Whole,
+            false => Detail::Brief,
+        }
     }
 
     /// Whether any of them looks at the details, so that they have to be fetched.

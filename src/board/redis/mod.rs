@@ -29,14 +29,14 @@ use std::{
 };
 
 use async_trait::async_trait;
-use futures_util::{StreamExt, stream, stream::BoxStream};
+use futures_util::{stream, stream::BoxStream};
 use redis::Pipeline;
 
 use self::{change::Target, keys::Keys, link::Link, look::Reader, registry::Registration};
 use crate::{
     board::{
         Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted,
-        Query, Result, Settled, url::redis::RedisUrl,
+        Query, Result, Settled, pages, url::redis::RedisUrl,
     },
     job::{Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf},
     secret::Secret,
@@ -100,16 +100,7 @@ impl Board for Redis {
             let page = reader.next(&self.link, &self.keys).await?;
             Ok(page.map(|page| (page, reader)))
         });
-        pages
-            .map(|page| {
-                let (entries, error) = match page {
-                    Ok(entries) => (entries, None),
-                    Err(error) => (Vec::new(), Some(Err(error))),
-                };
-                stream::iter(entries.into_iter().map(Ok).chain(error))
-            })
-            .flatten()
-            .boxed()
+        pages::flatten(pages)
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {

@@ -86,20 +86,16 @@ impl Record for JobView<'_> {
     }
 }
 
-const fn column(title: &'static str, fit: Fit) -> Column {
-    Column { title, fit }
-}
-
 impl Row for JobView<'_> {
     const COLUMNS: &'static [Column] = &[
-        column("uuid", Fit::Whole),
-        column("name", Fit::Shrinks),
-        column("state", Fit::Whole),
-        column("priority", Fit::Whole),
-        column("age", Fit::Number),
-        column("owner", Fit::Shrinks),
-        column("held", Fit::Number),
-        column("expires", Fit::Number),
+        Column::new("uuid", Fit::Whole),
+        Column::new("name", Fit::Shrinks),
+        Column::new("state", Fit::Whole),
+        Column::new("priority", Fit::Whole),
+        Column::new("age", Fit::Number),
+        Column::new("owner", Fit::Shrinks),
+        Column::new("held", Fit::Number),
+        Column::new("expires", Fit::Number),
     ];
 
     fn cells(&self) -> Vec<Cell> {

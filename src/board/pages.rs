@@ -1,0 +1,25 @@
+//! A listing that comes in pages, as one stream.
+
+use futures_util::{
+    Stream, StreamExt,
+    stream::{self, BoxStream},
+};
+
+use super::Result;
+use crate::job::Entry;
+
+/// Hands the records out one by one; an error comes behind all that came before it.
+pub(super) fn flatten<'a>(
+    pages: impl Stream<Item = Result<Vec<Entry>>> + Send + 'a,
+) -> BoxStream<'a, Result<Entry>> {
+    pages
+        .map(|page| {
+            let (entries, error) = match page {
+                Ok(entries) => (entries, None),
+                Err(error) => (Vec::new(), Some(Err(error))),
+            };
+            stream::iter(entries.into_iter().map(Ok).chain(error))
+        })
+        .flatten()
+        .boxed()
+}
