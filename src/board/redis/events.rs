@@ -20,6 +20,9 @@ use crate::{
 /// What a listener was doing when it failed.
 const DOING: &str = "listen to";
 
+/// How often to look at a board that does not tell what happens.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// An event as a script words it.
 #[derive(Debug, Deserialize)]
 struct Told {
@@ -52,10 +55,12 @@ struct Expiring {
 
 /// Starts to listen to the channel of the board.
 pub(super) async fn events(board: &Redis) -> Result<BoxStream<'_, Result<Event>>> {
-    let listener = board.link.listen(DOING).await?;
-    let mut subscribe = Cmd::new();
-    subscribe.arg("SUBSCRIBE").arg(board.keys.events());
-    listener.ask::<Value>(DOING, &subscribe).await?;
+    let listener = match subscribe(board).await {
+        Ok(listener) => listener,
+        // An old server, or a user who may not listen: all that is left is to look again.
+        Err(BoardError::Unsupported { .. } | BoardError::Denied { .. }) => return Ok(ticks()),
+        Err(error) => return Err(error),
+    };
     let mut watcher = Watcher {
         board,
         listener,
@@ -72,6 +77,23 @@ pub(super) async fn events(board: &Redis) -> Result<BoxStream<'_, Result<Event>>
         }
     })
     .boxed())
+}
+
+async fn subscribe(board: &Redis) -> Result<Listener> {
+    let listener = board.link.listen(DOING).await?;
+    let mut subscribe = Cmd::new();
+    subscribe.arg("SUBSCRIBE").arg(board.keys.events());
+    listener.ask::<Value>(DOING, &subscribe).await?;
+    Ok(listener)
+}
+
+/// Says now and then that something may have happened, since nobody tells.
+fn ticks() -> BoxStream<'static, Result<Event>> {
+    stream::unfold((), |()| async {
+        time::sleep(LOOK_EVERY).await;
+        Some((Ok(resync()), ()))
+    })
+    .boxed()
 }
 
 struct Watcher<'a> {

@@ -149,7 +149,8 @@ impl Reply {
 
     /// Returns the answer if it was done, and otherwise what it was refused for.
     pub(super) fn done(self, key: &JobKey, wanted: Option<&Owner>) -> Result<Self, BoardError> {
-        let owner = || Some(Owner::from_stored(self.fact(0)));
+        // One that cannot be read has no name.
+        let owner = || Some(Owner::from_stored(self.fact(0))).filter(|_| !self.fact(0).is_empty());
         Err(match (self.word.as_str(), wanted) {
             ("ok", _) => return Ok(self),
             ("no-such-job", _) => BoardError::NoSuchJob,

@@ -339,3 +339,36 @@ async fn reading_changes_nothing() {
     reader.close().await;
     assert_eq!(everything(&server), before);
 }
+
+#[tokio::test]
+async fn what_somebody_put_beside_a_job_by_hand_harms_no_other() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let (odd, held) = (
+        post_one(&board, "odd").await,
+        post_one(&board, "held").await,
+    );
+    let free = post_one(&board, "free").await;
+    let side = format!("taskflow:{odd}.jobboard");
+    let owner = format!("taskflow:{held}.owned");
+    for key in [&side, &owner] {
+        let _: i64 = server.run(&["LPUSH", key, "x"]);
+    }
+    let keys = [held, free.clone(), odd];
+    let answers = board.claim(&keys, &ada(), 2, BY_HAND).await.unwrap();
+    let won: Vec<_> = answers.iter().map(Result::is_ok).collect();
+    assert_eq!(won, [false, true, true], "{answers:?}");
+    assert!(matches!(
+        answers[0],
+        Err(BoardError::AlreadyClaimed { owner: None })
+    ));
+    let settlements = keys.map(|key| Settlement {
+        key,
+        outcome: Outcome::Consume,
+        authority: by_name("ada"),
+    });
+    let answers = board.settle(&settlements).await.unwrap();
+    let settled: Vec<_> = answers.iter().map(Result::is_ok).collect();
+    assert_eq!(settled, [false, true, true], "{answers:?}");
+}

@@ -19,7 +19,7 @@ for at = 9, #ARGV do
   local key = 3 + (at - 9) * 3
   local owned, modified, beside = KEYS[key], KEYS[key + 1], KEYS[key + 2]
   local posting = redis.call("HGET", listings, ARGV[at])
-  local holder = posting and redis.call("GET", owned)
+  local holder = posting and owner_under(owned)
   local side = posting and not holder and read_side(beside)
   if not posting then
     replies[#replies + 1] = { "no-such-job" }

@@ -14,9 +14,24 @@ local function permit(commands, ...)
   end
 end
 
+-- Returns the text under a key, and whether there is something else instead, which somebody put
+-- there by hand: it must not stop what is done to other jobs.
+local function text_under(key)
+  local found = redis.pcall("GET", key)
+  if type(found) == "table" then return nil, true end
+  return found, false
+end
+
+-- Returns the owner of a job, "" for one that cannot be read; nothing, if nobody holds it.
+local function owner_under(key)
+  local owner, is_other = text_under(key)
+  return is_other and "" or owner
+end
+
 -- Returns the record beside a job; false for one that is not ours to change.
 local function read_side(key)
-  local raw = redis.call("GET", key)
+  local raw, is_other = text_under(key)
+  if is_other then return false end
   if not raw then return { v = 1 } end
   local ok, side = pcall(cjson.decode, raw)
   if not ok or type(side) ~= "table" or side.v ~= 1 then return false end
@@ -89,7 +104,7 @@ end
 -- Returns what keeps an owner from acting on a claim; nothing, if it is theirs.
 local function holds(listings, field, owned, beside, owner, fence)
   if redis.call("HEXISTS", listings, field) == 0 then return { "no-such-job" } end
-  local holder = redis.call("GET", owned)
+  local holder = owner_under(owned)
   if not holder then return { "not-claimed" } end
   if holder ~= owner then return { "not-owner", holder } end
   if fence ~= "" and fence_of(beside, owner) ~= fence then return { "changed" } end

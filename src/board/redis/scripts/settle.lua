@@ -22,7 +22,7 @@ local FAILURES = 3
 local function refusal_of(field, owned, beside, outcome, authority, owner, fence)
   if authority == "owner" then return holds(listings, field, owned, beside, owner, fence) end
   if redis.call("HEXISTS", listings, field) == 0 then return { "no-such-job" } end
-  local holder = redis.call("GET", owned)
+  local holder = owner_under(owned)
   if authority == "free" then
     if holder then return { "changed" } end
     return outcome == "abandon" and { "not-claimed" } or nil

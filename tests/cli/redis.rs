@@ -1,0 +1,274 @@
+//! What is special about a board on Redis, as its users meet it.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::{
+    env::{Env, Outcome, wait_until},
+    servers::Server,
+};
+
+const LISTINGS: &str = "taskflow:listings";
+
+fn open() -> Option<(Env, Server)> {
+    let server = Server::start()?;
+    let env = Env::new();
+    server.serves(&env, "");
+    Some((env, server))
+}
+
+/// Returns the bytes of a case in a file of records that TaskFlow wrote or was given.
+fn record(file: &str, case: &str) -> Vec<u8> {
+    let file: Value = serde_json::from_str(file).unwrap();
+    let mut cases = file["vectors"].as_array().unwrap().iter();
+    let found = cases.find(|found| found["case"] == case).unwrap();
+    let hex = found["value_hex"].as_str().unwrap().as_bytes();
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
+    hex.chunks(2).map(byte).collect()
+}
+
+fn oddity(case: &str) -> Vec<u8> {
+    let file = include_str!("../../src/board/wire/fixtures/redis_reader_tolerance.json");
+    record(file, case)
+}
+
+fn posting(case: &str) -> Vec<u8> {
+    let file = include_str!("../../src/board/wire/fixtures/redis_postings.json");
+    record(file, case)
+}
+
+#[test]
+fn records_that_cannot_be_read_stay_and_harm_no_other() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    let posted: BTreeSet<_> = env.post_many(100).into_iter().collect();
+    let cases = [
+        "missing name",
+        "priority unknown",
+        "truncated",
+        "reserved byte c1",
+        "list root",
+    ];
+    for (number, case) in cases.into_iter().enumerate() {
+        let field = format!("bad-{number}");
+        server.run_with(&["HSET", LISTINGS, &field], &oddity(case));
+    }
+    let before = server.everything();
+    for format in ["tsv", "jsonl"] {
+        let listed = env.jobboard(&["list", "-o", format]).run();
+        assert_eq!(listed.succeeded().lines().count(), 105, "{listed}");
+        assert_eq!(listed.stdout.matches("MALFORMED").count(), 5, "{listed}");
+    }
+    let shown = env.jobboard(&["show", "key:bad-3", "--json"]).run();
+    assert_eq!(shown.json()["state"], "MALFORMED");
+    env.jobboard(&["owner", "key:bad-3"]).run().failed(6);
+    env.jobboard(&["ping"]).run().succeeded();
+    assert_eq!(server.everything(), before);
+    let claimed: BTreeSet<_> = (0..3)
+        .map(|_| {
+            let next = env.jobboard(&["claim", "--next", "-o", "uuid"]).run();
+            next.posted()
+        })
+        .collect();
+    assert!(claimed.is_subset(&posted));
+    assert_eq!(server.run(&["HLEN", LISTINGS]), "105");
+}
+
+#[test]
+fn a_claim_lasts_ten_years_at_most() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    let owned = ["a", "b"].map(|name| format!("taskflow:{}.owned", env.post(name)));
+    let connections = || -> u64 {
+        let stats = server.run(&["INFO", "stats"]);
+        let mut lines = stats.lines();
+        let found = lines.find_map(|line| line.strip_prefix("total_connections_received:"));
+        found.unwrap().trim().parse().unwrap()
+    };
+    let before = connections();
+    for expiry in ["99999d", "3650d1ms", "0s", "0ms"] {
+        let claim = ["claim", "@1", "--expiry", expiry];
+        env.jobboard(&claim).run().failed(2);
+    }
+    // The one that asks is itself one more.
+    assert_eq!(connections(), before + 1);
+    assert_eq!(server.run(&["EXISTS", &owned[0]]), "0");
+    let claim = ["claim", "@2", "--expiry", "3650d"];
+    env.jobboard(&claim).run().succeeded();
+    let left: i64 = server.run(&["PTTL", &owned[1]]).parse().unwrap();
+    let most = 3650 * 24 * 60 * 60 * 1000;
+    assert!(left > most - 60_000 && left <= most, "{left}");
+}
+
+#[test]
+fn extending_somebody_elses_claim_changes_nothing() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    for expiry in [&[][..], &["--expiry", "10m"]] {
+        let job = env.post("resize");
+        let claim = [&["claim", &job, "--who", "ada"], expiry].concat();
+        env.jobboard(&claim).run().succeeded();
+        let beside = ["owned", "jobboard"].map(|name| format!("taskflow:{job}.{name}"));
+        let look = || {
+            let ends = beside.clone().map(|key| server.run(&["PEXPIRETIME", &key]));
+            (server.everything(), ends)
+        };
+        let before = look();
+        let extend = ["extend", &job, "--who", "bob", "--expiry", "1h"];
+        let refused = env.jobboard(&extend).run();
+        assert!(refused.failed(4).contains("belongs to ada"), "{refused}");
+        assert_eq!(look(), before);
+    }
+}
+
+/// Requires that a run was kept from the board, and said why in one line without the secret.
+fn denied(run: &Outcome, why: &str) {
+    let said = run.failed(5);
+    let errors: Vec<_> = said
+        .lines()
+        .filter(|line| !line.starts_with("hint: "))
+        .collect();
+    assert_eq!(errors.len(), 1, "{run}");
+    assert!(errors[0].starts_with("error: "), "{run}");
+    assert!(errors[0].ends_with(why), "{run}");
+    assert!(!said.contains("hunter2"), "{run}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    // A port that was free could be another test's by now.
+    let host = "127.0.0.1:1";
+    let env = Env::new();
+    let url = format!("redis://{host}");
+    for arguments in [&["list"][..], &["post", "resize"], &["claim", "--next"]] {
+        let run = env
+            .jobboard(arguments)
+            .env("JOBBOARD_URL", &url)
+            .env("JOBBOARD_PASSWORD", "hunter2")
+            .run();
+        denied(&run, &format!("{host} refused the connection"));
+    }
+}
+
+#[test]
+fn a_server_that_lets_us_in_only_with_a_password_says_so() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    let let_in = "on >secret allkeys allchannels +@all";
+    let user = [&["ACL", "SETUSER", "ada"], &words(let_in)[..]].concat();
+    server.run(&user);
+    let default = ["ACL", "SETUSER", "default", "resetpass", ">secret"];
+    server.run(&default);
+    let list = |url: &str| env.jobboard(&["list"]).env("JOBBOARD_URL", url);
+    let host = server.host();
+    let url = server.url("");
+    denied(&list(&url).run(), &format!("{host} wants a password"));
+    let wrong = list(&url).env("JOBBOARD_PASSWORD", "hunter2").run();
+    denied(&wrong, &format!("{host} refuses the password"));
+    let as_ada = format!("redis://ada@{host}");
+    let wrong = list(&as_ada).env("JOBBOARD_PASSWORD", "hunter2").run();
+    assert!(wrong.stderr.contains("refuses the user ada"), "{wrong}");
+    denied(&wrong, "or switched off");
+    let right = list(&as_ada).env("JOBBOARD_PASSWORD", "secret").run();
+    right.succeeded();
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split(' ').collect()
+}
+
+#[test]
+fn a_command_that_the_user_may_not_run_is_named() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    env.post("resize");
+    env.claim("@1", "ada");
+    let before = server.everything();
+    let url = format!("redis://eve@{}", server.host());
+    for (command, arguments) in [
+        ("hscan", "list"),
+        ("incrby", "post shrink"),
+        ("hset", "post shrink"),
+        ("set", "abandon @1 --who ada"),
+        ("pexpire", "extend @1 --who ada --expiry 1h"),
+        ("hdel", "consume @1 --who ada"),
+        ("hset", "trash @1 --who ada"),
+    ] {
+        let rules = format!("reset on >hunter2 allkeys allchannels +@all -{command}");
+        let user = [&["ACL", "SETUSER", "eve"], &words(&rules)[..]].concat();
+        server.run(&user);
+        let run = env
+            .jobboard(&words(arguments))
+            .env("JOBBOARD_URL", &url)
+            .env("JOBBOARD_PASSWORD", "hunter2")
+            .run();
+        denied(&run, &format!("does not let the user eve run `{command}`"));
+        assert_eq!(server.everything(), before, "{arguments}");
+    }
+}
+
+#[test]
+fn a_job_of_somebody_who_tells_nobody_ends_the_wait() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    let waiting = env.jobboard(&["wait", "--any", "--timeout", "20s"]).spawn();
+    wait_until("it listens", || {
+        !server.run(&["PUBSUB", "CHANNELS"]).is_empty()
+    });
+    let uuid = "00000000-0000-4000-8000-000000000001";
+    server.run_with(&["HSET", LISTINGS, uuid], &posting("minimal"));
+    let ended = waiting.ended();
+    assert!(ended.succeeded().starts_with(uuid), "{ended}");
+}
+
+#[test]
+fn a_namespace_may_have_colons() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    let other = env.post("other");
+    server.serves(&env, "?namespace=a:b:c");
+    assert_eq!(env.names(), [""; 0]);
+    let job = env.post("resize");
+    env.claim(&job[..8], "ada");
+    assert_eq!(env.names(), ["resize"]);
+    assert_eq!(env.state(&job), "CLAIMED");
+    assert_eq!(server.run(&["HKEYS", "a:b:c:listings"]), job);
+    let owned = format!("a:b:c:{job}.owned");
+    assert_eq!(server.run(&["GET", &owned]), "ada");
+    env.trash(&job);
+    assert_eq!(server.run(&["HKEYS", "a:b:c:trash"]), job);
+    env.jobboard(&["restore", &job, "--yes"]).run().succeeded();
+    assert_eq!(env.names(), ["resize"]);
+    assert_eq!(server.run(&["HKEYS", LISTINGS]), other);
+}
+
+#[test]
+fn a_server_that_forgets_the_scripts_loses_no_job() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    let names: Vec<_> = (0..3000).map(|number| format!("job-{number}")).collect();
+    let lines: String = names
+        .iter()
+        .map(|name| format!("{{\"name\":\"{name}\"}}\n"))
+        .collect();
+    let mut post = env.jobboard(&["post", "--from", "-"]).stdin(lines).spawn();
+    while !post.has_ended() {
+        server.run(&["SCRIPT", "FLUSH"]);
+    }
+    let ended = post.ended();
+    let posted: BTreeSet<_> = ended.succeeded().lines().collect();
+    assert_eq!(posted.len(), 3000);
+    assert_eq!(env.names(), names);
+    let listed = env.jobboard(&["list", "-o", "uuid"]).run();
+    let listed: BTreeSet<_> = listed.succeeded().lines().map(str::to_owned).collect();
+    assert!(listed.iter().map(String::as_str).eq(posted));
+}
