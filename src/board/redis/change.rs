@@ -8,7 +8,7 @@ use redis::Cmd;
 use super::{
     keys::{Beside as Names, Keys, field_of, key_of},
     link::{Failure, Link},
-    look::{self, Beside},
+    record::{self, Beside},
     scripts::{Call, Reply, Script},
     side::text_of,
 };
@@ -200,7 +200,7 @@ impl Target<'_> {
             last_modified: Some(msgpack::time(now)),
             side: Some(reply.fact(2).to_vec()).filter(|side| !side.is_empty()),
         };
-        match look::just_claimed(field, reply.fact(1), beside, &fence) {
+        match record::just_claimed(field, reply.fact(1), beside, &fence) {
             Ok(job) => Ok(Claimed { job, fence }),
             // What cannot be read cannot be claimed.
             Err(malformed) => {

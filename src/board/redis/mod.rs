@@ -9,6 +9,7 @@ mod keys;
 mod line;
 mod link;
 mod look;
+mod record;
 mod refusal;
 mod registry;
 mod scripts;

@@ -1,0 +1,115 @@
+//! A posting and what is beside it, made into a job.
+
+use std::time::Duration;
+
+use super::{keys::key_of, side::Side};
+use crate::{
+    board::{
+        BoardError, Detail, Result,
+        wire::{msgpack, posting::Posting},
+    },
+    job::{Entry, Fence, Holding, Job, Lease, Malformed, Owner, Shelf},
+};
+
+/// What is beside a posting, undecoded.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    pub(super) owner: Option<Vec<u8>>,
+    /// How long the claim still lasts; `None` for ever.
+    pub(super) left: Option<Duration>,
+    pub(super) last_modified: Option<Vec<u8>>,
+    pub(super) side: Option<Vec<u8>>,
+}
+
+/// Reads a posting and what is beside it.
+pub(super) fn read(
+    shelf: Shelf,
+    detail: Detail,
+    field: &[u8],
+    posting: &[u8],
+    beside: Beside,
+) -> Entry {
+    match msgpack::decode(posting, detail) {
+        Ok(read) => Entry::Job(Box::new(job(shelf, field, posting.len(), read, beside))),
+        Err(problem) => Entry::Malformed(Malformed {
+            key: key_of(field),
+            problem: problem.to_string(),
+            size: posting.len() as u64,
+            raw: posting.to_vec(),
+            holding: holding(&beside, &Side::read(beside.side.as_deref()).0),
+        }),
+    }
+}
+
+/// Returns who holds a job, and until when.
+fn holding(beside: &Beside, side: &Side) -> Option<Holding> {
+    let owner = beside.owner.clone().map(Owner::from_stored)?;
+    // What the record says of a claim is about one of ours, not about that of a peer.
+    let is_ours = side.owner.as_deref() == Some(&owner.text());
+    Some(Holding {
+        owner: Some(owner),
+        lease: match beside.left {
+            Some(_) => Lease::Timed,
+            None => Lease::None,
+        },
+        expires_in: beside.left,
+        claimed_on: side.claimed_on.filter(|_| is_ours),
+        fence: side.fence.clone().filter(|_| is_ours),
+    })
+}
+
+fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside) -> Job {
+    let (side, side_problem) = Side::read(beside.side.as_deref());
+    let modified = beside.last_modified.as_deref();
+    // As TaskFlow reads it: an empty one is none.
+    let modified = modified
+        .filter(|bytes| !bytes.is_empty())
+        .map(msgpack::read_time);
+    let modified_problem = modified
+        .as_ref()
+        .and_then(|time| time.as_ref().err())
+        .map(|problem| format!("its time of modification cannot be read: {problem}"));
+    let holding = holding(&beside, &side);
+    Job {
+        key: key_of(field),
+        uuid: posting.uuid,
+        name: posting.name,
+        priority: posting.priority,
+        sequence: posting.sequence,
+        created_on: posting.created_on,
+        last_modified: modified.and_then(std::result::Result::ok).max(
+            posting
+                .created_on
+                .filter(|_| beside.last_modified.is_some()),
+        ),
+        holding,
+        trashed_on: side.trashed_on.filter(|_| shelf == Shelf::Trash),
+        shelf,
+        book: posting.book,
+        details: posting.details,
+        history: side.history(),
+        size: size as u64,
+        problem: posting.problem.or(modified_problem).or(side_problem),
+    }
+}
+
+/// Makes of the answer to a claim what any other reader sees.
+pub(super) fn just_claimed(
+    field: &[u8],
+    posting: &[u8],
+    beside: Beside,
+    fence: &Fence,
+) -> Result<Job> {
+    match read(Shelf::Board, Detail::Whole, field, posting, beside) {
+        Entry::Job(mut job) => {
+            if let Some(holding) = &mut job.holding {
+                holding.fence = Some(fence.clone());
+            }
+            Ok(*job)
+        }
+        Entry::Malformed(record) => Err(BoardError::Malformed {
+            key: record.key,
+            problem: record.problem,
+        }),
+    }
+}
