@@ -31,6 +31,16 @@ pub(crate) struct Awaited {
     pub(crate) sequence: Option<i64>,
 }
 
+impl Awaited {
+    /// Returns the job that this record is of.
+    pub(crate) fn of(entry: &Entry) -> Self {
+        Self {
+            key: entry.key().clone(),
+            sequence: entry.job().and_then(|job| job.sequence),
+        }
+    }
+}
+
 /// Waits until these jobs are complete, or one of them is in the trash.
 ///
 /// Returns how each ended that has ended by then.
@@ -46,7 +56,7 @@ pub(crate) async fn until_finished(
         if is_over || endings.contains(&Some(Ending::Trashed)) {
             return Ok(endings);
         }
-        something(&mut events).await?;
+        something(&mut events, LOOK_ANYWAY).await?;
     }
 }
 
@@ -108,7 +118,7 @@ fn is_same(awaited: &Awaited, entry: &Entry) -> bool {
 pub(crate) async fn until_empty(board: &dyn Board) -> Result<()> {
     let mut events = board.events().await?;
     while !is_empty(board).await? {
-        something(&mut events).await?;
+        something(&mut events, LOOK_ANYWAY).await?;
     }
     Ok(())
 }
@@ -128,9 +138,7 @@ pub(crate) async fn until_claimable(
         let ahead = candidates.next_not_before.map_or(LOOK_ANYWAY, |time| {
             (time - Utc::now()).to_std().unwrap_or_default()
         });
-        if let Ok(happened) = time::timeout(ahead, something(&mut events)).await {
-            happened?;
-        }
+        something(&mut events, ahead.min(LOOK_ANYWAY)).await?;
     }
 }
 
@@ -145,8 +153,8 @@ async fn is_empty(board: &dyn Board) -> Result<bool> {
 }
 
 /// Waits for the next event, and takes with it all that have come already; but not for ever.
-async fn something(events: &mut BoxStream<'_, Result<Event>>) -> Result<()> {
-    let Ok(next) = time::timeout(LOOK_ANYWAY, events.next()).await else {
+async fn something(events: &mut BoxStream<'_, Result<Event>>, at_most: Duration) -> Result<()> {
+    let Ok(next) = time::timeout(at_most, events.next()).await else {
         return Ok(());
     };
     next.unwrap_or_else(|| {

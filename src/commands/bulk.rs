@@ -146,27 +146,30 @@ async fn send(
     progress: &Progress,
     tally: &mut Tally,
 ) -> anyhow::Result<()> {
-    let drafts: Vec<_> = lines.iter().map(|line| line.draft.clone()).collect();
+    let (drafts, origins): (Vec<_>, Vec<_>) = lines
+        .into_iter()
+        .map(|line| (line.draft, (line.number, line.is_unique)))
+        .unzip();
     if is_dry {
         tally.total += drafts.len();
         return drafts.iter().try_for_each(|draft| post::show(ctx, draft));
     }
-    let (first, count) = (lines.first().map_or(0, |line| line.number), lines.len());
+    let (first, count) = (origins.first().map_or(0, |(line, _)| *line), origins.len());
     let answers = board.post(&drafts, None).await.with_context(|| {
         let confirmed = tally.total - tally.failed;
         let tried = ctx.trying("post", format!("the {count} jobs from line {first} on"));
         format!("{tried} ({confirmed} before them were posted)")
     })?;
-    for (line, answer) in lines.iter().zip(answers) {
+    for ((draft, (line, is_unique)), answer) in drafts.iter().zip(origins).zip(answers) {
         tally.total += 1;
-        match post::report(&line.draft, answer, line.is_unique) {
+        match post::report(draft, answer, is_unique) {
             Ok(mut report) => {
-                report.line = Some(line.number);
+                report.line = Some(line);
                 progress.suspend(|| ctx.out.say(&report))?;
             }
             Err(error) => {
                 tally.failed += 1;
-                let error = anyhow::Error::from(error).context(format!("line {}", line.number));
+                let error = anyhow::Error::from(error).context(format!("line {line}"));
                 progress.suspend(|| ctx.tell(&error));
             }
         }

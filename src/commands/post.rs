@@ -141,13 +141,17 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     ctx.out.report(&report)?;
     if args.wait {
         let job = match report.posted {
-            Some(posted) => Awaited {
+            Some(posted) => Some(Awaited {
                 key: posted.key,
                 sequence: Some(posted.sequence),
-            },
-            None => wait::already_there(&*board, &report.uuid).await?,
+            }),
+            None => wait::already_there(&*board, &report.uuid)
+                .await
+                .with_context(|| ctx.trying("wait for", name))?,
         };
-        wait::for_posted(ctx, &*board, job, args.timeout).await?;
+        if let Some(job) = job {
+            wait::for_posted(ctx, &*board, job, args.timeout).await?;
+        }
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{Entry, JobKey},
+    job::Entry,
     output::{Page, Record, Report},
 };
 
@@ -101,25 +101,15 @@ pub(crate) async fn for_posted(
     }
 }
 
-/// Finds a job that was there before, by its uuid.
-pub(crate) async fn already_there(board: &dyn Board, uuid: &str) -> anyhow::Result<Awaited> {
+/// Finds a job that was there before, by its uuid; none, if it has ended meanwhile.
+pub(crate) async fn already_there(board: &dyn Board, uuid: &str) -> board::Result<Option<Awaited>> {
     let wanted = JobRef::Uuid(uuid.to_owned());
     let found = show::look_everywhere(board, std::slice::from_ref(&wanted)).await?;
-    let entry = found
-        .into_iter()
-        .next()
-        .unwrap_or(Err(BoardError::NoSuchJob));
-    Ok(match entry {
-        Ok(entry) => Awaited {
-            key: entry.key().clone(),
-            sequence: entry.job().and_then(|job| job.sequence),
-        },
-        // It is finished by now, and nothing of that key will be it.
-        Err(_) => Awaited {
-            key: JobKey::new(uuid),
-            sequence: Some(i64::MIN),
-        },
-    })
+    match found.into_iter().next() {
+        None | Some(Err(BoardError::NoSuchJob)) => Ok(None),
+        Some(Ok(entry)) => Ok(Some(Awaited::of(&entry))),
+        Some(Err(error)) => Err(error),
+    }
 }
 
 async fn finished(
@@ -212,10 +202,7 @@ fn of_entry(entry: &Entry) -> Found {
     Found {
         uuid: entry.job().map(|job| job.uuid.clone()).unwrap_or_default(),
         name: entry.name().to_owned(),
-        awaited: Some(Awaited {
-            key: entry.key().clone(),
-            sequence: entry.job().and_then(|job| job.sequence),
-        }),
+        awaited: Some(Awaited::of(entry)),
     }
 }
 
