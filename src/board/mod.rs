@@ -19,7 +19,7 @@ mod wire;
 
 #[cfg(test)]
 mod conformance;
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -168,6 +168,11 @@ pub(crate) trait Board: fmt::Debug + Send + Sync {
         most: usize,
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>>;
+
+    /// Prepares for claims that are kept, and returns how long each lasts from a renewal on.
+    ///
+    /// That is as long as `wanted`, or as near to it as the server grants.
+    async fn lease_term(&self, wanted: Duration) -> Result<Duration>;
 
     /// Prolongs, in one exchange, the claims that are still ours; never revives one that is not.
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>>;

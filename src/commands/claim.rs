@@ -115,7 +115,9 @@ pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()
 /// Runs a command under the claim.
 async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     let board = ctx.writable_board()?;
-    let mut performer = Performer::prepare(ctx, &args.command, args.lease, OnFailure::Abandon)?;
+    let (command, lease) = (&args.command, args.lease);
+    let mut performer =
+        Performer::prepare(ctx, &*board, command, lease, OnFailure::Abandon).await?;
     let by = performer.claimant().clone();
     let win = win(ctx, &*board, &args, &by, true);
     let won = unless_ended(&mut performer.signals, win).await?;
@@ -134,7 +136,7 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
 /// Keeps the claim until somebody ends us, or the claim is lost.
 async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyhow::Result<()> {
     let mut signals = Signals::ending()?;
-    let term = args.lease.unwrap_or(LEASE);
+    let term = board.lease_term(args.lease.unwrap_or(LEASE)).await?;
     let by = Claimant {
         owner: kept_owner(ctx.who())?,
         term: Term::Kept(term),

@@ -89,13 +89,13 @@ impl Performer {
     /// Prepares to perform a command, before any job is claimed for it.
     ///
     /// A command that cannot be found ends it here, with nothing done.
-    pub(crate) fn prepare(
+    pub(crate) async fn prepare(
         ctx: &Context,
+        board: &dyn Board,
         command: &[String],
         lease: Option<Duration>,
         on_failure: OnFailure,
     ) -> anyhow::Result<Self> {
-        let lease = lease.unwrap_or(LEASE);
         let owner = kept_owner(ctx.who())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let search = ctx.environment.variable("PATH");
@@ -106,6 +106,7 @@ impl Performer {
         }
         performance.unset(crate::conductor::front::MARK);
         performance.set(MARK, owner.to_string());
+        let lease = board.lease_term(lease.unwrap_or(LEASE)).await?;
         Ok(Self {
             performance,
             signals: Signals::ending()?,

@@ -47,7 +47,8 @@ pub(crate) async fn run(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> 
 async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
     let draft = args.draft.draft(&ctx.config, &args.name, &args.command)?;
     let board = ctx.writable_board()?;
-    let performer = Performer::prepare(ctx, &args.command, args.lease, args.on_failure)?;
+    let performer =
+        Performer::prepare(ctx, &*board, &args.command, args.lease, args.on_failure).await?;
     let asked = Boottime::now();
     let posted = board.post_one(&draft, Some(performer.claimant())).await;
     let posted = match posted {

@@ -19,6 +19,7 @@ mod tests;
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -122,6 +123,10 @@ impl Board for Embedded {
             .write(|transaction, now| change::claim(transaction, now, keys, by, most, rules))
             .await?;
         Ok(claimed.unwrap_or_else(|| no_such_jobs(keys.len())))
+    }
+
+    async fn lease_term(&self, wanted: Duration) -> Result<Duration> {
+        Ok(wanted)
     }
 
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {

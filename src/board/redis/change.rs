@@ -10,10 +10,12 @@ use super::{
     link::{Failure, Link},
     record::{self, Beside},
     scripts::{Call, Reply, Script},
-    side::text_of,
 };
 use crate::{
-    board::{BoardError, ClaimRules, Detail, Posted, Result, Settled, wire::msgpack},
+    board::{
+        BoardError, ClaimRules, Detail, Posted, Result, Settled,
+        wire::{msgpack, side::text_of},
+    },
     job::{
         Aftermath, Authority, Claim, Claimant, Claimed, Draft, Fence, JobKey, Outcome, Owner,
         Settlement, Term, Witness,

@@ -14,7 +14,6 @@ mod refusal;
 mod registry;
 mod scripts;
 mod sentinel;
-mod side;
 mod tls;
 mod trouble;
 
@@ -116,6 +115,10 @@ impl Board for Redis {
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>> {
         self.target().claim(keys, by, most, rules).await
+    }
+
+    async fn lease_term(&self, wanted: Duration) -> Result<Duration> {
+        Ok(wanted)
     }
 
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{keys::key_of, side::Side};
+use super::keys::key_of;
 use crate::{
     board::{
         BoardError, Detail, Result,
-        wire::{msgpack, posting::Posting},
+        wire::{msgpack, posting::Posting, side::Side},
     },
     job::{Entry, Fence, Holding, Job, Lease, Malformed, Owner, Shelf},
 };

@@ -9,9 +9,9 @@ use serde_bytes::ByteBuf;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use super::{keys::Keys, link::Link, side::text_of};
+use super::{keys::Keys, link::Link};
 use crate::{
-    board::{BoardError, EventKind, Result},
+    board::{BoardError, EventKind, Result, wire::side::text_of},
     job::{Conductor, Owner},
 };
 

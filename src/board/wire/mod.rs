@@ -4,3 +4,4 @@
 
 pub(crate) mod msgpack;
 pub(crate) mod posting;
+pub(crate) mod side;

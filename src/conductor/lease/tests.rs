@@ -79,6 +79,10 @@ impl Board for Fake {
         }
     }
 
+    async fn lease_term(&self, wanted: Duration) -> crate::board::Result<Duration> {
+        Ok(wanted)
+    }
+
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
         let keys: Vec<String> = claims.iter().map(|it| it.key.to_string()).collect();
         self.asked

@@ -11,22 +11,22 @@ const VERSION: u32 = 1;
 /// What is kept beside a job; a version that is not known says nothing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Side {
+pub(crate) struct Side {
     v: u32,
     /// Whose claim the rest of the claim's facts are about.
-    pub(super) owner: Option<String>,
-    pub(super) claimed_on: Option<DateTime<Utc>>,
-    pub(super) fence: Option<Fence>,
+    pub(crate) owner: Option<String>,
+    pub(crate) claimed_on: Option<DateTime<Utc>>,
+    pub(crate) fence: Option<Fence>,
     attempts: u32,
     postponed: u32,
     not_before: Option<DateTime<Utc>>,
     failures: Vec<Failure>,
-    pub(super) trashed_on: Option<DateTime<Utc>>,
+    pub(crate) trashed_on: Option<DateTime<Utc>>,
 }
 
 impl Side {
     /// Reads a record; also returns what is wrong with it.
-    pub(super) fn read(bytes: Option<&[u8]>) -> (Self, Option<String>) {
+    pub(crate) fn read(bytes: Option<&[u8]>) -> (Self, Option<String>) {
         let Some(bytes) = bytes else {
             return (Self::default(), None);
         };
@@ -47,7 +47,7 @@ impl Side {
     }
 
     /// Returns what happened to the job before.
-    pub(super) fn history(self) -> History {
+    pub(crate) fn history(self) -> History {
         History {
             attempts: self.attempts,
             postponed: self.postponed,
@@ -58,6 +58,6 @@ impl Side {
 }
 
 /// Writes a time in the one form in which times compare as text.
-pub(super) fn text_of(time: DateTime<Utc>) -> String {
+pub(crate) fn text_of(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Micros, true)
 }
