@@ -5,7 +5,7 @@ use futures_util::{StreamExt, stream::BoxStream};
 use super::*;
 use crate::{
     board::{BoardError, Event, EventKind},
-    job::{Claim, Conductor},
+    job::{Claim, Conductor, Witness},
 };
 
 type Events<'a> = BoxStream<'a, Result<Event>>;
@@ -41,45 +41,61 @@ pub(crate) async fn each_verb_yields_its_event_in_order(board: &Subject) {
     use EventKind::{Abandoned, Claimed, Consumed, Posted, Purged, Restored, Trashed};
     let mut events = board.events().await.unwrap();
     let key = post_one(board, "resize").await;
-    let claimed = claim_one(board, &key, &ada()).await.unwrap();
-    board
-        .settle_one(&key, release(), by_name("ada"))
-        .await
-        .unwrap();
-    for outcome in [Outcome::Trash(None), Outcome::Trash(None)] {
-        claim_one(board, &key, &ada()).await.unwrap();
-        board
-            .settle_one(&key, outcome, by_name("ada"))
-            .await
-            .unwrap();
-        board.restore(std::slice::from_ref(&key)).await.unwrap();
-    }
-    claim_one(board, &key, &ada()).await.unwrap();
-    board
-        .settle_one(&key, Outcome::Consume, by_name("ada"))
-        .await
-        .unwrap();
     let posted = next_event(&mut events).await;
     assert_eq!(posted.kind, Posted);
     assert_eq!(posted.subject.unwrap().key, key);
+    let claimed = claim_one(board, &key, &ada()).await.unwrap();
     let told = next_event(&mut events).await;
     assert_eq!(
         (told.kind, told.owner, told.fence),
         (Claimed, Some(ada().owner), Some(claimed.fence))
     );
-    let rest = [
-        Abandoned, Claimed, Trashed, Restored, Claimed, Trashed, Restored, Claimed, Consumed,
-    ];
-    assert_eq!(next(&mut events, rest.len()).await, all_of("resize", &rest));
-    let key = post_one(board, "purge").await;
+    settle_as_ada(board, &key, release()).await;
+    tells(&mut events, &[Abandoned]).await;
+    for _ in 0..2 {
+        claim_one(board, &key, &ada()).await.unwrap();
+        tells(&mut events, &[Claimed]).await;
+        settle_as_ada(board, &key, Outcome::Trash(None)).await;
+        tells(&mut events, &[Trashed]).await;
+        board.restore(std::slice::from_ref(&key)).await.unwrap();
+        tells(&mut events, &[Restored]).await;
+    }
     claim_one(board, &key, &ada()).await.unwrap();
-    board
-        .settle_one(&key, Outcome::Trash(None), by_name("ada"))
-        .await
-        .unwrap();
-    board.purge(&[key]).await.unwrap();
-    let rest = [Posted, Claimed, Trashed, Purged];
-    assert_eq!(next(&mut events, rest.len()).await, all_of("purge", &rest));
+    tells(&mut events, &[Claimed]).await;
+    settle_as_ada(board, &key, Outcome::Trash(None)).await;
+    board.purge(std::slice::from_ref(&key)).await.unwrap();
+    tells(&mut events, &[Trashed, Purged]).await;
+    let key = post_one(board, "resize").await;
+    tells(&mut events, &[Posted]).await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    tells(&mut events, &[Claimed]).await;
+    settle_as_ada(board, &key, Outcome::Consume).await;
+    tells(&mut events, &[Consumed]).await;
+}
+
+pub(crate) async fn an_override_yields_the_event_of_its_outcome(board: &Subject) {
+    use EventKind::{Consumed, Posted, Trashed};
+    let mut events = board.events().await.unwrap();
+    for (outcome, told) in [
+        (Outcome::Consume, Consumed),
+        (Outcome::Trash(None), Trashed),
+    ] {
+        let key = post_one(board, "resize").await;
+        tells(&mut events, &[Posted]).await;
+        let nobody = Authority::Override(Witness::Unclaimed);
+        board.settle_one(&key, outcome, nobody).await.unwrap();
+        tells(&mut events, &[told]).await;
+    }
+}
+
+async fn settle_as_ada(board: &Subject, key: &JobKey, outcome: Outcome) {
+    let settled = board.settle_one(key, outcome, by_name("ada")).await;
+    settled.unwrap();
+}
+
+/// Checks what is told next of the job that all is about.
+async fn tells(events: &mut Events<'_>, kinds: &[EventKind]) {
+    assert_eq!(next(events, kinds.len()).await, all_of("resize", kinds));
 }
 
 pub(crate) async fn a_claim_that_lapses_is_told_at_its_deadline(board: &Subject) {
@@ -139,12 +155,19 @@ pub(crate) async fn a_job_that_came_and_went_is_told_whole(board: &Subject) {
             .await
             .unwrap();
     }
-    let told = next(&mut events, 6).await;
     let kinds = [Posted, Claimed, Consumed];
-    assert_eq!(
-        told,
-        [all_of("one", &kinds), all_of("two", &kinds)].concat()
-    );
+    let whole = [all_of("one", &kinds), all_of("two", &kinds)].concat();
+    let mut told = next(&mut events, 1).await;
+    // A board that is watched, and does not tell by itself, may have seen too late.
+    let is_watched = !board.capabilities().has_expiring_claims;
+    while told.len() < whole.len()
+        && !(is_watched && told.ends_with(&all_of("", &[EventKind::Resync])))
+    {
+        told.extend(next(&mut events, 1).await);
+    }
+    if !is_watched || told.len() == whole.len() {
+        assert_eq!(told, whole);
+    }
 }
 
 fn conductor(name: &str) -> Conductor {
@@ -152,18 +175,38 @@ fn conductor(name: &str) -> Conductor {
         name: name.to_owned(),
         host: "host".to_owned(),
         pid: 4711,
-        since: chrono::DateTime::from_timestamp_millis(1_700_000_000_000).unwrap(),
-        owner: owner("ada"),
+        since: chrono::Utc::now(),
+        owner: owner(name),
     }
+}
+
+/// Returns who is registered; since when, only to the minute: servers have clocks of their own.
+async fn registered(board: &Subject) -> Vec<Conductor> {
+    let mut conductors = board.conductors().await.unwrap();
+    for conductor in &mut conductors {
+        let now = chrono::Utc::now();
+        assert!((now - conductor.since).num_seconds().abs() < 60);
+        conductor.since = now;
+    }
+    conductors
 }
 
 pub(crate) async fn conductors_come_and_go(board: &Subject) {
     post_one(board, "resize").await;
     let mut events = board.events().await.unwrap();
-    board.register(&conductor("night")).await.unwrap();
-    assert_eq!(board.conductors().await.unwrap(), [conductor("night")]);
+    let night = conductor("night");
+    board.register(&night).await.unwrap();
+    let known: Vec<_> = registered(board)
+        .await
+        .into_iter()
+        .map(|known| Conductor {
+            since: night.since,
+            ..known
+        })
+        .collect();
+    assert_eq!(known, [night]);
     board.close().await;
-    assert_eq!(board.conductors().await.unwrap(), []);
+    assert_eq!(registered(board).await, []);
     let told = next(&mut events, 2).await;
     let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
     assert_eq!(told, all_of("night", &[joined, left]));

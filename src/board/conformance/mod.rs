@@ -79,6 +79,7 @@ macro_rules! keeps_its_promises {
             trash::a_purged_job_is_gone_for_good,
             trash::what_is_not_in_the_trash_can_be_neither_restored_nor_purged,
             events::each_verb_yields_its_event_in_order,
+            events::an_override_yields_the_event_of_its_outcome,
             events::a_claim_that_lapses_is_told_at_its_deadline,
             events::renewing_a_kept_lease_is_no_event_and_extending_is,
             events::a_job_that_came_and_went_is_told_whole,
