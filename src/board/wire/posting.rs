@@ -23,6 +23,26 @@ pub(crate) struct Posting {
     pub(crate) problem: Option<String>,
 }
 
+/// What is wrong with a record that can be read all the same.
+#[derive(Debug, Default)]
+pub(super) struct Notes(Option<String>);
+
+impl Notes {
+    pub(super) fn add(&mut self, note: String) {
+        match &mut self.0 {
+            Some(notes) => {
+                notes.push_str("; ");
+                notes.push_str(&note);
+            }
+            None => self.0 = Some(note),
+        }
+    }
+
+    pub(super) fn into_problem(self) -> Option<String> {
+        self.0
+    }
+}
+
 /// Says what is wrong with a record.
 #[derive(Debug, Error)]
 pub(crate) enum Problem {
@@ -38,6 +58,12 @@ pub(crate) enum Problem {
     Code(i8),
     #[error("the record contains a text that is not UTF-8")]
     NotUtf8,
+    #[error("the record begins with a byte order mark")]
+    ByteOrderMark,
+    #[error("the record is not JSON: {0} at byte {1}")]
+    NotJson(&'static str, usize),
+    #[error("the record is an empty map, by which TaskFlow understands that the job is gone")]
+    Gone,
     #[error("the record contains a map with {0} for a key")]
     Key(&'static str),
     #[error("the record is nested deeper than {} levels", Problem::DEEPEST)]
@@ -50,6 +76,10 @@ pub(crate) enum Problem {
     PriorityType(&'static str),
     #[error(transparent)]
     Priority(#[from] UnknownPriority),
+    #[error("the record is of the kind `{0}`")]
+    Kind(String),
+    #[error("the pid is not the number of a process")]
+    Pid,
     #[error("{0} stands where a time should be")]
     NotTime(&'static str),
     #[error("a time has no `{0}`")]

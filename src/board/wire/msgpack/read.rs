@@ -11,7 +11,7 @@ use super::{
 use crate::{
     board::{
         Detail,
-        wire::posting::{Posting, Problem},
+        wire::posting::{Notes, Posting, Problem},
     },
     job::{Book, Priority},
 };
@@ -34,24 +34,8 @@ pub(crate) fn decode(bytes: &[u8], detail: Detail) -> Result<Posting, Problem> {
         },
         book: members.book(&mut notes)?,
         sequence: members.sequence(&mut notes)?,
-        problem: notes.0,
+        problem: notes.into_problem(),
     })
-}
-
-/// What is wrong with a posting that can be read all the same.
-#[derive(Default)]
-struct Notes(Option<String>);
-
-impl Notes {
-    fn add(&mut self, note: String) {
-        match &mut self.0 {
-            Some(notes) => {
-                notes.push_str("; ");
-                notes.push_str(&note);
-            }
-            None => self.0 = Some(note),
-        }
-    }
 }
 
 /// The members of a posting that mean something.

@@ -6,14 +6,14 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{
     time::{self, Moment},
     token::{Key, Reader, Token},
 };
-use crate::board::wire::posting::Problem;
+use crate::board::wire::{posting::Problem, shown};
 
 /// How bytes are shown, and how much more of sets.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ impl Viewer {
             Token::Bool(truth) => truth.into(),
             Token::Unsigned(number) => number.into(),
             Token::Signed(number) => number.into(),
-            Token::Float(number) => float(number),
+            Token::Float(number) => shown::float(number),
             Token::Text(text) => text.into(),
             Token::Bytes(bytes) => match self.text(bytes) {
                 Some(text) => text.into(),
@@ -102,15 +102,6 @@ impl Viewer {
             Value::Array(list) => Some(list),
             _ => None,
         }
-    }
-}
-
-fn float(number: f64) -> Value {
-    match Number::from_f64(number) {
-        Some(finite) => finite.into(),
-        None if number.is_nan() => json!({ "$float": "nan" }),
-        None if number > 0.0 => json!({ "$float": "inf" }),
-        None => json!({ "$float": "-inf" }),
     }
 }
 

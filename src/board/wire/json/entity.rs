@@ -1,0 +1,75 @@
+//! Entities: the nodes by which conductors are known.
+
+use serde::Serialize;
+
+use super::{
+    pick::{map, record, require},
+    read::words,
+    token::{Item, Token},
+    write::bytes,
+};
+use crate::board::wire::posting::Problem;
+
+/// The only kind of entity that there is.
+const KIND: &str = "conductor";
+
+/// A conductor as it enters itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entity {
+    /// The name of its node: with TaskFlow `<owner>@<host>:<pid>`.
+    pub(crate) name: String,
+    pub(crate) host: String,
+    pub(crate) pid: u32,
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    kind: &'static str,
+    name: &'a str,
+    metadata: Metadata<'a>,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    hostname: &'a str,
+    pid: u32,
+}
+
+impl Entity {
+    /// Encodes it as TaskFlow does.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        bytes(&Record {
+            kind: KIND,
+            name: &self.name,
+            metadata: Metadata {
+                hostname: &self.host,
+                pid: self.pid,
+            },
+        })
+    }
+
+    /// Reads one, whoever wrote it.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Problem> {
+        let [kind, name, metadata] =
+            record(bytes, ["kind", "name", "metadata"])?.unwrap_or_default();
+        let kind = words(require("kind", kind)?)?;
+        if kind != KIND {
+            return Err(Problem::Kind(kind));
+        }
+        let name = words(require("name", name)?)?;
+        let metadata = require("metadata", metadata)?;
+        let [host, pid] = map(metadata, ["hostname", "pid"])?.unwrap_or_default();
+        Ok(Self {
+            name,
+            host: words(require("hostname", host)?)?,
+            pid: number(require("pid", pid)?)?,
+        })
+    }
+}
+
+fn number(item: Item<'_>) -> Result<u32, Problem> {
+    match item.head {
+        Token::Integer(literal) => literal.parse().map_err(|_| Problem::Pid),
+        _ => Err(Problem::Pid),
+    }
+}

@@ -1,0 +1,81 @@
+//! Locks: the nodes that say who holds a job.
+
+use serde::Serialize;
+use serde_json::Value;
+use thiserror::Error;
+
+use super::{
+    pick::record,
+    token::{Item, Token},
+    value::show,
+    write::bytes,
+};
+use crate::{board::wire::posting::Problem, job::Owner};
+
+#[derive(Serialize)]
+struct Record<'a> {
+    owner: &'a str,
+}
+
+/// What a lock says.
+#[derive(Debug)]
+pub(crate) enum Lock {
+    /// Its job is claimed, by this owner.
+    Owned(Owner),
+    /// Its job is claimed by nobody, and yet nobody can claim it.
+    Vacant(Flaw),
+    /// Its job is claimed; by whom, cannot be told.
+    Unreadable(Flaw),
+}
+
+/// Says why a lock does not name an owner.
+#[derive(Debug, Error)]
+pub(crate) enum Flaw {
+    #[error("the lock cannot be read, on which TaskFlow fails: {0}")]
+    Malformed(Problem),
+    #[error("the lock names no owner: the job counts as unclaimed, but nobody can claim it")]
+    Nobody,
+    #[error("the owner in the lock is {0}, not a text")]
+    NotText(&'static str),
+}
+
+/// Encodes the lock of an owner.
+pub(crate) fn lock(owner: &Owner) -> Vec<u8> {
+    bytes(&Record {
+        owner: &owner.text(),
+    })
+}
+
+/// Reads a lock as TaskFlow does, but never fails.
+///
+/// An owner's name with half of a surrogate pair becomes bytes that are no text; they compare as
+/// the name does.
+pub(crate) fn read_lock(bytes: &[u8]) -> Lock {
+    match owner(bytes) {
+        Ok(lock) => lock,
+        Err(problem) => Lock::Unreadable(Flaw::Malformed(problem)),
+    }
+}
+
+fn owner(bytes: &[u8]) -> Result<Lock, Problem> {
+    let Some([Some(owner)]) = record(bytes, ["owner"])? else {
+        return Ok(Lock::Vacant(Flaw::Nobody));
+    };
+    Ok(match owner.head {
+        _ if is_nothing(owner)? => Lock::Vacant(Flaw::Nobody),
+        Token::Text(text) => Lock::Owned(Owner::from_stored(text.bytes())),
+        other => Lock::Unreadable(Flaw::NotText(other.kind())),
+    })
+}
+
+/// Returns whether a value counts as none in Python.
+fn is_nothing(item: Item<'_>) -> Result<bool, Problem> {
+    Ok(match show(item)? {
+        Value::Null => true,
+        Value::Bool(truth) => !truth,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+    })
+}

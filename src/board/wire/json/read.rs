@@ -1,0 +1,106 @@
+//! Reads postings, whoever wrote them.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::{
+    pick::{map, record, require},
+    token::{Item, Token},
+    value::show,
+};
+use crate::{
+    board::{
+        Detail,
+        wire::posting::{Notes, Posting, Problem},
+    },
+    job::{Book, Priority},
+};
+
+/// Reads a posting, which has neither a number nor a time: these are its node's.
+///
+/// All of it is checked, also what was not asked for and what has no meaning here.
+pub(crate) fn decode(bytes: &[u8], detail: Detail) -> Result<Posting, Problem> {
+    let names = ["uuid", "name", "priority", "details", "book"];
+    let [uuid, name, priority, details, book] = record(bytes, names)?.ok_or(Problem::Gone)?;
+    let mut notes = Notes::default();
+    Ok(Posting {
+        uuid: text_of("uuid", uuid, &mut notes)?,
+        name: text_of("name", name, &mut notes)?,
+        priority: priority_of(priority)?,
+        created_on: None,
+        details: match detail {
+            Detail::Brief => None,
+            Detail::Whole => Some(details_of(details)?),
+        },
+        book: book_of(book, &mut notes)?,
+        sequence: None,
+        problem: notes.into_problem(),
+    })
+}
+
+/// Returns a text that must be there, and notes if it is none.
+fn text_of(
+    member: &'static str,
+    item: Option<Item<'_>>,
+    notes: &mut Notes,
+) -> Result<String, Problem> {
+    let item = require(member, item)?;
+    match item.head {
+        Token::Text(text) if text.read().is_some() => {}
+        Token::Text(_) => notes.add(format!("the {member} has half of a surrogate pair")),
+        other => notes.add(format!("the {member} is {}", other.kind())),
+    }
+    words(item)
+}
+
+/// Returns a text as it is, or as it is escaped on the board, and anything else as JSON.
+pub(super) fn words(item: Item<'_>) -> Result<String, Problem> {
+    Ok(match item.head {
+        Token::Text(text) => text.read().map_or_else(|| text.escaped(), Cow::into_owned),
+        _ => show(item)?.to_string(),
+    })
+}
+
+fn priority_of(item: Option<Item<'_>>) -> Result<Priority, Problem> {
+    match item.map(|item| item.head) {
+        None => Ok(Priority::default()),
+        Some(Token::Text(text)) => {
+            let name = text.read().unwrap_or_else(|| text.escaped().into());
+            Ok(name.parse()?)
+        }
+        Some(other) => Err(Problem::PriorityType(other.kind())),
+    }
+}
+
+fn details_of(item: Option<Item<'_>>) -> Result<Value, Problem> {
+    match item.map(show).transpose()? {
+        None | Some(Value::Null) => Ok(Map::new().into()),
+        Some(details) => Ok(details),
+    }
+}
+
+fn book_of(item: Option<Item<'_>>, notes: &mut Notes) -> Result<Option<Book>, Problem> {
+    let Some(item) = item else {
+        return Ok(None);
+    };
+    match item.head {
+        Token::Null => Ok(None),
+        Token::Map => match map(item, ["name", "uuid"])? {
+            Some(parts) => book_with(parts).map(Some),
+            None => Ok(None),
+        },
+        other => {
+            notes.add(format!("the book is {}", other.kind()));
+            Ok(None)
+        }
+    }
+}
+
+fn book_with(parts: [Option<Item<'_>>; 2]) -> Result<Book, Problem> {
+    let [name, uuid] = parts.map(|part| part.map_or_else(|| Ok(String::new()), words));
+    Ok(Book {
+        name: name?,
+        uuid: uuid?,
+    })
+}

@@ -1,0 +1,59 @@
+//! Conductors, as TaskFlow enters them.
+
+use super::{super::Entity, written};
+
+#[test]
+fn entities_of_taskflow_are_read_and_written_byte_for_byte() {
+    let entities = written("/conductor/");
+    let [text] = &entities[..] else {
+        panic!("{entities:?}");
+    };
+    let entity = Entity::decode(text.as_bytes()).unwrap();
+    let expected = Entity {
+        name: "cond-a@host.example:4123".to_owned(),
+        host: "host.example".to_owned(),
+        pid: 4123,
+    };
+    assert_eq!(entity, expected);
+    assert_eq!(String::from_utf8(entity.encode()).unwrap(), *text);
+}
+
+#[test]
+fn entities_may_have_more_members_in_any_order() {
+    let text = r#"{"metadata": {"x": 1, "pid": 7, "hostname": "h"}, "y": [], "name": "é", "kind": "conductor"}"#;
+    let entity = Entity::decode(text.as_bytes()).unwrap();
+    assert_eq!((&*entity.name, &*entity.host, entity.pid), ("é", "h", 7));
+}
+
+#[test]
+fn other_entities_are_refused() {
+    let with =
+        |metadata: &str| format!(r#"{{"kind": "conductor", "name": "n", "metadata": {metadata}}}"#);
+    let text = |text: &str| text.to_owned();
+    for (text, problem) in [
+        (text(""), "the record is empty"),
+        (text("{}"), "the record has no `kind`"),
+        (
+            text(r#"{"kind": "worker"}"#),
+            "the record is of the kind `worker`",
+        ),
+        (text(r#"{"kind": "conductor"}"#), "the record has no `name`"),
+        (with("5"), "the record is a number, not a map"),
+        (with("{}"), "the record has no `hostname`"),
+        (with(r#"{"hostname": "h"}"#), "the record has no `pid`"),
+        (
+            with(r#"{"hostname": "h", "pid": "7"}"#),
+            "the pid is not the number of a process",
+        ),
+        (
+            with(r#"{"hostname": "h", "pid": -7}"#),
+            "the pid is not the number of a process",
+        ),
+    ] {
+        assert_eq!(
+            Entity::decode(text.as_bytes()).unwrap_err().to_string(),
+            problem,
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! Locks, as TaskFlow writes them and as nobody should.
+
+use super::{
+    super::{Lock, lock, read_lock},
+    written,
+};
+use crate::job::Owner;
+
+fn owner_of(bytes: &[u8]) -> Owner {
+    match read_lock(bytes) {
+        Lock::Owned(owner) => owner,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn locks_of_taskflow_are_read_and_written_byte_for_byte() {
+    let locks = written(".lock");
+    assert_eq!(locks.len(), 2);
+    for text in locks {
+        let owner = owner_of(text.as_bytes());
+        assert!(["alice", "wörker ☃"].contains(&owner.text().as_ref()));
+        assert_eq!(String::from_utf8(lock(&owner)).unwrap(), text);
+    }
+}
+
+#[test]
+fn owners_are_told_apart_by_every_letter() {
+    let full = owner_of(br#" {"owner": "x", "lease_id": 5, "owner": "\ud83d\ude80"} "#);
+    assert_eq!(full, Owner::new("🚀").unwrap());
+    let names = [
+        r#""a\ud800""#,
+        r#""a\ud801""#,
+        r#""a\udfff""#,
+        r#""a\\ud800""#,
+        r#""a\ufffd""#,
+        r#""a""#,
+    ];
+    let owners = names.map(|name| owner_of(format!(r#"{{"owner": {name}}}"#).as_bytes()));
+    for (at, owner) in owners.iter().enumerate() {
+        assert_eq!(owners.iter().position(|other| other == owner), Some(at));
+    }
+    assert_eq!(owners[0].as_bytes(), b"a\xed\xa0\x80");
+    assert_eq!(owners[2].as_bytes(), b"a\xed\xbf\xbf");
+}
+
+#[test]
+fn a_lock_without_an_owner_is_nobodys() {
+    for text in [
+        "{}",
+        r#"{"other": 1}"#,
+        r#"{"owner": null}"#,
+        r#"{"owner": ""}"#,
+        r#"{"owner": 0}"#,
+        r#"{"owner": -0.0}"#,
+        r#"{"owner": false}"#,
+        r#"{"owner": []}"#,
+        r#"{"owner": { }}"#,
+    ] {
+        let read = read_lock(text.as_bytes());
+        let Lock::Vacant(problem) = read else {
+            panic!("{text}: {read:?}");
+        };
+        let expected =
+            "the lock names no owner: the job counts as unclaimed, but nobody can claim it";
+        assert_eq!(problem.to_string(), expected);
+    }
+}
+
+#[test]
+fn an_owner_that_cannot_be_told_is_one() {
+    let broken = |problem: &str| {
+        format!("the lock cannot be read, on which TaskFlow fails: the record {problem}")
+    };
+    let typed = |kind: &str| format!("the owner in the lock is {kind}, not a text");
+    for (bytes, expected) in [
+        (&br#"{"owner": 5}"#[..], typed("a number")),
+        (br#"{"owner": NaN}"#, typed("a floating-point number")),
+        (br#"{"owner": true}"#, typed("a truth value")),
+        (br#"{"owner": ["ada"]}"#, typed("a list")),
+        (br#"{"owner": {"a": 1}}"#, typed("a map")),
+        (b"", broken("is empty")),
+        (b"ada", broken("is not JSON: a value is missing at byte 0")),
+        (b"[]", broken("is a list, not a map")),
+        (br#"{"owner": "ada"#, broken("breaks off in the middle")),
+        (
+            b"{\"owner\": \"\xff\"}",
+            broken("contains a text that is not UTF-8"),
+        ),
+        (b"\xef\xbb\xbf{}", broken("begins with a byte order mark")),
+    ] {
+        let read = read_lock(bytes);
+        let Lock::Unreadable(problem) = read else {
+            panic!("{bytes:?}: {read:?}");
+        };
+        assert_eq!(problem.to_string(), expected);
+    }
+}

@@ -1,0 +1,113 @@
+//! Members of postings in forms that are rare.
+
+use serde_json::{Value, json};
+
+use super::{read, show, with};
+use crate::job::Priority;
+
+fn problem(members: &str) -> String {
+    read(&with(members)).unwrap_err().to_string()
+}
+
+#[test]
+fn the_last_of_several_equal_keys_counts() {
+    assert_eq!(read(&with(r#""name": "m""#)).unwrap().name, "m");
+    let escaped = read(&with(r#""n\u0061me": "m""#)).unwrap();
+    assert_eq!(escaped.name, "m");
+    let posting = read(&with(r#""priority": 5, "priority": "low""#)).unwrap();
+    assert_eq!(posting.priority, Priority::Low);
+    let details = show(r#"{"a": 1, "b": 2, "a": 3}"#).unwrap().to_string();
+    assert_eq!(details, r#"{"a":3,"b":2}"#);
+}
+
+#[test]
+fn names_and_uuids_that_are_no_texts_are_shown_as_json() {
+    for (value, words, note) in [
+        ("[1, null]", "[1,null]", "a list"),
+        ("null", "null", "null"),
+        ("7", "7", "a number"),
+        ("1e16", "1e+16", "a floating-point number"),
+        ("NaN", r#"{"$float":"nan"}"#, "a floating-point number"),
+        ("false", "false", "a truth value"),
+        ("{}", "{}", "a map"),
+    ] {
+        let posting = read(&with(&format!(r#""name": {value}"#))).unwrap();
+        assert_eq!(posting.name, words);
+        assert_eq!(posting.problem, Some(format!("the name is {note}")));
+        let posting = read(&with(&format!(r#""uuid": {value}, "name": 5"#))).unwrap();
+        assert_eq!(posting.uuid, words);
+        let problem = format!("the uuid is {note}; the name is a number");
+        assert_eq!(posting.problem, Some(problem));
+    }
+}
+
+#[test]
+fn names_with_half_of_a_pair_are_shown_as_they_are_escaped() {
+    let posting = read(&with(r#""name": "a\uD800é\"""#)).unwrap();
+    assert_eq!(posting.name, r#"a\ud800\u00e9\""#);
+    let problem = "the name has half of a surrogate pair";
+    assert_eq!(posting.problem.as_deref(), Some(problem));
+}
+
+#[test]
+fn priorities_are_names_in_any_case() {
+    for name in ["VERY_HIGH", "very_high", "Very_\\u0048igh"] {
+        let posting = read(&with(&format!(r#""priority": "{name}""#))).unwrap();
+        assert_eq!(posting.priority, Priority::VeryHigh);
+        assert_eq!(posting.problem, None);
+    }
+    assert_eq!(
+        problem(r#""priority": null"#),
+        "the priority is null, not a text"
+    );
+    assert_eq!(
+        problem(r#""priority": 1"#),
+        "the priority is a number, not a text"
+    );
+    let unknown = problem(r#""priority": "\ud800""#);
+    assert!(unknown.starts_with(r"unknown priority `\ud800`"));
+}
+
+#[test]
+fn details_are_kept_as_they_are() {
+    for (value, expected) in [
+        ("[]", json!([])),
+        (r#""""#, json!("")),
+        ("false", json!(false)),
+        ("0", json!(0)),
+        ("null", json!({})),
+        (r#"{"$int": 1}"#, json!({ "$int": 1 })),
+    ] {
+        assert_eq!(show(value).unwrap(), expected);
+    }
+}
+
+#[test]
+fn books_may_be_incomplete() {
+    for (value, expected) in [
+        ("null", None),
+        ("{}", None),
+        (r#"{"uuid": "u"}"#, Some(("", "u"))),
+        (r#"{"name": 5, "foo": null}"#, Some(("5", ""))),
+        (r#"{"name": "b", "uuid": "\ud800"}"#, Some(("b", "\\ud800"))),
+    ] {
+        let posting = read(&with(&format!(r#""book": {value}"#))).unwrap();
+        let book = posting.book.map(|book| (book.name, book.uuid));
+        let expected = expected.map(|(name, uuid)| (name.to_owned(), uuid.to_owned()));
+        assert_eq!((book, posting.problem), (expected, None));
+    }
+    let posting = read(&with(r#""book": "b""#)).unwrap();
+    assert_eq!(posting.book, None);
+    assert_eq!(posting.problem.as_deref(), Some("the book is a text"));
+}
+
+#[test]
+fn members_without_meaning_are_checked_and_ignored() {
+    let members = r#""created_on": 1, "sequence": "x", "\ud800": null, "extra": [{"": NaN}]"#;
+    let posting = read(&with(members)).unwrap();
+    assert_eq!(posting.details, Some(Value::Object(serde_json::Map::new())));
+    assert_eq!((posting.created_on, posting.sequence), (None, None));
+    assert_eq!(posting.problem, None);
+    let problem = problem(r#""extra": [01]"#);
+    assert!(problem.starts_with("the record is not JSON"), "{problem}");
+}

@@ -1,0 +1,67 @@
+//! What real TaskFlow wrote and read, and what nobody should have written.
+
+mod entity;
+mod golden;
+mod hostile;
+mod lock;
+mod member;
+mod python;
+mod tolerance;
+
+use serde_json::Value;
+
+use super::decode;
+use crate::board::{
+    Detail,
+    wire::posting::{Posting, Problem},
+};
+
+const POSTINGS: &str = include_str!("../../fixtures/zk_postings.json");
+const TOLERANCE: &str = include_str!("../../fixtures/zk_reader_tolerance.json");
+const LIFECYCLE: &str = include_str!("../../fixtures/zk_lifecycle.json");
+const PYTHON: &str = include_str!("../../fixtures/python_json.json");
+
+fn list(fixture: &str, name: &str) -> Vec<Value> {
+    let fixture: Value = serde_json::from_str(fixture).unwrap();
+    fixture[name].as_array().unwrap().clone()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+        .collect()
+}
+
+fn bytes_of(vector: &Value) -> Vec<u8> {
+    unhex(vector["data_hex"].as_str().unwrap())
+}
+
+fn read(bytes: &[u8]) -> Result<Posting, Problem> {
+    decode(bytes, Detail::Whole)
+}
+
+/// A posting with these members besides those that it must have.
+fn with(members: &str) -> Vec<u8> {
+    format!(r#"{{"uuid": "u", "name": "n", {members}}}"#).into_bytes()
+}
+
+fn show(details: &str) -> Result<Value, Problem> {
+    Ok(read(&with(&format!(r#""details": {details}"#)))?
+        .details
+        .unwrap())
+}
+
+/// Returns the data of the nodes with this in their path, as TaskFlow wrote them in its life.
+fn written(part: &str) -> Vec<String> {
+    let mut written: Vec<_> = list(LIFECYCLE, "steps")
+        .iter()
+        .flat_map(|step| step["tree_after"].as_object().unwrap().clone())
+        .filter(|(path, _)| path.contains(part))
+        .map(|(_, node)| node["data_utf8"].as_str().unwrap().to_owned())
+        .filter(|data| !data.is_empty())
+        .collect();
+    written.sort();
+    written.dedup();
+    written
+}

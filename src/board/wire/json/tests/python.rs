@@ -1,0 +1,80 @@
+//! What Python itself writes and reads: the tables were made with its `json` module.
+
+use serde_json::{Value, json};
+
+use super::{super::write::bytes, PYTHON, list, show, unhex};
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+#[test]
+fn numbers_are_written_as_python_writes_them() {
+    for row in list(PYTHON, "floats") {
+        let number = unhex(text(&row[0])).try_into().map(f64::from_be_bytes);
+        let written = bytes(&number.unwrap());
+        assert_eq!(String::from_utf8(written).unwrap(), text(&row[1]));
+    }
+}
+
+#[test]
+fn numbers_are_read_to_the_last_bit() {
+    for row in list(PYTHON, "floats") {
+        let shown = show(text(&row[1])).unwrap().as_f64().unwrap();
+        assert_eq!(shown.to_be_bytes().to_vec(), unhex(text(&row[0])));
+    }
+}
+
+#[test]
+fn texts_are_written_as_python_writes_them_and_read_back() {
+    for row in list(PYTHON, "texts") {
+        let original = String::from_utf8(unhex(text(&row[0]))).unwrap();
+        let written = bytes(&original);
+        assert_eq!(String::from_utf8(written).unwrap(), text(&row[1]));
+        assert_eq!(show(text(&row[1])).unwrap(), original);
+        let key = bytes(&json!({ original.as_str(): original }));
+        let expected = format!("{{{0}: {0}}}", text(&row[1]));
+        assert_eq!(String::from_utf8(key).unwrap(), expected);
+    }
+}
+
+#[test]
+fn what_python_reads_is_shown_and_nothing_else_is_read() {
+    let (mut shown, mut refused) = (0, 0);
+    for row in list(PYTHON, "literals") {
+        let literal = text(&row[0]);
+        let result = show(literal);
+        match row[1].get("shown") {
+            // No details are as good as empty ones.
+            Some(Value::Null) => assert_eq!(result.unwrap(), json!({})),
+            Some(expected) => {
+                shown += 1;
+                assert_eq!(result.unwrap().to_string(), expected.to_string());
+            }
+            None => {
+                refused += 1;
+                assert!(result.is_err(), "{literal}");
+            }
+        }
+    }
+    assert!(shown > 50 && refused > 50);
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    for (literal, problem) in [
+        ("nope", "a value is missing at byte 38"),
+        ("[1 2]", "a comma is missing at byte 41"),
+        ("{1: 2}", "a key is missing at byte 39"),
+        ("{\"a\" 1}", "a colon is missing at byte 43"),
+        ("\"\n\"", "a text has a control character at byte 39"),
+        ("\"\\x41\"", "a text has an unknown escape at byte 39"),
+        (
+            "\"\\u00g0\"",
+            "a text has an escape that is no number at byte 39",
+        ),
+    ] {
+        let said = show(literal).unwrap_err().to_string();
+        assert_eq!(said, format!("the record is not JSON: {problem}"));
+    }
+}

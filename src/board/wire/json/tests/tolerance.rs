@@ -1,0 +1,59 @@
+//! Nodes that TaskFlow 6.5 was shown, and what it made of their data.
+
+use super::{TOLERANCE, bytes_of, list, read};
+use crate::board::wire::posting::Posting;
+
+/// What TaskFlow refuses, and what is wrong with it.
+const REFUSED: [(&str, &str); 9] = [
+    (
+        "priority unknown",
+        "unknown priority `X`: it is one of VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW",
+    ),
+    ("no uuid", "the record has no `uuid`"),
+    ("no name", "the record has no `name`"),
+    ("BOM", "the record begins with a byte order mark"),
+    (
+        "empty object",
+        "the record is an empty map, by which TaskFlow understands that the job is gone",
+    ),
+    ("list root", "the record is a list, not a map"),
+    ("empty data", "the record is empty"),
+    ("not json", "the record breaks off in the middle"),
+    ("not utf-8", "the record contains a text that is not UTF-8"),
+];
+
+/// What TaskFlow makes nothing of for the name of its node, in which there is no number.
+const NAMED_OTHERWISE: [&str; 2] = ["node jobx", "node other"];
+
+fn is_as_listed(posting: &Posting, listed: &serde_json::Value) {
+    assert_eq!(posting.name, listed["name"]);
+    assert_eq!(posting.uuid, listed["uuid"]);
+    assert_eq!(posting.priority.name(), listed["priority"]);
+    assert_eq!(posting.details.as_ref(), Some(&listed["details"]));
+    assert_eq!(posting.problem, None);
+}
+
+#[test]
+fn jobs_of_taskflow_are_jobs_and_nothing_else_is() {
+    let (mut listed, mut refused) = (0, 0);
+    for vector in list(TOLERANCE, "vectors") {
+        let case = vector["case"].as_str().unwrap();
+        let result = read(&bytes_of(&vector));
+        let returned = &vector["iterjobs_ensure_fresh"]["returns"];
+        match returned.as_array().and_then(|jobs| jobs.first()) {
+            Some(job) => {
+                listed += 1;
+                is_as_listed(&result.unwrap(), job);
+            }
+            None if NAMED_OTHERWISE.contains(&case) => {
+                assert_eq!(result.unwrap().name, "hand");
+            }
+            None => {
+                refused += 1;
+                let problem = result.unwrap_err().to_string();
+                assert!(REFUSED.contains(&(case, &problem)), "{case}: {problem}");
+            }
+        }
+    }
+    assert_eq!((listed, refused), (10, REFUSED.len()));
+}

@@ -1,0 +1,109 @@
+//! Texts of JSON, which may hold what no text of ours can: halves of surrogate pairs.
+
+use std::{borrow::Cow, str::Chars};
+
+use super::write::escape;
+
+/// A text as it stands between its quotes, in which nothing is wrong.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Text<'a> {
+    literal: &'a str,
+    has_escapes: bool,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn new(literal: &'a str, has_escapes: bool) -> Self {
+        Self {
+            literal,
+            has_escapes,
+        }
+    }
+
+    /// Returns what it says, or nothing if it has half of a surrogate pair.
+    pub(super) fn read(self) -> Option<Cow<'a, str>> {
+        if !self.has_escapes {
+            return Some(self.literal.into());
+        }
+        char::decode_utf16(self.units())
+            .collect::<Result<String, _>>()
+            .ok()
+            .map(Cow::from)
+    }
+
+    /// Returns it as TaskFlow would write it between quotes, which tells every text from all others.
+    pub(super) fn escaped(self) -> String {
+        let mut escaped = String::new();
+        escape(self.units(), &mut escaped);
+        escaped
+    }
+
+    /// Returns it in UTF-8, in which half of a surrogate pair is written as if it were a character.
+    ///
+    /// Such bytes are no text, but tell every text from all others.
+    pub(super) fn bytes(self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for read in char::decode_utf16(self.units()) {
+            match read {
+                Ok(letter) => bytes.extend(letter.encode_utf8(&mut [0; 4]).as_bytes()),
+                Err(half) => bytes.extend(three_bytes(half.unpaired_surrogate())),
+            }
+        }
+        bytes
+    }
+
+    fn units(self) -> Units<'a> {
+        Units {
+            rest: self.literal.chars(),
+            second: None,
+        }
+    }
+}
+
+/// Writes a unit of UTF-16 as UTF-8 writes the characters around it.
+fn three_bytes(unit: u16) -> [u8; 3] {
+    let low = |bits: u16| 0x80 | (bits & 0x3f) as u8;
+    [0xe0 | (unit >> 12) as u8, low(unit >> 6), low(unit)]
+}
+
+/// The units of UTF-16 that a text is made of, as JSON counts them.
+struct Units<'a> {
+    rest: Chars<'a>,
+    /// The other half of a character that took two.
+    second: Option<u16>,
+}
+
+impl Units<'_> {
+    fn escape(&mut self) -> Option<u16> {
+        Some(match self.rest.next()? {
+            'b' => 0x08,
+            'f' => 0x0c,
+            'n' => 0x0a,
+            'r' => 0x0d,
+            't' => 0x09,
+            'u' => {
+                let (digits, rest) = self.rest.as_str().split_at_checked(4)?;
+                self.rest = rest.chars();
+                u16::from_str_radix(digits, 16).ok()?
+            }
+            itself => u16::try_from(u32::from(itself)).ok()?,
+        })
+    }
+}
+
+impl Iterator for Units<'_> {
+    type Item = u16;
+
+    fn next(&mut self) -> Option<u16> {
+        if let Some(second) = self.second.take() {
+            return Some(second);
+        }
+        let letter = self.rest.next()?;
+        if letter == '\\' {
+            return self.escape();
+        }
+        let mut units = [0; 2];
+        let count = letter.encode_utf16(&mut units).len();
+        self.second = units.get(1..count)?.first().copied();
+        Some(units[0])
+    }
+}

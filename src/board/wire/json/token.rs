@@ -1,0 +1,278 @@
+//! The grammar of JSON as Python reads it, out of borrowed text.
+
+use super::text::Text;
+use crate::board::wire::posting::Problem;
+
+/// A value, or how a list or a map begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Token<'a> {
+    Null,
+    Bool(bool),
+    /// An integer of any size.
+    Integer(&'a str),
+    /// A number with a fraction or an exponent, or what is no number or infinite.
+    Float(&'a str),
+    Text(Text<'a>),
+    List,
+    Map,
+}
+
+impl Token<'_> {
+    /// Returns the kind of value, for people.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a truth value",
+            Self::Integer(_) => "a number",
+            Self::Float(_) => "a floating-point number",
+            Self::Text(_) => "a text",
+            Self::List => "a list",
+            Self::Map => "a map",
+        }
+    }
+}
+
+/// A whole value, in which nothing is wrong.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Item<'a> {
+    pub(super) head: Token<'a>,
+    pub(super) text: &'a str,
+}
+
+/// Reads one value after the other.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// Checks that nothing is left.
+    pub(super) fn end(mut self) -> Result<(), Problem> {
+        match self.peek() {
+            Ok(_) => Err(Problem::Trailing),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Passes over one value, and checks all of it.
+    pub(super) fn item(&mut self) -> Result<Item<'a>, Problem> {
+        self.peek()?;
+        let start = self.at;
+        let head = self.token()?;
+        self.skip(head, 1)?;
+        let text = &self.text[start..self.at];
+        Ok(Item { head, text })
+    }
+
+    /// Passes over what belongs to a value that begins like this, on this level if it has one.
+    fn skip(&mut self, head: Token<'a>, level: usize) -> Result<(), Problem> {
+        if !matches!(head, Token::List | Token::Map) {
+            return Ok(());
+        }
+        if level > Problem::DEEPEST {
+            return Err(Problem::TooDeep);
+        }
+        let inner = |reader: &mut Self| {
+            let head = reader.token()?;
+            reader.skip(head, level + 1)
+        };
+        match head {
+            Token::List => self.values(inner),
+            _ => self.members(|reader, _| inner(reader)),
+        }
+    }
+
+    /// Reads the values of a list that has begun.
+    pub(super) fn values(
+        &mut self,
+        read: impl FnMut(&mut Self) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        self.until(b']', read)
+    }
+
+    /// Reads the members of a map that has begun: each time the value behind this key.
+    pub(super) fn members(
+        &mut self,
+        mut read: impl FnMut(&mut Self, Text<'a>) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        self.until(b'}', |reader| {
+            let key = reader.key()?;
+            read(reader, key)
+        })
+    }
+
+    fn until(
+        &mut self,
+        end: u8,
+        mut read: impl FnMut(&mut Self) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        if self.peek()? == end {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            read(self)?;
+            let next = self.peek()?;
+            if next != end && next != b',' {
+                return Err(self.wrong("a comma is missing"));
+            }
+            self.at += 1;
+            if next == end {
+                return Ok(());
+            }
+        }
+    }
+
+    fn key(&mut self) -> Result<Text<'a>, Problem> {
+        if self.peek()? != b'"' {
+            return Err(self.wrong("a key is missing"));
+        }
+        let key = self.string()?;
+        if self.peek()? != b':' {
+            return Err(self.wrong("a colon is missing"));
+        }
+        self.at += 1;
+        Ok(key)
+    }
+
+    pub(super) fn token(&mut self) -> Result<Token<'a>, Problem> {
+        match self.peek()? {
+            b'"' => self.string().map(Token::Text),
+            b'[' => Ok(self.open(Token::List)),
+            b'{' => Ok(self.open(Token::Map)),
+            b'n' => self.word("null", Token::Null),
+            b't' => self.word("true", Token::Bool(true)),
+            b'f' => self.word("false", Token::Bool(false)),
+            b'N' => self.word("NaN", Token::Float("NaN")),
+            b'I' => self.word("Infinity", Token::Float("inf")),
+            b'-' if self.text[self.at + 1..].starts_with('I') => {
+                self.word("-Infinity", Token::Float("-inf"))
+            }
+            b'-' | b'0'..=b'9' => self.number(),
+            _ => Err(self.wrong("a value is missing")),
+        }
+    }
+
+    fn open(&mut self, token: Token<'a>) -> Token<'a> {
+        self.at += 1;
+        token
+    }
+
+    fn word(&mut self, word: &str, token: Token<'a>) -> Result<Token<'a>, Problem> {
+        let rest = &self.text[self.at..];
+        if rest.starts_with(word) {
+            self.at += word.len();
+            Ok(token)
+        } else if word.starts_with(rest) {
+            Err(Problem::Truncated)
+        } else {
+            Err(self.wrong("a value is missing"))
+        }
+    }
+
+    fn number(&mut self) -> Result<Token<'a>, Problem> {
+        let start = self.at;
+        if self.byte()? == b'-' {
+            self.at += 1;
+        }
+        match self.byte()? {
+            b'0' => self.at += 1,
+            b'1'..=b'9' => self.digits(),
+            _ => return Err(self.wrong("a value is missing")),
+        }
+        let integer = self.at;
+        self.part(b".", b"")?;
+        self.part(b"eE", b"+-")?;
+        let literal = &self.text[start..self.at];
+        Ok(if self.at == integer {
+            Token::Integer(literal)
+        } else {
+            Token::Float(literal)
+        })
+    }
+
+    /// Passes over digits behind one of these marks and perhaps a sign, if there are any.
+    fn part(&mut self, marks: &[u8], signs: &[u8]) -> Result<(), Problem> {
+        let bytes = &self.text.as_bytes()[self.at..];
+        let is_one_of = |at: usize, set: &[u8]| bytes.get(at).is_some_and(|at| set.contains(at));
+        if !is_one_of(0, marks) {
+            return Ok(());
+        }
+        let before = 1 + usize::from(is_one_of(1, signs));
+        if bytes
+            .get(before)
+            .ok_or(Problem::Truncated)?
+            .is_ascii_digit()
+        {
+            self.at += before;
+            self.digits();
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) {
+        let rest = &self.text.as_bytes()[self.at..];
+        self.at += rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    }
+
+    fn string(&mut self) -> Result<Text<'a>, Problem> {
+        self.at += 1;
+        let start = self.at;
+        let mut has_escapes = false;
+        loop {
+            let rest = &self.text.as_bytes()[self.at..];
+            let plain = |byte: &u8| !matches!(byte, b'"' | b'\\' | 0..=0x1f);
+            self.at += rest.iter().take_while(|byte| plain(byte)).count();
+            match self.byte()? {
+                b'"' => break,
+                b'\\' => {
+                    has_escapes = true;
+                    self.escape()?;
+                }
+                _ => return Err(self.wrong("a text has a control character")),
+            }
+        }
+        let literal = &self.text[start..self.at];
+        self.at += 1;
+        Ok(Text::new(literal, has_escapes))
+    }
+
+    fn escape(&mut self) -> Result<(), Problem> {
+        let rest = &self.text.as_bytes()[self.at + 1..];
+        let length = match rest.first().ok_or(Problem::Truncated)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 1,
+            b'u' => {
+                let digits = rest.get(1..5).ok_or(Problem::Truncated)?;
+                if !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return Err(self.wrong("a text has an escape that is no number"));
+                }
+                5
+            }
+            _ => return Err(self.wrong("a text has an unknown escape")),
+        };
+        self.at += 1 + length;
+        Ok(())
+    }
+
+    /// Returns the next byte that is no space, and goes there.
+    fn peek(&mut self) -> Result<u8, Problem> {
+        let rest = &self.text.as_bytes()[self.at..];
+        let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        self.at += rest.iter().take_while(|byte| is_space(byte)).count();
+        self.byte()
+    }
+
+    fn byte(&self) -> Result<u8, Problem> {
+        let byte = self.text.as_bytes().get(self.at);
+        byte.copied().ok_or(Problem::Truncated)
+    }
+
+    fn wrong(&self, what: &'static str) -> Problem {
+        Problem::NotJson(what, self.at)
+    }
+}

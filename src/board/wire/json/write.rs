@@ -1,0 +1,139 @@
+//! Writes postings exactly as TaskFlow does.
+
+use std::{fmt::Write, io};
+
+use serde::Serialize;
+use serde_json::{Serializer, Value, ser::Formatter};
+
+use crate::job::{Book, Draft};
+
+/// The members of a posting, in the order in which TaskFlow writes them.
+#[derive(Serialize)]
+struct Record<'a> {
+    uuid: String,
+    name: &'a str,
+    priority: &'static str,
+    details: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    book: Option<&'a Book>,
+}
+
+/// Encodes a posting; its number and its time come from the server that stores it.
+pub(crate) fn encode(draft: &Draft) -> Vec<u8> {
+    bytes(&Record {
+        uuid: draft.uuid.to_string(),
+        name: &draft.name,
+        priority: draft.priority.name(),
+        details: &draft.details,
+        book: draft.book.as_ref(),
+    })
+}
+
+/// Encodes a value as Python does: pure ASCII, a space behind commas and colons.
+pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut serializer = Serializer::with_formatter(&mut bytes, Python);
+    value
+        .serialize(&mut serializer)
+        .expect("every key is a text, and memory takes what is written");
+    bytes
+}
+
+/// Appends a text as it stands between quotes, in units of UTF-16.
+pub(super) fn escape(units: impl Iterator<Item = u16>, out: &mut String) {
+    for unit in units {
+        let letter = match u8::try_from(unit) {
+            Ok(0x08) => 'b',
+            Ok(0x0c) => 'f',
+            Ok(b'\n') => 'n',
+            Ok(b'\r') => 'r',
+            Ok(b'\t') => 't',
+            Ok(byte @ (b'"' | b'\\')) => byte.into(),
+            Ok(byte @ b' '..=b'~') => {
+                out.push(byte.into());
+                continue;
+            }
+            _ => {
+                // Writing to a text cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
+                continue;
+            }
+        };
+        out.extend(['\\', letter]);
+    }
+}
+
+/// How Python writes JSON.
+struct Python;
+
+impl Formatter for Python {
+    fn begin_array_value<W: ?Sized + io::Write>(
+        &mut self,
+        out: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        separate(out, first)
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(
+        &mut self,
+        out: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        separate(out, first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
+    }
+
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        // What JSON itself wants escaped comes another way.
+        if fragment.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+            return out.write_all(fragment.as_bytes());
+        }
+        let mut escaped = String::new();
+        escape(fragment.encode_utf16(), &mut escaped);
+        out.write_all(escaped.as_bytes())
+    }
+
+    fn write_f64<W: ?Sized + io::Write>(&mut self, out: &mut W, number: f64) -> io::Result<()> {
+        out.write_all(float(number).as_bytes())
+    }
+}
+
+fn separate<W: ?Sized + io::Write>(out: &mut W, first: bool) -> io::Result<()> {
+    if first { Ok(()) } else { out.write_all(b", ") }
+}
+
+/// Writes a number with the fewest digits that tell it from all others, as Python does.
+fn float(number: f64) -> String {
+    let shortest = format!("{number:e}");
+    let Some((decimals, exponent)) = measure(&shortest) else {
+        return shortest;
+    };
+    // Of two numbers that are equally short and equally near Python takes the even one.
+    if (-4..16).contains(&exponent) {
+        let decimals = (decimals as i32 - exponent).max(1);
+        return format!("{number:.*}", decimals as usize);
+    }
+    let even = format!("{number:.decimals$e}");
+    let text = if even.parse() == Ok(number) {
+        even
+    } else {
+        shortest
+    };
+    let digits = text.split('e').next().unwrap_or_default();
+    format!("{digits}e{exponent:+03}")
+}
+
+/// Returns the number of digits behind the point, and the exponent.
+fn measure(scientific: &str) -> Option<(usize, i32)> {
+    let (digits, exponent) = scientific.split_once('e')?;
+    let decimals = digits.split_once('.').map_or(0, |(_, behind)| behind.len());
+    Some((decimals, exponent.parse().ok()?))
+}
