@@ -13,9 +13,11 @@ pub(crate) mod url;
 pub(crate) mod wait;
 
 mod embedded;
+mod failure;
 mod pages;
 mod redis;
 mod wire;
+mod zookeeper;
 
 #[cfg(test)]
 mod conformance;

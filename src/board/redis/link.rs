@@ -21,6 +21,7 @@ use super::{
     sentinel,
     trouble::{Problem, Trouble},
 };
+pub(super) use crate::board::failure::Failure;
 use crate::{
     board::{
         BoardError,
@@ -34,23 +35,6 @@ mod tests;
 
 /// How long it may take to connect to a server, or to hear from the Sentinels where it is.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// Why an exchange has no answers, by what that means for the board.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// Nothing was sent, and so nothing has happened.
-    NotSent(BoardError),
-    /// It was sent, and may have happened.
-    Lost(BoardError),
-}
-
-impl From<Failure> for BoardError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::NotSent(error) | Failure::Lost(error) => error,
-        }
-    }
-}
 
 /// The way to the server of one board, shared by all that is done on it.
 pub(super) struct Link {

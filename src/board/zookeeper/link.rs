@@ -1,0 +1,377 @@
+//! The way to the servers of a board: one session, opened when needed, and anew when it ended.
+//!
+//! Nothing is ever sent twice here. Whoever changes the board learns whether an error means that
+//! nothing has happened, or that the answer was lost.
+
+use std::{fmt, future::Future, pin::pin, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use tokio::{
+    sync::{Mutex, MutexGuard},
+    task, time,
+};
+use zookeeper_client::{Acls, Client, Error, SessionState};
+
+pub(super) use super::session::Session;
+use super::{
+    probe::{Deadline, Healthy, probe},
+    session::Circumstances,
+    tls::Tls,
+    trouble::{Problem, Trouble},
+};
+use crate::{
+    board::{
+        BoardError,
+        url::{
+            Server,
+            zookeeper::{Acl, ZooKeeperUrl},
+        },
+    },
+    secret::Secret,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// How long it may take to get a session.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long the client may try by itself before we ask each server what is the matter.
+const HEAD_START: Duration = Duration::from_millis(500);
+
+/// How long to wait for more servers that are well, once one is.
+const GATHERING: Duration = Duration::from_millis(100);
+
+/// How long the servers may take to end a session.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The session timeout to ask for while nothing depends on it.
+const USUAL: Duration = Duration::from_secs(10);
+
+/// The way to the servers of one board, shared by all that is done on it.
+pub(super) struct Link {
+    url: ZooKeeperUrl,
+    about: Arc<Circumstances>,
+    kept: Mutex<Option<Kept>>,
+}
+
+/// The session that is open.
+struct Kept {
+    session: Session,
+    /// The timeout that was asked for.
+    asked: Duration,
+    /// Whether there may be nodes that end with it.
+    bears: bool,
+}
+
+impl Link {
+    /// Takes the address of a board; connects when something is asked first.
+    ///
+    /// `password` comes before the one in the URL. `op_timeout` bounds each operation.
+    pub(super) fn new(url: &ZooKeeperUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
+        let mut url = url.clone();
+        url.password = password.or(url.password);
+        let servers: Vec<_> = url.servers.iter().map(Server::to_string).collect();
+        let about = Circumstances {
+            board: url.to_string(),
+            servers: servers.join(","),
+            user: url.user.clone(),
+            path: url.path.clone(),
+            chroot: url.chroot.clone(),
+            acls: match url.acl {
+                Acl::World => Acls::anyone_all(),
+                Acl::Creator => Acls::creator_all(),
+            },
+            op_timeout,
+        };
+        Self {
+            url,
+            about: Arc::new(about),
+            kept: Mutex::new(None),
+        }
+    }
+
+    /// Returns how people may call the board, without its password.
+    pub(super) fn name(&self) -> &str {
+        &self.about.board
+    }
+
+    /// Returns who may do what with the nodes that we create.
+    pub(super) fn acls(&self) -> Acls<'static> {
+        self.about.acls
+    }
+
+    /// Returns a live session: the one that is open, or a new one once that has ended.
+    pub(super) async fn session(&self, doing: &'static str) -> Result<Session, BoardError> {
+        let deadline = Deadline::after(PATIENCE);
+        let found = async {
+            let mut kept = self.lock(deadline).await?;
+            if let Some(session) = self.revive(&mut kept, deadline).await? {
+                return Ok(session);
+            }
+            let asked = self.url.session.unwrap_or(USUAL);
+            self.open(&mut kept, asked, deadline).await
+        };
+        let found: Result<_, Trouble> = found.await;
+        found.map_err(|trouble| trouble.into_error(doing, self.name()))
+    }
+
+    /// Returns a live session for claims that live as long as it does.
+    ///
+    /// It is asked for with this timeout unless the URL states one. A session that was opened with
+    /// another timeout is replaced, unless it bears claims already.
+    pub(super) async fn bearing(
+        &self,
+        doing: &'static str,
+        timeout: Duration,
+    ) -> Result<Session, BoardError> {
+        let deadline = Deadline::after(PATIENCE);
+        let wanted = self.url.session.unwrap_or(timeout);
+        let found = async {
+            let mut kept = self.lock(deadline).await?;
+            if let Some(old) = kept.take_if(|kept| kept.asked != wanted && !kept.bears) {
+                // Who still has it ends it when he is done.
+                let patience = if old.session.is_shared() {
+                    Duration::ZERO
+                } else {
+                    FAREWELL
+                };
+                old.session.end(patience).await;
+            }
+            let session = match self.revive(&mut kept, deadline).await? {
+                Some(session) => session,
+                None => self.open(&mut kept, wanted, deadline).await?,
+            };
+            if let Some(kept) = kept.as_mut() {
+                kept.bears = true;
+            }
+            Ok(session)
+        };
+        let found: Result<_, Trouble> = found.await;
+        found.map_err(|trouble| trouble.into_error(doing, self.name()))
+    }
+
+    /// Returns what serves the board, as far as we may know: `ZooKeeper 3.8.0`.
+    pub(super) async fn software(&self, doing: &'static str) -> Result<String, BoardError> {
+        let deadline = Deadline::after(PATIENCE);
+        let tls = self.tls();
+        let tls = tls.map_err(|trouble| trouble.into_error(doing, self.name()))?;
+        let mut probes = self.probes(tls.as_ref(), deadline);
+        while let Some((_, result)) = probes.next().await {
+            if let Some(version) = result.ok().and_then(|healthy| healthy.version) {
+                return Ok(format!("ZooKeeper {version}"));
+            }
+        }
+        Ok("ZooKeeper".to_owned())
+    }
+
+    /// Ends the session, and waits until the servers know; the next one is opened when needed.
+    ///
+    /// Its ephemeral nodes are gone then, if nobody else holds a [`Session`] any more.
+    pub(super) async fn close(&self) {
+        if let Some(kept) = self.kept.lock().await.take() {
+            kept.session.end(FAREWELL).await;
+        }
+    }
+
+    async fn lock(&self, deadline: Deadline) -> Result<MutexGuard<'_, Option<Kept>>, Trouble> {
+        // That the server has hung up meanwhile is known once the runtime has looked, and then the
+        // session: one turn each. An operation would be lost, and its outcome unknown.
+        task::yield_now().await;
+        task::yield_now().await;
+        let locked = time::timeout_at(deadline.at, self.kept.lock()).await;
+        locked.map_err(|_| self.trouble(Problem::Silent(deadline.length)))
+    }
+
+    /// Returns the session that is open, once it is connected; `None` if it has ended.
+    async fn revive(
+        &self,
+        kept: &mut Option<Kept>,
+        deadline: Deadline,
+    ) -> Result<Option<Session>, Trouble> {
+        let Some(old) = kept.as_ref() else {
+            return Ok(None);
+        };
+        let session = old.session.clone();
+        match session.state() {
+            SessionState::SyncConnected | SessionState::ConnectedReadOnly => {
+                return Ok(Some(session));
+            }
+            SessionState::Disconnected => {}
+            _ => {
+                *kept = None;
+                return Ok(None);
+            }
+        }
+        let (asked, bears) = (old.asked, old.bears);
+        let tls = self.tls()?;
+        // The client takes its time between two attempts. Where nothing would be lost, another
+        // session is as good.
+        let detour = self.detour(tls.as_ref(), (!bears).then_some(asked), deadline);
+        let id = session.id();
+        match first_of(session.connected(), detour).await {
+            Ok(Some(session)) if session.id() == id => Ok(Some(session)),
+            Ok(Some(session)) => {
+                *kept = Some(Kept {
+                    session: session.clone(),
+                    asked,
+                    bears,
+                });
+                Ok(Some(session))
+            }
+            Ok(None) => {
+                *kept = None;
+                Ok(None)
+            }
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Opens a session with any of the servers.
+    async fn open(
+        &self,
+        kept: &mut Option<Kept>,
+        asked: Duration,
+        deadline: Deadline,
+    ) -> Result<Session, Trouble> {
+        let tls = self.tls()?;
+        let straight = self.connect(&self.url.servers, tls.as_ref(), asked);
+        let detour = self.detour(tls.as_ref(), Some(asked), deadline);
+        let session = first_of(straight, detour).await?;
+        let session = session.ok_or_else(|| self.trouble(Problem::NoEntry))?;
+        *kept = Some(Kept {
+            session: session.clone(),
+            asked,
+            bears: false,
+        });
+        Ok(session)
+    }
+
+    /// Asks all servers how they are, and goes to those that are well, to have another session.
+    ///
+    /// Without a timeout to ask for, it only finds out why there is none, if that can be known.
+    async fn detour(
+        &self,
+        tls: Option<&Tls>,
+        asked: Option<Duration>,
+        deadline: Deadline,
+    ) -> Result<Session, Trouble> {
+        let (well, mut troubles) = self.survey(tls, deadline).await;
+        if !well.is_empty() {
+            let attempt = async {
+                match asked {
+                    Some(asked) => self.connect(&well, tls, asked).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let problem = match time::timeout_at(deadline.at, attempt).await {
+                Ok(Ok(session)) => return Ok(session),
+                Ok(Err(Error::AuthFailed)) => Problem::NoEntry,
+                Ok(Err(_)) | Err(_) => Problem::NoSession(deadline.length),
+            };
+            troubles.extend(well.iter().map(|one| Trouble::new(one, problem.clone())));
+        }
+        let all = Trouble::of_all(troubles);
+        Err(all.unwrap_or_else(|| self.trouble(Problem::Closed)))
+    }
+
+    /// Returns the servers that are well, and what the matter is with the others.
+    async fn survey(&self, tls: Option<&Tls>, deadline: Deadline) -> (Vec<Server>, Vec<Trouble>) {
+        let mut probes = self.probes(tls, deadline);
+        let mut well = Vec::new();
+        let mut troubles = Vec::new();
+        let mut end = deadline.at + GATHERING;
+        while let Ok(Some((place, result))) = time::timeout_at(end, probes.next()).await {
+            match result {
+                Ok(healthy) => {
+                    well.push(healthy.server);
+                    end = end.min(time::Instant::now() + GATHERING);
+                }
+                Err(trouble) => troubles.push((place, trouble)),
+            }
+        }
+        troubles.sort_by_key(|(place, _)| *place);
+        let troubles = troubles.into_iter().map(|(_, trouble)| trouble);
+        (well, troubles.collect())
+    }
+
+    fn probes<'a>(
+        &'a self,
+        tls: Option<&'a Tls>,
+        deadline: Deadline,
+    ) -> FuturesUnordered<impl Future<Output = (usize, Result<Healthy, Trouble>)> + 'a> {
+        let servers = self.url.servers.iter().enumerate();
+        servers
+            .map(|(place, server)| async move { (place, probe(server, tls, deadline).await) })
+            .collect()
+    }
+
+    /// Has the client open a session; it tells nothing of why it could not.
+    async fn connect(
+        &self,
+        servers: &[Server],
+        tls: Option<&Tls>,
+        timeout: Duration,
+    ) -> Result<Session, Error> {
+        let mut connector = Client::connector()
+            .with_session_timeout(timeout)
+            .with_fail_eagerly();
+        if let Some(user) = &self.url.user {
+            let password = self.url.password.as_ref().map_or("", Secret::expose);
+            let proof = format!("{user}:{password}");
+            connector = connector.with_auth("digest", proof.as_bytes());
+        }
+        let servers: Vec<_> = servers.iter().map(Server::to_string).collect();
+        let servers = servers.join(",");
+        let client = match tls {
+            None => connector.connect(&servers).await?,
+            Some(tls) => {
+                let connector = connector.with_tls(tls.options()?);
+                connector.secure_connect(&servers).await?
+            }
+        };
+        let session = Session::new(client, Arc::clone(&self.about));
+        session.ok_or(Error::BadArguments(&"invalid chroot"))
+    }
+
+    fn tls(&self) -> Result<Option<Tls>, Trouble> {
+        let files = self.url.tls.as_ref();
+        files
+            .map(|files| Tls::load(files, &self.url.servers))
+            .transpose()
+    }
+
+    fn trouble(&self, problem: Problem) -> Trouble {
+        Trouble::new(&self.about.servers, problem)
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Link").field(&self.name()).finish()
+    }
+}
+
+/// Goes straight on, and tries the detour as well once that fails or takes too long.
+///
+/// `None` if the way straight on has come to an end of which no server can tell more.
+async fn first_of(
+    straight: impl Future<Output = Result<Session, Error>>,
+    detour: impl Future<Output = Result<Session, Trouble>>,
+) -> Result<Option<Session>, Trouble> {
+    let mut straight = pin!(straight);
+    let mut detour = pin!(detour);
+    let head_start = time::timeout(HEAD_START, &mut straight).await;
+    let result = match head_start {
+        Ok(result) => result,
+        Err(_) => tokio::select! {
+            result = straight => result,
+            session = &mut detour => return session.map(Some),
+        },
+    };
+    match result {
+        Ok(session) => Ok(Some(session)),
+        Err(Error::AuthFailed | Error::SessionExpired) => Ok(None),
+        Err(_) => detour.await.map(Some),
+    }
+}

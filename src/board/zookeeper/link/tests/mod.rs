@@ -1,0 +1,73 @@
+//! The link, against real servers and against what is none.
+
+mod reach;
+mod session;
+
+use std::{error::Error as _, time::Duration};
+
+use zookeeper_client::CreateMode;
+
+use super::*;
+use crate::board::zookeeper::testing::zookeeper_url;
+
+const OP_TIMEOUT: Duration = Duration::from_secs(5);
+
+fn link(url: &str) -> Link {
+    Link::new(&zookeeper_url(url), None, OP_TIMEOUT)
+}
+
+/// Asks for a session, and returns why there is none.
+async fn failure(link: &Link) -> String {
+    told(link.session("read").await.unwrap_err())
+}
+
+/// Asks something harmless, which has to succeed.
+async fn ping(link: &Link) -> Session {
+    let session = link.session("read").await.unwrap();
+    let looked = session.ask("read", session.client().check_stat("/zookeeper"));
+    looked.await.unwrap().unwrap();
+    session
+}
+
+/// Writes an error as the kind it is and the reason it has.
+fn told(error: BoardError) -> String {
+    let kind = match &error {
+        BoardError::Unreachable { .. } => "unreachable",
+        BoardError::Denied { .. } => "denied",
+        BoardError::Failed { .. } => "failed",
+        BoardError::Unsupported { .. } => return format!("unsupported: {error}"),
+        other => panic!("{other:?}"),
+    };
+    let reason = error.source().unwrap().to_string();
+    let whole = format!("{error}: {reason} {error:?}");
+    assert!(!whole.contains("hunter"), "it tells a password: {whole}");
+    assert!(!reason.contains('\n'), "it has several lines: {reason}");
+    format!("{kind}: {reason}")
+}
+
+/// Creates an empty node, and returns its path.
+async fn create(session: &Session, mode: CreateMode) -> String {
+    let path = format!("/{}", uuid::Uuid::new_v4());
+    let options = mode.with_acls(Acls::anyone_all());
+    let created = session.client().create(&path, b"", &options);
+    session.ask("write to", created).await.unwrap().unwrap();
+    path
+}
+
+/// Whether a node is there, as somebody else sees it.
+async fn is_there(link: &Link, path: &str) -> bool {
+    let session = link.session("read").await.unwrap();
+    let looked = session.ask("read", session.client().check_stat(path));
+    looked.await.unwrap().unwrap().is_some()
+}
+
+fn is_send<T: Send>(_: &T) {}
+
+#[test]
+fn what_it_does_can_be_waited_for_anywhere() {
+    let link = link("zk://localhost");
+    is_send(&link.session("read"));
+    is_send(&link.bearing("read", Duration::from_secs(1)));
+    is_send(&link.software("read"));
+    is_send(&link.close());
+}
