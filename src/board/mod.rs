@@ -21,6 +21,8 @@ mod zookeeper;
 
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod testing;
 use std::{fmt, time::Duration};
 
 use async_trait::async_trait;

@@ -2,59 +2,27 @@
 //!
 //! Where `redis-server` or `openssl` is missing, a test gets `None` and ends early; in CI it fails.
 
-mod authority;
-mod proxy;
-
 use std::{
-    env, fs,
+    fs,
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Mutex, PoisonError},
-    thread,
-    time::{Duration, Instant},
 };
 
 use redis::{Client, Connection, ConnectionAddr, FromRedisValue, IntoConnectionInfo, RedisResult};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-pub(super) use self::{
-    authority::Authority,
-    proxy::{Mood, Proxy, impostor},
-};
+use crate::board::testing::has;
+pub(super) use crate::board::testing::{Authority, Mood, Proxy, impostor, wait_until};
 use crate::board::url::{BoardUrl, Identity, redis::RedisUrl};
-
-/// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Returns the part of a URL that a [`Link`](super::link::Link) takes.
 pub(super) fn redis_url(text: &str) -> RedisUrl {
     match text.parse() {
         Ok(BoardUrl::Redis(url)) => *url,
         other => panic!("{text}: {other:?}"),
-    }
-}
-
-/// Whether a program is there; in CI it has to be.
-fn has(program: &str) -> bool {
-    let is_set = |name: &str, value: &str| env::var(name).is_ok_and(|text| text == value);
-    let path = env::var_os("PATH").unwrap_or_default();
-    let is_there = env::split_paths(&path).any(|folder| folder.join(program).exists());
-    let is_needed = is_set("CI", "true") || is_set("JOBBOARD_REQUIRE_SERVERS", "1");
-    assert!(is_there || !is_needed, "{program} is missing");
-    if !is_there {
-        eprintln!("skipped: {program} is missing");
-    }
-    is_there
-}
-
-/// Waits until something is so.
-pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "waited in vain until {what}");
-        thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -4,16 +4,11 @@
 
 mod process;
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fs, path::Path};
 
-pub(in crate::board::zookeeper) use self::process::{Process as Server, free_port};
-use crate::board::url::{BoardUrl, zookeeper::ZooKeeperUrl};
-
-/// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(in crate::board::zookeeper) use self::process::{Ensemble, Process as Server, free_port};
+pub(super) use crate::board::testing::{Authority, Mood, Proxy, impostor, wait_until};
+use crate::board::url::{BoardUrl, Identity, zookeeper::ZooKeeperUrl};
 
 /// Returns the part of a URL that a [`Link`](super::link::Link) takes.
 pub(super) fn zookeeper_url(text: &str) -> ZooKeeperUrl {
@@ -23,19 +18,31 @@ pub(super) fn zookeeper_url(text: &str) -> ZooKeeperUrl {
     }
 }
 
-/// Waits until something is so.
-pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "waited in vain until {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
 impl Server {
     /// Returns how errors call the server.
     pub(super) fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port())
+    }
+
+    /// Starts one that speaks TLS on a second port, and returns it with that port.
+    pub(super) fn start_tls(identity: &Identity, ca: &Path, lines: &[&str]) -> Option<(Self, u16)> {
+        let [cert, key] = [&identity.cert, &identity.key].map(|path| fs::read(path).unwrap());
+        let both = identity.cert.with_extension("both.pem");
+        fs::write(&both, [cert, key].concat()).unwrap();
+        let port = free_port();
+        let secure = [
+            "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory".to_owned(),
+            format!("secureClientPort={port}"),
+            "secureClientPortAddress=127.0.0.1".to_owned(),
+            format!("ssl.keyStore.location={}", both.display()),
+            format!("ssl.trustStore.location={}", ca.display()),
+        ];
+        let lines: Vec<_> = secure
+            .iter()
+            .map(String::as_str)
+            .chain(lines.iter().copied())
+            .collect();
+        Some((Self::start(&lines)?, port))
     }
 
     /// Returns the URL of a board on this server, with something behind its port.

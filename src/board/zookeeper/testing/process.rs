@@ -21,6 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What ZooKeeper is run from, as Debian has it.
 const JAR: &str = "/usr/share/java/zookeeper.jar";
 
+/// The same, and what servers with TLS need besides, which Debian's does not name.
+const CLASSES: &str = "/usr/share/java/zookeeper.jar:/usr/share/java/netty-codec.jar:\
+    /usr/share/java/netty-resolver.jar:/usr/share/java/netty-transport-native-unix-common.jar";
+
 const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 
 /// Small and quick to start, as servers for tests are.
@@ -247,7 +251,7 @@ fn spawn(folder: &Path) -> Child {
         let spawned = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "java"])
             .args(VIRTUAL_MACHINE)
-            .args(["-cp", JAR, MAIN, "zoo.cfg"])
+            .args(["-cp", CLASSES, MAIN, "./zoo.cfg"])
             .current_dir(&folder)
             .stdin(Stdio::null())
             .stdout(fs::File::create(folder.join("out")).unwrap())

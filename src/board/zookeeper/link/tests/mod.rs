@@ -1,14 +1,17 @@
 //! The link, against real servers and against what is none.
 
+mod access;
+mod loss;
 mod reach;
 mod session;
+mod tls;
 
 use std::{error::Error as _, time::Duration};
 
-use zookeeper_client::CreateMode;
+use zookeeper_client::{CreateMode, MultiWriteError};
 
 use super::*;
-use crate::board::zookeeper::testing::zookeeper_url;
+use crate::board::{failure::Failure, zookeeper::testing::zookeeper_url};
 
 const OP_TIMEOUT: Duration = Duration::from_secs(5);
 

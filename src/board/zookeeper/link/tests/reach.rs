@@ -1,13 +1,119 @@
 //! Servers that are there, and those that are not.
 
+use std::time::Instant;
+
+use tokio::net::TcpListener;
+
 use super::*;
-use crate::board::zookeeper::testing::free_port;
+use crate::board::zookeeper::testing::{Server, free_port, impostor};
+
+/// What was promised, and what a loaded machine may add to it.
+const IN_TIME: Duration = Duration::from_secs(4);
+
+#[tokio::test]
+async fn a_server_answers_by_name_and_by_address() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    ping(&Link::new(&server.url(""), None, OP_TIMEOUT)).await;
+    let port = server.port();
+    let link = link(&format!("zk://localhost:{port}"));
+    ping(&link).await;
+    assert_eq!(link.software("read").await.unwrap(), version(server));
+    assert_eq!(link.name(), format!("zk://localhost:{port}/taskflow/jobs"));
+}
+
+fn version(server: &Server) -> String {
+    let told = server.asked("srvr");
+    let version = told.split(['-', ',']).next().unwrap();
+    version.replace("Zookeeper version:", "ZooKeeper")
+}
 
 #[tokio::test]
 async fn where_nobody_listens_the_connection_is_refused() {
-    let port = free_port();
+    let (port, other) = (free_port(), free_port());
     assert_eq!(
         failure(&link(&format!("zk://127.0.0.1:{port}"))).await,
         format!("unreachable: 127.0.0.1:{port} refused the connection")
     );
+    assert_eq!(
+        failure(&link(&format!("zk://127.0.0.1:{port},127.0.0.1:{other}"))).await,
+        format!(
+            "unreachable: the ensemble cannot be reached: 127.0.0.1:{port} refused the \
+             connection, 127.0.0.1:{other} refused the connection"
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_name_that_does_not_resolve_is_said() {
+    let told = failure(&link("zk://nowhere.invalid")).await;
+    let expected = "unreachable: the name nowhere.invalid does not resolve: ";
+    assert!(told.starts_with(expected), "{told}");
+}
+
+#[tokio::test]
+async fn a_silent_server_is_given_up_in_time_by_all_who_wait() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let peer = silent.local_addr().unwrap();
+    let link = link(&format!("zk://{peer}"));
+    let start = Instant::now();
+    let told = tokio::join!(failure(&link), failure(&link), failure(&link));
+    let expected = format!("unreachable: {peer} did not answer within 3s");
+    assert_eq!(told, (expected.clone(), expected.clone(), expected));
+    assert!(start.elapsed() < IN_TIME);
+}
+
+#[tokio::test]
+async fn hosts_that_are_of_no_use_are_passed_over() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (silent, dead, host) = (silent.local_addr().unwrap(), free_port(), server.host());
+    // The client takes them in any order.
+    for _ in 0..4 {
+        let start = Instant::now();
+        let hosts = format!("127.0.0.1:{dead},nowhere.invalid,{silent},{host}");
+        let link = link(&format!("zk://{hosts}"));
+        ping(&link).await;
+        assert!(start.elapsed() < IN_TIME);
+        link.close().await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_zookeeper_server_is_recognised() {
+    let cases: [(&'static [&'static str], &str); 5] = [
+        (
+            &["HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"],
+            "unreachable: PEER does not speak ZooKeeper",
+        ),
+        (
+            // Redis says nothing before the line ends.
+            &["-ERR unknown command 'srvr'\r\n"],
+            "unreachable: PEER does not speak ZooKeeper",
+        ),
+        (
+            &[""],
+            "unreachable: PEER closed the connection without an answer",
+        ),
+        (
+            &["This ZooKeeper instance is not currently serving requests\n"],
+            "unreachable: PEER is without its ensemble and serves nobody",
+        ),
+        (
+            &["Zookeeper version: 3.5.9-83df9301aa5c2a5d284a9940177808c01bc35cef, built on\n"],
+            "unsupported: a ZooKeeper server older than 3.6 cannot hold a board",
+        ),
+    ];
+    for (answers, expected) in cases {
+        let (port, impostor) = impostor(answers).await;
+        let peer = format!("127.0.0.1:{port}");
+        assert_eq!(
+            failure(&link(&format!("zk://{peer}"))).await,
+            expected.replace("PEER", &peer)
+        );
+        impostor.abort();
+    }
 }

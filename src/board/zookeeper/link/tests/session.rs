@@ -1,20 +1,30 @@
 //! How long sessions last, and what ends with them.
 
+use std::time::Instant;
+
 use super::*;
-use crate::board::zookeeper::testing::{Server, free_port};
+use crate::board::zookeeper::testing::{Ensemble, Server, wait_until};
+
+/// A session timeout that a test can wait for.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// Waits until the servers have let a node go that nobody has deleted.
+async fn is_let_go(link: &Link, path: &str) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while is_there(link, path).await {
+        assert!(Instant::now() < end, "it does not go");
+        time::sleep(Duration::from_millis(20)).await;
+    }
+}
 
 #[tokio::test]
-async fn the_session_is_kept_and_bears_what_others_see() {
+async fn what_lives_with_the_session_is_gone_once_it_is_closed() {
     let Some(server) = Server::shared() else {
         return;
     };
-    let (ours, others) = [(); 2]
-        .map(|()| Link::new(&server.url(""), None, OP_TIMEOUT))
-        .into();
+    let [ours, others] = [(); 2].map(|()| Link::new(&server.url(""), None, OP_TIMEOUT));
     let first = ping(&ours).await;
     assert_eq!(ping(&ours).await.id(), first.id());
-    assert_eq!(first.timeout(), USUAL);
-    assert_eq!(ours.software("read").await.unwrap(), "ZooKeeper 3.8.0");
     let ephemeral = create(&first, CreateMode::Ephemeral).await;
     let persistent = create(&first, CreateMode::Persistent).await;
     drop(first);
@@ -23,15 +33,167 @@ async fn the_session_is_kept_and_bears_what_others_see() {
     assert!(!is_there(&others, &ephemeral).await);
     assert!(is_there(&others, &persistent).await);
     ping(&ours).await;
+    // A link that is dropped says goodbye as well, but nobody waits for that.
+    let left = create(&ping(&ours).await, CreateMode::Ephemeral).await;
+    drop(ours);
+    is_let_go(&others, &left).await;
 }
 
-#[tokio::test]
-async fn a_dead_host_is_passed_over() {
+#[test]
+fn what_lives_with_the_session_outlives_a_process_that_does_not_close_it() {
     let Some(server) = Server::shared() else {
         return;
     };
-    let (dead, host) = (free_port(), server.host());
-    for _ in 0..5 {
-        ping(&link(&format!("zk://127.0.0.1:{dead},{host}"))).await;
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build().unwrap()
+    };
+    let ours = Link::new(&server.url("?session=2s"), None, OP_TIMEOUT);
+    let first = runtime();
+    let left = first.block_on(async { create(&ping(&ours).await, CreateMode::Ephemeral).await });
+    drop(first);
+    drop(ours);
+    runtime().block_on(async {
+        let others = Link::new(&server.url(""), None, OP_TIMEOUT);
+        assert!(is_there(&others, &left).await);
+        is_let_go(&others, &left).await;
+    });
+}
+
+#[tokio::test]
+async fn the_timeout_is_that_of_the_url_or_else_that_of_the_claims() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let free = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let usual = ping(&free).await;
+    assert_eq!(usual.timeout(), USUAL);
+    let old = usual.id();
+    drop(usual);
+    let bearing = free.bearing("write to", SHORT).await.unwrap();
+    assert_eq!(bearing.timeout(), SHORT);
+    assert_ne!(bearing.id(), old);
+    assert_eq!(ping(&free).await.id(), bearing.id());
+    // Claims that live with it must not die of others that want another timeout.
+    let again = free.bearing("write to", SHORT * 2).await.unwrap();
+    assert_eq!(again.id(), bearing.id());
+
+    let bound = Link::new(&server.url("?session=3s"), None, OP_TIMEOUT);
+    let usual = ping(&bound).await;
+    assert_eq!(usual.timeout(), Duration::from_secs(3));
+    let bearing = bound.bearing("write to", SHORT).await.unwrap();
+    assert_eq!(bearing.id(), usual.id());
+
+    // The servers have limits of their own.
+    let long = Link::new(&server.url("?session=1h"), None, OP_TIMEOUT);
+    assert_eq!(ping(&long).await.timeout(), Duration::from_secs(60));
+}
+
+#[tokio::test]
+async fn the_session_outlives_a_server_that_is_started_again() {
+    let Some(mut server) = Server::start(&[]) else {
+        return;
+    };
+    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let session = link.bearing("write to", USUAL).await.unwrap();
+    let ephemeral = create(&session, CreateMode::Ephemeral).await;
+    server.stop();
+    let peer = server.host();
+    wait_for(&session, SessionState::Disconnected).await;
+    let start = Instant::now();
+    assert_eq!(
+        failure(&link).await,
+        format!("unreachable: {peer} refused the connection")
+    );
+    assert!(start.elapsed() < Duration::from_secs(4));
+    server.start_again();
+    let again = lasting(&link).await;
+    assert_eq!(again.id(), session.id());
+    assert!(is_there(&link, &ephemeral).await);
+}
+
+/// Asks for a session until there is one.
+async fn lasting(link: &Link) -> Session {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        match link.session("read").await {
+            Ok(session) => return session,
+            Err(error) => {
+                assert!(error.is_retryable(), "{error:?}");
+                assert!(Instant::now() < end, "{error:?}");
+            }
+        }
     }
+}
+
+async fn wait_for(session: &Session, state: SessionState) {
+    let mut states = session.client().state_watcher();
+    let reached = async {
+        while session.state() != state {
+            states.changed().await;
+        }
+    };
+    let waited = time::timeout(Duration::from_secs(20), reached);
+    waited.await.expect("it gets there");
+}
+
+#[tokio::test]
+async fn a_session_that_bears_nothing_is_replaced_once_a_server_is_there_again() {
+    let Some(mut server) = Server::start(&[]) else {
+        return;
+    };
+    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let session = ping(&link).await;
+    server.stop();
+    wait_for(&session, SessionState::Disconnected).await;
+    failure(&link).await;
+    server.start_again();
+    ping(&link).await;
+}
+
+#[tokio::test]
+async fn a_session_that_has_expired_is_followed_by_another() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let session = link.bearing("write to", USUAL).await.unwrap();
+    let ephemeral = create(&session, CreateMode::Ephemeral).await;
+    // Whoever takes a session over may end it.
+    let thief = Client::connector().with_session(session.client().session().clone());
+    let mut states = {
+        let thief = thief.connect(&server.host()).await.unwrap();
+        thief.state_watcher()
+    };
+    while !states.changed().await.is_terminated() {}
+    wait_for(&session, SessionState::Expired).await;
+    let looked = session.ask("read", session.client().check_stat(&ephemeral));
+    let Err(Failure::NotSent(error)) = looked.await else {
+        panic!("it is not over");
+    };
+    let peer = server.host();
+    assert_eq!(
+        told(error),
+        format!("unreachable: {peer} ended the session")
+    );
+    let next = ping(&link).await;
+    assert_ne!(next.id(), session.id());
+    assert!(!is_there(&link, &ephemeral).await);
+}
+
+#[tokio::test]
+async fn the_session_moves_on_when_the_leader_dies() {
+    let Some(mut ensemble) = Ensemble::start() else {
+        return;
+    };
+    let hosts = ensemble.hosts();
+    let link = link(&format!("zk://{hosts}?session=20s"));
+    let session = link.bearing("write to", SHORT).await.unwrap();
+    let ephemeral = create(&session, CreateMode::Ephemeral).await;
+    ensemble.leader().unwrap().stop();
+    wait_until("there is another leader", || ensemble.leader().is_some());
+    let again = lasting(&link).await;
+    assert_eq!(again.id(), session.id());
+    assert!(is_there(&link, &ephemeral).await);
+    create(&again, CreateMode::Ephemeral).await;
 }

@@ -7,12 +7,10 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// Something that is no Redis server: gives each of these answers when it has read something.
+/// Something that is no such server: gives each of these answers when it has read something.
 ///
 /// It hangs up behind the last one.
-pub(in crate::board::redis) async fn impostor(
-    answers: &'static [&'static str],
-) -> (u16, JoinHandle<()>) {
+pub(in crate::board) async fn impostor(answers: &'static [&'static str]) -> (u16, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let serve = async move {
@@ -28,7 +26,7 @@ pub(in crate::board::redis) async fn impostor(
 
 /// What a [`Proxy`] does with the answers of the server behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::board::redis) enum Mood {
+pub(in crate::board) enum Mood {
     /// Passes them on.
     PassOn,
     /// Swallows them.
@@ -38,15 +36,15 @@ pub(in crate::board::redis) enum Mood {
 }
 
 /// Stands between a link and a server, and passes on whatever is asked.
-pub(in crate::board::redis) struct Proxy {
-    pub(in crate::board::redis) port: u16,
-    pub(in crate::board::redis) mood: watch::Sender<Mood>,
+pub(in crate::board) struct Proxy {
+    pub(in crate::board) port: u16,
+    pub(in crate::board) mood: watch::Sender<Mood>,
     serving: JoinHandle<()>,
 }
 
 impl Proxy {
     /// Starts before a server that listens on this port.
-    pub(in crate::board::redis) async fn start(server: u16) -> Self {
+    pub(in crate::board) async fn start(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (mood, moods) = watch::channel(Mood::PassOn);

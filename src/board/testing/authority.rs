@@ -11,13 +11,13 @@ use crate::board::url::Identity;
 const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout";
 
 /// A certificate authority of a test's own.
-pub(in crate::board::redis) struct Authority {
+pub(in crate::board) struct Authority {
     folder: TempDir,
 }
 
 impl Authority {
     /// Founds one; `None` where `openssl` is missing.
-    pub(in crate::board::redis) fn new() -> Option<Self> {
+    pub(in crate::board) fn new() -> Option<Self> {
         if !has("openssl") {
             return None;
         }
@@ -30,12 +30,12 @@ impl Authority {
     }
 
     /// Returns its own certificate.
-    pub(in crate::board::redis) fn ca(&self) -> PathBuf {
+    pub(in crate::board) fn ca(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
     /// Issues a certificate for names, such as `IP:127.0.0.1`, which lasts for some days.
-    pub(in crate::board::redis) fn issue(&self, names: &str, days: i32) -> Identity {
+    pub(in crate::board) fn issue(&self, names: &str, days: i32) -> Identity {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let subject = format!("-subj /CN={id} -addext subjectAltName={names}");
         self.openssl(&format!("req {KEY} {id}.key -out {id}.csr {subject}"));

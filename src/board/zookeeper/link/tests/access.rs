@@ -1,0 +1,64 @@
+//! Who may come in, and do what.
+
+use super::*;
+use crate::board::zookeeper::testing::Server;
+
+fn of(server: &Server, user: &str, password: &str) -> Link {
+    let url = zookeeper_url(&format!("zk://{user}@{}?acl=creator", server.host()));
+    Link::new(&url, Some(Secret::new(password)), OP_TIMEOUT)
+}
+
+/// Looks at a node, and returns its data or why they are kept from us.
+async fn look(link: &Link, path: &str) -> Result<Vec<u8>, String> {
+    let session = link.session("read").await.unwrap();
+    let looked = session.ask("read", session.client().get_data(path)).await;
+    match looked {
+        Ok(answer) => Ok(answer.unwrap().0),
+        Err(Failure::NotSent(error)) => Err(told(error)),
+        Err(failure) => panic!("{failure:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_a_creator_keeps_for_himself_opens_to_his_password_alone() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let ada = of(server, "ada", "hunter2");
+    let session = ada.session("write to").await.unwrap();
+    let path = format!("/{}", uuid::Uuid::new_v4());
+    let options = CreateMode::Persistent.with_acls(ada.acls());
+    let created = session.client().create(&path, b"secret", &options);
+    session.ask("write to", created).await.unwrap().unwrap();
+    assert_eq!(look(&ada, &path).await, Ok(b"secret".to_vec()));
+    let inside = format!("zk://ada:hunter2@{}", server.host());
+    assert_eq!(look(&link(&inside), &path).await, Ok(b"secret".to_vec()));
+    let peer = server.host();
+    for (user, password) in [("ada", "hunter3"), ("bob", "hunter2")] {
+        let expected = format!(
+            "denied: {peer} does not let the user {user} read the nodes of /taskflow/jobs: the \
+             password is wrong, or they belong to somebody else"
+        );
+        let told = look(&of(server, user, password), &path).await;
+        assert_eq!(told, Err(expected));
+    }
+    let stranger = Link::new(&server.url(""), None, OP_TIMEOUT);
+    assert_eq!(
+        look(&stranger, &path).await,
+        Err(format!(
+            "denied: {peer} does not let us read the nodes of /taskflow/jobs, who name no user"
+        ))
+    );
+}
+
+#[tokio::test]
+async fn nothing_shows_a_password() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let ada = of(server, "ada", "hunter2");
+    let session = ping(&ada).await;
+    let shown = format!("{ada:?} {session:?} {} {:?}", ada.name(), session.client());
+    assert!(shown.contains("ada@"), "{shown}");
+    assert!(!shown.contains("hunter2"), "{shown}");
+}

@@ -1,0 +1,81 @@
+//! Answers that never come, and what the servers refuse.
+
+use std::time::Instant;
+
+use super::*;
+use crate::board::zookeeper::testing::{Mood, Proxy, Server};
+
+#[tokio::test]
+async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let others = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let proxy = Proxy::start(server.port()).await;
+    let peer = format!("127.0.0.1:{}", proxy.port);
+    let cases = [
+        (Mood::Silent, "did not answer within 500ms"),
+        (Mood::HangUp, "broke off the connection before it answered"),
+    ];
+    for (mood, expected) in cases {
+        let url = zookeeper_url(&format!("zk://{peer}"));
+        let link = Link::new(&url, None, Duration::from_millis(500));
+        let session = ping(&link).await;
+        let path = create(&session, CreateMode::Persistent).await;
+        proxy.mood.send(mood).unwrap();
+        let start = Instant::now();
+        let set = session.ask("write to", session.client().set_data(&path, b"1", None));
+        let Err(Failure::Lost(error)) = set.await else {
+            panic!("{mood:?}: it is not lost");
+        };
+        assert!(start.elapsed() < Duration::from_secs(2));
+        assert_eq!(told(error), format!("unreachable: {peer} {expected}"));
+        proxy.mood.send(Mood::PassOn).unwrap();
+        let session = ping(&others).await;
+        let looked = session.ask("read", session.client().get_data(&path)).await;
+        let (data, stat) = looked.unwrap().unwrap();
+        assert_eq!((data.as_slice(), stat.version), (&b"1"[..], 1));
+        link.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_multi_says_which_of_its_operations_was_refused() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let session = ping(&Link::new(&server.url(""), None, OP_TIMEOUT)).await;
+    let path = create(&session, CreateMode::Persistent).await;
+    let mut writer = session.client().new_multi_writer();
+    writer.add_check_version(&path, 0).unwrap();
+    writer.add_delete(&path, Some(7)).unwrap();
+    let answer = session.ask("write to", writer.commit()).await.unwrap();
+    assert_eq!(
+        answer,
+        Err(MultiWriteError::OperationFailed {
+            index: 1,
+            source: Error::BadVersion
+        })
+    );
+}
+
+#[tokio::test]
+async fn the_chroot_is_made_when_it_is_wanted() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let chroot = format!("/{}/inner", uuid::Uuid::new_v4());
+    let link = Link::new(&server.url(&format!("?chroot={chroot}")), None, OP_TIMEOUT);
+    let session = link.session("write to").await.unwrap();
+    let options = CreateMode::Persistent.with_acls(link.acls());
+    let make = async || {
+        let created = session.client().mkdir("/a/b", &options);
+        session.ask("write to", created).await.unwrap()
+    };
+    assert_eq!(make().await, Err(Error::NoNode));
+    session.ensure_chroot("write to").await.unwrap();
+    session.ensure_chroot("write to").await.unwrap();
+    assert_eq!(make().await, Ok(()));
+    let others = Link::new(&server.url(""), None, OP_TIMEOUT);
+    assert!(is_there(&others, &format!("{chroot}/a/b")).await);
+}

@@ -1,0 +1,122 @@
+//! Whom we trust, who we are, and what happens when the other side means something else.
+
+use std::path::Path;
+
+use super::*;
+use crate::board::{
+    url::Identity,
+    zookeeper::testing::{Authority, Server},
+};
+
+fn secured(host: &str, port: u16, ca: &Path, identity: Option<&Identity>) -> Link {
+    let identity = identity.map_or_else(String::new, |identity| {
+        let (cert, key) = (identity.cert.display(), identity.key.display());
+        format!("&cert={cert}&key={key}")
+    });
+    link(&format!(
+        "zks://{host}:{port}?ca={}{identity}",
+        ca.display()
+    ))
+}
+
+#[tokio::test]
+async fn a_server_is_trusted_by_its_authority_and_by_the_names_in_its_certificate() {
+    let Some(authority) = Authority::new() else {
+        return;
+    };
+    let ca = authority.ca();
+    let identity = authority.issue("IP:127.0.0.1", 2);
+    let Some((server, port)) = Server::start_tls(&identity, &ca, &["ssl.clientAuth=none"]) else {
+        return;
+    };
+    let link_to = |host: &str| secured(host, port, &ca, None);
+    let trusted = link_to("127.0.0.1");
+    let path = create(&ping(&trusted).await, CreateMode::Ephemeral).await;
+    let others = Link::new(&server.url(""), None, OP_TIMEOUT);
+    assert!(is_there(&others, &path).await);
+    assert!(
+        trusted
+            .software("read")
+            .await
+            .unwrap()
+            .starts_with("ZooKeeper 3")
+    );
+    trusted.close().await;
+    assert!(!is_there(&others, &path).await);
+
+    let told = failure(&link_to("localhost")).await;
+    let expected = format!("denied: localhost:{port} has a certificate for other names: ");
+    assert!(told.starts_with(&expected), "{told}");
+
+    let stranger = Authority::new().unwrap();
+    let unknown = format!(
+        "denied: 127.0.0.1:{port} has a certificate from an authority that is not trusted here"
+    );
+    let told = failure(&secured("127.0.0.1", port, &stranger.ca(), None)).await;
+    assert_eq!(told, unknown);
+    // The system does not know our authority either, if it knows any.
+    let told = failure(&link(&format!("zks://127.0.0.1:{port}"))).await;
+    let none = format!(
+        "failed: 127.0.0.1:{port} cannot be verified: this system trusts no certificate authority \
+         at all"
+    );
+    assert!(told == unknown || told == none, "{told}");
+
+    assert_eq!(
+        failure(&link(&format!("zk://127.0.0.1:{port}"))).await,
+        format!("unreachable: 127.0.0.1:{port} wants TLS")
+    );
+    let plain = server.port();
+    assert_eq!(
+        failure(&secured("127.0.0.1", plain, &ca, None)).await,
+        format!("unreachable: 127.0.0.1:{plain} does not speak TLS")
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_wants_to_know_us_gets_our_certificate() {
+    let Some(authority) = Authority::new() else {
+        return;
+    };
+    let ca = authority.ca();
+    let identity = authority.issue("IP:127.0.0.1", 2);
+    let Some((_server, port)) = Server::start_tls(&identity, &ca, &[]) else {
+        return;
+    };
+    let link_as = |us: Option<&Identity>| secured("127.0.0.1", port, &ca, us);
+    let us = authority.issue("DNS:us", 2);
+    ping(&link_as(Some(&us))).await;
+    assert_eq!(
+        failure(&link_as(None)).await,
+        format!("denied: 127.0.0.1:{port} wants a certificate from us")
+    );
+    let others = Authority::new().unwrap();
+    let stranger = others.issue("DNS:us", 2);
+    let told = failure(&link_as(Some(&stranger))).await;
+    let expected = format!("denied: 127.0.0.1:{port} refuses our certificate (");
+    assert!(told.starts_with(&expected), "{told}");
+}
+
+#[tokio::test]
+async fn a_name_that_no_certificate_can_have_is_said() {
+    assert_eq!(
+        failure(&link("zks://a..b:1")).await,
+        "failed: a..b:1 cannot be verified: no certificate can be for such a name"
+    );
+}
+
+#[tokio::test]
+async fn files_that_are_of_no_use_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("empty"), "").unwrap();
+    let cases = [
+        ("absent", "no such file or directory"),
+        ("empty", "it holds no certificate"),
+    ];
+    for (name, problem) in cases {
+        let told = failure(&secured("127.0.0.1", 1, &path(name), None)).await;
+        let path = path(name).display().to_string();
+        assert_eq!(told, format!("failed: {path} cannot be used: {problem}"));
+    }
+}
