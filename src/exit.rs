@@ -175,6 +175,7 @@ fn judge_command(error: &CommandError) -> Option<Judgement> {
 
 fn judge_board(error: &BoardError) -> Judgement {
     let hint = |text: &str| Some(text.to_owned());
+    let rule = |kind, text: &str| (AGAINST_THE_RULES, kind, Some(text.to_owned()));
     match error {
         BoardError::NoSuchJob => (
             NOT_FOUND,
@@ -186,41 +187,34 @@ fn judge_board(error: &BoardError) -> Judgement {
             "ambiguous",
             hint("give more of the uuid; nothing was done"),
         ),
-        BoardError::AlreadyClaimed { .. } => (
-            AGAINST_THE_RULES,
+        BoardError::AlreadyClaimed { .. } => rule(
             "already-claimed",
-            hint("if its holder is gone, `jobboard abandon --force JOB` frees it"),
+            "if its holder is gone, `jobboard abandon --force JOB` frees it",
         ),
-        BoardError::NotClaimed => (
-            AGAINST_THE_RULES,
-            "not-claimed",
-            hint("`jobboard claim JOB` claims it"),
-        ),
-        BoardError::NotOwner { .. } => (
-            AGAINST_THE_RULES,
+        BoardError::NotClaimed => rule("not-claimed", "`jobboard claim JOB` claims it"),
+        BoardError::NotOwner { .. } => rule(
             "not-owner",
-            hint("--who NAME acts as its owner; `jobboard abandon --force JOB` frees it"),
+            "--who NAME acts as its owner; `jobboard abandon --force JOB` frees it",
         ),
-        BoardError::Postponed { .. } => (
-            AGAINST_THE_RULES,
+        BoardError::Postponed { .. } => {
+            rule("changed", "`jobboard claim JOB` claims it all the same")
+        }
+        BoardError::Changed => rule(
             "changed",
-            hint("`jobboard claim JOB` claims it all the same"),
-        ),
-        BoardError::Changed => (
-            AGAINST_THE_RULES,
-            "changed",
-            hint("nothing was done; `jobboard show JOB` shows how it is now"),
+            "nothing was done; `jobboard show JOB` shows how it is now",
         ),
         BoardError::Exists { .. } => (AGAINST_THE_RULES, "exists", None),
-        BoardError::NameTaken { .. } => (
-            AGAINST_THE_RULES,
+        BoardError::TrashTaken { .. } => rule(
             "exists",
-            hint("`jobboard conductors` shows who is at work; choose another --name"),
+            "nothing was done; `list --trash` shows it: restore or purge that one first",
         ),
-        BoardError::Malformed { .. } => (
-            AGAINST_THE_RULES,
+        BoardError::NameTaken { .. } => rule(
+            "exists",
+            "`jobboard conductors` shows who is at work; choose another --name",
+        ),
+        BoardError::Malformed { .. } => rule(
             "malformed",
-            hint("`jobboard trash --force key:TEXT` takes it off the board"),
+            "`jobboard trash --force key:TEXT` takes it off the board",
         ),
         BoardError::Unsupported { hint, .. } => {
             (AGAINST_THE_RULES, "unsupported", hint.map(str::to_owned))

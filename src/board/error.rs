@@ -40,6 +40,9 @@ pub(crate) enum BoardError {
     /// The place that the job is to take is taken.
     #[error("a job with the uuid {uuid} is already on the {place}")]
     Exists { uuid: String, place: &'static str },
+    /// The place in the trash is taken, by a job of a board that shares it.
+    #[error("the trash has a job at {node} already, of a board beside this one")]
+    TrashTaken { node: String },
     /// Another conductor of that name is at work.
     #[error("a conductor named {name} is already at work")]
     NameTaken { name: String },

@@ -54,6 +54,8 @@ pub(crate) struct Capabilities {
 pub(crate) enum PeerOrder {
     /// Most urgent first, and newest first among equals.
     NewestOfTheMostUrgent,
+    /// Least urgent first, and oldest first among equals.
+    OldestOfTheLeastUrgent,
 }
 
 /// Which records to stream, and how.

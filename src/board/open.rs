@@ -3,10 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Board, BoardError, Result,
+    Board, Result,
     embedded::{Durability, Embedded, Options},
     redis::Redis,
     url::BoardUrl,
+    zookeeper::ZooKeeper,
 };
 use crate::secret::Secret;
 
@@ -29,14 +30,6 @@ pub(crate) fn open(
             patience,
         }))),
         BoardUrl::Redis(url) => Ok(Arc::new(Redis::new(url, password, patience))),
-        BoardUrl::ZooKeeper(_) => Err(unsupported("ZooKeeper")),
-    }
-}
-
-fn unsupported(board: &'static str) -> BoardError {
-    BoardError::Unsupported {
-        board,
-        operation: "be reached by this release of jobboard",
-        hint: Some("use a board on Redis, or an embedded one: sqlite:PATH"),
+        BoardUrl::ZooKeeper(url) => Ok(Arc::new(ZooKeeper::new(url, password, patience))),
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     board::{
-        Board, BoardError, Detail, Order, Query, Which,
+        Board, BoardError, Detail, Order, PeerOrder, Query, Which,
         filter::{Filter, Filters},
     },
     context::Context,
@@ -81,7 +81,7 @@ impl Sort {
     }
 
     /// Compares two records; those that cannot be read come last.
-    fn compare(self, one: &Entry, other: &Entry) -> Ordering {
+    fn compare(self, one: &Entry, other: &Entry, peers: Option<PeerOrder>) -> Ordering {
         let (Entry::Job(one), Entry::Job(other)) = (one, other) else {
             return one.job().is_none().cmp(&other.job().is_none());
         };
@@ -90,16 +90,20 @@ impl Sort {
             Self::Age => one.created_on.cmp(&other.created_on).then_with(by_rank),
             Self::Name => one.name.cmp(&other.name).then_with(by_rank),
             Self::Owner => by_owner(one, other).then_with(by_rank),
-            Self::Taskflow => as_peers_do(one, other),
+            Self::Taskflow => as_peers_do(one, other, peers),
             Self::Rank | Self::None => by_rank(),
         }
     }
 }
 
-/// Compares jobs as TaskFlow's readers of a Redis board do.
-fn as_peers_do(one: &Job, other: &Job) -> Ordering {
+/// Compares jobs as TaskFlow's readers of such a board do.
+fn as_peers_do(one: &Job, other: &Job, peers: Option<PeerOrder>) -> Ordering {
     let place = |job: &Job| (job.priority, job.sequence);
-    place(other).cmp(&place(one))
+    let order = place(one).cmp(&place(other));
+    match peers {
+        Some(PeerOrder::NewestOfTheMostUrgent) => order.reverse(),
+        Some(PeerOrder::OldestOfTheLeastUrgent) | None => order,
+    }
 }
 
 /// Puts jobs that nobody has behind those that somebody has.
@@ -130,8 +134,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
         );
     }
     let board = ctx.board()?;
-    let peer_order = board.capabilities().peer_order;
-    if args.sort == Sort::Taskflow && peer_order.is_none() {
+    if args.sort == Sort::Taskflow && board.capabilities().peer_order.is_none() {
         return Err(no_peers()).with_context(|| ctx.trying("list", "jobs in that order"));
     }
     let wanted = Wanted::new(&args);
@@ -265,7 +268,8 @@ async fn sorted(
             found.push(entry);
         }
     }
-    found.sort_by(|one, other| args.sort.compare(one, other));
+    let peers = board.capabilities().peer_order;
+    found.sort_by(|one, other| args.sort.compare(one, other, peers));
     if args.reverse {
         found.reverse();
     }

@@ -91,7 +91,6 @@ pub(crate) enum Lease {
     /// Time.
     Timed,
     /// The end of its holder's session.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for boards that have sessions"))]
     Session,
 }
 

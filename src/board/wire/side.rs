@@ -1,31 +1,59 @@
 //! The record beside a job: what TaskFlow has no place for.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::job::{Failure, Fence, History};
+use crate::job::{Aftermath, Failure, Fence, History};
 
 /// The version of the record that is understood here.
 const VERSION: u32 = 1;
 
-/// What is kept beside a job; a version that is not known says nothing.
-#[derive(Debug, Default, Deserialize)]
+/// What is kept beside a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Side {
     v: u32,
     /// Whose claim the rest of the claim's facts are about.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) claimed_on: Option<DateTime<Utc>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fence: Option<Fence>,
-    attempts: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) attempts: u32,
+    #[serde(skip_serializing_if = "is_zero")]
     postponed: u32,
-    not_before: Option<DateTime<Utc>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) not_before: Option<DateTime<Utc>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<Failure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trashed_on: Option<DateTime<Utc>>,
+    /// When the job was posted, where moving it makes the server forget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) created_on: Option<DateTime<Utc>>,
+}
+
+impl Default for Side {
+    fn default() -> Self {
+        Self {
+            v: VERSION,
+            owner: None,
+            claimed_on: None,
+            fence: None,
+            attempts: 0,
+            postponed: 0,
+            not_before: None,
+            failures: Vec::new(),
+            trashed_on: None,
+            created_on: None,
+        }
+    }
 }
 
 impl Side {
-    /// Reads a record; also returns what is wrong with it.
+    /// Reads a record; a version that is not known says nothing but what is wrong with it.
     pub(crate) fn read(bytes: Option<&[u8]>) -> (Self, Option<String>) {
         let Some(bytes) = bytes else {
             return (Self::default(), None);
@@ -46,6 +74,18 @@ impl Side {
         }
     }
 
+    /// Returns the record of a job that is posted as it is claimed, which is its first attempt.
+    pub(crate) fn first_attempt() -> Self {
+        Self {
+            attempts: 1,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn write(&self) -> Vec<u8> {
+        serde_json::json!(self).to_string().into_bytes()
+    }
+
     /// Returns what happened to the job before.
     pub(crate) fn history(self) -> History {
         History {
@@ -55,6 +95,46 @@ impl Side {
             failures: self.failures,
         }
     }
+
+    /// Notes what came of an attempt.
+    pub(crate) fn note(&mut self, aftermath: &Aftermath) {
+        match aftermath {
+            Aftermath::None => {}
+            Aftermath::Failed {
+                failure,
+                not_before,
+            } => {
+                self.not_before = not_before.or(self.not_before);
+                self.note_failure(failure);
+            }
+            Aftermath::Postponed { not_before } => {
+                self.not_before = Some(*not_before);
+                self.attempts = self.attempts.saturating_sub(1);
+                self.postponed += 1;
+            }
+            Aftermath::Interrupted => self.attempts = self.attempts.saturating_sub(1),
+        }
+    }
+
+    /// Remembers a failure, and forgets the oldest one beyond the last few.
+    pub(crate) fn note_failure(&mut self, failure: &Failure) {
+        self.failures.push(failure.clone());
+        let surplus = self.failures.len().saturating_sub(History::FAILURES);
+        self.failures.drain(..surplus);
+    }
+
+    /// Returns the record of a job that comes back from the trash: as if it was never tried.
+    pub(crate) fn restored(self) -> Self {
+        Self {
+            failures: self.failures,
+            created_on: self.created_on,
+            ..Self::default()
+        }
+    }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Writes a time in the one form in which times compare as text.

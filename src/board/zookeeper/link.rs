@@ -151,6 +151,13 @@ impl Link {
         found.map_err(|trouble| trouble.into_error(doing, self.name()))
     }
 
+    /// Opens a session of its own, for whoever listens; it ends with its last clone.
+    pub(super) async fn another(&self, doing: &'static str) -> Result<Session, BoardError> {
+        let asked = self.url.session.unwrap_or(USUAL);
+        let opened = self.open(&mut None, asked, Deadline::after(PATIENCE)).await;
+        opened.map_err(|trouble| trouble.into_error(doing, self.name()))
+    }
+
     /// Returns what serves the board, as far as we may know: `ZooKeeper 3.8.0`.
     pub(super) async fn software(&self, doing: &'static str) -> Result<String, BoardError> {
         let deadline = Deadline::after(PATIENCE);

@@ -1,11 +1,255 @@
 //! The ZooKeeper board: the same live board that Python TaskFlow is using.
-#![expect(dead_code, reason = "for the board")]
 
+mod changes;
+mod claim;
+mod events;
 mod link;
+mod look;
+mod marker;
+mod nodes;
+mod numbered;
+mod paths;
+mod post;
 mod probe;
+mod record;
+mod registry;
 mod session;
+mod settle;
 mod tls;
+mod transaction;
+mod trash;
 mod trouble;
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, time::Duration};
+
+use async_trait::async_trait;
+use futures_util::{stream, stream::BoxStream};
+use zookeeper_client::{CreateMode, Error};
+
+use self::{
+    link::Link,
+    look::Reader,
+    nodes::READING,
+    paths::Paths,
+    record::Record,
+    session::Session,
+    transaction::{Refused, Transaction, WRITING},
+};
+use crate::{
+    board::{
+        Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted,
+        Query, Result, Settled, failure::Failure, pages, url::zookeeper::ZooKeeperUrl,
+    },
+    job::{Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Term},
+    secret::Secret,
+};
+
+/// How often to look again when somebody else was quicker.
+const TRIES: usize = 16;
+
+/// A board on a ZooKeeper server, or on an ensemble of them.
+pub(crate) struct ZooKeeper {
+    link: Link,
+    paths: Paths,
+}
+
+impl ZooKeeper {
+    /// Takes the address of a board; connects when something is asked first.
+    pub(crate) fn new(url: &ZooKeeperUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
+        Self {
+            link: Link::new(url, password, op_timeout),
+            paths: Paths::of(&url.path),
+        }
+    }
+
+    fn target<'a>(&'a self, session: &'a Session) -> Target<'a> {
+        Target {
+            link: &self.link,
+            session,
+            paths: &self.paths,
+        }
+    }
+}
+
+/// The board that is changed, by the session on which it is.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    link: &'a Link,
+    session: &'a Session,
+    paths: &'a Paths,
+}
+
+impl<'a> Target<'a> {
+    fn transaction(self) -> Transaction<'a> {
+        Transaction::new(self.session, self.link.acls())
+    }
+
+    /// Reads one job again.
+    async fn record(self, shelf: Shelf, key: &JobKey) -> Result<Option<Record>> {
+        let found = look::records(self.session, self.paths, shelf, std::slice::from_ref(key));
+        Ok(found.await?.into_iter().flatten().next())
+    }
+
+    /// Makes the board as TaskFlow makes it, for its readers' sake as well.
+    async fn make_board(self) -> Result<()> {
+        self.session.ensure_chroot(WRITING).await?;
+        self.make_folder(self.paths.board()).await?;
+        self.make_folder(&self.paths.folder(Shelf::Trash)).await
+    }
+
+    async fn make_folder(self, path: &str) -> Result<()> {
+        let options = CreateMode::Persistent.with_acls(self.link.acls());
+        let made = self.session.client().mkdir(path, &options);
+        match self.session.ask(WRITING, made).await? {
+            Ok(()) | Err(Error::NodeExists) => Ok(()),
+            Err(error) => Err(self.session.refusal(WRITING, &error)),
+        }
+    }
+
+    /// Says of a request whether it is known to have come to nothing.
+    fn unknown(self, failure: Failure) -> BoardError {
+        match failure {
+            Failure::NotSent(error) => error,
+            Failure::Lost(error) => BoardError::Unknown {
+                board: self.link.name().to_owned(),
+                source: error.into(),
+            },
+        }
+    }
+
+    fn refusal(self, refused: Refused) -> BoardError {
+        self.session.refusal(WRITING, &refused.error)
+    }
+}
+
+impl fmt::Debug for ZooKeeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ZooKeeper").field(&self.link.name()).finish()
+    }
+}
+
+#[async_trait]
+impl Board for ZooKeeper {
+    fn name(&self) -> &str {
+        self.link.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            has_expiring_claims: false,
+            peer_order: Some(PeerOrder::OldestOfTheLeastUrgent),
+        }
+    }
+
+    async fn post(
+        &self,
+        drafts: &[Draft],
+        claimant: Option<&Claimant>,
+    ) -> Result<Vec<Result<Posted>>> {
+        let session = self.session_for(claimant).await?;
+        self.target(&session).post(drafts, claimant).await
+    }
+
+    fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
+        let reader = Reader::new(query);
+        let pages = stream::try_unfold(reader, async move |mut reader| {
+            let page = reader.next(&self.link, &self.paths).await?;
+            Ok(page.map(|page| (page, reader)))
+        });
+        pages::flatten(pages)
+    }
+
+    async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+        look::find(&self.link, &self.paths, shelf, wanted).await
+    }
+
+    async fn claim(
+        &self,
+        keys: &[JobKey],
+        by: &Claimant,
+        most: usize,
+        rules: ClaimRules,
+    ) -> Result<Vec<Result<Claimed>>> {
+        let session = self.session_for(Some(by)).await?;
+        self.target(&session).claim(keys, by, most, rules).await
+    }
+
+    async fn lease_term(&self, wanted: Duration) -> Result<Duration> {
+        Ok(self.link.bearing(READING, wanted).await?.timeout())
+    }
+
+    async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
+        let session = self.link.session(READING).await?;
+        self.target(&session).renew(claims).await
+    }
+
+    async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
+        let session = self.link.session(WRITING).await?;
+        self.target(&session).settle(settlements).await
+    }
+
+    async fn restore(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        let session = self.link.session(WRITING).await?;
+        self.target(&session).restore(keys).await
+    }
+
+    async fn purge(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        let session = self.link.session(WRITING).await?;
+        self.target(&session).purge(keys).await
+    }
+
+    async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
+        events::events(self).await
+    }
+
+    async fn register(&self, conductor: &Conductor) -> Result<()> {
+        let session = self.link.session(WRITING).await?;
+        self.target(&session).register(conductor).await
+    }
+
+    async fn conductors(&self) -> Result<Vec<Conductor>> {
+        let session = self.link.session(READING).await?;
+        self.target(&session).conductors().await
+    }
+
+    async fn health(&self) -> Result<Health> {
+        let session = self.link.session(READING).await?;
+        let count = async |shelf| {
+            let children = nodes::children(&session, &self.paths.folder(shelf)).await?;
+            let jobs = children.iter();
+            let jobs = jobs.filter_map(|child| self.paths.key_of(shelf, child));
+            Ok::<_, BoardError>(jobs.count() as u64)
+        };
+        let (jobs, trashed) = tokio::try_join!(count(Shelf::Board), count(Shelf::Trash))?;
+        let path = self.paths.board();
+        let stat = session
+            .ask(READING, session.client().check_stat(path))
+            .await?;
+        let stat = stat.map_err(|error| session.refusal(READING, &error))?;
+        Ok(Health {
+            server: self.link.software(READING).await?,
+            jobs,
+            trashed,
+            is_used: jobs + trashed > 0 || stat.is_some_and(|stat| stat.cversion > 0),
+        })
+    }
+
+    async fn close(&self) {
+        self.link.close().await;
+    }
+}
+
+impl ZooKeeper {
+    /// Returns the session on which a claim is made; a kept claim is as old as that becomes.
+    async fn session_for(&self, claimant: Option<&Claimant>) -> Result<Session> {
+        match claimant.map(|by| by.term) {
+            Some(Term::Kept(term)) => Ok(self.link.bearing(WRITING, term).await?),
+            Some(Term::Indefinite | Term::For(_)) | None => Ok(self.link.session(WRITING).await?),
+        }
+    }
+}

@@ -142,11 +142,6 @@ impl Process {
         self.child = Some(child);
     }
 
-    /// Returns the identifier of the process while it runs.
-    pub(crate) fn id(&self) -> Option<u32> {
-        self.child.as_ref().map(Child::id)
-    }
-
     /// Asks with one of the words of four letters that servers know.
     pub(crate) fn asked(&self, word: &str) -> String {
         ask(self.port, word).unwrap_or_default()
@@ -209,11 +204,6 @@ impl Ensemble {
             serves(member.port, child)
         });
         all_serve.then_some(members)
-    }
-
-    /// Returns the servers, each with its port.
-    pub(crate) fn members(&mut self) -> &mut [Process] {
-        &mut self.members
     }
 
     /// Returns where they listen, as it stands in a URL.

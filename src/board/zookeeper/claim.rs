@@ -1,0 +1,202 @@
+//! Claiming jobs, and keeping the claims.
+
+use chrono::Utc;
+use futures_util::future::{join, join_all};
+use zookeeper_client::{CreateMode, Error, SessionId};
+
+use super::{
+    TRIES, Target,
+    look::records,
+    nodes::{self, Node, READING},
+    record::{Record, fence},
+    transaction::{Refused, Step},
+};
+use crate::{
+    board::{
+        BoardError, ClaimRules, Detail, Result,
+        wire::{json, side::Side},
+    },
+    job::{Claim, Claimant, Claimed, Entry, JobKey, Shelf, Term},
+};
+
+/// Who claims, in what way.
+#[derive(Debug, Clone, Copy)]
+struct Bid<'a> {
+    by: &'a Claimant,
+    rules: ClaimRules,
+}
+
+/// What became of one attempt to claim a job.
+enum Attempt {
+    Won(Box<Claimed>),
+    /// Not everything was as it had just been read.
+    Overtaken(Refused),
+}
+
+/// Returns the kind of node that holds a claim for as long as it is to last.
+pub(super) fn mode(term: Term) -> Result<CreateMode> {
+    match term {
+        // As TaskFlow would have it if its processes ended after each claim.
+        Term::Indefinite => Ok(CreateMode::Persistent),
+        Term::Kept(_) => Ok(CreateMode::Ephemeral),
+        Term::For(_) => Err(no_expiry()),
+    }
+}
+
+fn no_expiry() -> BoardError {
+    BoardError::Unsupported {
+        board: "a ZooKeeper board",
+        operation: "let a claim lapse at a given time",
+        hint: Some("--hold keeps a claim for as long as the command runs"),
+    }
+}
+
+impl Target<'_> {
+    pub(super) async fn claim(
+        self,
+        keys: &[JobKey],
+        by: &Claimant,
+        most: usize,
+        rules: ClaimRules,
+    ) -> Result<Vec<Result<Claimed>>> {
+        mode(by.term)?;
+        let bid = Bid { by, rules };
+        let found = records(self.session, self.paths, Shelf::Board, keys).await?;
+        let mut open = keys.iter().zip(found);
+        let (mut answers, mut won) = (Vec::with_capacity(keys.len()), 0);
+        while won < most {
+            // As many at once as are still wanted: never one too many, and the first ones first.
+            let wave = open.by_ref().take(most - won);
+            let tried = join_all(wave.map(|(key, found)| self.claim_one(key, found, bid))).await;
+            if tried.is_empty() {
+                break;
+            }
+            won += tried.iter().filter(|answer| answer.is_ok()).count();
+            answers.extend(tried);
+        }
+        Ok(answers)
+    }
+
+    async fn claim_one(
+        self,
+        key: &JobKey,
+        mut found: Option<Record>,
+        bid: Bid<'_>,
+    ) -> Result<Claimed> {
+        for _ in 0..TRIES {
+            let record = found.as_ref().ok_or(BoardError::NoSuchJob)?;
+            let side = permit(record, bid.rules)?;
+            match self.attempt(record, side, bid).await? {
+                Attempt::Won(claimed) => return Ok(*claimed),
+                Attempt::Overtaken(refused) => self.make_way(refused).await?,
+            }
+            found = self.record(Shelf::Board, key).await?;
+        }
+        Err(BoardError::Changed)
+    }
+
+    /// Claims a job if everything is still as it was read.
+    async fn attempt(self, record: &Record, side: Option<Side>, bid: Bid<'_>) -> Result<Attempt> {
+        let (key, lock) = (&record.key, self.paths.lock(&record.key));
+        let mut transaction = self.transaction();
+        let job = self.paths.job(Shelf::Board, key);
+        transaction.check(Step::Job, job, record.posting.stat.version);
+        let owner = json::lock(&bid.by.owner);
+        transaction.create(Step::Lock, lock.clone(), &owner, mode(bid.by.term)?);
+        // Every claim of ours changes this node: by its version, who settles the claim before
+        // learns that there was another one, even if their locks are alike.
+        let side = side.map(|mut side| {
+            side.attempts += u32::from(bid.rules.is_attempt);
+            side
+        });
+        transaction.put(
+            Step::Side,
+            self.paths.side(key),
+            &record.side,
+            side.as_ref(),
+        );
+        // Both are on their way before either is answered, and the server keeps their order.
+        let commit = transaction.commit();
+        let read = self.session.client().get_data(&lock);
+        let (done, read) = join(commit, self.session.ask(READING, read)).await;
+        if let Err(refused) = done.map_err(|failure| self.unknown(failure))? {
+            return Ok(Attempt::Overtaken(refused));
+        }
+        let read = read.map_err(|failure| self.unknown(failure))?;
+        let claim = match read {
+            Ok((data, stat)) if data == owner => Node { data, stat },
+            // Somebody has overridden it already.
+            Ok(_) | Err(Error::NoNode) => return Err(BoardError::Changed),
+            Err(error) => return Err(self.session.refusal(READING, &error)),
+        };
+        let mut record = record.clone();
+        let fence = fence(&claim);
+        record.lock = Some(claim);
+        record.side = side.map(|side| Node::written(side.write()));
+        match record.read(Shelf::Board, Detail::Whole) {
+            Entry::Job(job) => Ok(Attempt::Won(Box::new(Claimed { job: *job, fence }))),
+            Entry::Malformed(record) => Err(BoardError::Malformed {
+                key: record.key,
+                problem: record.problem,
+            }),
+        }
+    }
+
+    pub(super) async fn renew(self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
+        if claims.iter().any(|claim| claim.fence.is_none()) {
+            return Ok(claims.iter().map(|_| Err(no_expiry())).collect());
+        }
+        let wanted: Vec<_> = claims
+            .iter()
+            .flat_map(|claim| {
+                let job = self.paths.job(Shelf::Board, &claim.key);
+                [job, self.paths.lock(&claim.key)]
+            })
+            .collect();
+        // A server that lags behind would still show a lock that is gone: it has to catch up first.
+        let sync = self.session.client().sync(self.paths.board());
+        let (synced, found) = join(
+            self.session.ask(READING, sync),
+            nodes::read(self.session, &wanted),
+        )
+        .await;
+        synced?.map_err(|error| self.session.refusal(READING, &error))?;
+        let mut found = found?.into_iter();
+        let answers = claims.iter().map(|claim| {
+            let (posting, lock) = (found.next().flatten(), found.next().flatten());
+            let record = Record {
+                key: claim.key.clone(),
+                posting: posting.ok_or(BoardError::NoSuchJob)?,
+                lock,
+                side: None,
+            };
+            record.is_claimed_by(&claim.owner, claim.fence.as_ref())?;
+            let session = record.lock.map(|lock| SessionId(lock.stat.ephemeral_owner));
+            // Kept by a session that is none of ours any more, it may end any moment.
+            if session == Some(self.session.id()) {
+                Ok(())
+            } else {
+                Err(BoardError::Changed)
+            }
+        });
+        Ok(answers.collect())
+    }
+}
+
+/// Returns what is kept beside a job that may be claimed; nothing, if we do not understand it.
+fn permit(record: &Record, rules: ClaimRules) -> Result<Option<Side>> {
+    if record.lock.is_some() {
+        let owner = record.holding().0.and_then(|holding| holding.owner);
+        return Err(BoardError::AlreadyClaimed { owner });
+    }
+    json::decode(&record.posting.data, Detail::Brief).map_err(|problem| BoardError::Malformed {
+        key: record.key.clone(),
+        problem: problem.to_string(),
+    })?;
+    let side = record.side();
+    let not_before = side.as_ref().and_then(|side| side.not_before);
+    match not_before.filter(|until| rules.respects_not_before && *until > Utc::now()) {
+        Some(until) => Err(BoardError::Postponed { until }),
+        None => Ok(side),
+    }
+}

@@ -1,0 +1,192 @@
+//! Posting jobs under numbers that are known beforehand, so that more can be said in the same step.
+//!
+//! The server numbers a node by how many children its parent ever had. A node that we name by that
+//! count itself is like one that the server named: the count goes on behind it. If anything else
+//! was posted meanwhile the name is taken, nothing happens, and the next count is tried; one that a
+//! lock has used up is free for ever.
+
+use std::{collections::HashSet, time::Duration};
+
+use futures_util::future::join;
+use uuid::Uuid;
+use zookeeper_client::{CreateMode, Error};
+
+use super::{
+    Target,
+    claim::mode,
+    marker::{self, Whereabouts},
+    nodes::{self, Node, READING},
+    paths::{number_of, numbered},
+    post::{Encoded, Undone},
+    record::fence,
+    transaction::{Step, Transaction},
+};
+use crate::{
+    board::{
+        BoardError, Posted, Result,
+        wire::{json, side::Side},
+    },
+    job::{Claimant, JobKey, Shelf},
+};
+
+/// How often to try to be the one who takes a number.
+const TRIES: u32 = 64;
+
+/// What is known of the uuid that a draft has.
+enum Place {
+    /// Nobody else can have chosen it.
+    Free,
+    /// It may be taken, if its marker is still like this.
+    Marked(Option<Node>),
+    Taken,
+}
+
+impl<'t> Target<'t> {
+    pub(super) async fn post_numbered(
+        self,
+        batch: &[Encoded<'_>],
+        claimant: Option<&Claimant>,
+    ) -> Result<Vec<Result<Posted>>, Undone> {
+        for attempt in 0..TRIES {
+            let places = self.places(batch).await?;
+            let Some(next) = self.next_number().await? else {
+                self.make_board().await?;
+                continue;
+            };
+            let keys = number(&places, next, claimant);
+            let locks: Vec<_> = keys
+                .iter()
+                .flatten()
+                .map(|key| self.paths.lock(key))
+                .collect();
+            let commit = self.posting(batch, &places, &keys, claimant)?.commit();
+            // Behind it, and before it is answered: the locks as they were created.
+            let read = nodes::read(self.session, if claimant.is_some() { &locks } else { &[] });
+            let (done, locks) = join(commit, read).await;
+            match done? {
+                Ok(_) => return Ok(answers(batch, keys, locks.unwrap_or_default())),
+                Err(refused) if refused.step == Step::Job && refused.error == Error::NoNode => {
+                    self.make_board().await?;
+                }
+                Err(refused) => self.make_way(refused).await?,
+            }
+            // So that those who are in each other's way do not meet again.
+            let chance = u64::from(Uuid::new_v4().as_bytes()[0]) * u64::from(attempt);
+            tokio::time::sleep(Duration::from_micros(chance * 4)).await;
+        }
+        Err(BoardError::Changed.into())
+    }
+
+    /// Looks which of the uuids that somebody has chosen are taken.
+    async fn places(self, batch: &[Encoded<'_>]) -> Result<Vec<Place>> {
+        let chosen = batch.iter().filter(|(draft, _)| draft.chosen);
+        let paths: Vec<_> = chosen
+            .map(|(draft, _)| self.paths.marker(&draft.uuid.to_string()))
+            .collect();
+        let mut markers = nodes::read(self.session, &paths).await?;
+        let jobs: Vec<_> = markers
+            .iter()
+            .flatten()
+            .filter_map(|node| Whereabouts::read(node).on(Shelf::Board))
+            .map(|key| self.paths.job(Shelf::Board, &key))
+            .collect();
+        let mut jobs = nodes::read(self.session, &jobs).await?.into_iter();
+        let mut markers = markers.drain(..);
+        let mut seen = HashSet::new();
+        let places = batch.iter().map(|(draft, _)| {
+            if !draft.chosen {
+                return Place::Free;
+            }
+            let marker = markers.next().flatten();
+            let names_job = |node: &Node| Whereabouts::read(node).job.is_some();
+            let is_there =
+                marker.as_ref().is_some_and(names_job) && jobs.next().flatten().is_some();
+            if is_there || !seen.insert(draft.uuid) {
+                return Place::Taken;
+            }
+            Place::Marked(marker)
+        });
+        Ok(places.collect())
+    }
+
+    /// Returns the number that the next job gets; none, if there is no board yet.
+    async fn next_number(self) -> Result<Option<i64>> {
+        let path = self.paths.board();
+        let stat = self.session.client().check_stat(path);
+        let stat = self.session.ask(READING, stat).await?;
+        let stat = stat.map_err(|error| self.session.refusal(READING, &error))?;
+        // What a server tells counts each child once more when it goes; it is the count of those
+        // that came that numbers the next one.
+        Ok(stat.map(|stat| (i64::from(stat.cversion) + i64::from(stat.num_children)) / 2))
+    }
+
+    fn posting(
+        self,
+        batch: &[Encoded<'_>],
+        places: &[Place],
+        keys: &[Option<JobKey>],
+        claimant: Option<&Claimant>,
+    ) -> Result<Transaction<'t>> {
+        let mut transaction = self.transaction();
+        for (((draft, posting), place), key) in batch.iter().zip(places).zip(keys) {
+            let Some(key) = key else { continue };
+            let path = self.paths.job(Shelf::Board, key);
+            transaction.create(Step::Job, path, posting, CreateMode::Persistent);
+            if let Some(by) = claimant {
+                let (lock, owner) = (self.paths.lock(key), json::lock(&by.owner));
+                transaction.create(Step::Lock, lock, &owner, mode(by.term)?);
+                let side = Side::first_attempt();
+                transaction.put(Step::Side, self.paths.side(key), &None, Some(&side));
+            }
+            let Place::Marked(marker) = place else {
+                continue;
+            };
+            let path = self.paths.marker(&draft.uuid.to_string());
+            match marker {
+                None => {
+                    let record = marker::record(Some(key), None);
+                    transaction.create(Step::Marker, path, &record, CreateMode::Persistent);
+                }
+                Some(node) => {
+                    // A namesake that is in the trash stays known.
+                    let trashed = Whereabouts::read(node).on(Shelf::Trash);
+                    let record = marker::record(Some(key), trashed.as_ref());
+                    transaction.set(Step::Marker, path, &record, node.stat.version);
+                }
+            }
+        }
+        Ok(transaction)
+    }
+}
+
+/// Numbers the jobs whose uuids are not taken, from the next number on.
+fn number(places: &[Place], next: i64, claimant: Option<&Claimant>) -> Vec<Option<JobKey>> {
+    // A lock is a child as well, and uses a number up.
+    let step = if claimant.is_some() { 2 } else { 1 };
+    let mut numbers = (next..).step_by(step);
+    let keys = places.iter().map(|place| match place {
+        Place::Taken => None,
+        Place::Free | Place::Marked(_) => numbers.next().map(numbered),
+    });
+    keys.collect()
+}
+
+fn answers(
+    batch: &[Encoded<'_>],
+    keys: Vec<Option<JobKey>>,
+    locks: Vec<Option<Node>>,
+) -> Vec<Result<Posted>> {
+    let mut locks = locks.into_iter();
+    let answers = batch.iter().zip(keys).map(|((draft, _), key)| {
+        let key = key.ok_or_else(|| BoardError::Exists {
+            uuid: draft.uuid.to_string(),
+            place: "board",
+        })?;
+        Ok(Posted {
+            sequence: number_of(&key).unwrap_or_default(),
+            fence: locks.next().flatten().as_ref().map(fence),
+            key,
+        })
+    });
+    answers.collect()
+}

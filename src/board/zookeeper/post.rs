@@ -1,0 +1,172 @@
+//! Posting jobs.
+
+use zookeeper_client::{CreateMode, Error, MultiWriteResult};
+
+use super::{
+    Target,
+    claim::mode,
+    look,
+    paths::number_of,
+    transaction::{Step, WRITING},
+};
+use crate::{
+    board::{BoardError, JobRef, Posted, Result, failure::Failure, wire::json},
+    job::{Claimant, Draft, Entry, JobKey, Shelf},
+};
+
+/// A transaction has no more jobs than this, and hardly more bytes: the server takes 1 MiB.
+const BATCH: (usize, usize) = (1000, 900_000);
+
+/// What a job takes in a transaction beyond its posting.
+const OVERHEAD: usize = 400;
+
+/// A draft and what its node is going to hold.
+pub(super) type Encoded<'a> = (&'a Draft, Vec<u8>);
+
+impl Target<'_> {
+    pub(super) async fn post(
+        self,
+        drafts: &[Draft],
+        claimant: Option<&Claimant>,
+    ) -> Result<Vec<Result<Posted>>> {
+        if let Some(by) = claimant {
+            mode(by.term)?;
+        }
+        let encoded: Vec<Encoded<'_>> = drafts.iter().map(|one| (one, json::encode(one))).collect();
+        let mut answers: Vec<Result<Posted>> = Vec::with_capacity(drafts.len());
+        while answers.len() < drafts.len() {
+            let rest = &encoded[answers.len()..];
+            if rest[0].1.len() + OVERHEAD > BATCH.1 {
+                answers.push(Err(self.too_large(rest[0].1.len())));
+                continue;
+            }
+            // A number that the server gives is not known in advance. Who has to say where the
+            // job is, in the same step in which it is posted, takes a number instead.
+            let takes_number = |draft: &Draft| draft.chosen || claimant.is_some();
+            let is_numbered = takes_number(rest[0].0);
+            let batch = &rest[..batch(rest, |draft| takes_number(draft) == is_numbered)];
+            let posted = match is_numbered {
+                true => self.post_numbered(batch, claimant).await,
+                false => self.post_in_sequence(batch).await,
+            };
+            match posted {
+                Ok(posted) => answers.extend(posted),
+                Err(Undone::Not(error)) if answers.is_empty() => return Err(error),
+                Err(Undone::Not(error)) => {
+                    let missing = drafts.len() - answers.len();
+                    answers.extend((0..missing).map(|_| Err(self.not_done(&error))));
+                }
+                Err(Undone::Unknown(error)) => answers.extend(self.look_up(batch, &error).await),
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Posts jobs under the next numbers, as the server hands them out.
+    async fn post_in_sequence(self, batch: &[Encoded<'_>]) -> Result<Vec<Result<Posted>>, Undone> {
+        for _ in 0..super::TRIES {
+            let mut transaction = self.transaction();
+            for (_, posting) in batch {
+                let path = self.paths.new_job();
+                transaction.create(Step::Job, path, posting, CreateMode::PersistentSequential);
+            }
+            match transaction.commit().await? {
+                Ok(created) => return Ok(created.iter().map(|one| Ok(self.posted(one))).collect()),
+                Err(refused) if refused.error == Error::NoNode => self.make_board().await?,
+                Err(refused) => return Err(self.refusal(refused).into()),
+            }
+        }
+        Err(BoardError::Changed.into())
+    }
+
+    fn posted(self, created: &MultiWriteResult) -> Posted {
+        let path = match created {
+            MultiWriteResult::Create { path, .. } => path.as_str(),
+            _ => "",
+        };
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let key = JobKey::new(name);
+        Posted {
+            sequence: number_of(&key).unwrap_or_default(),
+            fence: None,
+            key,
+        }
+    }
+
+    /// Looks once for jobs whose post was not answered.
+    async fn look_up(self, batch: &[Encoded<'_>], error: &BoardError) -> Vec<Result<Posted>> {
+        let wanted: Vec<_> = batch
+            .iter()
+            .map(|(draft, _)| JobRef::Uuid(draft.uuid.to_string()))
+            .collect();
+        let found = look::find(self.link, self.paths, Shelf::Board, &wanted).await;
+        let found = found.unwrap_or_else(|_| vec![Vec::new(); batch.len()]);
+        let answers = batch.iter().zip(found).map(|((draft, _), found)| {
+            match found.first().and_then(Entry::job) {
+                // One that others may have chosen as well may have been there before.
+                Some(job) if !draft.chosen => Ok(Posted {
+                    key: job.key.clone(),
+                    sequence: job.sequence.unwrap_or_default(),
+                    fence: None,
+                }),
+                _ => Err(BoardError::Unknown {
+                    board: self.link.name().to_owned(),
+                    source: error.to_string().into(),
+                }),
+            }
+        });
+        answers.collect()
+    }
+
+    fn too_large(self, size: usize) -> BoardError {
+        let source = format!("the posting takes {size} bytes, and a node of ZooKeeper hardly 1 MB");
+        BoardError::Failed {
+            doing: WRITING,
+            board: self.link.name().to_owned(),
+            source: source.into(),
+        }
+    }
+
+    /// Repeats for another job why an exchange did not take place.
+    fn not_done(self, error: &BoardError) -> BoardError {
+        BoardError::Unreachable {
+            board: self.link.name().to_owned(),
+            source: error.to_string().into(),
+        }
+    }
+}
+
+/// Says why there are no answers, by what that means for the jobs.
+pub(super) enum Undone {
+    /// Nothing has happened.
+    Not(BoardError),
+    /// It may have happened.
+    Unknown(BoardError),
+}
+
+impl From<BoardError> for Undone {
+    fn from(error: BoardError) -> Self {
+        Self::Not(error)
+    }
+}
+
+impl From<Failure> for Undone {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::NotSent(error) => Self::Not(error),
+            Failure::Lost(error) => Self::Unknown(error),
+        }
+    }
+}
+
+/// Returns how many jobs the next transaction may have, all of a kind.
+fn batch(rest: &[Encoded<'_>], is_of_kind: impl Fn(&Draft) -> bool) -> usize {
+    let mut bytes = 0;
+    rest.iter()
+        .take(BATCH.0)
+        .take_while(|(draft, posting)| {
+            bytes += posting.len() + OVERHEAD;
+            bytes <= BATCH.1 && is_of_kind(draft)
+        })
+        .count()
+}

@@ -1,0 +1,130 @@
+//! Changing several nodes in one step: all of it happens, or nothing.
+
+use std::future::Future;
+
+use zookeeper_client::{Acls, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter};
+
+use super::{nodes::Node, session::Session};
+use crate::board::{failure::Failure, wire::side::Side};
+
+/// What writers were doing when they failed.
+pub(super) const WRITING: &str = "write to";
+
+/// What a step of a transaction is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Job,
+    Lock,
+    Side,
+    Marker,
+    Trashed,
+    /// A namesake that has to leave the trash.
+    Namesake,
+    Entity,
+    Name,
+}
+
+/// Says why nothing of a transaction happened.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) step: Step,
+    pub(super) path: String,
+    pub(super) error: Error,
+}
+
+/// Steps that are taken together or not at all.
+pub(super) struct Transaction<'a> {
+    session: &'a Session,
+    acls: Acls<'a>,
+    writer: MultiWriter<'a>,
+    steps: Vec<(Step, String)>,
+    /// A step that could not even be written down.
+    broken: Option<Error>,
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) fn new(session: &'a Session, acls: Acls<'a>) -> Self {
+        Self {
+            session,
+            acls,
+            writer: session.client().new_multi_writer(),
+            steps: Vec::new(),
+            broken: None,
+        }
+    }
+
+    pub(super) fn create(&mut self, step: Step, path: String, data: &[u8], mode: CreateMode) {
+        let options = mode.with_acls(self.acls);
+        let added = self.writer.add_create(&path, data, &options);
+        self.added(step, path, added);
+    }
+
+    pub(super) fn set(&mut self, step: Step, path: String, data: &[u8], version: i32) {
+        let added = self.writer.add_set_data(&path, data, Some(version));
+        self.added(step, path, added);
+    }
+
+    pub(super) fn delete(&mut self, step: Step, path: String, version: i32) {
+        let added = self.writer.add_delete(&path, Some(version));
+        self.added(step, path, added);
+    }
+
+    pub(super) fn check(&mut self, step: Step, path: String, version: i32) {
+        let added = self.writer.add_check_version(&path, version);
+        self.added(step, path, added);
+    }
+
+    /// Writes a node, or leaves it alone, provided that it still is as it was read.
+    pub(super) fn put(
+        &mut self,
+        step: Step,
+        path: String,
+        seen: &Option<Node>,
+        wanted: Option<&Side>,
+    ) {
+        match (seen, wanted) {
+            (None, Some(side)) => self.create(step, path, &side.write(), CreateMode::Persistent),
+            (Some(node), Some(side)) => self.set(step, path, &side.write(), node.stat.version),
+            (Some(node), None) => self.check(step, path, node.stat.version),
+            (None, None) => self.assert_absent(step, path),
+        }
+    }
+
+    /// Refuses the whole if this node is there.
+    pub(super) fn assert_absent(&mut self, step: Step, path: String) {
+        self.create(step, path.clone(), b"", CreateMode::Persistent);
+        self.delete(step, path, 0);
+    }
+
+    fn added(&mut self, step: Step, path: String, added: Result<(), Error>) {
+        if let Err(error) = added {
+            self.broken.get_or_insert(error);
+        }
+        self.steps.push((step, path));
+    }
+
+    /// Sends it at once, and returns what became of it.
+    pub(super) fn commit(
+        mut self,
+    ) -> impl Future<Output = Result<Result<Vec<MultiWriteResult>, Refused>, Failure>> + Send + 'a
+    {
+        let (session, steps, broken) = (self.session, self.steps, self.broken);
+        let commit = broken.is_none().then(|| self.writer.commit());
+        async move {
+            let refused = |at: usize, error| {
+                let (step, path) = steps.get(at).cloned().unwrap_or((Step::Job, String::new()));
+                Refused { step, path, error }
+            };
+            let Some(commit) = commit else {
+                return Ok(Err(refused(0, broken.unwrap_or(Error::ClientClosed))));
+            };
+            Ok(match session.ask(WRITING, commit).await? {
+                Ok(results) => Ok(results),
+                Err(MultiWriteError::OperationFailed { index, source }) => {
+                    Err(refused(index, source))
+                }
+                Err(MultiWriteError::RequestFailed { source }) => Err(refused(0, source)),
+            })
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The trash: what comes back from it, and what leaves it for good.
+
+use futures_util::future::join_all;
+use zookeeper_client::{CreateMode, Error};
+
+use super::{
+    TRIES, Target,
+    look::records,
+    nodes,
+    record::Record,
+    transaction::{Refused, Step},
+};
+use crate::{
+    board::{BoardError, Detail, Result, wire::json},
+    job::{JobKey, Shelf},
+};
+
+impl Target<'_> {
+    pub(super) async fn restore(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        let found = records(self.session, self.paths, Shelf::Trash, keys).await?;
+        let restored = keys.iter().zip(found);
+        Ok(join_all(restored.map(|(key, found)| self.restore_one(key, found))).await)
+    }
+
+    pub(super) async fn purge(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        let found = records(self.session, self.paths, Shelf::Trash, keys).await?;
+        let purged = keys.iter().zip(found);
+        Ok(join_all(purged.map(|(key, found)| self.purge_one(key, found))).await)
+    }
+
+    async fn restore_one(self, key: &JobKey, mut found: Option<Record>) -> Result<()> {
+        for _ in 0..TRIES {
+            let record = found.as_ref().ok_or(BoardError::NoSuchJob)?;
+            let Err(refused) = self.try_to_restore(record).await? else {
+                return Ok(());
+            };
+            if refused.step == Step::Job && refused.error == Error::NodeExists {
+                return Err(exists(record));
+            }
+            self.make_way(refused).await?;
+            found = self.record(Shelf::Trash, key).await?;
+        }
+        Err(BoardError::Changed)
+    }
+
+    async fn try_to_restore(self, record: &Record) -> Result<Result<(), Refused>> {
+        let mark = self.mark_of(record).await?;
+        if mark.as_ref().is_some_and(|mark| mark.is_on_board) {
+            return Err(exists(record));
+        }
+        let lock = self.paths.lock(&record.key);
+        let stray = nodes::read(self.session, std::slice::from_ref(&lock)).await?;
+        let mut transaction = self.transaction();
+        // It leaves before it comes: so whoever follows the nodes can tell it from a new job.
+        let version = record.posting.stat.version;
+        transaction.delete(
+            Step::Trashed,
+            self.paths.job(Shelf::Trash, &record.key),
+            version,
+        );
+        // What an earlier life of the job left there would claim it.
+        if let Some(node) = stray.into_iter().flatten().next() {
+            transaction.delete(Step::Lock, lock, node.stat.version);
+        }
+        let path = self.paths.job(Shelf::Board, &record.key);
+        let posting = &record.posting.data;
+        transaction.create(Step::Job, path, posting, CreateMode::Persistent);
+        if let (Some(node), Some(side)) = (&record.side, record.side()) {
+            let path = self.paths.side(&record.key);
+            transaction.set(
+                Step::Side,
+                path,
+                &side.restored().write(),
+                node.stat.version,
+            );
+        }
+        if let Some(mark) = &mark {
+            mark.move_to_board(&mut transaction, &record.key);
+        }
+        let done = transaction.commit().await;
+        Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
+    }
+
+    async fn purge_one(self, key: &JobKey, mut found: Option<Record>) -> Result<()> {
+        for _ in 0..TRIES {
+            let record = found.as_ref().ok_or(BoardError::NoSuchJob)?;
+            let mut transaction = self.transaction();
+            let path = self.paths.job(Shelf::Trash, key);
+            transaction.delete(Step::Trashed, path, record.posting.stat.version);
+            if let Some(node) = &record.side {
+                transaction.delete(Step::Side, self.paths.side(key), node.stat.version);
+            }
+            let done = transaction.commit().await;
+            match done.map_err(|failure| self.unknown(failure))? {
+                Ok(_) => return Ok(()),
+                // It went meanwhile, which the next look tells.
+                Err(refused) if refused.error == Error::NoNode => {}
+                Err(refused) => self.make_way(refused).await?,
+            }
+            found = self.record(Shelf::Trash, key).await?;
+        }
+        Err(BoardError::Changed)
+    }
+}
+
+fn exists(record: &Record) -> BoardError {
+    let uuid = json::decode(&record.posting.data, Detail::Brief).map(|posting| posting.uuid);
+    BoardError::Exists {
+        uuid: uuid.unwrap_or_else(|_| record.key.to_string()),
+        place: "board",
+    }
+}
