@@ -70,11 +70,22 @@ impl Link {
         doing: &'static str,
         command: &Cmd,
     ) -> Result<T, BoardError> {
+        let (answer, _) = self.ask_on_line(doing, command).await?;
+        Ok(answer)
+    }
+
+    /// As [`ask`](Self::ask), and also returns the connection that the answer came on.
+    pub(super) async fn ask_on_line<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        command: &Cmd,
+    ) -> Result<(T, Arc<Line>), BoardError> {
         let line = self.line(doing).await?;
         let answer = line.ask(command).await;
-        answer
+        let answer = answer
             .and_then(|answer| line.read(answer))
-            .map_err(|trouble| trouble.into_error(doing, &self.name))
+            .map_err(|trouble| trouble.into_error(doing, &self.name))?;
+        Ok((answer, line))
     }
 
     /// Sends several commands at once, in no transaction, and returns the answer to each.

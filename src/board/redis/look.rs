@@ -1,16 +1,16 @@
 //! Reading jobs: a posting and what is beside it, page by page.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    time::Duration,
-};
+use std::collections::{HashSet, VecDeque};
 
-use redis::{Cmd, Pipeline, ServerError, Value};
+use redis::Cmd;
 
 use super::{
+    beside::beside,
+    field::Field,
     keys::{Keys, field_of, key_of},
     link::Link,
-    record::{Beside, read},
+    record::read,
+    scan::{FIRST_PAGE, Scan, Stored, hash, page_after},
 };
 use crate::{
     board::{
@@ -23,65 +23,8 @@ use crate::{
 /// What a reader was doing when it failed.
 const DOING: &str = "read";
 
-/// A page should be about as large as this.
-const PAGE_BYTES: usize = 512 * 1024;
-
-/// The first page, and the largest.
-const PAGE: (usize, usize) = (128, 1000);
-
 /// How many jobs an ambiguous reference yields.
 const CANDIDATES: usize = 10;
-
-/// A posting in its field, undecoded.
-type Stored = (Vec<u8>, Vec<u8>);
-
-/// Walks a shelf in the order in which the server has it.
-#[derive(Debug)]
-struct Scan {
-    hash: String,
-    cursor: Option<u64>,
-    count: usize,
-    /// A server may hand a field out twice while its table grows or shrinks.
-    seen: HashSet<Vec<u8>>,
-}
-
-impl Scan {
-    fn of(keys: &Keys, shelf: Shelf) -> Self {
-        Self {
-            hash: hash(keys, shelf),
-            cursor: Some(0),
-            count: PAGE.0,
-            seen: HashSet::new(),
-        }
-    }
-
-    /// Returns the next page; none, when there is no more.
-    async fn next(&mut self, link: &Link) -> Result<Option<Vec<Stored>>> {
-        let Some(cursor) = self.cursor else {
-            return Ok(None);
-        };
-        let mut command = Cmd::new();
-        command
-            .arg("HSCAN")
-            .arg(&self.hash)
-            .arg(cursor)
-            .arg("COUNT")
-            .arg(self.count);
-        let (next, flat): (u64, Vec<Vec<u8>>) = link.ask(DOING, &command).await?;
-        self.cursor = (next != 0).then_some(next);
-        let bytes: usize = flat.iter().map(Vec::len).sum();
-        let mut page = Vec::with_capacity(flat.len() / 2);
-        let mut parts = flat.into_iter();
-        while let (Some(field), Some(posting)) = (parts.next(), parts.next()) {
-            if self.seen.insert(field.clone()) {
-                page.push((field, posting));
-            }
-        }
-        let average = bytes / page.len().max(1);
-        self.count = (PAGE_BYTES / average.max(1)).clamp(1, PAGE.1);
-        Ok(Some(page))
-    }
-}
 
 /// Reads what a query asks for, page by page.
 #[derive(Debug)]
@@ -96,7 +39,7 @@ enum Source {
     Scan(Scan),
     /// To be ranked first.
     Unranked,
-    Ranked(VecDeque<Vec<u8>>, usize),
+    Ranked(VecDeque<Field>, usize),
 }
 
 impl Reader {
@@ -114,7 +57,7 @@ impl Reader {
     pub(super) async fn next(&mut self, link: &Link, keys: &Keys) -> Result<Option<Vec<Entry>>> {
         if matches!(self.source, Source::Unranked) {
             let ranked = ranked(link, keys, self.query.shelf).await?;
-            self.source = Source::Ranked(ranked, PAGE.0);
+            self.source = Source::Ranked(ranked, FIRST_PAGE);
         }
         let stored = match &mut self.source {
             Source::Scan(scan) => match scan.next(link).await? {
@@ -125,11 +68,11 @@ impl Reader {
                 if fields.is_empty() {
                     return Ok(None);
                 }
-                let fields: Vec<_> = fields.drain(..fields.len().min(*count)).collect();
+                let fields = fields.drain(..fields.len().min(*count));
+                let fields: Vec<_> = fields.map(|field| field.bytes().into_owned()).collect();
                 let stored = postings(link, keys, self.query.shelf, &fields).await?;
                 let bytes: usize = stored.iter().map(|(_, posting)| posting.len()).sum();
-                let average = bytes / stored.len().max(1);
-                *count = (PAGE_BYTES / average.max(1)).clamp(1, PAGE.1);
+                *count = page_after(stored.len(), bytes);
                 stored
             }
             Source::Unranked => return Ok(None),
@@ -143,18 +86,20 @@ impl Reader {
 }
 
 /// Returns the fields of all jobs, in the ranked order; those that cannot be read come last.
-async fn ranked(link: &Link, keys: &Keys, shelf: Shelf) -> Result<VecDeque<Vec<u8>>> {
+async fn ranked(link: &Link, keys: &Keys, shelf: Shelf) -> Result<VecDeque<Field>> {
     let mut scan = Scan::of(keys, shelf);
-    let mut ranks: Vec<(Option<Rank>, Vec<u8>)> = Vec::new();
+    let mut ranks: Vec<(Option<Rank>, Field)> = Vec::new();
     while let Some(page) = scan.next(link).await? {
         for (field, posting) in page {
             let rank = msgpack::decode(&posting, Detail::Brief)
                 .ok()
                 .map(|posting| Rank::new(posting.priority, posting.sequence));
-            ranks.push((rank, field));
+            ranks.push((rank, Field::of(&field)));
         }
     }
-    ranks.sort_by(|(one, field), (other, other_field)| {
+    // What the walk has seen takes as much room again, and is of no more use.
+    drop(scan);
+    ranks.sort_unstable_by(|(one, field), (other, other_field)| {
         let unranked = (one.is_none(), one, field);
         unranked.cmp(&(other.is_none(), other, other_field))
     });
@@ -198,60 +143,6 @@ async fn entries(
         .zip(beside)
         .map(|((field, posting), beside)| read(query.shelf, query.detail, field, posting, beside))
         .collect())
-}
-
-async fn beside(link: &Link, keys: &Keys, shelf: Shelf, fields: &[&[u8]]) -> Result<Vec<Beside>> {
-    if fields.is_empty() {
-        return Ok(Vec::new());
-    }
-    let names: Vec<_> = fields.iter().map(|field| keys.beside(field)).collect();
-    let mut command = Cmd::new();
-    command.arg("MGET");
-    for name in &names {
-        command
-            .arg(name.owner.as_slice())
-            .arg(name.last_modified.as_slice())
-            .arg(name.side.as_slice());
-    }
-    let found: Vec<Option<Vec<u8>>> = link.ask(DOING, &command).await?;
-    let mut found = found.into_iter();
-    let mut all: Vec<Beside> = names
-        .iter()
-        .map(|_| Beside {
-            // In the trash nobody holds it: an owner would be that of a namesake on the board.
-            owner: found.next().flatten().filter(|_| shelf == Shelf::Board),
-            left: None,
-            last_modified: found.next().flatten(),
-            side: found.next().flatten(),
-        })
-        .collect();
-    let mut lives = Pipeline::new();
-    for (name, _) in names
-        .iter()
-        .zip(&all)
-        .filter(|(_, one)| one.owner.is_some())
-    {
-        lives.cmd("PTTL").arg(name.owner.as_slice());
-    }
-    let lives = link.ask_all(DOING, &lives).await?;
-    let held = all.iter_mut().filter(|one| one.owner.is_some());
-    for (one, life) in held.zip(lives) {
-        match milliseconds(link, life)? {
-            // It lapsed between the two questions.
-            -2 => one.owner = None,
-            -1 => {}
-            left => one.left = Some(Duration::from_millis(left.unsigned_abs())),
-        }
-    }
-    Ok(all)
-}
-
-fn milliseconds(link: &Link, answer: Result<Value, ServerError>) -> Result<i64> {
-    match answer {
-        Ok(Value::Int(left)) => Ok(left),
-        Ok(_) => Ok(-1),
-        Err(error) => Err(link.refusal(DOING, &error)),
-    }
 }
 
 /// Returns the records that each reference could mean; one scan serves all that need one.
@@ -327,12 +218,5 @@ fn could_mean(wanted: &JobRef, posting: &Posting) -> bool {
             .starts_with(beginning.as_str()),
         JobRef::Sequence(number) => posting.sequence == Some(*number),
         JobRef::Uuid(_) | JobRef::Key(_) => false,
-    }
-}
-
-fn hash(keys: &Keys, shelf: Shelf) -> String {
-    match shelf {
-        Shelf::Board => keys.listings(),
-        Shelf::Trash => keys.trash(),
     }
 }

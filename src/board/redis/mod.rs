@@ -1,9 +1,11 @@
 //! The Redis board: the same live board that Python TaskFlow is using.
 
+mod beside;
 mod change;
 mod connect;
 mod events;
 mod exchange;
+mod field;
 mod greet;
 mod keys;
 mod line;
@@ -12,6 +14,7 @@ mod look;
 mod record;
 mod refusal;
 mod registry;
+mod scan;
 mod scripts;
 mod sentinel;
 mod tls;

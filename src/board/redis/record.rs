@@ -14,6 +14,7 @@ use crate::{
 /// What is beside a posting, undecoded.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
+    /// Present while the job is claimed; empty if what is there is no name.
     pub(super) owner: Option<Vec<u8>>,
     /// How long the claim still lasts; `None` for ever.
     pub(super) left: Option<Duration>,
@@ -43,11 +44,16 @@ pub(super) fn read(
 
 /// Returns who holds a job, and until when.
 fn holding(beside: &Beside, side: &Side) -> Option<Holding> {
-    let owner = beside.owner.clone().map(Owner::from_stored)?;
+    let name = beside.owner.as_deref()?;
+    let owner = Some(name)
+        .filter(|name| !name.is_empty())
+        .map(Owner::from_stored);
     // What the record says of a claim is about one of ours, not about that of a peer.
-    let is_ours = side.owner.as_deref() == Some(&owner.text());
+    let is_ours = owner
+        .as_ref()
+        .is_some_and(|owner| side.owner.as_deref() == Some(&owner.text()));
     Some(Holding {
-        owner: Some(owner),
+        owner,
         lease: match beside.left {
             Some(_) => Lease::Timed,
             None => Lease::None,
@@ -70,6 +76,10 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside
         .and_then(|time| time.as_ref().err())
         .map(|problem| format!("its time of modification cannot be read: {problem}"));
     let holding = holding(&beside, &side);
+    let owner_problem = holding
+        .as_ref()
+        .filter(|holding| holding.owner.is_none())
+        .map(|_| "it is claimed, and the key of its owner holds no name".to_owned());
     Job {
         key: key_of(field),
         uuid: posting.uuid,
@@ -89,7 +99,11 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside
         details: posting.details,
         history: side.history(),
         size: size as u64,
-        problem: posting.problem.or(modified_problem).or(side_problem),
+        problem: posting
+            .problem
+            .or(owner_problem)
+            .or(modified_problem)
+            .or(side_problem),
     }
 }
 

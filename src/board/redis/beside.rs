@@ -1,0 +1,128 @@
+//! Reading what is beside postings: owners, times, records.
+
+use std::time::Duration;
+
+use redis::{Cmd, Pipeline, ServerError, Value};
+
+use super::{
+    keys::{Beside as Names, Keys},
+    link::Link,
+    record::Beside,
+};
+use crate::{board::Result, job::Shelf};
+
+/// What a reader was doing when it failed.
+const DOING: &str = "read";
+
+/// Reads what is beside the postings in some fields.
+pub(super) async fn beside(
+    link: &Link,
+    keys: &Keys,
+    shelf: Shelf,
+    fields: &[&[u8]],
+) -> Result<Vec<Beside>> {
+    if fields.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: Vec<_> = fields.iter().map(|field| keys.beside(field)).collect();
+    let mut command = Cmd::new();
+    command.arg("MGET");
+    for name in &names {
+        command
+            .arg(name.owner.as_slice())
+            .arg(name.last_modified.as_slice())
+            .arg(name.side.as_slice());
+    }
+    let found: Vec<Option<Vec<u8>>> = link.ask(DOING, &command).await?;
+    let mut found = found.into_iter();
+    let mut all: Vec<Beside> = names
+        .iter()
+        .map(|_| Beside {
+            // In the trash nobody holds it: an owner would be that of a namesake on the board.
+            owner: found.next().flatten().filter(|_| shelf == Shelf::Board),
+            left: None,
+            last_modified: found.next().flatten(),
+            side: found.next().flatten(),
+        })
+        .collect();
+    if shelf == Shelf::Board {
+        add_lives(link, &names, &mut all).await?;
+    }
+    Ok(all)
+}
+
+/// Adds how long the claims still last, and finds those whose owner is no text.
+async fn add_lives(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<()> {
+    let mut questions = Pipeline::new();
+    let mut is_there = Cmd::new();
+    is_there.arg("EXISTS");
+    let mut free = 0;
+    for (name, one) in names.iter().zip(&*all) {
+        if one.owner.is_some() {
+            questions.cmd("PTTL").arg(name.owner.as_slice());
+        } else {
+            is_there.arg(name.owner.as_slice());
+            free += 1;
+        }
+    }
+    if free > 0 {
+        questions.add_command(is_there);
+    }
+    let mut answers = link.ask_all(DOING, &questions).await?;
+    let hidden = if free > 0 { answers.pop() } else { None };
+    let held = all.iter_mut().filter(|one| one.owner.is_some());
+    for (one, answer) in held.zip(answers) {
+        match number(link, answer)? {
+            // It lapsed between the two questions.
+            -2 => one.owner = None,
+            left => one.left = life(left),
+        }
+    }
+    match hidden.map(|answer| number(link, answer)).transpose()? {
+        // Nobody has those that seemed to be free.
+        None | Some(0) => Ok(()),
+        Some(_) => add_nameless(link, names, all).await,
+    }
+}
+
+/// Finds claims whose owner is no text: whatever is under that key, TaskFlow takes for a claim.
+async fn add_nameless(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<()> {
+    let mut questions = Pipeline::new();
+    let free: Vec<_> = names
+        .iter()
+        .zip(all)
+        .filter(|(_, one)| one.owner.is_none())
+        .collect();
+    for (name, _) in &free {
+        questions.cmd("TYPE").arg(name.owner.as_slice());
+        questions.cmd("PTTL").arg(name.owner.as_slice());
+    }
+    let mut answers = link.ask_all(DOING, &questions).await?.into_iter();
+    for (_, one) in free {
+        let (Some(kind), Some(left)) = (answers.next(), answers.next()) else {
+            break;
+        };
+        let kind = kind.map_err(|error| link.refusal(DOING, &error))?;
+        // Text is a claim that was made between the questions.
+        let is_claim =
+            !matches!(&kind, Value::SimpleString(kind) if kind == "none" || kind == "string");
+        if is_claim {
+            one.owner = Some(Vec::new());
+            one.left = life(number(link, left)?);
+        }
+    }
+    Ok(())
+}
+
+/// Returns how long something lasts, which may be for ever.
+fn life(left: i64) -> Option<Duration> {
+    u64::try_from(left).ok().map(Duration::from_millis)
+}
+
+fn number(link: &Link, answer: Result<Value, ServerError>) -> Result<i64> {
+    match answer {
+        Ok(Value::Int(number)) => Ok(number),
+        Ok(_) => Ok(-1),
+        Err(error) => Err(link.refusal(DOING, &error)),
+    }
+}

@@ -1,0 +1,57 @@
+//! A field of a hash, kept in few bytes: a listing remembers one for each job.
+
+use std::borrow::Cow;
+
+use uuid::{Uuid, fmt::Hyphenated};
+
+/// The field of a job: exactly its bytes, which are the text of a uuid but for hand-made jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Field {
+    Uuid(Uuid),
+    Other(Box<[u8]>),
+}
+
+impl Field {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        match Uuid::try_parse_ascii(bytes) {
+            // There are other ways to write the same uuid, and those are other fields.
+            Ok(uuid) if text(uuid).as_bytes() == bytes => Self::Uuid(uuid),
+            _ => Self::Other(bytes.into()),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Uuid(uuid) => Cow::Owned(text(*uuid).into_bytes()),
+            Self::Other(bytes) => Cow::Borrowed(bytes),
+        }
+    }
+}
+
+fn text(uuid: Uuid) -> String {
+    Hyphenated::from_uuid(uuid).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_keeps_its_bytes_whatever_they_are() {
+        let text = "1f0c9a58-8f0e-5d0a-8a43-6b0c3f6d2e7b";
+        let upper = text.to_uppercase();
+        let plain = text.replace('-', "");
+        let braced = format!("{{{text}}}");
+        for field in [text, &upper, &plain, &braced, "", "bad-1"] {
+            let kept = Field::of(field.as_bytes());
+            assert_eq!(*kept.bytes(), *field.as_bytes());
+            assert_eq!(matches!(kept, Field::Uuid(_)), field == text, "{field}");
+        }
+        assert_eq!(*Field::of(b"\xff\0").bytes(), *b"\xff\0");
+    }
+
+    #[test]
+    fn a_field_takes_no_more_room_than_a_string_without_its_text() {
+        assert!(size_of::<Field>() <= size_of::<String>());
+    }
+}

@@ -1,0 +1,70 @@
+//! Servers that come and go while a board is read.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::board::Order;
+
+/// Posts jobs that make several pages, and returns their keys.
+async fn many(board: &Subject) -> BTreeSet<String> {
+    let drafts: Vec<_> = (0..3000).map(|_| draft("resize")).collect();
+    let posted = board.post(&drafts, None).await.unwrap();
+    let keys = posted.into_iter().map(|job| job.unwrap().key.to_string());
+    keys.collect()
+}
+
+/// Lists a board, has something happen behind the first jobs, and requires all of them once.
+async fn lists_all_in_spite_of(
+    board: &Subject,
+    expected: &BTreeSet<String>,
+    order: Order,
+    happen: impl FnOnce(),
+) {
+    let mut entries = board.entries(Query {
+        order,
+        ..WHOLE_BOARD
+    });
+    let mut listed = Vec::new();
+    for _ in 0..10 {
+        listed.push(entries.try_next().await.unwrap().unwrap().key().to_string());
+    }
+    happen();
+    while let Some(entry) = entries.try_next().await.unwrap() {
+        listed.push(entry.key().to_string());
+    }
+    assert_eq!(listed.len(), expected.len());
+    assert_eq!(&listed.into_iter().collect::<BTreeSet<_>>(), expected);
+}
+
+#[tokio::test]
+async fn a_listing_is_whole_though_the_server_is_started_again_in_its_middle() {
+    let Some(mut server) = Server::start(&[]) else {
+        return;
+    };
+    let board = board_of(&server, None);
+    let expected = many(&board).await;
+    for order in [Order::Any, Order::Rank] {
+        // With the data, but with another order among them.
+        lists_all_in_spite_of(&board, &expected, order, || {
+            server.run::<()>(&["SAVE"]);
+            server.kill();
+            server.start_again();
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_listing_is_whole_though_its_connection_is_cut_in_its_middle() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let expected = many(&board).await;
+    for order in [Order::Any, Order::Rank] {
+        lists_all_in_spite_of(&board, &expected, order, || {
+            let killed: u32 = server.run(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+            assert!(killed > 0);
+        })
+        .await;
+    }
+}
