@@ -302,9 +302,10 @@ impl Target<'_> {
 fn posted(draft: &Draft, reply: Reply, claimant: Option<&Claimant>) -> Result<Posted> {
     let key = JobKey::new(draft.uuid.to_string());
     let reply = reply.done(&key, None)?;
+    let half = |at| reply.text(at).parse::<i64>().unwrap_or_default();
     Ok(Posted {
-        sequence: reply.text(0).parse().unwrap_or_default(),
-        fence: claimant.map(|_| Fence(reply.text(1))),
+        sequence: (half(0) << 32) | half(1),
+        fence: claimant.map(|_| Fence(reply.text(2))),
         key,
     })
 }

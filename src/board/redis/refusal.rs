@@ -34,6 +34,8 @@ pub(super) fn meaning(error: &ServerError, user: Option<&str>) -> Problem {
         "OOM" => Problem::OutOfMemory,
         "MISCONF" => Problem::CannotSave,
         "WRONGTYPE" => Problem::OtherType,
+        // A word of our own scripts.
+        "NOCOUNT" => Problem::NoCount(one_line("", details)),
         "ERR" if details.starts_with("max number of clients") => Problem::Full,
         "ERR" if details.starts_with("The user executing the script") => forbidden(details, user),
         code => Problem::Said(one_line(code, details)),
@@ -99,7 +101,7 @@ fn forbidden(details: &str, user: Option<&str>) -> Problem {
 fn one_line(code: &str, details: &str) -> String {
     let details = details.split(" script: ").next().unwrap_or_default();
     let details = details.trim().trim_end_matches(['.', ',']);
-    format!("{code} {details}").trim_end().to_owned()
+    format!("{code} {details}").trim().to_owned()
 }
 
 #[cfg(test)]

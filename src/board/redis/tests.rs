@@ -24,6 +24,7 @@ use crate::{
     },
 };
 
+mod counter;
 mod oddity;
 mod restart;
 

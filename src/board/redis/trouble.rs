@@ -102,6 +102,8 @@ pub(super) enum Problem {
     CannotSave,
     #[error("has something else under a key of the board")]
     OtherType,
+    #[error("has no count under {0}; put the highest number there that it ever gave out")]
+    NoCount(String),
     #[error("gave an answer of a kind that makes no sense here")]
     Strange,
     #[error("said: {0}")]
@@ -159,11 +161,13 @@ impl Trouble {
                 source: self.into(),
             },
             File(_) | NoAuthorities | NoDatabase(_) | Sentinel(_) | NotSentinel | Replica
-            | OutOfMemory | CannotSave | OtherType | Strange | Said(_) => BoardError::Failed {
-                doing,
-                board,
-                source: self.into(),
-            },
+            | OutOfMemory | CannotSave | OtherType | NoCount(_) | Strange | Said(_) => {
+                BoardError::Failed {
+                    doing,
+                    board,
+                    source: self.into(),
+                }
+            }
             Cluster => BoardError::Unsupported {
                 board: "Redis Cluster",
                 operation: "hold a board: TaskFlow's scripts touch keys of several slots",

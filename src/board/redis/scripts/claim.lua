@@ -28,8 +28,12 @@ for at = 9, #ARGV do
   elseif respects and side and side.not_before and side.not_before > ARGV[5] then
     replies[#replies + 1] = { "postponed", side.not_before }
   else
+    local fence, problem = count_up(KEYS[2], 1)
+    if problem then
+      if won == 0 then return problem end
+      break
+    end
     won = won + 1
-    local fence = string.format("%.0f", redis.call("INCRBY", KEYS[2], 1))
     if side then
       side.owner, side.claimed_on, side.fence = owner, ARGV[5], fence
       if is_attempt then side.attempts = (side.attempts or 0) + 1 end

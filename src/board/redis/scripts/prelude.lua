@@ -14,6 +14,22 @@ local function permit(commands, ...)
   end
 end
 
+-- Counts up, and returns where a counter is now, as text: Lua's own numbers are exact only below 2^53.
+-- Where there is no count it changes nothing, and returns nothing and an error.
+local function count_up(key, by)
+  local now = redis.pcall("INCRBY", key, by)
+  if type(now) == "table" then
+    local is_no_count = now.err:find("WRONGTYPE") or now.err:find("not an integer") or now.err:find("overflow")
+    return nil, is_no_count and redis.error_reply("NOCOUNT " .. key) or now
+  end
+  if now < by then
+    redis.call("INCRBY", key, -by)
+    return nil, redis.error_reply("NOCOUNT " .. key)
+  end
+  if now >= 2 ^ 53 then return redis.call("GET", key) end
+  return string.format("%.0f", now)
+end
+
 -- Returns the text under a key, and whether there is something else instead, which somebody put
 -- there by hand: it must not stop what is done to other jobs.
 local function text_under(key)

@@ -1,0 +1,116 @@
+//! Counters: how far they go, and what is no counter.
+
+use futures_util::StreamExt;
+
+use super::{oddity::jobs, *};
+use crate::board::EventKind;
+
+const SEQUENCE: &str = "taskflow:sequence";
+const FENCE: &str = "taskflow:fence";
+
+#[tokio::test]
+async fn numbers_stay_exact_however_large_they_are() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    // Where Lua's numbers, halves of words, and forms of msgpack end.
+    for last in [
+        125,
+        254,
+        65_533,
+        4_294_967_293,
+        9_007_199_254_740_991,
+        9_007_199_254_740_993,
+        i64::MAX - 4,
+    ] {
+        server.run::<()>(&["FLUSHALL"]);
+        server.run::<()>(&["SET", SEQUENCE, &last.to_string()]);
+        let expected: Vec<_> = (last + 1..=last + 4).collect();
+        let drafts = [(); 4].map(|()| draft("resize"));
+        let posted = board.post(&drafts, None).await.unwrap();
+        let posted: Vec<_> = posted
+            .into_iter()
+            .map(|job| job.unwrap().sequence)
+            .collect();
+        assert_eq!(posted, expected);
+        let listed: Vec<_> = jobs(&board).await.iter().map(|job| job.sequence).collect();
+        let expected: Vec<_> = expected.into_iter().map(Some).collect();
+        assert_eq!(listed, expected);
+    }
+}
+
+#[tokio::test]
+async fn no_event_tells_a_number_that_is_rounded() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let large = 9_007_199_254_740_993;
+    server.run::<()>(&["SET", SEQUENCE, &large.to_string()]);
+    let mut events = board.events().await.unwrap();
+    post_one(&board, "resize").await;
+    let event = loop {
+        let event = events.next().await.unwrap().unwrap();
+        if event.kind == EventKind::Posted {
+            break event;
+        }
+    };
+    let told = event.subject.unwrap().sequence;
+    assert!(told.is_none_or(|told| told == large + 1), "{told:?}");
+}
+
+#[tokio::test]
+async fn fences_stay_exact_however_large_they_are() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let large = 9_007_199_254_740_992_u64;
+    server.run::<()>(&["SET", FENCE, &large.to_string()]);
+    let by = claimant("ada", Term::Kept(LONG));
+    for number in 1..=2 {
+        let key = post_one(&board, "resize").await;
+        let claimed = board.claim_one(&key, &by, ATTEMPT).await.unwrap();
+        assert_eq!(claimed.fence.0, (large + number).to_string());
+    }
+    let drafts = [draft("resize"), draft("resize")];
+    let posted = board.post(&drafts, Some(&by)).await.unwrap();
+    let mut fences: Vec<_> = posted
+        .into_iter()
+        .map(|posted| posted.unwrap().fence.unwrap().0)
+        .collect();
+    fences.sort();
+    assert_eq!(fences, [3, 4].map(|number| (large + number).to_string()));
+}
+
+#[tokio::test]
+async fn a_counter_that_cannot_count_is_named_and_nothing_is_done() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let free = post_one(&board, "free").await;
+    let by = claimant("ada", Term::Kept(LONG));
+    for key in [SEQUENCE, FENCE] {
+        for value in ["many", "-7", &i64::MAX.to_string(), "list"] {
+            server.run::<()>(&["DEL", key]);
+            match value {
+                "list" => server.run::<i64>(&["LPUSH", key, "x"]),
+                value => server.run::<i64>(&["APPEND", key, value]),
+            };
+            let before = everything(&server);
+            let refused = match key {
+                SEQUENCE => all(board.post(&[draft("new")], None).await),
+                _ => all(board.claim(from_ref(&free), &by, 1, BY_HAND).await),
+            };
+            let Err(BoardError::Failed { source, .. }) = refused else {
+                panic!("{key} {value}: {refused:?}");
+            };
+            let expected = format!(
+                "{} has no count under {key}; put the highest number there that it ever gave out",
+                server.host()
+            );
+            assert_eq!(source.to_string(), expected);
+            assert_eq!(everything(&server), before, "{key} {value}");
+        }
+        server.run::<()>(&["SET", key, "7"]);
+    }
+    claim_one(&board, &free, &ada()).await.unwrap();
+}
