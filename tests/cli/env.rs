@@ -263,6 +263,16 @@ impl Invocation {
         }
     }
 
+    /// Starts it with a pipe of the test's own for what it prints.
+    #[must_use]
+    pub(crate) fn spawn_into(mut self, stdout: std::io::PipeWriter) -> Running {
+        self.command
+            .stdin(Stdio::null())
+            .stdout(stdout)
+            .stderr(Stdio::piped());
+        Running::start(&mut self.command, self.root)
+    }
+
     /// Runs it with nobody reading what it prints.
     #[must_use]
     pub(crate) fn run_unread(mut self) -> Outcome {

@@ -16,7 +16,7 @@ use std::{
 use crate::env::{Env, Outcome, Running};
 
 /// Returns the size for a full run, or that for every day.
-fn size(full: usize, everyday: usize) -> usize {
+pub(crate) fn size(full: usize, everyday: usize) -> usize {
     match std::env::var_os("JOBBOARD_FAULTS") {
         Some(asked) if asked == "full" => full,
         _ => everyday,

@@ -1,10 +1,6 @@
 //! One live board, shared with Python TaskFlow.
 
-use std::{
-    collections::BTreeSet,
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -348,61 +344,4 @@ fn a_held_claim_that_the_other_took_away_is_let_go_of() {
     assert_ne!(ended.code, 0, "{ended}");
     shared.is(&job, "CLAIMED", Some("bob"));
     assert_eq!(shared.expires_in(&job), [-1.0, -1.0]);
-}
-
-/// Claims and consumes whatever there is until the board is empty, and returns what that was.
-fn work(env: &Env, who: &str) -> Vec<String> {
-    let mut consumed = Vec::new();
-    loop {
-        let next = ["claim", "--next", "-o", "uuid", "--who", who];
-        let next = env.jobboard(&next).run();
-        if next.code == 6 {
-            let count = env.jobboard(&["list", "--count"]).run();
-            if count.succeeded() == "0\n" {
-                return consumed;
-            }
-            continue;
-        }
-        let job = next.posted();
-        let consume = env.jobboard(&["consume", &job, "--who", who]).run();
-        consume.succeeded();
-        consumed.push(job);
-    }
-}
-
-#[test]
-fn workers_of_both_kinds_do_each_job_once() {
-    let Some(shared) = Shared::new() else {
-        return;
-    };
-    let Shared {
-        env,
-        mut peer,
-        server,
-    } = shared;
-    let mut posted = env.post_many(100);
-    for number in 0..100 {
-        let post = json!({"do": "post", "name": format!("python-{number}")});
-        posted.push(peer.told(&post).as_str().unwrap().to_owned());
-    }
-    let mut peers = [peer, Peer::start(&server, "taskflow").unwrap()];
-    peers[1].told(&json!({"do": "list"}));
-    let consumed: Vec<Vec<String>> = thread::scope(|scope| {
-        let env = &env;
-        let ours = ["rust-0", "rust-1"].map(|who| scope.spawn(move || work(env, who)));
-        let theirs = peers.iter_mut().enumerate().map(|(number, peer)| {
-            let request = json!({"do": "work", "who": format!("python-{number}"), "pause": 0.02});
-            scope.spawn(move || serde_json::from_value(peer.told(&request)).unwrap())
-        });
-        let theirs: Vec<_> = theirs.collect();
-        let all = ours.into_iter().chain(theirs);
-        all.map(|worker| worker.join().unwrap()).collect()
-    });
-    let all: Vec<_> = consumed.concat();
-    assert_eq!(all.len(), 200);
-    let once: BTreeSet<_> = all.into_iter().collect();
-    assert_eq!(once, posted.into_iter().collect());
-    assert!(consumed.iter().all(|jobs| !jobs.is_empty()));
-    assert_eq!(server.run(&["HLEN", "taskflow:listings"]), "0");
-    assert_eq!(server.run(&["--scan", "--pattern", "*.owned"]), "");
 }

@@ -10,6 +10,7 @@
 
 mod env;
 mod process;
+mod proxy;
 mod tmux;
 
 mod abandon;
@@ -44,6 +45,7 @@ mod malformed;
 mod output;
 mod precedence;
 mod redis;
+mod redis_faults;
 mod references;
 mod servers;
 mod sharing;

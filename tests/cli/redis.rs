@@ -126,7 +126,7 @@ fn extending_somebody_elses_claim_changes_nothing() {
 }
 
 /// Requires that a run was kept from the board, and said why in one line without the secret.
-fn denied(run: &Outcome, why: &str) {
+pub(crate) fn denied(run: &Outcome, why: &str) {
     let said = run.failed(5);
     let errors: Vec<_> = said
         .lines()

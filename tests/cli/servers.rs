@@ -2,17 +2,22 @@
 //!
 //! Where one of them is missing, a test gets `None` and ends early; in CI it fails.
 
+mod authority;
+
 use std::{
-    env,
-    io::{BufRead, BufReader, Write},
+    env, fs,
+    io::{BufRead, BufReader, Read, Write},
     net::TcpListener,
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::Duration,
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub(crate) use self::authority::{Authority, Identity};
 use crate::env::{Env, wait_until};
 
 /// Says whether a test can do with what is there; in CI nothing may be missing.
@@ -32,48 +37,110 @@ fn has(program: &str) -> bool {
     is_there(program, found)
 }
 
-/// A Redis server of a test's own.
+/// A Redis server of a test's own, or a Sentinel.
 pub(crate) struct Server {
     folder: TempDir,
     port: u16,
+    arguments: Vec<String>,
     process: Child,
 }
 
 impl Server {
     /// Starts one on a free port of 127.0.0.1.
     pub(crate) fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with more arguments.
+    pub(crate) fn start_with(arguments: &[&str]) -> Option<Self> {
+        Self::launch(|port, _| {
+            let port = port.to_string();
+            let own = [
+                "--port",
+                &port,
+                "--save",
+                "",
+                "--enable-debug-command",
+                "yes",
+            ];
+            let all = own.iter().chain(arguments);
+            all.map(|argument| (*argument).to_owned()).collect()
+        })
+    }
+
+    /// Starts one that speaks TLS, and only with those who have a certificate of this authority.
+    pub(crate) fn start_tls(identity: &Identity, authority: &Authority) -> Option<Self> {
+        let ca = authority.ca();
+        let path = |path: &Path| path.to_str().unwrap().to_owned();
+        Self::launch(|port, _| {
+            let port = port.to_string();
+            let own = ["--port", "0", "--save", "", "--tls-port", &port];
+            let mut arguments = own.map(str::to_owned).to_vec();
+            for (name, file) in [
+                ("--tls-cert-file", &identity.cert),
+                ("--tls-key-file", &identity.key),
+                ("--tls-ca-cert-file", &ca),
+            ] {
+                arguments.extend([name.to_owned(), path(file)]);
+            }
+            arguments
+        })
+    }
+
+    /// Starts a Sentinel that watches over a server under the name `mymaster`, all by itself.
+    pub(crate) fn start_sentinel(master: &Self) -> Option<Self> {
+        Self::launch(|port, folder| {
+            let file = folder.join("sentinel.conf");
+            let text = format!(
+                "port {port}\nsentinel monitor mymaster 127.0.0.1 {} 1\n\
+                 sentinel down-after-milliseconds mymaster 300\n\
+                 sentinel failover-timeout mymaster 2000\n",
+                master.port
+            );
+            fs::write(&file, text).unwrap();
+            vec![file.to_str().unwrap().to_owned(), "--sentinel".to_owned()]
+        })
+    }
+
+    fn launch(arguments: impl Fn(u16, &Path) -> Vec<String>) -> Option<Self> {
         if !has("redis-server") || !has("redis-cli") {
             return None;
         }
         // Another test may take the port before the server does, which then ends.
-        (0..20).find_map(|_| Self::launch())
+        (0..20).find_map(|_| {
+            let folder = tempfile::tempdir().unwrap();
+            let port = free_port();
+            let arguments = arguments(port, folder.path());
+            let mut server = Self {
+                process: spawn(folder.path(), &arguments),
+                folder,
+                port,
+                arguments,
+            };
+            server.listens().then_some(server)
+        })
     }
 
-    fn launch() -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let port = free_port();
-        let process = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
-            .args(["--save", "", "--appendonly", "no"])
-            .args(["--enable-debug-command", "yes", "--daemonize", "no"])
-            .args(["--unixsocket", "redis.sock", "--dir"])
-            .arg(folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut server = Self {
-            folder,
-            port,
-            process,
-        };
+    /// Waits until it listens; `false` if it ends instead.
+    fn listens(&mut self) -> bool {
         let mut has_ended = false;
         wait_until("the server listens", || {
-            has_ended = server.process.try_wait().unwrap().is_some();
-            has_ended || server.answers()
+            has_ended = self.process.try_wait().unwrap().is_some();
+            has_ended || self.answers()
         });
-        (!has_ended).then_some(server)
+        !has_ended
+    }
+
+    /// Ends it at once.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Starts one that was ended again, where it was, with what it has on disk.
+    pub(crate) fn start_again(&mut self) {
+        self.process = spawn(self.folder.path(), &self.arguments);
+        assert!(self.listens(), "the port is still free");
     }
 
     fn answers(&self) -> bool {
@@ -96,6 +163,10 @@ impl Server {
         format!("127.0.0.1:{}", self.port)
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Returns the URL of a board on this server, with something behind the port.
     pub(crate) fn url(&self, tail: &str) -> String {
         format!("redis://{}{tail}", self.host())
@@ -114,6 +185,20 @@ impl Server {
         // What is stored need not be text.
         let answer: String = output.stdout.iter().map(|byte| char::from(*byte)).collect();
         answer.trim_end().to_owned()
+    }
+
+    /// Starts a command whose answer nobody waits for.
+    pub(crate) fn start_run(&self, words: &[&str]) -> Child {
+        self.cli(words).stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    /// Whether it answers before one could think that it does not.
+    pub(crate) fn answers_at_once(&self) -> bool {
+        let mut stream = UnixStream::connect(self.folder.path().join("redis.sock")).unwrap();
+        let patience = Duration::from_millis(200);
+        stream.set_read_timeout(Some(patience)).unwrap();
+        stream.write_all(b"PING\r\n").unwrap();
+        stream.read(&mut [0; 64]).is_ok_and(|length| length > 0)
     }
 
     /// Runs a command whose last word is these bytes.
@@ -144,6 +229,19 @@ impl Drop for Server {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+fn spawn(folder: &Path, arguments: &[String]) -> Child {
+    Command::new("redis-server")
+        .args(arguments)
+        .args(["--bind", "127.0.0.1", "--daemonize", "no"])
+        .args(["--unixsocket", "redis.sock", "--dir"])
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 fn free_port() -> u16 {

@@ -1,6 +1,6 @@
 //! What changes jobs: requests become calls of scripts, and their answers answers.
 
-use std::time::Duration;
+use std::{error::Error as _, time::Duration};
 
 use chrono::{DateTime, Utc};
 use redis::Cmd;
@@ -144,7 +144,7 @@ impl Target<'_> {
                         sequence,
                         fence: None,
                     }),
-                    _ => Err(unknown(self.link, not_done(self.link, error))),
+                    _ => Err(perhaps(self.link, draft, error)),
                 }
             })
             .collect()
@@ -391,10 +391,25 @@ fn unknown(link: &Link, error: BoardError) -> BoardError {
     }
 }
 
+/// Says of a job whose post was not answered under which uuid it is, if it is on the board.
+fn perhaps(link: &Link, draft: &Draft, error: &BoardError) -> BoardError {
+    let uuid = draft.uuid;
+    BoardError::Unknown {
+        board: link.name().to_owned(),
+        source: format!("{}; if it was, its uuid is {uuid}", reason(error)).into(),
+    }
+}
+
 /// Repeats for another job why an exchange did not take place.
 fn not_done(link: &Link, error: &BoardError) -> BoardError {
     BoardError::Unreachable {
         board: link.name().to_owned(),
-        source: error.to_string().into(),
+        source: reason(error).into(),
     }
+}
+
+fn reason(error: &BoardError) -> String {
+    error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string)
 }

@@ -131,6 +131,14 @@ pub(super) fn alert(error: &io::Error, has_identity: bool) -> Option<Problem> {
     })
 }
 
+/// Takes a name out of the way in which the library writes it: `DnsName("example.org")`.
+fn bare(name: &str) -> &str {
+    let inner = name
+        .split_once('(')
+        .and_then(|(_, rest)| rest.strip_suffix(')'));
+    inner.unwrap_or(name).trim_matches('"')
+}
+
 /// Says what is wrong with a certificate; reads on after "a certificate".
 fn objection(error: &CertificateError) -> String {
     match error {
@@ -139,7 +147,8 @@ fn objection(error: &CertificateError) -> String {
             "from an authority that is not trusted here".into()
         }
         CertificateError::NotValidForNameContext { presented, .. } if !presented.is_empty() => {
-            format!("for other names: {}", presented.join(", "))
+            let names: Vec<_> = presented.iter().map(|name| bare(name)).collect();
+            format!("for other names: {}", names.join(", "))
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "for other names".into()

@@ -1,6 +1,9 @@
 //! What the tests of several kinds of boards need: certificates, and what stands in the way.
 
+#[path = "../../../tests/cli/servers/authority.rs"]
 mod authority;
+mod impostor;
+#[path = "../../../tests/cli/proxy.rs"]
 mod proxy;
 
 use std::{
@@ -9,8 +12,9 @@ use std::{
 };
 
 pub(super) use self::{
-    authority::Authority,
-    proxy::{Mood, Proxy, impostor},
+    authority::{Authority, Identity},
+    impostor::impostor,
+    proxy::{Mood, Proxy},
 };
 
 /// How long anything may take that a test waits for.

@@ -14,9 +14,11 @@ use redis::{Client, Connection, ConnectionAddr, FromRedisValue, IntoConnectionIn
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::board::testing::has;
-pub(super) use crate::board::testing::{Authority, Mood, Proxy, impostor, wait_until};
-use crate::board::url::{BoardUrl, Identity, redis::RedisUrl};
+pub(super) use crate::board::testing::{Authority, Identity, Mood, Proxy, impostor, wait_until};
+use crate::board::{
+    testing::has,
+    url::{BoardUrl, redis::RedisUrl},
+};
 
 /// Returns the part of a URL that a [`Link`](super::link::Link) takes.
 pub(super) fn redis_url(text: &str) -> RedisUrl {

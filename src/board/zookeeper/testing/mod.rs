@@ -7,8 +7,8 @@ mod process;
 use std::{fs, path::Path};
 
 pub(in crate::board::zookeeper) use self::process::{Ensemble, Process as Server, free_port};
-pub(super) use crate::board::testing::{Authority, Mood, Proxy, impostor, wait_until};
-use crate::board::url::{BoardUrl, Identity, zookeeper::ZooKeeperUrl};
+pub(super) use crate::board::testing::{Authority, Identity, Mood, Proxy, impostor, wait_until};
+use crate::board::url::{BoardUrl, zookeeper::ZooKeeperUrl};
 
 /// Returns the part of a URL that a [`Link`](super::link::Link) takes.
 pub(super) fn zookeeper_url(text: &str) -> ZooKeeperUrl {

@@ -35,7 +35,7 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
-    let proxy = Proxy::start(server.port()).await;
+    let proxy = Proxy::start(server.port());
     let url = redis_url(&format!("redis://127.0.0.1:{}", proxy.port));
     let link = Link::new(&url, None, Duration::from_millis(500));
     let peer = format!("127.0.0.1:{}", proxy.port);
@@ -46,12 +46,12 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
     for (mood, expected) in cases {
         ping(&link).await;
         server.run::<()>(&["SET", "counter", "0"]);
-        proxy.mood.send(mood).unwrap();
+        proxy.set(mood);
         let Err(Failure::Lost(error)) = link.ask_all("write to", &increment()).await else {
             panic!("{mood:?}: it is not lost");
         };
         assert_eq!(told(error), format!("unreachable: {peer} {expected}"));
-        proxy.mood.send(Mood::PassOn).unwrap();
+        proxy.set(Mood::PassOn);
         ping(&link).await;
         assert_eq!(server.run::<u32>(&["GET", "counter"]), 1);
     }

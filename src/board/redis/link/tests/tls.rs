@@ -5,10 +5,7 @@ use std::path::Path;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::board::{
-    redis::testing::{Authority, Server},
-    url::Identity,
-};
+use crate::board::redis::testing::{Authority, Identity, Server};
 
 fn secured(server: &Server, ca: &Path, identity: Option<&Identity>) -> Link {
     let identity = identity.map_or_else(String::new, |identity| {
@@ -69,7 +66,11 @@ async fn a_certificate_for_others_or_for_another_time_is_refused() {
     };
     let ca = authority.ca();
     let cases = [
-        ("DNS:elsewhere.example", 2, "for other names: "),
+        (
+            "DNS:elsewhere.example",
+            2,
+            "for other names: elsewhere.example",
+        ),
         ("IP:127.0.0.1", -1, "that has expired"),
     ];
     for (names, days, expected) in cases {

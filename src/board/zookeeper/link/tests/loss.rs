@@ -11,7 +11,7 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
         return;
     };
     let others = Link::new(&server.url(""), None, OP_TIMEOUT);
-    let proxy = Proxy::start(server.port()).await;
+    let proxy = Proxy::start(server.port());
     let peer = format!("127.0.0.1:{}", proxy.port);
     let cases = [
         (Mood::Silent, "did not answer within 500ms"),
@@ -22,7 +22,7 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
         let link = Link::new(&url, None, Duration::from_millis(500));
         let session = ping(&link).await;
         let path = create(&session, CreateMode::Persistent).await;
-        proxy.mood.send(mood).unwrap();
+        proxy.set(mood);
         let start = Instant::now();
         let set = session.ask("write to", session.client().set_data(&path, b"1", None));
         let Err(Failure::Lost(error)) = set.await else {
@@ -30,7 +30,7 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
         };
         assert!(start.elapsed() < Duration::from_secs(2));
         assert_eq!(told(error), format!("unreachable: {peer} {expected}"));
-        proxy.mood.send(Mood::PassOn).unwrap();
+        proxy.set(Mood::PassOn);
         let session = ping(&others).await;
         let looked = session.ask("read", session.client().get_data(&path)).await;
         let (data, stat) = looked.unwrap().unwrap();

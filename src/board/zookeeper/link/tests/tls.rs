@@ -3,10 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::board::{
-    url::Identity,
-    zookeeper::testing::{Authority, Server},
-};
+use crate::board::zookeeper::testing::{Authority, Identity, Server};
 
 fn secured(host: &str, port: u16, ca: &Path, identity: Option<&Identity>) -> Link {
     let identity = identity.map_or_else(String::new, |identity| {

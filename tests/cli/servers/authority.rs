@@ -1,23 +1,30 @@
 //! Certificates for servers and for us, made by `openssl`.
+//!
+//! The tests of the Redis board itself borrow them.
 
 use std::{path::PathBuf, process::Command};
 
 use tempfile::TempDir;
 
 use super::has;
-use crate::board::url::Identity;
 
 /// What makes a key; its file comes next.
 const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout";
 
+/// The files of a certificate and of its key.
+pub(crate) struct Identity {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
 /// A certificate authority of a test's own.
-pub(in crate::board) struct Authority {
+pub(crate) struct Authority {
     folder: TempDir,
 }
 
 impl Authority {
     /// Founds one; `None` where `openssl` is missing.
-    pub(in crate::board) fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         if !has("openssl") {
             return None;
         }
@@ -30,12 +37,12 @@ impl Authority {
     }
 
     /// Returns its own certificate.
-    pub(in crate::board) fn ca(&self) -> PathBuf {
+    pub(crate) fn ca(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
     /// Issues a certificate for names, such as `IP:127.0.0.1`, which lasts for some days.
-    pub(in crate::board) fn issue(&self, names: &str, days: i32) -> Identity {
+    pub(crate) fn issue(&self, names: &str, days: i32) -> Identity {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let subject = format!("-subj /CN={id} -addext subjectAltName={names}");
         self.openssl(&format!("req {KEY} {id}.key -out {id}.csr {subject}"));

@@ -1,0 +1,103 @@
+//! Workers of both kinds on one board, each of which tells what it has done.
+
+use std::{collections::BTreeMap, thread, time::Instant};
+
+use serde_json::json;
+
+use super::open_with;
+use crate::{
+    env::Env,
+    faults::size,
+    servers::{Peer, Server},
+};
+
+/// How many workers there are of either kind.
+const WORKERS: usize = 3;
+
+/// Claims and consumes whatever there is until the board is empty, and returns what that was.
+fn work(env: &Env, who: &str) -> Vec<String> {
+    let mut consumed = Vec::new();
+    loop {
+        let next = ["claim", "--next", "-o", "uuid", "--who", who];
+        let next = env.jobboard(&next).run();
+        if next.code == 6 {
+            let count = env.jobboard(&["list", "--count"]).run();
+            if count.succeeded() == "0\n" {
+                return consumed;
+            }
+            continue;
+        }
+        let job = next.posted();
+        let consume = env.jobboard(&["consume", &job, "--who", who]).run();
+        consume.succeeded();
+        consumed.push(job);
+    }
+}
+
+/// Starts a worker of the other kind; it takes its time to start, and some boards do not last long.
+fn peer(server: &Server) -> Option<Peer> {
+    let mut peer = Peer::start(server, "taskflow")?;
+    peer.told(&json!({"do": "list"}));
+    Some(peer)
+}
+
+#[test]
+fn workers_of_both_kinds_do_each_job_once() {
+    let Some((env, server)) = open_with(&[]) else {
+        return;
+    };
+    let Some(peers) = (0..WORKERS)
+        .map(|_| peer(&server))
+        .collect::<Option<Vec<_>>>()
+    else {
+        return;
+    };
+    let mut peers = peers;
+    let half = size(1000, 30);
+    let mut posted = env.post_many(half);
+    for number in 0..half {
+        let post = json!({"do": "post", "name": format!("python-{number}")});
+        posted.push(peers[0].told(&post).as_str().unwrap().to_owned());
+    }
+    let start = Instant::now();
+    let done: Vec<(String, Vec<String>)> = thread::scope(|scope| {
+        let env = &env;
+        let ours = (0..WORKERS).map(|number| {
+            let who = format!("rust-{number}");
+            scope.spawn(move || (who.clone(), work(env, &who)))
+        });
+        let ours: Vec<_> = ours.collect();
+        let theirs = peers.iter_mut().enumerate().map(|(number, peer)| {
+            let who = format!("python-{number}");
+            // It spares the processes that the others start for each job.
+            let request = json!({"do": "work", "who": who, "pause": 0.02});
+            scope.spawn(move || (who, serde_json::from_value(peer.told(&request)).unwrap()))
+        });
+        let theirs: Vec<_> = theirs.collect();
+        let all = ours.into_iter().chain(theirs);
+        all.map(|worker| worker.join().unwrap()).collect()
+    });
+    let mut by = BTreeMap::new();
+    for (who, jobs) in &done {
+        for job in jobs {
+            let before = by.insert(job, who);
+            assert_eq!(before, None, "{who} consumed {job} again");
+        }
+    }
+    posted.sort();
+    assert!(by.into_keys().eq(&posted), "some were not consumed");
+    let share = |kind: &str| -> usize {
+        let of_kind = done.iter().filter(|(who, _)| who.starts_with(kind));
+        of_kind.map(|(_, jobs)| jobs.len()).sum()
+    };
+    let (ours, theirs) = (share("rust"), share("python"));
+    assert!(ours > 0 && theirs > 0, "{done:?}");
+    assert_eq!(server.run(&["HLEN", "taskflow:listings"]), "0");
+    assert_eq!(server.run(&["--scan", "--pattern", "*.owned"]), "");
+    eprintln!(
+        "faults: {} jobs on Redis, each consumed once: {ours} by jobboard and {theirs} by Python, \
+         in {:.1?}",
+        posted.len(),
+        start.elapsed()
+    );
+}
