@@ -1,6 +1,6 @@
 //! A field of a hash, kept in few bytes: a listing remembers one for each job.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use uuid::{Uuid, fmt::Hyphenated};
 
@@ -28,6 +28,23 @@ impl Field {
     }
 }
 
+/// Fields that were there before; those of ordinary jobs take the least room by themselves.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    uuids: HashSet<Uuid>,
+    others: HashSet<Box<[u8]>>,
+}
+
+impl Seen {
+    /// Notes a field, and says whether it is new.
+    pub(super) fn insert(&mut self, field: &[u8]) -> bool {
+        match Field::of(field) {
+            Field::Uuid(uuid) => self.uuids.insert(uuid),
+            Field::Other(bytes) => self.others.insert(bytes),
+        }
+    }
+}
+
 fn text(uuid: Uuid) -> String {
     Hyphenated::from_uuid(uuid).to_string()
 }
@@ -48,6 +65,19 @@ mod tests {
             assert_eq!(matches!(kept, Field::Uuid(_)), field == text, "{field}");
         }
         assert_eq!(*Field::of(b"\xff\0").bytes(), *b"\xff\0");
+    }
+
+    #[test]
+    fn each_field_is_new_once() {
+        let text = "1f0c9a58-8f0e-5d0a-8a43-6b0c3f6d2e7b";
+        let upper = text.to_uppercase();
+        let mut seen = Seen::default();
+        for field in [text, &upper, "bad"] {
+            assert!(seen.insert(field.as_bytes()), "{field}");
+        }
+        for field in [text, &upper, "bad"] {
+            assert!(!seen.insert(field.as_bytes()), "{field}");
+        }
     }
 
     #[test]

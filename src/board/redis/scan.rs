@@ -1,13 +1,10 @@
 //! Walking over all that is on a shelf, in pages of postings that are not read yet.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Weak},
-};
+use std::sync::{Arc, Weak};
 
 use redis::Cmd;
 
-use super::{field::Field, keys::Keys, line::Line, link::Link};
+use super::{field::Seen, keys::Keys, line::Line, link::Link};
 use crate::{board::Result, job::Shelf};
 
 /// What a reader was doing when it failed.
@@ -36,7 +33,7 @@ pub(super) struct Scan {
     /// Where the cursor comes from.
     line: Weak<Line>,
     /// A server may hand a field out twice while its table grows or shrinks.
-    seen: HashSet<Field>,
+    seen: Seen,
 }
 
 impl Scan {
@@ -46,7 +43,7 @@ impl Scan {
             cursor: Some(0),
             count: FIRST_PAGE,
             line: Weak::new(),
-            seen: HashSet::new(),
+            seen: Seen::default(),
         }
     }
 
@@ -77,7 +74,7 @@ impl Scan {
         let mut page = Vec::with_capacity(flat.len() / 2);
         let mut parts = flat.into_iter();
         while let (Some(field), Some(posting)) = (parts.next(), parts.next()) {
-            if self.seen.insert(Field::of(&field)) {
+            if self.seen.insert(&field) {
                 page.push((field, posting));
             }
         }

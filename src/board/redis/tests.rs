@@ -9,6 +9,7 @@ use std::{
 use chrono::Utc;
 use futures_util::{TryStreamExt, future::join_all};
 
+use self::permission::Scene;
 use super::{Redis, testing::Server};
 use crate::{
     board::{
@@ -26,6 +27,7 @@ use crate::{
 
 mod counter;
 mod oddity;
+mod permission;
 mod restart;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -123,199 +125,6 @@ async fn a_lease_that_lapsed_and_was_won_again_is_not_the_first_holders() {
         .settle_one(&key, Outcome::Consume, in_time)
         .await
         .unwrap();
-}
-
-/// What a board can be asked to change, in as many ways as a script has.
-#[derive(Debug, Clone, Copy)]
-enum Change {
-    Post,
-    PostClaimed,
-    Claim,
-    Renew,
-    Settle(&'static str),
-    Force(&'static str),
-    Restore,
-    Purge,
-}
-
-const CHANGES: [Change; 12] = [
-    Change::Post,
-    Change::PostClaimed,
-    Change::Claim,
-    Change::Renew,
-    Change::Settle("abandon"),
-    Change::Settle("consume"),
-    Change::Settle("trash"),
-    Change::Force("abandon"),
-    Change::Force("consume"),
-    Change::Force("trash"),
-    Change::Restore,
-    Change::Purge,
-];
-
-/// Every command that a script may run and that changes or reads what is on the board.
-const COMMANDS: [&str; 10] = [
-    "hget", "hset", "hexists", "hdel", "get", "set", "del", "incrby", "pexpire", "evalsha",
-];
-
-/// A board with a job that is free, one that ada has, and one that is in the trash.
-struct Scene {
-    free: JobKey,
-    claimed: JobKey,
-    trashed: JobKey,
-}
-
-impl Scene {
-    async fn set(board: &Subject) -> Self {
-        let free = post_one(board, "free").await;
-        let claimed = post_one(board, "claimed").await;
-        let by = claimant("ada", Term::Kept(LONG));
-        board.claim_one(&claimed, &by, ATTEMPT).await.unwrap();
-        let trashed = post_one(board, "trashed").await;
-        claim_one(board, &trashed, &ada()).await.unwrap();
-        board
-            .settle_one(&trashed, Outcome::Trash(None), by_name("ada"))
-            .await
-            .unwrap();
-        Self {
-            free,
-            claimed,
-            trashed,
-        }
-    }
-
-    /// Tries a change, and returns the error around all of it.
-    async fn change(&self, board: &Subject, change: Change) -> Result<()> {
-        let by = claimant("bob", Term::Kept(LONG));
-        match change {
-            Change::Post => all(board.post(&[draft("new")], None).await),
-            Change::PostClaimed => all(board.post(&[draft("new")], Some(&by)).await),
-            Change::Claim => {
-                let rules = ClaimRules {
-                    is_attempt: true,
-                    ..BY_HAND
-                };
-                all(board.claim(from_ref(&self.free), &by, 1, rules).await)
-            }
-            Change::Renew => {
-                let claim = Claim {
-                    key: self.claimed.clone(),
-                    owner: ada().owner,
-                    fence: None,
-                    term: LONG,
-                };
-                all(board.renew(&[claim]).await)
-            }
-            Change::Settle(verb) => {
-                let settlement = self.settlement(verb, by_name("ada"));
-                all(board.settle(&[settlement]).await)
-            }
-            Change::Force(verb) => {
-                let seen = Witness::Claimed {
-                    owner: Some(ada().owner),
-                    fence: None,
-                };
-                let settlement = self.settlement(verb, Authority::Override(seen));
-                all(board.settle(&[settlement]).await)
-            }
-            Change::Restore => all(board.restore(from_ref(&self.trashed)).await),
-            Change::Purge => all(board.purge(from_ref(&self.trashed)).await),
-        }
-    }
-
-    fn settlement(&self, verb: &str, authority: Authority) -> Settlement {
-        let failure = Failure {
-            exit_code: Some(1),
-            signal: None,
-            reason: "exit code 1".to_owned(),
-            stderr: String::new(),
-            conductor: "c".to_owned(),
-            time: Utc::now(),
-        };
-        Settlement {
-            key: self.claimed.clone(),
-            outcome: match verb {
-                "abandon" => Outcome::Abandon(Aftermath::Failed {
-                    failure,
-                    not_before: None,
-                }),
-                "consume" => Outcome::Consume,
-                _ => Outcome::Trash(Some(failure)),
-            },
-            authority,
-        }
-    }
-}
-
-/// Returns the first error, be it about the whole exchange or about one job.
-fn all<T>(answers: Result<Vec<Result<T>>>) -> Result<()> {
-    for answer in answers? {
-        answer?;
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_change_that_is_denied_one_of_its_commands_does_not_happen_at_all() {
-    let Some((board, server)) = open() else {
-        return;
-    };
-    for change in CHANGES {
-        let mut denied = 0;
-        for command in COMMANDS {
-            server.run::<()>(&["FLUSHALL"]);
-            let scene = Scene::set(&board).await;
-            let rule = format!("-{command}");
-            let user = ["ACL", "SETUSER", "eve", "reset", "on", "nopass"];
-            let rights = ["allkeys", "allchannels", "+@all", &rule];
-            server.run::<()>(&[&user[..], &rights].concat());
-            let before = everything(&server);
-            let limited = board_of(&server, Some("eve"));
-            match scene.change(&limited, change).await {
-                // This command is none of those that it needs.
-                Ok(()) => continue,
-                Err(error) => assert!(
-                    matches!(error, BoardError::Denied { .. }),
-                    "{change:?} without {command}: {error:?}"
-                ),
-            }
-            denied += 1;
-            assert_eq!(everything(&server), before, "{change:?} without {command}");
-        }
-        // At the least, what it reads, what it changes, and the scripts themselves.
-        assert!(denied >= 3, "{change:?}: {denied}");
-    }
-}
-
-#[tokio::test]
-async fn a_change_that_may_use_only_a_part_of_the_keys_does_not_happen_at_all() {
-    let Some((board, server)) = open() else {
-        return;
-    };
-    for pattern in [
-        "taskflow:listings",
-        "taskflow:trash",
-        "taskflow:*.owned",
-        "taskflow:*.last_modified",
-        "taskflow:*.jobboard",
-    ] {
-        for change in CHANGES {
-            server.run::<()>(&["FLUSHALL"]);
-            let scene = Scene::set(&board).await;
-            let user = ["ACL", "SETUSER", "eve", "reset", "on", "nopass"];
-            let keys = format!("~{pattern}");
-            let rights = [&keys, "allchannels", "+@all"];
-            server.run::<()>(&[&user[..], &rights].concat());
-            let before = everything(&server);
-            let limited = board_of(&server, Some("eve"));
-            let refused = scene.change(&limited, change).await;
-            assert!(
-                matches!(refused, Err(BoardError::Denied { .. })),
-                "{change:?} with {pattern}: {refused:?}"
-            );
-            assert_eq!(everything(&server), before, "{change:?} with {pattern}");
-        }
-    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 
-use super::{oddity::jobs, *};
+use super::{oddity::jobs, permission::all, *};
 use crate::board::EventKind;
 
 const SEQUENCE: &str = "taskflow:sequence";

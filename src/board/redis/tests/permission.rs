@@ -1,0 +1,288 @@
+//! Users of a server who may not do all that a board needs, and those who may do just that.
+
+use std::{collections::BTreeSet, fs};
+
+use super::*;
+use crate::job::Entry;
+
+/// What a board can be asked to change, in as many ways as a script has.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Post,
+    PostClaimed,
+    Claim,
+    Renew,
+    Settle(&'static str),
+    Force(&'static str),
+    Restore,
+    Purge,
+}
+
+const CHANGES: [Change; 12] = [
+    Change::Post,
+    Change::PostClaimed,
+    Change::Claim,
+    Change::Renew,
+    Change::Settle("abandon"),
+    Change::Settle("consume"),
+    Change::Settle("trash"),
+    Change::Force("abandon"),
+    Change::Force("consume"),
+    Change::Force("trash"),
+    Change::Restore,
+    Change::Purge,
+];
+
+/// Every command that a script may run and that changes or reads what is on the board.
+const COMMANDS: [&str; 10] = [
+    "hget", "hset", "hexists", "hdel", "get", "set", "del", "incrby", "pexpire", "evalsha",
+];
+
+/// All that somebody may need on a board in the namespace `taskflow`, as the documentation has it.
+const RIGHTS: &str = "~taskflow:* &taskflow:events +hello +client|setname +info +evalsha +eval \
+                      +hscan +hmget +hlen +hget +hset +hexists +hdel +mget +get +set +del +incrby \
+                      +exists +type +pttl +pexpire +scan +publish +subscribe";
+
+/// A board with a job that is free, one that ada has, and one that is in the trash.
+pub(super) struct Scene {
+    pub(super) free: JobKey,
+    pub(super) claimed: JobKey,
+    trashed: JobKey,
+}
+
+impl Scene {
+    pub(super) async fn set(board: &Subject) -> Self {
+        let free = post_one(board, "free").await;
+        let claimed = post_one(board, "claimed").await;
+        let by = claimant("ada", Term::Kept(LONG));
+        board.claim_one(&claimed, &by, ATTEMPT).await.unwrap();
+        let trashed = post_one(board, "trashed").await;
+        claim_one(board, &trashed, &ada()).await.unwrap();
+        board
+            .settle_one(&trashed, Outcome::Trash(None), by_name("ada"))
+            .await
+            .unwrap();
+        Self {
+            free,
+            claimed,
+            trashed,
+        }
+    }
+
+    /// Tries a change, and returns the error around all of it.
+    async fn change(&self, board: &Subject, change: Change) -> Result<()> {
+        let by = claimant("bob", Term::Kept(LONG));
+        match change {
+            Change::Post => all(board.post(&[draft("new")], None).await),
+            Change::PostClaimed => all(board.post(&[draft("new")], Some(&by)).await),
+            Change::Claim => {
+                let rules = ClaimRules {
+                    is_attempt: true,
+                    ..BY_HAND
+                };
+                all(board.claim(from_ref(&self.free), &by, 1, rules).await)
+            }
+            Change::Renew => {
+                let claim = Claim {
+                    key: self.claimed.clone(),
+                    owner: ada().owner,
+                    fence: None,
+                    term: LONG,
+                };
+                all(board.renew(&[claim]).await)
+            }
+            Change::Settle(verb) => {
+                let settlement = self.settlement(verb, by_name("ada"));
+                all(board.settle(&[settlement]).await)
+            }
+            Change::Force(verb) => {
+                let seen = Witness::Claimed {
+                    owner: Some(ada().owner),
+                    fence: None,
+                };
+                let settlement = self.settlement(verb, Authority::Override(seen));
+                all(board.settle(&[settlement]).await)
+            }
+            Change::Restore => all(board.restore(from_ref(&self.trashed)).await),
+            Change::Purge => all(board.purge(from_ref(&self.trashed)).await),
+        }
+    }
+
+    fn settlement(&self, verb: &str, authority: Authority) -> Settlement {
+        let failure = Failure {
+            exit_code: Some(1),
+            signal: None,
+            reason: "exit code 1".to_owned(),
+            stderr: String::new(),
+            conductor: "c".to_owned(),
+            time: Utc::now(),
+        };
+        Settlement {
+            key: self.claimed.clone(),
+            outcome: match verb {
+                "abandon" => Outcome::Abandon(Aftermath::Failed {
+                    failure,
+                    not_before: None,
+                }),
+                "consume" => Outcome::Consume,
+                _ => Outcome::Trash(Some(failure)),
+            },
+            authority,
+        }
+    }
+}
+
+/// Gives the user eve these rights, and no others.
+fn let_in(server: &Server, rights: &[&str]) {
+    let user = ["ACL", "SETUSER", "eve", "reset", "on", "nopass"];
+    server.run::<()>(&[&user[..], rights].concat());
+}
+
+/// Returns the first error, be it about the whole exchange or about one job.
+pub(super) fn all<T>(answers: Result<Vec<Result<T>>>) -> Result<()> {
+    for answer in answers? {
+        answer?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_change_that_is_denied_one_of_its_commands_does_not_happen_at_all() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    for change in CHANGES {
+        let mut denied = 0;
+        for command in COMMANDS {
+            server.run::<()>(&["FLUSHALL"]);
+            let scene = Scene::set(&board).await;
+            let rule = format!("-{command}");
+            let_in(&server, &["allkeys", "allchannels", "+@all", &rule]);
+            let before = everything(&server);
+            let limited = board_of(&server, Some("eve"));
+            match scene.change(&limited, change).await {
+                // This command is none of those that it needs.
+                Ok(()) => continue,
+                Err(error) => assert!(
+                    matches!(error, BoardError::Denied { .. }),
+                    "{change:?} without {command}: {error:?}"
+                ),
+            }
+            denied += 1;
+            assert_eq!(everything(&server), before, "{change:?} without {command}");
+        }
+        // At the least, what it reads, what it changes, and the scripts themselves.
+        assert!(denied >= 3, "{change:?}: {denied}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_may_use_only_a_part_of_the_keys_does_not_happen_at_all() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    for pattern in [
+        "taskflow:listings",
+        "taskflow:trash",
+        "taskflow:*.owned",
+        "taskflow:*.last_modified",
+        "taskflow:*.jobboard",
+    ] {
+        for change in CHANGES {
+            server.run::<()>(&["FLUSHALL"]);
+            let scene = Scene::set(&board).await;
+            let keys = format!("~{pattern}");
+            let_in(&server, &[&keys, "allchannels", "+@all"]);
+            let before = everything(&server);
+            let limited = board_of(&server, Some("eve"));
+            let refused = scene.change(&limited, change).await;
+            assert!(
+                matches!(refused, Err(BoardError::Denied { .. })),
+                "{change:?} with {pattern}: {refused:?}"
+            );
+            assert_eq!(everything(&server), before, "{change:?} with {pattern}");
+        }
+    }
+}
+
+#[test]
+fn each_command_of_each_script_is_among_those_that_are_denied() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/board/redis/scripts");
+    let mut used = BTreeSet::new();
+    for file in fs::read_dir(folder).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        for call in ["redis.call(\"", "redis.pcall(\""] {
+            let calls = text.split(call).skip(1);
+            used.extend(calls.map(|rest| rest.split('"').next().unwrap().to_lowercase()));
+        }
+    }
+    // What it tells of a change may get lost.
+    assert!(used.remove("publish"));
+    let denied: BTreeSet<_> = COMMANDS.map(str::to_owned).into();
+    let unused: Vec<_> = denied.difference(&used).collect();
+    assert_eq!(unused, ["evalsha"]);
+    assert!(used.is_subset(&denied), "{used:?}");
+}
+
+#[tokio::test]
+async fn scripts_that_may_not_be_loaded_change_nothing() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let_in(&server, &["allkeys", "allchannels", "+@all", "-eval"]);
+    for change in CHANGES {
+        server.run::<()>(&["FLUSHALL"]);
+        let scene = Scene::set(&board).await;
+        let before = everything(&server);
+        server.run::<()>(&["SCRIPT", "FLUSH"]);
+        let limited = board_of(&server, Some("eve"));
+        let refused = scene.change(&limited, change).await;
+        assert!(
+            matches!(refused, Err(BoardError::Denied { .. })),
+            "{change:?}: {refused:?}"
+        );
+        assert_eq!(everything(&server), before, "{change:?}");
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_tell_of_changes_may_make_them() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let_in(&server, &["allkeys", "allchannels", "+@all", "-publish"]);
+    for change in CHANGES {
+        server.run::<()>(&["FLUSHALL"]);
+        let scene = Scene::set(&board).await;
+        let limited = board_of(&server, Some("eve"));
+        scene.change(&limited, change).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_rights_in_the_documentation_are_enough() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let readme = include_str!("../../../../README.md");
+    assert!(readme.contains(&format!("`{RIGHTS}`")), "{RIGHTS}");
+    let_in(&server, &RIGHTS.split(' ').collect::<Vec<_>>());
+    for change in CHANGES {
+        server.run::<()>(&["FLUSHALL"]);
+        server.run::<()>(&["SCRIPT", "FLUSH"]);
+        let scene = Scene::set(&board).await;
+        let limited = board_of(&server, Some("eve"));
+        scene.change(&limited, change).await.unwrap();
+        // At this one a listing has to look twice.
+        let odd = post_one(&board, "odd").await;
+        let _: i64 = server.run(&["LPUSH", &format!("taskflow:{odd}.owned"), "x"]);
+        let entries: Vec<_> = limited.entries(WHOLE_BOARD).try_collect().await.unwrap();
+        let is_odd = |entry: &Entry| entry.key() == &odd && entry.holding().is_some();
+        assert!(entries.iter().any(is_odd), "{change:?}");
+        let wanted = [JobRef::Key(scene.free)];
+        limited.find(Shelf::Board, &wanted).await.unwrap();
+        limited.health().await.unwrap();
+        limited.conductors().await.unwrap();
+        drop(limited.events().await.unwrap());
+    }
+}
