@@ -241,6 +241,10 @@ impl Link {
         asked: Duration,
         deadline: Deadline,
     ) -> Result<Session, Trouble> {
+        if let (Some(user), None) = (&self.url.user, &self.url.password) {
+            let whom = format!("the user {user}");
+            return Err(Trouble::new(whom, Problem::NoPassword));
+        }
         let tls = self.tls()?;
         let straight = self.connect(&self.url.servers, tls.as_ref(), asked);
         let detour = self.detour(tls.as_ref(), Some(asked), deadline);

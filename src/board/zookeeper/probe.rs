@@ -15,7 +15,7 @@ use super::{
 use crate::board::url::Server;
 
 /// How long a server that speaks ZooKeeper may think about a word of four letters.
-const PAUSE: Duration = Duration::from_millis(300);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long something may take altogether.
 #[derive(Debug, Clone, Copy)]
@@ -128,10 +128,9 @@ async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result
         return Ok(answer);
     };
     match read {
-        // Whoever hangs up on what it does not understand may do it harshly.
-        Err(error) if error.get_ref().is_none() => Ok(answer),
-        Err(error) => Err(error),
-        Ok(_) => Ok(answer),
+        // Only TLS says more than that the other side has hung up, however harshly.
+        Err(error) if error.get_ref().is_some() && answer.is_empty() => Err(error),
+        Ok(_) | Err(_) => Ok(answer),
     }
 }
 

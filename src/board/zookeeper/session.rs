@@ -56,7 +56,8 @@ impl Session {
 
     /// Returns what asks; its paths are those inside the chroot.
     ///
-    /// It sends when a method is called, and not when the future is awaited.
+    /// It sends when a method is called, and not when the future is awaited; while it is looking
+    /// for a server, it keeps what is to be sent until it has found one.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }

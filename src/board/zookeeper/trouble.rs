@@ -57,6 +57,8 @@ pub(super) enum Problem {
         path: String,
         hint: &'static str,
     },
+    #[error("has no password: without one anybody could come in under that name")]
+    NoPassword,
     #[error("does not know who we are, and `acl=creator` wants that it does")]
     Nobody,
     #[error("refuses to let us in")]
@@ -123,6 +125,7 @@ impl Trouble {
                 source: self.into(),
             },
             Forbidden { .. }
+            | NoPassword
             | Nobody
             | NoEntry
             | NoEntryBecause(_)

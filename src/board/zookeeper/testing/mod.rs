@@ -4,7 +4,7 @@
 
 mod process;
 
-use std::{fs, path::Path};
+use std::{fs, net::TcpStream, path::Path};
 
 pub(in crate::board::zookeeper) use self::process::{Ensemble, Process as Server, free_port};
 pub(super) use crate::board::testing::{Authority, Identity, Mood, Proxy, impostor, wait_until};
@@ -42,7 +42,11 @@ impl Server {
             .map(String::as_str)
             .chain(lines.iter().copied())
             .collect();
-        Some((Self::start(&lines)?, port))
+        let server = Self::start(&lines)?;
+        wait_until("it speaks TLS", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        Some((server, port))
     }
 
     /// Returns the URL of a board on this server, with something behind its port.

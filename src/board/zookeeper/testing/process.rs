@@ -144,7 +144,7 @@ impl Process {
 
     /// Asks with one of the words of four letters that servers know.
     pub(crate) fn asked(&self, word: &str) -> String {
-        ask(self.port, word).unwrap_or_default()
+        ask(self.port, word, PATIENCE).unwrap_or_default()
     }
 }
 
@@ -259,7 +259,9 @@ fn spawn(folder: &Path) -> Child {
 fn serves(port: u16, child: &mut Child) -> bool {
     let end = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {
-        if ask(port, "srvr").is_ok_and(|answer| answer.contains("Mode: ")) {
+        // A server that is starting may take a connection, and never look at it.
+        let soon = Duration::from_millis(200);
+        if ask(port, "srvr", soon).is_ok_and(|answer| answer.contains("Mode: ")) {
             // Perhaps it was somebody else who has answered on that port.
             return child.try_wait().unwrap().is_none();
         }
@@ -281,9 +283,9 @@ fn open_session(port: u16) -> io::Result<()> {
     stream.read_exact(&mut [0; 40])
 }
 
-fn ask(port: u16, word: &str) -> io::Result<String> {
+fn ask(port: u16, word: &str, patience: Duration) -> io::Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    stream.set_read_timeout(Some(patience))?;
     stream.write_all(word.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;

@@ -62,3 +62,11 @@ async fn nothing_shows_a_password() {
     assert!(shown.contains("ada@"), "{shown}");
     assert!(!shown.contains("hunter2"), "{shown}");
 }
+
+#[tokio::test]
+async fn a_user_without_a_password_is_nobody() {
+    assert_eq!(
+        failure(&link("zk://ada@127.0.0.1:1")).await,
+        "denied: the user ada has no password: without one anybody could come in under that name"
+    );
+}

@@ -31,11 +31,10 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
         assert!(start.elapsed() < Duration::from_secs(2));
         assert_eq!(told(error), format!("unreachable: {peer} {expected}"));
         proxy.set(Mood::PassOn);
-        let session = ping(&others).await;
-        let looked = session.ask("read", session.client().get_data(&path)).await;
+        let other = ping(&others).await;
+        let looked = other.ask("read", other.client().get_data(&path)).await;
         let (data, stat) = looked.unwrap().unwrap();
         assert_eq!((data.as_slice(), stat.version), (&b"1"[..], 1));
-        link.close().await;
     }
 }
 

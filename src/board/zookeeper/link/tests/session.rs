@@ -153,19 +153,13 @@ async fn a_session_that_bears_nothing_is_replaced_once_a_server_is_there_again()
 
 #[tokio::test]
 async fn a_session_that_has_expired_is_followed_by_another() {
-    let Some(server) = Server::shared() else {
+    let Some(mut server) = Server::start(&[]) else {
         return;
     };
     let link = Link::new(&server.url(""), None, OP_TIMEOUT);
-    let session = link.bearing("write to", USUAL).await.unwrap();
+    let session = link.bearing("write to", SHORT).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
-    // Whoever takes a session over may end it.
-    let thief = Client::connector().with_session(session.client().session().clone());
-    let mut states = {
-        let thief = thief.connect(&server.host()).await.unwrap();
-        thief.state_watcher()
-    };
-    while !states.changed().await.is_terminated() {}
+    server.stop();
     wait_for(&session, SessionState::Expired).await;
     let looked = session.ask("read", session.client().check_stat(&ephemeral));
     let Err(Failure::NotSent(error)) = looked.await else {
@@ -176,9 +170,9 @@ async fn a_session_that_has_expired_is_followed_by_another() {
         told(error),
         format!("unreachable: {peer} ended the session")
     );
-    let next = ping(&link).await;
-    assert_ne!(next.id(), session.id());
-    assert!(!is_there(&link, &ephemeral).await);
+    server.start_again();
+    assert_ne!(lasting(&link).await.id(), session.id());
+    is_let_go(&link, &ephemeral).await;
 }
 
 #[tokio::test]
