@@ -278,7 +278,7 @@ impl Link {
             let problem = match time::timeout_at(deadline.at, attempt).await {
                 Ok(Ok(session)) => return Ok(session),
                 Ok(Err(Error::AuthFailed)) => Problem::NoEntry,
-                Ok(Err(_)) | Err(_) => Problem::NoSession(deadline.length),
+                Ok(Err(_)) | Err(_) => Problem::NoSession,
             };
             troubles.extend(well.iter().map(|one| Trouble::new(one, problem.clone())));
         }

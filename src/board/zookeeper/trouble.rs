@@ -40,8 +40,8 @@ pub(super) enum Problem {
     NotTls,
     #[error("is without its ensemble and serves nobody")]
     NotServing,
-    #[error("answers, but gave us no session within {}", duration::exact(*.0))]
-    NoSession(Duration),
+    #[error("answers, but gives us no session")]
+    NoSession,
     #[error("ended the session")]
     SessionEnded,
     #[error("is too busy")]
@@ -119,7 +119,7 @@ impl Trouble {
         let board = board.to_owned();
         match &self.problem {
             RefusedConnection | Unresolved(_) | Silent(_) | SilentInTls(_) | NoWay(_) | Closed
-            | BrokenOff | NotZooKeeper | WantsTls | NotTls | NotServing | NoSession(_)
+            | BrokenOff | NotZooKeeper | WantsTls | NotTls | NotServing | NoSession
             | SessionEnded | Throttled | All(_) => BoardError::Unreachable {
                 board,
                 source: self.into(),
@@ -163,7 +163,7 @@ impl Problem {
             | NoAuthorities
             | File(_)
             | Old => 2,
-            NoSession(_) => 1,
+            NoSession => 1,
             _ => 0,
         }
     }

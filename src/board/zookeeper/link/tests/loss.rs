@@ -59,6 +59,42 @@ async fn a_multi_says_which_of_its_operations_was_refused() {
 }
 
 #[tokio::test]
+async fn what_a_server_cannot_or_may_not_do_has_not_happened() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let session = ping(&Link::new(&server.url(""), None, OP_TIMEOUT)).await;
+    let peer = server.host();
+    let options = CreateMode::Persistent.with_acls(Acls::creator_all());
+    let created = session.client().create("/ours", b"", &options);
+    let Err(Failure::NotSent(error)) = session.ask("write to", created).await else {
+        panic!("nobody has created it");
+    };
+    assert_eq!(
+        told(error),
+        format!("denied: {peer} does not know who we are, and `acl=creator` wants that it does")
+    );
+    let cases = [
+        (
+            Error::Unimplemented,
+            "unsupported: a ZooKeeper server older than 3.6 cannot hold a board",
+        ),
+        (Error::Throttled, "unreachable: PEER is too busy"),
+        (
+            Error::QuotaExceeded,
+            "failed: PEER has reached the quota that is set for these nodes",
+        ),
+    ];
+    for (error, expected) in cases {
+        let refused = std::future::ready(Err::<(), _>(error));
+        let Err(Failure::NotSent(error)) = session.ask("read", refused).await else {
+            panic!("{expected}: it is not refused");
+        };
+        assert_eq!(told(error), expected.replace("PEER", &peer));
+    }
+}
+
+#[tokio::test]
 async fn the_chroot_is_made_when_it_is_wanted() {
     let Some(server) = Server::shared() else {
         return;

@@ -157,7 +157,7 @@ async fn a_session_that_has_expired_is_followed_by_another() {
         return;
     };
     let link = Link::new(&server.url(""), None, OP_TIMEOUT);
-    let session = link.bearing("write to", SHORT).await.unwrap();
+    let session = link.bearing("write to", SHORT / 2).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     server.stop();
     wait_for(&session, SessionState::Expired).await;
