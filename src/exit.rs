@@ -134,7 +134,7 @@ fn judge(error: &anyhow::Error) -> Told {
     Told {
         code: if is_ours { OURS } else { code },
         kind,
-        message: chain(error),
+        message: chain(error.as_ref()),
         hint,
     }
 }
@@ -219,7 +219,7 @@ fn judge_board(error: &BoardError) -> Judgement {
         BoardError::Unsupported { hint, .. } => {
             (AGAINST_THE_RULES, "unsupported", hint.map(str::to_owned))
         }
-        BoardError::Unreachable { .. } => (
+        BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => (
             UNREACHABLE,
             "unreachable",
             hint("`jobboard ping` shows whether the board answers"),
@@ -239,10 +239,12 @@ fn judge_board(error: &BoardError) -> Judgement {
 }
 
 /// Words an error with all its causes, each once.
-fn chain(error: &anyhow::Error) -> String {
+pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut message = String::new();
-    for cause in error.chain() {
-        let text = cause.to_string();
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        cause = error.source();
+        let text = error.to_string();
         // Some libraries repeat their source in their own words.
         if message.ends_with(&text) {
             continue;

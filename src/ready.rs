@@ -2,7 +2,7 @@
 
 use std::{io, os::fd::OwnedFd};
 
-use tokio::io::unix::AsyncFd;
+use tokio::io::{Interest, unix::AsyncFd};
 
 /// A file descriptor whose becoming readable is all that it has to say.
 #[derive(Debug)]
@@ -15,6 +15,21 @@ impl Ready {
             reason = "its successor is unsafe to call, for types that do not own their descriptor"
         )]
         AsyncFd::new(fd).map(Self)
+    }
+
+    /// Takes one of which only matters whether its other end is gone.
+    pub(crate) fn of_writer(fd: OwnedFd) -> io::Result<Self> {
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe to call, for types that do not own their descriptor"
+        )]
+        AsyncFd::with_interest(fd, Interest::ERROR).map(Self)
+    }
+
+    /// Waits until nobody reads any more at the other end.
+    pub(crate) async fn failed(&self) {
+        // An error can only mean that the runtime is ending, and this future with it.
+        let _ = self.0.ready(Interest::ERROR).await;
     }
 
     /// Waits until it is readable; what became so stays so.

@@ -59,6 +59,9 @@ pub(crate) enum BoardError {
     /// The board did not answer, or is not there to answer.
     #[error("the board {board} cannot be reached")]
     Unreachable { board: String, source: Cause },
+    /// There is no board at that address: no such name, or something else answers.
+    #[error("the board {board} cannot be reached")]
+    Misdirected { board: String, source: Cause },
     /// The board answered that we may not.
     #[error("the board {board} denies access")]
     Denied { board: String, source: Cause },
@@ -77,7 +80,7 @@ pub(crate) enum BoardError {
 impl BoardError {
     /// Whether the same call may succeed a little later.
     pub(crate) fn is_retryable(&self) -> bool {
-        matches!(self, Self::Unreachable { .. })
+        matches!(self, Self::Unreachable { .. } | Self::Misdirected { .. })
     }
 }
 

@@ -94,6 +94,24 @@ pub(crate) struct Event {
     pub(crate) fence: Option<Fence>,
 }
 
+impl Event {
+    /// Makes an event of this moment that is about no job.
+    pub(crate) fn now(kind: EventKind) -> Self {
+        Self {
+            kind,
+            time: Utc::now(),
+            subject: None,
+            owner: None,
+            fence: None,
+        }
+    }
+
+    /// Says that something may have been missed.
+    pub(crate) fn resync() -> Self {
+        Self::now(EventKind::Resync)
+    }
+}
+
 /// The job an event is about, with all that ranking it takes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Subject {

@@ -23,6 +23,20 @@ pub(crate) struct Candidates {
     pub(crate) next_not_before: Option<DateTime<Utc>>,
 }
 
+impl Candidates {
+    /// Adds a record that nobody has, unless it cannot be read or is postponed.
+    pub(super) fn consider(&mut self, entry: Entry, now: DateTime<Utc>) {
+        let Entry::Job(job) = entry else { return };
+        match job.history.not_before.filter(|time| *time > now) {
+            None => self.jobs.push(*job),
+            Some(time) => {
+                let first = self.next_not_before.map_or(time, |first| first.min(time));
+                self.next_not_before = Some(first);
+            }
+        }
+    }
+}
+
 /// What every board can do by what it must do.
 #[async_trait]
 pub(crate) trait BoardExt: Board {
@@ -95,16 +109,7 @@ pub(crate) trait BoardExt: Board {
             if !filters.matches(&entry, now) || except.contains(entry.key()) {
                 continue;
             }
-            let Entry::Job(job) = entry else { continue };
-            match job.history.not_before.filter(|time| *time > now) {
-                None => candidates.jobs.push(*job),
-                Some(time) => {
-                    let first = candidates
-                        .next_not_before
-                        .map_or(time, |first| first.min(time));
-                    candidates.next_not_before = Some(first);
-                }
-            }
+            candidates.consider(entry, now);
         }
         Ok(candidates)
     }

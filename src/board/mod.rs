@@ -7,6 +7,7 @@ pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod ext;
 pub(crate) mod filter;
+pub(crate) mod follow;
 pub(crate) mod open;
 pub(crate) mod reference;
 pub(crate) mod url;

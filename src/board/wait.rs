@@ -1,20 +1,27 @@
 //! Waiting for something to become true of a board, woken by its events.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
-use chrono::Utc;
-use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
+use chrono::{DateTime, Utc};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream::BoxStream};
 use tokio::time;
 
 use super::{
-    Board, BoardError, BoardExt, Detail, Event, JobRef, Order, Query, Result, Which,
+    Board, BoardError, BoardExt, Detail, Event, EventKind, JobRef, Order, Query, Result, Which,
+    ext::Candidates,
     filter::Filters,
+    follow::{Backoff, News, Start, follow},
 };
 use crate::job::{Entry, Job, JobKey, Shelf};
 
-/// How often to look again although nothing was told: the wall clock may have been set, and not
-/// everybody who changes a board tells of it.
-const LOOK_ANYWAY: Duration = Duration::from_secs(1);
+/// How often to look at the clock while a job is postponed: somebody may set it.
+const LOOK_AT_CLOCK: Duration = Duration::from_secs(60);
+
+/// The most events that one look answers to.
+const AT_ONCE: usize = 1000;
 
 /// How a job that was waited for ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,31 +48,239 @@ impl Awaited {
     }
 }
 
-/// Waits until these jobs are complete, or one of them is in the trash.
-///
-/// Returns how each ended that has ended by then.
-pub(crate) async fn until_finished(
-    board: &dyn Board,
-    awaited: &[Awaited],
-) -> Result<Vec<Option<Ending>>> {
-    let mut events = board.events().await?;
-    let mut endings = vec![None; awaited.len()];
-    loop {
-        look_for_endings(board, awaited, &mut endings).await?;
-        let is_over = endings.iter().all(Option::is_some);
-        if is_over || endings.contains(&Some(Ending::Trashed)) {
-            return Ok(endings);
+/// Somebody who listens to a board until something is true of it.
+pub(crate) struct Vigil<'a> {
+    board: &'a dyn Board,
+    news: BoxStream<'a, Result<News>>,
+    /// Told when the board cannot be reached, and when it can be again.
+    tell: Box<dyn Fn(&News) + 'a>,
+    is_lost: bool,
+}
+
+impl<'a> Vigil<'a> {
+    /// Begins to listen; a board that cannot be reached is an error, and later on it is waited for.
+    pub(crate) async fn begin(board: &'a dyn Board, tell: impl Fn(&News) + 'a) -> Result<Self> {
+        let mut vigil = Self {
+            board,
+            news: follow(board, Start::Now),
+            tell: Box::new(tell),
+            is_lost: false,
+        };
+        while !matches!(vigil.news().await?, News::Listening) {}
+        Ok(vigil)
+    }
+
+    /// Waits until these jobs are complete, or one of them is in the trash.
+    ///
+    /// Returns how each ended that has ended by then.
+    pub(crate) async fn until_finished(
+        &mut self,
+        awaited: &[Awaited],
+    ) -> Result<Vec<Option<Ending>>> {
+        let mut endings = vec![None; awaited.len()];
+        let mut trashed = HashSet::new();
+        loop {
+            let found = self
+                .patiently(async |board| look_for_endings(board, awaited, &endings).await)
+                .await?;
+            for (at, ending) in found {
+                let was_trashed = trashed.contains(&awaited[at].key);
+                endings[at] = Some(if was_trashed { Ending::Trashed } else { ending });
+            }
+            let is_over = endings.iter().all(Option::is_some);
+            if is_over || endings.contains(&Some(Ending::Trashed)) {
+                return Ok(endings);
+            }
+            self.until_one_ends(awaited, &mut trashed).await?;
         }
-        something(&mut events, LOOK_ANYWAY).await?;
+    }
+
+    /// Waits for an event by which one of these jobs may have ended, and notes which were trashed.
+    async fn until_one_ends(
+        &mut self,
+        awaited: &[Awaited],
+        trashed: &mut HashSet<JobKey>,
+    ) -> Result<()> {
+        let sequences: HashMap<_, _> = awaited.iter().map(|one| (&one.key, one.sequence)).collect();
+        loop {
+            let mut may_have_ended = false;
+            for event in self.events().await? {
+                let Some(subject) = &event.subject else {
+                    may_have_ended |= event.kind == EventKind::Resync;
+                    continue;
+                };
+                let Some(sequence) = sequences.get(&subject.key) else {
+                    continue;
+                };
+                may_have_ended = true;
+                // It may be out of the trash by the time somebody looks.
+                if event.kind == EventKind::Trashed && subject.sequence == *sequence {
+                    trashed.insert(subject.key.clone());
+                }
+            }
+            if may_have_ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits until there is no job on the board.
+    pub(crate) async fn until_empty(&mut self) -> Result<()> {
+        while !self.patiently(is_empty).await? {
+            let can_empty = |event: &Event| {
+                use EventKind::{Consumed, Resync, Trashed};
+                matches!(event.kind, Consumed | Trashed | Resync)
+            };
+            while !self.events().await?.iter().any(can_empty) {}
+        }
+        Ok(())
+    }
+
+    /// Waits until a job can be claimed, and returns the best one.
+    pub(crate) async fn until_claimable(
+        &mut self,
+        filters: &Filters,
+        except: &HashSet<JobKey>,
+    ) -> Result<Job> {
+        loop {
+            let mut candidates = self
+                .patiently(async |board| board.candidates(filters, 1, except).await)
+                .await?;
+            if let Some(job) = candidates.jobs.pop() {
+                return Ok(job);
+            }
+            let mut next = candidates.next_not_before;
+            // Nothing could be claimed, and so only what is set free now can be.
+            loop {
+                let events = match time::timeout(until(next), self.events()).await {
+                    Ok(events) => events?,
+                    Err(_) => break,
+                };
+                if events.iter().any(|event| event.kind == EventKind::Resync) {
+                    break;
+                }
+                let freed = self.freed(events, filters, except).await?;
+                if let Some(best) = freed.jobs.into_iter().min_by_key(Job::rank) {
+                    return Ok(best);
+                }
+                next = next.into_iter().chain(freed.next_not_before).min();
+            }
+        }
+    }
+
+    /// Looks at the jobs that events have set free, and returns those that can be claimed.
+    async fn freed(
+        &mut self,
+        events: Vec<Event>,
+        filters: &Filters,
+        except: &HashSet<JobKey>,
+    ) -> Result<Candidates> {
+        use EventKind::{Abandoned, Expired, Posted, Restored};
+        let freed: HashSet<_> = events
+            .into_iter()
+            .filter(|event| matches!(event.kind, Posted | Abandoned | Expired | Restored))
+            .filter_map(|event| event.subject)
+            .filter(|subject| !except.contains(&subject.key))
+            .map(|subject| subject.key)
+            .collect();
+        let freed: Vec<_> = freed.into_iter().map(JobRef::Key).collect();
+        let mut candidates = Candidates::default();
+        if freed.is_empty() {
+            return Ok(candidates);
+        }
+        let found = self
+            .patiently(async |board| board.find(Shelf::Board, &freed).await)
+            .await?;
+        let now = Utc::now();
+        for entry in found.into_iter().flatten() {
+            if entry.holding().is_none() && filters.matches(&entry, now) {
+                candidates.consider(entry, now);
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Looks at the board, and again if it cannot be reached for now.
+    async fn patiently<T>(&mut self, look: impl AsyncFn(&dyn Board) -> Result<T>) -> Result<T> {
+        let mut backoff = Backoff::after_one();
+        loop {
+            match look(self.board).await {
+                Err(error) if error.is_retryable() => {
+                    self.note(&News::Lost(error));
+                    // Once it is heard again it can also be asked.
+                    if let Ok(news) = time::timeout(backoff.pause(), self.news()).await {
+                        news?;
+                    }
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Waits for the next event, and takes with it those that have come already.
+    async fn events(&mut self) -> Result<Vec<Event>> {
+        loop {
+            let mut events: Vec<_> = event_of(self.news().await?).into_iter().collect();
+            while events.len() < AT_ONCE
+                && let Some(news) = self.news().now_or_never()
+            {
+                events.extend(event_of(news?));
+            }
+            if !events.is_empty() {
+                return Ok(events);
+            }
+        }
+    }
+
+    async fn news(&mut self) -> Result<News> {
+        let news = self.news.next().await.unwrap_or_else(|| {
+            Err(BoardError::Unreachable {
+                board: self.board.name().to_owned(),
+                source: "it tells no more of what happens".into(),
+            })
+        })?;
+        self.note(&news);
+        Ok(news)
+    }
+
+    /// Tells once that the board is lost, however often it is noticed.
+    fn note(&mut self, news: &News) {
+        match news {
+            News::Lost(_) if self.is_lost => {}
+            News::Lost(_) => {
+                self.is_lost = true;
+                (self.tell)(news);
+            }
+            News::Back => {
+                self.is_lost = false;
+                (self.tell)(news);
+            }
+            News::Listening | News::Event(_) => {}
+        }
     }
 }
 
-/// Notes how those have ended that have; what has ended stays so.
+fn event_of(news: News) -> Option<Event> {
+    match news {
+        News::Event(event) => Some(event),
+        News::Listening | News::Lost(_) | News::Back => None,
+    }
+}
+
+/// Returns how long to wait for something that happens by itself at a time.
+fn until(time: Option<DateTime<Utc>>) -> Duration {
+    time.map_or(Duration::MAX, |time| {
+        let ahead = (time - Utc::now()).to_std().unwrap_or_default();
+        ahead.min(LOOK_AT_CLOCK)
+    })
+}
+
+/// Returns how those have ended that have, of those that had not.
 async fn look_for_endings(
     board: &dyn Board,
     awaited: &[Awaited],
-    endings: &mut [Option<Ending>],
-) -> Result<()> {
+    endings: &[Option<Ending>],
+) -> Result<Vec<(usize, Ending)>> {
     let open: Vec<usize> = (0..awaited.len())
         .filter(|at| endings[*at].is_none())
         .collect();
@@ -73,13 +288,11 @@ async fn look_for_endings(
     let nowhere = absent(board, Shelf::Trash, awaited, gone.clone()).await?;
     // Between the two looks it may have been restored.
     let ended = absent(board, Shelf::Board, awaited, gone).await?;
-    for at in ended {
-        endings[at] = Some(match nowhere.contains(&at) {
-            true => Ending::Complete,
-            false => Ending::Trashed,
-        });
-    }
-    Ok(())
+    let ending = |at: usize| match nowhere.contains(&at) {
+        true => Ending::Complete,
+        false => Ending::Trashed,
+    };
+    Ok(ended.into_iter().map(|at| (at, ending(at))).collect())
 }
 
 /// Returns which of some jobs are not on a shelf.
@@ -114,34 +327,6 @@ fn is_same(awaited: &Awaited, entry: &Entry) -> bool {
         .is_none_or(|job| awaited.sequence.is_none() || job.sequence == awaited.sequence)
 }
 
-/// Waits until there is no job on the board.
-pub(crate) async fn until_empty(board: &dyn Board) -> Result<()> {
-    let mut events = board.events().await?;
-    while !is_empty(board).await? {
-        something(&mut events, LOOK_ANYWAY).await?;
-    }
-    Ok(())
-}
-
-/// Waits until a job can be claimed, and returns the best one.
-pub(crate) async fn until_claimable(
-    board: &dyn Board,
-    filters: &Filters,
-    except: &HashSet<JobKey>,
-) -> Result<Job> {
-    let mut events = board.events().await?;
-    loop {
-        let mut candidates = board.candidates(filters, 1, except).await?;
-        if let Some(job) = candidates.jobs.pop() {
-            return Ok(job);
-        }
-        let ahead = candidates.next_not_before.map_or(LOOK_ANYWAY, |time| {
-            (time - Utc::now()).to_std().unwrap_or_default()
-        });
-        something(&mut events, ahead.min(LOOK_ANYWAY)).await?;
-    }
-}
-
 async fn is_empty(board: &dyn Board) -> Result<bool> {
     let mut entries = board.entries(Query {
         shelf: Shelf::Board,
@@ -150,21 +335,4 @@ async fn is_empty(board: &dyn Board) -> Result<bool> {
         detail: Detail::Brief,
     });
     Ok(entries.try_next().await?.is_none())
-}
-
-/// Waits for the next event, and takes with it all that have come already; but not for ever.
-async fn something(events: &mut BoxStream<'_, Result<Event>>, at_most: Duration) -> Result<()> {
-    let Ok(next) = time::timeout(at_most, events.next()).await else {
-        return Ok(());
-    };
-    next.unwrap_or_else(|| {
-        Err(BoardError::Unreachable {
-            board: "that was watched".to_owned(),
-            source: "it tells no more of what happens".into(),
-        })
-    })?;
-    while let Some(event) = futures_util::FutureExt::now_or_never(events.next()).flatten() {
-        event?;
-    }
-    Ok(())
 }

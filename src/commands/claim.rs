@@ -9,13 +9,12 @@ use super::{
     done::Done,
     perform::{Held, LEASE, OnFailure, Performer, code, kept_owner, lease, ours},
     select::reference,
-    wait::within,
+    wait::{vigil, within},
 };
 use crate::{
     board::{
         Board, BoardError, BoardExt, ClaimRules, Result,
         filter::{Filter, Filters},
-        wait::until_claimable,
     },
     conductor::{clock::Boottime, lease::Keeper, signal::Signals},
     context::Context,
@@ -237,9 +236,12 @@ async fn win(
     }
     match args.wait {
         None => Err(CommandError::Nothing("no job can be claimed".to_owned()).into()),
-        Some(timeout) => within(Some(timeout), "a job that can be claimed", search.wait())
-            .await
-            .with_context(trying),
+        Some(timeout) => {
+            let wait = search.wait(ctx);
+            within(Some(timeout), "a job that can be claimed", wait)
+                .await
+                .with_context(trying)
+        }
     }
 }
 
@@ -305,9 +307,12 @@ impl Search<'_> {
     }
 
     /// Waits until there is one.
-    async fn wait(&mut self) -> Result<Won> {
+    async fn wait(&mut self, ctx: &Context) -> Result<Won> {
+        let mut vigil = vigil(ctx, self.board).await?;
         loop {
-            until_claimable(self.board, &self.filters, &self.unreadable).await?;
+            vigil
+                .until_claimable(&self.filters, &self.unreadable)
+                .await?;
             if let Some(won) = self.win().await? {
                 return Ok(won);
             }

@@ -29,6 +29,7 @@ mod show;
 mod trash;
 mod verb;
 mod wait;
+mod watch;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -170,6 +171,7 @@ pub(crate) enum Command {
     #[command(mut_arg("jobs", |jobs| jobs.add(complete::trashed_jobs())))]
     Purge(purge::PurgeArgs),
     Wait(wait::WaitArgs),
+    Watch(watch::WatchArgs),
     Conductors(conductors::ConductorsArgs),
     Ping(ping::PingArgs),
     Config(config::ConfigArgs),
@@ -213,6 +215,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Restore(args) => restore::run(ctx, args).await,
         Command::Purge(args) => purge::run(ctx, args).await,
         Command::Wait(args) => wait::run(ctx, args).await,
+        Command::Watch(args) => watch::run(ctx, args).await,
         Command::Conductors(args) => conductors::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,
         Command::Config(args) => config::run(ctx, args),

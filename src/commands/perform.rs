@@ -255,7 +255,7 @@ impl Verdict {
     }
 }
 
-fn reason(ended: Ended) -> String {
+pub(super) fn reason(ended: Ended) -> String {
     match ended {
         Ended::Exit(code) => format!("the command ended with code {code}"),
         Ended::Signal(signal) => format!("the command was ended by signal {signal}"),
@@ -268,7 +268,7 @@ pub(super) fn code(code: i32) -> anyhow::Error {
 }
 
 /// Says why a command did not come to run, and ends with the code by which shells tell it.
-fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
+pub(super) fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
     const NOT_EXECUTABLE: i32 = 126;
     const NOT_FOUND: i32 = 127;
     let ours = match error {

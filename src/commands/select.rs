@@ -116,11 +116,11 @@ pub(crate) fn confirm(
         ctx.out
             .note(format!("  … and {} more", found.len() - SAMPLE));
     }
-    ctx.consent(consent, &question.replace("{}", &count(found.len())))
+    ctx.consent(consent, &question.replace("{}", &count(found.len() as u64)))
 }
 
 /// Says how many jobs there are.
-fn count(jobs: usize) -> String {
+pub(super) fn count(jobs: u64) -> String {
     match jobs {
         1 => "1 job".to_owned(),
         jobs => format!("{jobs} jobs"),

@@ -10,11 +10,12 @@ use crate::{
     board::{
         self, Board, BoardError, JobRef,
         filter::{Filter, Filters},
-        wait::{Awaited, Ending, until_claimable, until_empty, until_finished},
+        follow::News,
+        wait::{Awaited, Ending, Vigil},
     },
     context::Context,
     duration,
-    exit::CommandError,
+    exit::{CommandError, chain},
     job::Entry,
     output::{Page, Record, Report},
 };
@@ -50,7 +51,8 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     let wanted = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
     if args.empty {
-        within(args.timeout, "the board to be empty", until_empty(&*board))
+        let empty = async { vigil(ctx, &*board).await?.until_empty().await };
+        within(args.timeout, "the board to be empty", empty)
             .await
             .with_context(|| ctx.trying("wait for", "the end of all jobs"))?;
         return ctx.out.report(&Emptied { done: "empty" });
@@ -58,13 +60,30 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     if args.any {
         let filters = Filters::new(args.filter);
         let nothing = HashSet::new();
-        let claimable = until_claimable(&*board, &filters, &nothing);
+        let claimable = async {
+            let mut vigil = vigil(ctx, &*board).await?;
+            vigil.until_claimable(&filters, &nothing).await
+        };
         let job = within(args.timeout, "a job that can be claimed", claimable)
             .await
             .with_context(|| ctx.trying("wait for", "a job"))?;
         return ctx.out.report(&Done::new("claimable", job.uuid, job.name));
     }
     for_named(ctx, &*board, &wanted, args.timeout).await
+}
+
+/// Listens to a board, and says so where the connection breaks.
+pub(super) async fn vigil<'a>(ctx: &'a Context, board: &'a dyn Board) -> board::Result<Vigil<'a>> {
+    Vigil::begin(board, |news| say(ctx, board, news)).await
+}
+
+/// Says that a board cannot be heard for now, or that it can be again.
+pub(super) fn say(ctx: &Context, board: &dyn Board, news: &News) {
+    match news {
+        News::Lost(error) => ctx.out.note(format!("{}; trying again", chain(error))),
+        News::Back => ctx.out.note(format!("{} is back", board.name())),
+        News::Listening | News::Event(_) => {}
+    }
 }
 
 /// There is no job on the board; people and scripts learn it by the end of the command.
@@ -122,7 +141,8 @@ async fn finished(
         [job] => (job.key.as_str(), "the job to be finished"),
         _ => ("the jobs", "the jobs to be finished"),
     };
-    within(timeout, what, until_finished(board, awaited))
+    let finished = async { vigil(ctx, board).await?.until_finished(awaited).await };
+    within(timeout, what, finished)
         .await
         .with_context(|| ctx.trying("wait for", whom))
 }

@@ -116,6 +116,10 @@ impl Rank {
         // A hand-made posting without a readable number goes behind all that have one.
         Self(Reverse(priority), sequence.unwrap_or(i64::MAX))
     }
+
+    pub(crate) fn priority(self) -> Priority {
+        self.0.0
+    }
 }
 
 /// A record that cannot be read as a job; it stays where it is.

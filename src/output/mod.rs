@@ -12,10 +12,14 @@ mod text;
 use std::{
     borrow::Cow,
     io::{self, BufWriter, IsTerminal, Write},
+    os::fd::AsFd,
 };
 
 use clap::builder::StyledStr;
-use rustix::termios;
+use rustix::{
+    fs::{FileType, fstat},
+    termios,
+};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -27,6 +31,8 @@ pub(crate) use self::{
     table::{Cell, Column, Fit},
     text::Text,
 };
+
+use crate::ready::Ready;
 
 /// The form in which results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -265,6 +271,13 @@ impl Output {
             written(self.stdout.write_all(text))?;
         }
         self.flush()
+    }
+
+    /// Returns what tells that nobody reads the results any more, where that can be told.
+    pub(crate) fn reader(&self) -> Option<io::Result<Ready>> {
+        let fd = io::stdout().as_fd().try_clone_to_owned().ok()?;
+        let kind = FileType::from_raw_mode(fstat(&fd).ok()?.st_mode);
+        matches!(kind, FileType::Fifo | FileType::Socket).then(|| Ready::of_writer(fd))
     }
 
     /// Hands all that was said to the reader.

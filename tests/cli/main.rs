@@ -32,6 +32,7 @@ mod run;
 mod show;
 mod trash;
 mod wait;
+mod watch;
 
 mod board;
 mod crashes;

@@ -125,7 +125,7 @@ pub(super) fn read(
     // A position from before the file was replaced says nothing about the new one.
     if is_cut || end.event < position.event || end.sequence < position.sequence {
         *position = end;
-        return Ok(vec![resync()]);
+        return Ok(vec![Event::resync()]);
     }
     let lines = lines_behind(transaction, position.event)?;
     // With a full page, posts behind its last line have to wait for their turn.
@@ -237,17 +237,6 @@ fn posted(subject: Subject, time: chrono::DateTime<chrono::Utc>) -> Event {
         kind: EventKind::Posted,
         time,
         subject: Some(subject),
-        owner: None,
-        fence: None,
-    }
-}
-
-/// Says that something may have been missed.
-pub(super) fn resync() -> Event {
-    Event {
-        kind: EventKind::Resync,
-        time: Moment::now().time(),
-        subject: None,
         owner: None,
         fence: None,
     }

@@ -99,6 +99,11 @@ impl Filters {
         Self(filters)
     }
 
+    /// Whether every entry is meant.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether the entry is one of those that are meant.
     pub(crate) fn matches(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
         self.0.iter().all(|filter| filter.matches(entry, now))

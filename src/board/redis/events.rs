@@ -91,7 +91,7 @@ async fn subscribe(board: &Redis) -> Result<Listener> {
 fn ticks() -> BoxStream<'static, Result<Event>> {
     stream::unfold((), |()| async {
         time::sleep(LOOK_EVERY).await;
-        Some((Ok(resync()), ()))
+        Some((Ok(Event::resync()), ()))
     })
     .boxed()
 }
@@ -173,7 +173,7 @@ impl Watcher<'_> {
         let told: Vec<Told> = match rmp_serde::from_slice(&message) {
             Ok(told) => told,
             Err(_) => {
-                self.pending.push_back(resync());
+                self.pending.push_back(Event::resync());
                 return Ok(());
             }
         };
@@ -284,15 +284,5 @@ impl Told {
                 .map(|owner| Owner::from_stored(owner.into_vec())),
             fence: self.fence.filter(|fence| !fence.is_empty()).map(Fence),
         }
-    }
-}
-
-fn resync() -> Event {
-    Event {
-        kind: EventKind::Resync,
-        time: Utc::now(),
-        subject: None,
-        owner: None,
-        fence: None,
     }
 }

@@ -136,10 +136,14 @@ impl Trouble {
         use Problem::*;
         let board = board.to_owned();
         match &self.problem {
-            RefusedConnection | NoSocket | Unresolved(_) | Silent(_) | SilentInTls(_)
-            | NoWay(_) | Closed | BrokenOff | NotRedis | WantsTls | NotTls | Full | Loading
-            | Busy | Orphaned | ClusterDown | TooFewReplicas | UnknownMaster(_) | NotMaster => {
-                BoardError::Unreachable {
+            RefusedConnection | NoSocket | Silent(_) | SilentInTls(_) | NoWay(_) | Closed
+            | BrokenOff | Full | Loading | Busy | Orphaned | ClusterDown | TooFewReplicas
+            | NotMaster => BoardError::Unreachable {
+                board,
+                source: self.into(),
+            },
+            Unresolved(_) | NotRedis | WantsTls | NotTls | UnknownMaster(_) => {
+                BoardError::Misdirected {
                     board,
                     source: self.into(),
                 }

@@ -57,6 +57,26 @@ impl Running {
         self.stdout.text()
     }
 
+    /// Waits until it has printed so many lines, and returns them.
+    pub(crate) fn prints(&self, count: usize) -> Vec<String> {
+        let whole = || -> Vec<String> {
+            let text = self.stdout();
+            let end = text.rfind('\n').map_or(0, |end| end + 1);
+            text[..end].lines().map(str::to_owned).collect()
+        };
+        wait_until(&format!("it prints {count} lines"), || {
+            whole().len() >= count
+        });
+        whole()
+    }
+
+    /// Waits until it has said something on its standard error.
+    pub(crate) fn says(&self, text: &str) {
+        wait_until(&format!("it says {text:?}"), || {
+            self.stderr.text().contains(text)
+        });
+    }
+
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }

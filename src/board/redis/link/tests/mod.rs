@@ -37,7 +37,7 @@ async fn ping(link: &Link) {
 /// Writes an error as the kind it is and the reason it has.
 fn told(error: BoardError) -> String {
     let kind = match &error {
-        BoardError::Unreachable { .. } => "unreachable",
+        BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => "unreachable",
         BoardError::Denied { .. } => "denied",
         BoardError::Failed { .. } => "failed",
         BoardError::Unsupported { .. } => return format!("unsupported: {error}"),

@@ -1,0 +1,204 @@
+//! Listening to a board for as long as somebody wants to know, across broken connections.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
+
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+use tokio::time::{self, Instant};
+
+use super::{Board, BoardError, Event, Result};
+
+/// The shortest and the longest pause between two attempts to reach a board.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// A connection that lasted this long was a good one: the next attempt need not wait long.
+const STEADY: Duration = Duration::from_secs(5);
+
+/// What there is to tell whoever follows a board.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// Whoever looks at the board from here on misses nothing.
+    Listening,
+    Event(Event),
+    /// The board cannot be heard. It is told once; listening goes on as soon as it can be.
+    Lost(BoardError),
+    /// The board can be heard again; a [`Resync`](super::EventKind::Resync) follows.
+    Back,
+}
+
+/// What happens if the board cannot be reached in the first place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// That is an error.
+    Now,
+    /// It is waited for.
+    Whenever,
+}
+
+/// Streams what happens on a board, and goes on after the connection broke.
+///
+/// A board that refuses or is silent is tried again for ever, with pauses. That we are not let in,
+/// or that the address is wrong, is an error and the last item.
+pub(crate) fn follow(board: &dyn Board, start: Start) -> BoxStream<'_, Result<News>> {
+    let follower = Follower {
+        board,
+        start,
+        events: None,
+        backoff: Backoff::default(),
+        was_heard: false,
+        is_lost: false,
+        owes_resync: false,
+    };
+    stream::unfold(Some(follower), |follower| async {
+        let mut follower = follower?;
+        match follower.next().await {
+            Ok(news) => Some((Ok(news), Some(follower))),
+            Err(error) => Some((Err(error), None)),
+        }
+    })
+    .boxed()
+}
+
+struct Follower<'a> {
+    board: &'a dyn Board,
+    start: Start,
+    /// What is heard, and since when.
+    events: Option<(BoxStream<'a, Result<Event>>, Instant)>,
+    backoff: Backoff,
+    was_heard: bool,
+    is_lost: bool,
+    owes_resync: bool,
+}
+
+impl Follower<'_> {
+    async fn next(&mut self) -> Result<News> {
+        if std::mem::take(&mut self.owes_resync) {
+            return Ok(News::Event(Event::resync()));
+        }
+        loop {
+            let failed = match &mut self.events {
+                None => match self.listen().await {
+                    Ok(news) => return Ok(news),
+                    Err(error) => error,
+                },
+                Some((events, since)) => match events.next().await {
+                    Some(Ok(event)) => return Ok(News::Event(event)),
+                    ended => {
+                        if since.elapsed() >= STEADY {
+                            self.backoff = Backoff::default();
+                        }
+                        self.events = None;
+                        ended.map_or_else(
+                            || self.silence(),
+                            |event| event.err().unwrap_or_else(|| self.silence()),
+                        )
+                    }
+                },
+            };
+            if !self.is_worth_another_attempt(&failed) {
+                return Err(failed);
+            }
+            if !std::mem::replace(&mut self.is_lost, true) {
+                return Ok(News::Lost(failed));
+            }
+        }
+    }
+
+    /// Begins to listen, after a pause if it was tried before.
+    async fn listen(&mut self) -> Result<News> {
+        time::sleep(self.backoff.pause()).await;
+        self.events = Some((self.board.events().await?, Instant::now()));
+        self.is_lost = false;
+        if std::mem::replace(&mut self.was_heard, true) {
+            self.owes_resync = true;
+            return Ok(News::Back);
+        }
+        Ok(News::Listening)
+    }
+
+    fn is_worth_another_attempt(&self, error: &BoardError) -> bool {
+        match self.start {
+            Start::Now if !self.was_heard => false,
+            // An address that never led to a board is wrong, and will be.
+            Start::Whenever if !self.was_heard => matches!(error, BoardError::Unreachable { .. }),
+            _ => error.is_retryable(),
+        }
+    }
+
+    fn silence(&self) -> BoardError {
+        BoardError::Unreachable {
+            board: self.board.name().to_owned(),
+            source: "it tells no more of what happens".into(),
+        }
+    }
+}
+
+/// How long to wait before each of several attempts.
+#[derive(Debug, Default)]
+pub(super) struct Backoff {
+    attempts: u32,
+}
+
+impl Backoff {
+    /// Begins when the first attempt has failed.
+    pub(super) fn after_one() -> Self {
+        Self { attempts: 1 }
+    }
+
+    /// Returns how long to wait now: not at all at first, and then longer and longer.
+    pub(super) fn pause(&mut self) -> Duration {
+        let (shortest, longest) = PAUSES;
+        let attempts = self.attempts;
+        self.attempts = attempts.saturating_add(1);
+        match attempts {
+            0 => Duration::ZERO,
+            attempts => {
+                let most = shortest * 2_u32.saturating_pow(attempts.min(10));
+                jittered(most.min(longest), shortest)
+            }
+        }
+    }
+}
+
+/// Returns a time between half of the longest and the longest, which nobody can foresee.
+///
+/// All that listened to one server must not come back to it at once.
+fn jittered(longest: Duration, shortest: Duration) -> Duration {
+    let parts = RandomState::new().hash_one(0) % 1000;
+    let half = longest / 2;
+    let spread = half.mul_f64(f64::from(u16::try_from(parts).unwrap_or_default()) / 1000.0);
+    (half + spread).max(shortest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_their_limit() {
+        let mut backoff = Backoff::default();
+        assert_eq!(backoff.pause(), Duration::ZERO);
+        let pauses: Vec<_> = (0..20).map(|_| backoff.pause()).collect();
+        let (shortest, longest) = PAUSES;
+        assert!(pauses[0] <= shortest * 2, "{pauses:?}");
+        assert!(
+            pauses
+                .iter()
+                .all(|pause| (shortest..=longest).contains(pause))
+        );
+        assert!(pauses[10..].iter().all(|pause| *pause >= longest / 2));
+    }
+
+    #[test]
+    fn no_two_of_many_come_back_at_the_same_moment() {
+        let longest = Duration::from_secs(4);
+        let pauses: std::collections::BTreeSet<_> =
+            (0..50).map(|_| jittered(longest, PAUSES.0)).collect();
+        assert!(pauses.len() > 25, "{pauses:?}");
+    }
+}

@@ -1,0 +1,142 @@
+//! An event, as people and programs read it.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::{
+    board::{Event, EventKind},
+    job::Owner,
+    output::{Page, Record, Report, Tone, rfc3339, short},
+};
+
+/// Something that happened; what is not known of it is null.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Happening {
+    #[serde(serialize_with = "as_text")]
+    time: DateTime<Utc>,
+    event: EventKind,
+    uuid: Option<String>,
+    key: Option<String>,
+    name: Option<String>,
+    sequence: Option<i64>,
+    owner: Option<Owner>,
+    fence: Option<String>,
+}
+
+fn as_text<S: serde::Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&rfc3339(*time))
+}
+
+impl Happening {
+    pub(super) fn of(event: &Event) -> Self {
+        let subject = event.subject.as_ref();
+        // A record that cannot be read has neither.
+        let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        Self {
+            time: event.time,
+            event: event.kind,
+            uuid: subject.and_then(|subject| text(&subject.uuid)),
+            key: subject.map(|subject| subject.key.to_string()),
+            name: subject.and_then(|subject| text(&subject.name)),
+            sequence: subject.and_then(|subject| subject.sequence),
+            owner: event.owner.clone(),
+            fence: event.fence.as_ref().map(ToString::to_string),
+        }
+    }
+
+    /// Says that something was missed, instead of all that it was.
+    pub(super) fn resync() -> Self {
+        Self::of(&Event::resync())
+    }
+
+    /// Returns what people call the job.
+    fn what(&self) -> String {
+        match (&self.name, &self.key) {
+            (Some(name), _) => name.clone(),
+            (None, Some(key)) => format!("key:{key}"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+impl Record for Happening {
+    fn fields(&self) -> Vec<String> {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        vec![
+            rfc3339(self.time),
+            self.event.to_string(),
+            text(&self.uuid),
+            text(&self.name),
+            self.owner
+                .as_ref()
+                .map(Owner::to_string)
+                .unwrap_or_default(),
+            text(&self.fence),
+            text(&self.key),
+        ]
+    }
+
+    fn uuid(&self) -> Option<&str> {
+        self.uuid.as_deref()
+    }
+}
+
+impl Report for Happening {
+    fn human(&self, page: &mut Page) {
+        let time = self.time.format("%H:%M:%S%.3f").to_string();
+        let mut line = page
+            .line()
+            .add(Tone::Faint, time)
+            .plain("  ")
+            .add(tone(self.event), format!("{:<16}", self.event));
+        if self.event == EventKind::Resync {
+            line.plain("  something may have been missed");
+            return;
+        }
+        if self.key.is_some() {
+            let uuid = short(self.uuid.as_deref().unwrap_or("-"));
+            line = line
+                .plain("  ")
+                .add(Tone::Strong, format!("{uuid:<8}"))
+                .plain("  ")
+                .plain(self.what());
+        }
+        if let Some(owner) = &self.owner {
+            let by = if self.key.is_some() { "  by " } else { "  " };
+            line = line.plain(by).plain(owner.text());
+        }
+        if let Some(fence) = &self.fence {
+            line.add(Tone::Faint, format!("  fence {fence}"));
+        }
+    }
+}
+
+fn tone(event: EventKind) -> Tone {
+    match event {
+        EventKind::Posted | EventKind::Restored => Tone::Good,
+        EventKind::Claimed | EventKind::Extended => Tone::Busy,
+        EventKind::Expired | EventKind::Trashed | EventKind::Resync => Tone::Bad,
+        EventKind::Consumed
+        | EventKind::Abandoned
+        | EventKind::Purged
+        | EventKind::ConductorJoined
+        | EventKind::ConductorLeft => Tone::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_null_and_no_key_is_missing() {
+        let json = serde_json::to_value(Happening::resync()).unwrap();
+        let keys: Vec<_> = json.as_object().unwrap().keys().collect();
+        let expected = [
+            "time", "event", "uuid", "key", "name", "sequence", "owner", "fence",
+        ];
+        assert_eq!(keys, expected);
+        assert_eq!(json["event"], "resync");
+        assert!(json["uuid"].is_null() && json["owner"].is_null());
+    }
+}

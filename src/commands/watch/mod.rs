@@ -1,0 +1,197 @@
+//! `jobboard watch`.
+
+mod choice;
+mod handler;
+mod happening;
+
+use std::{io, time::Duration};
+
+use anyhow::Context as _;
+use futures_util::{StreamExt, stream::BoxStream};
+use tokio::time::{self, Instant};
+
+use self::{choice::Choice, handler::Handler, happening::Happening};
+use super::{list, perform, select, wait};
+use crate::{
+    board::{
+        self, Board, Event, EventKind,
+        filter::{Filter, Filters},
+        follow::{News, Start, follow},
+    },
+    conductor::signal::Signals,
+    context::Context,
+    duration,
+    exit::CommandError,
+    ready::Ready,
+};
+
+/// Tell what happens on the board, as it happens
+///
+/// Prints a line for each event, whoever made it happen: posted claimed abandoned expired consumed
+/// trashed restored purged extended conductor-joined conductor-left. A resync says that something
+/// may have been missed, as after a broken connection: look at the board again. Events of one moment
+/// (of one look at the board) have the same time, and nothing is said of their order.
+///
+/// In a pipe each line has, separated by tabs: time, event, uuid, name, owner, fence and key. A board
+/// that cannot be reached is waited for, at the start and later.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WatchArgs {
+    /// Tell only of jobs for which this holds, as the event left them; several must all hold
+    ///
+    /// The grammar is that of `list`. A job that is gone is judged by how it was last seen here, or
+    /// else by what its event says of it: name, owner, priority, sequence, state. A resync is always
+    /// told.
+    #[arg(long, value_name = "EXPR")]
+    filter: Vec<Filter>,
+
+    /// Tell only of events of this kind; repeat it for several
+    #[arg(long, value_name = "NAME")]
+    event: Vec<EventKind>,
+
+    /// End after this many events
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+
+    /// End after this long: with 124 if there is a --count that was not reached, otherwise with 0
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+
+    /// Run this for each event instead of printing it, with the event as JSON on its standard input
+    ///
+    /// One at a time, in order; events that come meanwhile wait, up to 10,000 of them, and one resync
+    /// stands for those beyond. A command that fails is reported and the next event is handed to the
+    /// next one; the exit code is then 7. When jobboard is ended, so is the command.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()> {
+    let mut signals = Signals::ending()?;
+    let board = ctx.board()?;
+    let mut handler = match args.command.as_slice() {
+        [] => None,
+        command => Some(Handler::prepare(ctx, command)?),
+    };
+    let limit = args.timeout.map(|timeout| Instant::now() + timeout);
+    let (count, timeout) = (args.count, args.timeout);
+    let watch = Watch {
+        board: &*board,
+        news: follow(&*board, Start::Whenever),
+        choice: Choice::new(args.event, Filters::new(args.filter)),
+        left: count,
+    };
+    let reader = ctx.out.reader();
+    let ended = tokio::select! {
+        biased;
+        ended = watch.run(ctx, handler.as_mut()) => ended,
+        signal = signals.next() => Err(perform::code(128 + signal.as_raw())),
+        () = until(limit) => Err(out_of_time(count, timeout)),
+        () = gone(reader) => Ok(()),
+    };
+    // Nothing was missed if nothing was counted.
+    let ended = match ended {
+        Err(error) if count.is_none() && is_timeout(&error) => Ok(()),
+        ended => ended,
+    };
+    match handler {
+        None => ended,
+        Some(handler) => handler.end(ended).await,
+    }
+}
+
+fn out_of_time(count: Option<u64>, timeout: Option<Duration>) -> anyhow::Error {
+    let waited = duration::exact(timeout.unwrap_or_default());
+    let count = count.unwrap_or_default();
+    let message = format!("watched for {waited}, and --count {count} was not reached");
+    CommandError::TimedOut(message).into()
+}
+
+fn is_timeout(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(CommandError::TimedOut(_)))
+}
+
+async fn until(limit: Option<Instant>) {
+    match limit {
+        Some(limit) => time::sleep_until(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until nobody reads any more what is printed.
+async fn gone(reader: Option<io::Result<Ready>>) {
+    match reader {
+        Some(Ok(reader)) => reader.failed().await,
+        _ => std::future::pending().await,
+    }
+}
+
+struct Watch<'a> {
+    board: &'a dyn Board,
+    news: BoxStream<'a, board::Result<News>>,
+    choice: Choice,
+    /// How many events are still to come before the end.
+    left: Option<u64>,
+}
+
+impl Watch<'_> {
+    async fn run(
+        mut self,
+        ctx: &mut Context,
+        mut handler: Option<&mut Handler>,
+    ) -> anyhow::Result<()> {
+        while self.left != Some(0) || handler.as_ref().is_some_and(|it| it.is_at_work()) {
+            let news = match &mut handler {
+                None => self.news.next().await,
+                Some(handler) => tokio::select! {
+                    biased;
+                    handled = handler.step(), if handler.is_at_work() => {
+                        handled?;
+                        continue;
+                    }
+                    news = self.news.next(), if self.left != Some(0) => news,
+                },
+            };
+            let Some(news) = news else { break };
+            match news.with_context(|| ctx.trying("watch", "the jobs"))? {
+                News::Listening => self.introduce(ctx).await?,
+                News::Event(event) => self.tell(ctx, handler.as_deref_mut(), event).await?,
+                news @ (News::Lost(_) | News::Back) => wait::say(ctx, self.board, &news),
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what there is before anything happens.
+    async fn introduce(&self, ctx: &Context) -> anyhow::Result<()> {
+        match self.board.health().await {
+            Ok(health) => ctx.out.note(format!(
+                "watching {}: {} on the board, {} in the trash",
+                self.board.name(),
+                select::count(health.jobs),
+                health.trashed
+            )),
+            // The stream is about to say the same.
+            Err(error) if error.is_retryable() => return Ok(()),
+            Err(error) => return Err(error).with_context(|| ctx.trying("watch", "the jobs")),
+        }
+        list::say_if_unused(ctx, self.board).await.map(drop)
+    }
+
+    async fn tell(
+        &mut self,
+        ctx: &mut Context,
+        handler: Option<&mut Handler>,
+        event: Event,
+    ) -> anyhow::Result<()> {
+        if self.left == Some(0) || !self.choice.admits(self.board, &event).await {
+            return Ok(());
+        }
+        self.left = self.left.map(|left| left - 1);
+        let happening = Happening::of(&event);
+        match handler {
+            Some(handler) => handler.take(happening),
+            None => ctx.out.report(&happening)?,
+        }
+        Ok(())
+    }
+}

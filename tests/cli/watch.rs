@@ -1,0 +1,309 @@
+//! `jobboard watch`.
+
+use std::{fs, time::Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::{
+    env::{Env, Running, SOON, wait_until},
+    servers::Server,
+};
+
+/// Starts to watch, and waits until nothing is missed from here on.
+fn watch(env: &Env, arguments: &[&str]) -> Running {
+    let watching = env.jobboard(&[&["watch"], arguments].concat()).spawn();
+    watching.says("watching ");
+    watching
+}
+
+fn consume(env: &Env, job: &str) {
+    env.jobboard(&["consume", job, "--who", "ada"])
+        .run()
+        .succeeded();
+}
+
+/// Returns the events and names in lines of JSON.
+fn told(lines: &[String]) -> Vec<(String, String)> {
+    let values = lines.iter().map(|line| serde_json::from_str(line).unwrap());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    values
+        .map(|value: Value| (text(&value["event"]), text(&value["name"])))
+        .collect()
+}
+
+#[test]
+fn each_event_is_a_line() {
+    let env = Env::new();
+    env.post("old");
+    let watching = watch(&env, &["--count", "5"]);
+    env.post("resize");
+    env.claim("@2", "ada");
+    consume(&env, "@2");
+    env.trash("@1");
+    env.jobboard(&["restore", "@1", "--yes"]).run().succeeded();
+    insta::assert_snapshot!(watching.ended(), @"
+    exit code 0
+    --- stdout
+    TIME	posted	00000001-0000-0000-0000-000000000000	resize			00000001-0000-0000-0000-000000000000
+    TIME	claimed	00000001-0000-0000-0000-000000000000	resize	ada	1	00000001-0000-0000-0000-000000000000
+    TIME	consumed	00000001-0000-0000-0000-000000000000	resize	ada	1	00000001-0000-0000-0000-000000000000
+    TIME	trashed	00000002-0000-0000-0000-000000000000	old			00000002-0000-0000-0000-000000000000
+    TIME	restored	00000002-0000-0000-0000-000000000000	old			00000002-0000-0000-0000-000000000000
+    --- stderr
+    watching sqlite:ROOT/state/jobboard/board.db: 1 job on the board, 0 in the trash
+    ");
+}
+
+#[test]
+fn programs_get_an_object_a_line_at_once() {
+    let env = Env::new();
+    let watching = watch(&env, &["--json"]);
+    let uuid = env.post("resize");
+    let posted: Value = serde_json::from_str(&watching.prints(1)[0]).unwrap();
+    assert_eq!(posted["event"], "posted");
+    assert_eq!(posted["uuid"], uuid.as_str());
+    assert_eq!(posted["key"], uuid.as_str());
+    assert_eq!(
+        (&posted["owner"], &posted["fence"]),
+        (&Value::Null, &Value::Null)
+    );
+    env.claim(&uuid, "ada");
+    let claimed: Value = serde_json::from_str(&watching.prints(2)[1]).unwrap();
+    assert_eq!(
+        (&claimed["owner"], &claimed["fence"]),
+        (&"ada".into(), &"1".into())
+    );
+}
+
+#[test]
+fn a_board_that_does_not_exist_yet_can_be_watched() {
+    let env = Env::new();
+    let watching = watch(&env, &["--json", "--count", "1"]);
+    watching.says("nothing was ever posted");
+    assert!(!env.board().exists());
+    env.post("first");
+    assert_eq!(
+        told(&watching.prints(1)),
+        [("posted".into(), "first".into())]
+    );
+    watching.ended().succeeded();
+}
+
+#[test]
+fn the_timeout_is_a_failure_only_if_events_were_counted_on() {
+    let env = Env::new();
+    env.post("resize");
+    let run = env
+        .jobboard(&["watch", "--count", "1", "--timeout", "50ms", "-q"])
+        .run();
+    insta::assert_snapshot!(run, @"
+    exit code 124
+    --- stdout
+    --- stderr
+    error: watched for 50ms, and --count 1 was not reached
+    ");
+    env.jobboard(&["watch", "--timeout", "50ms"])
+        .run()
+        .succeeded();
+}
+
+#[test]
+fn only_the_events_that_were_asked_for_are_told_and_counted() {
+    let env = Env::new();
+    let kinds = [
+        "--event", "consumed", "--event", "extended", "--json", "--count", "2",
+    ];
+    let watching = watch(&env, &kinds);
+    for name in ["one", "two"] {
+        let uuid = env.post(name);
+        env.claim(&uuid, "ada");
+        consume(&env, &uuid);
+    }
+    let told = told(&watching.prints(2));
+    assert_eq!(
+        told,
+        [
+            ("consumed".into(), "one".into()),
+            ("consumed".into(), "two".into())
+        ]
+    );
+    watching.ended().succeeded();
+    let unknown = env.jobboard(&["watch", "--event", "stolen"]).run();
+    assert!(unknown.failed(2).contains("stolen"));
+}
+
+#[test]
+fn a_filter_follows_a_job_until_it_is_gone() {
+    let env = Env::new();
+    let before = env.jobboard(&["post", "before", "size:=3"]).run().posted();
+    let watching = watch(&env, &["--filter", "details.size>2", "--json"]);
+    let small = env.jobboard(&["post", "small", "size:=1"]).run().posted();
+    let large = env.jobboard(&["post", "large", "size:=3"]).run().posted();
+    for uuid in [&before, &small, &large] {
+        env.claim(uuid, "ada");
+        consume(&env, uuid);
+    }
+    let expected = [
+        "posted large",
+        "claimed before",
+        "consumed before",
+        "claimed large",
+        "consumed large",
+    ];
+    let told = told(&watching.prints(expected.len()));
+    let told: Vec<_> = told
+        .iter()
+        .map(|(event, name)| format!("{event} {name}"))
+        .collect();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_filter_sees_the_job_as_the_event_left_it() {
+    let env = Env::new();
+    let watching = watch(&env, &["--filter", "owner=ada", "--json"]);
+    for who in ["ada", "bob"] {
+        let uuid = env.post(who);
+        env.claim(&uuid, who);
+        env.jobboard(&["abandon", &uuid, "--who", who])
+            .run()
+            .succeeded();
+        env.claim(&uuid, who);
+        env.jobboard(&["consume", &uuid, "--who", who])
+            .run()
+            .succeeded();
+    }
+    let told = told(&watching.prints(3));
+    let events: Vec<_> = told.iter().map(|(event, _)| event.as_str()).collect();
+    assert_eq!(events, ["claimed", "claimed", "consumed"]);
+}
+
+#[test]
+fn a_command_is_run_for_each_event_one_after_the_other() {
+    let env = Env::new();
+    let script = "exec 9>lock; flock -n 9 || echo overlap >> seen; cat >> seen; sleep 0.01";
+    let watching = watch(&env, &["--count", "20", "--", "sh", "-c", script]);
+    env.post_many(20);
+    let run = watching.ended();
+    assert_eq!(run.succeeded(), "");
+    let seen = fs::read_to_string(env.file("seen")).unwrap();
+    let lines: Vec<_> = seen.lines().map(str::to_owned).collect();
+    let expected: Vec<_> = (0..20)
+        .map(|at| ("posted".into(), format!("job-{at}")))
+        .collect();
+    assert_eq!(told(&lines), expected);
+}
+
+#[test]
+fn a_command_that_fails_is_told_and_does_not_end_the_watch() {
+    let env = Env::new();
+    let script = "grep -q '\"name\":\"job-1\"' && exit 3; exit 0";
+    let watching = watch(&env, &["--count", "3", "--", "sh", "-c", script]);
+    env.post_many(3);
+    let run = watching.ended();
+    assert_eq!(run.code, 7, "{run}");
+    assert!(run.stderr.contains("ended with code 3"), "{run}");
+    let missing = env.jobboard(&["watch", "--", "no-such-program"]).run();
+    assert_eq!(missing.code, 127, "{missing}");
+}
+
+#[test]
+fn a_signal_ends_it_and_its_command() {
+    let env = Env::new();
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let run = {
+            let watching = watch(&env, &["--json"]);
+            watching.signal(signal);
+            watching.ended()
+        };
+        assert_eq!((run.code, run.stdout.as_str()), (code, ""), "{run}");
+        assert!(!run.stderr.contains("error"), "{run}");
+        let pid = env.file("pid");
+        let _ = fs::remove_file(&pid);
+        let script = "echo $$ > new; mv new pid; exec sleep 60";
+        let watching = watch(&env, &["--", "sh", "-c", script]);
+        env.post("resize");
+        wait_until("the command runs", || pid.exists());
+        watching.signal(signal);
+        assert_eq!(watching.ended().code, code);
+        let process = fs::read_to_string(&pid).unwrap();
+        let status = format!("/proc/{}", process.trim());
+        wait_until("the command ends", || !fs::exists(&status).unwrap());
+    }
+}
+
+#[test]
+fn it_ends_when_nobody_reads_any_more() {
+    let env = Env::new();
+    env.post("resize");
+    // Nothing happens on the board all the while.
+    let run = env
+        .jobboard(&["watch"])
+        .in_shell("\"$@\" 2> err | true")
+        .run();
+    run.succeeded();
+    let errors = fs::read_to_string(env.file("err")).unwrap_or_default();
+    assert!(!errors.contains("error"), "{errors}");
+}
+
+#[test]
+fn a_server_that_goes_away_is_waited_for() {
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let env = Env::new();
+    server.serves(&env, "");
+    let watching = watch(&env, &["--json"]);
+    env.post("before");
+    server.kill();
+    watching.says("trying again");
+    server.start_again();
+    watching.says("is back");
+    env.post("after");
+    let lines = watching.prints(3);
+    let expected = [("posted", "before"), ("resync", ""), ("posted", "after")];
+    assert_eq!(
+        told(&lines),
+        expected.map(|(event, name)| (event.into(), name.into()))
+    );
+    watching.signal(Signal::INT);
+    let run = watching.ended();
+    assert_eq!(run.stderr.matches("trying again").count(), 1, "{run}");
+}
+
+#[test]
+fn a_server_that_is_not_there_yet_is_waited_for_and_a_wrong_address_is_not() {
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let env = Env::new();
+    server.serves(&env, "");
+    server.kill();
+    let watching = env.jobboard(&["watch", "--json"]).spawn();
+    watching.says("trying again");
+    server.start_again();
+    watching.says("watching ");
+    env.post("first");
+    assert_eq!(
+        told(&watching.prints(1)),
+        [("posted".into(), "first".into())]
+    );
+    server.run(&["CONFIG", "SET", "requirepass", "secret"]);
+    for board in [server.url(""), "redis://no.such.host.invalid".to_owned()] {
+        let start = Instant::now();
+        let run = env.jobboard(&["watch", "--board", &board]).run();
+        run.failed(5);
+        assert!(start.elapsed() < SOON / 2, "{run}");
+    }
+}
+
+#[test]
+fn what_strangers_wrote_cannot_act_on_a_terminal() {
+    let env = Env::new();
+    let watching = watch(&env, &["--count", "1", "-o", "table"]);
+    env.post("\u{202e}red");
+    let run = watching.ended();
+    assert!(run.succeeded().contains("\\u{202e}red"), "{run}");
+    assert!(!run.stdout.contains(['\u{1b}', '\u{202e}']), "{run}");
+}
