@@ -16,6 +16,7 @@ pub(crate) mod wait;
 mod embedded;
 mod failure;
 mod pages;
+mod picture;
 mod redis;
 mod wire;
 mod zookeeper;
@@ -200,6 +201,10 @@ pub(crate) trait Board: fmt::Debug + Send + Sync {
     /// The stream may merge events and never invents one; [`EventKind::Resync`] says that
     /// something may have been missed. An `Err` is the last item.
     async fn events(&self) -> Result<BoxStream<'_, Result<Event>>>;
+
+    /// Returns in words why events are told late or not at all, as found when they were last asked
+    /// for; none, if all of them are pushed.
+    fn lack_of_events(&self) -> Option<String>;
 
     /// Enters a conductor in the registry for as long as this board stays open.
     ///

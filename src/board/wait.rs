@@ -255,7 +255,8 @@ impl<'a> Vigil<'a> {
                 self.is_lost = false;
                 (self.tell)(news);
             }
-            News::Listening | News::Event(_) => {}
+            News::Listening => (self.tell)(news),
+            News::Event(_) => {}
         }
     }
 }

@@ -183,6 +183,10 @@ impl Board for Embedded {
         watch::events(&self.file).await
     }
 
+    fn lack_of_events(&self) -> Option<String> {
+        None
+    }
+
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let registration = Registration::enter(Arc::clone(&self.file), conductor.clone()).await?;
         *self

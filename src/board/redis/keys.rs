@@ -18,7 +18,43 @@ pub(super) struct Beside {
     pub(super) side: Vec<u8>,
 }
 
+/// What a key of a board holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    Postings,
+    Trash,
+    Owner(JobKey),
+    Modified(JobKey),
+    Side(JobKey),
+    /// The entry of a conductor of that name.
+    Conductor(String),
+}
+
 impl Keys {
+    /// Returns what all keys of the board begin with; nothing, for a board without a namespace.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Returns what a key of this name holds; none, if it is not of interest, or of no board.
+    pub(super) fn part(&self, name: &[u8]) -> Option<Part> {
+        let name = name.strip_prefix(self.prefix.as_bytes())?;
+        let of = |suffix: &str| name.strip_suffix(suffix.as_bytes()).map(key_of);
+        match name {
+            b"listings" => Some(Part::Postings),
+            b"trash" => Some(Part::Trash),
+            _ => None,
+        }
+        .or_else(|| of(".owned").map(Part::Owner))
+        .or_else(|| of(".last_modified").map(Part::Modified))
+        .or_else(|| of(".jobboard").map(Part::Side))
+        .or_else(|| {
+            let conductor = name.strip_prefix(b"conductor.")?;
+            let conductor = String::from_utf8_lossy(conductor).into_owned();
+            Some(Part::Conductor(conductor))
+        })
+    }
+
     /// Names the keys of a namespace; without one they have no prefix at all.
     pub(super) fn of(namespace: Option<&str>) -> Self {
         Self {
@@ -133,6 +169,26 @@ mod tests {
         assert_eq!(Keys::of(Some("")).listings(), ":listings");
         assert_eq!(Keys::of(Some("a:b")).trash(), "a:b:trash");
         assert_eq!(Keys::of(None).sequence(), "sequence");
+    }
+
+    #[test]
+    fn every_key_is_known_by_its_name() {
+        for keys in [Keys::of(Some("a:b")), Keys::of(Some("")), Keys::of(None)] {
+            let beside = keys.beside(b"x.owned");
+            let key = JobKey::new("x.owned");
+            assert_eq!(keys.part(&beside.owner), Some(Part::Owner(key.clone())));
+            assert_eq!(
+                keys.part(&beside.last_modified),
+                Some(Part::Modified(key.clone()))
+            );
+            assert_eq!(keys.part(&beside.side), Some(Part::Side(key)));
+            assert_eq!(keys.part(keys.listings().as_bytes()), Some(Part::Postings));
+            assert_eq!(keys.part(keys.trash().as_bytes()), Some(Part::Trash));
+            let night = Some(Part::Conductor("night".to_owned()));
+            assert_eq!(keys.part(keys.conductor("night").as_bytes()), night);
+            assert_eq!(keys.part(keys.sequence().as_bytes()), None);
+        }
+        assert_eq!(Keys::of(Some("a")).part(b"b:listings"), None);
     }
 
     #[test]

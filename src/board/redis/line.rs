@@ -6,15 +6,16 @@ use std::{
 };
 
 use redis::{
-    AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, Pipeline, ProtocolVersion, PushInfo,
+    AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, Pipeline, ProtocolVersion,
     RedisConnectionInfo, RedisError, ServerError, Value, aio::MultiplexedConnection,
     from_redis_value,
 };
-use tokio::{sync::mpsc::UnboundedSender, task::JoinHandle};
+use tokio::task::JoinHandle;
 
 use super::{
     connect::{Deadline, Door},
     greet::Server,
+    link::Pusher,
     refusal::meaning,
     trouble::{Problem, Trouble},
 };
@@ -35,7 +36,7 @@ impl Line {
         door: Door,
         db: u32,
         op_timeout: Duration,
-        pushes: Option<UnboundedSender<PushInfo>>,
+        pushes: Option<Pusher>,
         deadline: Deadline,
     ) -> Result<Self, Trouble> {
         let (stream, server) = door.enter(db, deadline).await?;

@@ -3,13 +3,24 @@
 //! Nothing is ever sent twice here. Whoever changes the board learns whether an error means that
 //! nothing was sent, or that the answer was lost.
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use redis::{Cmd, FromRedisValue, Pipeline, PushInfo, ServerError, Value};
+use redis::{
+    Cmd, FromRedisValue, Pipeline, PushInfo, ServerError, Value,
+    aio::{AsyncPushSender, SendError},
+};
 use tokio::{
     sync::{
         Mutex,
-        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+        mpsc::{Receiver, Sender, channel, error::TrySendError},
     },
     task,
 };
@@ -35,6 +46,9 @@ mod tests;
 
 /// How long it may take to connect to a server, or to hear from the Sentinels where it is.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How many pushes may wait for whoever listens: enough for a burst, and no danger to the memory.
+const PUSHES: usize = 20_000;
 
 /// The way to the server of one board, shared by all that is done on it.
 pub(super) struct Link {
@@ -110,6 +124,22 @@ impl Link {
             .collect())
     }
 
+    /// Sends commands in one transaction, and returns the answer to each.
+    pub(super) async fn ask_at_once(
+        &self,
+        doing: &'static str,
+        commands: &Pipeline,
+    ) -> Result<Vec<Value>, BoardError> {
+        let answers = self.ask_all(doing, &transaction(commands)).await?;
+        let mut last = None;
+        for answer in answers {
+            last = Some(answer.map_err(|error| self.refusal(doing, &error))?);
+        }
+        at_once(last).ok_or_else(|| {
+            Trouble::new(self.place(), Problem::Strange).into_error(doing, &self.name)
+        })
+    }
+
     /// Makes an error of what the server said instead of doing one of several commands.
     pub(super) fn refusal(&self, doing: &'static str, error: &ServerError) -> BoardError {
         let problem = meaning(error, self.url.user.as_deref());
@@ -125,13 +155,20 @@ impl Link {
     ///
     /// Servers older than 6 cannot, which is `Unsupported`.
     pub(super) async fn listen(&self, doing: &'static str) -> Result<Listener, Failure> {
-        let (sender, pushes) = unbounded_channel();
-        let line = self.in_time(|deadline| self.open(Some(sender), deadline));
+        let (sender, pushes) = channel(PUSHES);
+        let has_lost = Arc::new(AtomicBool::new(false));
+        let pusher = Pusher {
+            sender,
+            has_lost: Arc::clone(&has_lost),
+        };
+        let line = self.in_time(|deadline| self.open(Some(pusher), deadline));
         match line.await {
             Ok(line) => Ok(Listener {
                 name: self.name.clone(),
+                user: self.url.user.clone(),
                 line,
                 pushes,
+                has_lost,
             }),
             Err(trouble) => Err(Failure::NotSent(trouble.into_error(doing, &self.name))),
         }
@@ -163,11 +200,7 @@ impl Link {
     }
 
     /// Connects to the server, or to the master that the Sentinels name.
-    async fn open(
-        &self,
-        pushes: Option<UnboundedSender<PushInfo>>,
-        deadline: Deadline,
-    ) -> Result<Line, Trouble> {
+    async fn open(&self, pushes: Option<Pusher>, deadline: Deadline) -> Result<Line, Trouble> {
         match &self.url.address {
             Address::Tcp(server) => {
                 let door = self.door(Place::Tcp(server.clone()));
@@ -184,7 +217,7 @@ impl Link {
     async fn open_master(
         &self,
         sentinel: &Sentinel,
-        pushes: Option<UnboundedSender<PushInfo>>,
+        pushes: Option<Pusher>,
     ) -> Result<Line, Trouble> {
         let deadline = Deadline::after(PATIENCE);
         let mut tried = Vec::new();
@@ -243,13 +276,34 @@ impl fmt::Debug for Link {
     }
 }
 
-/// A connection on which the server pushes messages; it ends with
-/// [`PushKind::Disconnection`](redis::PushKind::Disconnection).
+/// Takes what the server pushes to whoever listens, as long as there is room.
+#[derive(Clone)]
+pub(super) struct Pusher {
+    sender: Sender<PushInfo>,
+    has_lost: Arc<AtomicBool>,
+}
+
+impl AsyncPushSender for Pusher {
+    fn send(&self, push: PushInfo) -> Result<(), SendError> {
+        match self.sender.try_send(push) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(_)) => {
+                self.has_lost.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(TrySendError::Closed(_)) => Err(SendError),
+        }
+    }
+}
+
+/// A connection on which the server pushes messages.
 pub(super) struct Listener {
     name: String,
+    user: Option<String>,
     line: Line,
     /// What the server pushed; confirmations of subscriptions are among it.
-    pub(super) pushes: UnboundedReceiver<PushInfo>,
+    pub(super) pushes: Receiver<PushInfo>,
+    has_lost: Arc<AtomicBool>,
 }
 
 impl Listener {
@@ -263,5 +317,53 @@ impl Listener {
         answer
             .and_then(|answer| self.line.read(answer))
             .map_err(|trouble| trouble.into_error(doing, &self.name))
+    }
+
+    /// Sends commands in one transaction, and returns the answer to each.
+    ///
+    /// All that was pushed before they were carried out is among the pushes by the time it returns.
+    pub(super) async fn ask_at_once(
+        &self,
+        doing: &'static str,
+        commands: &Pipeline,
+    ) -> Result<Vec<Value>, BoardError> {
+        let error = |trouble: Trouble| trouble.into_error(doing, &self.name);
+        let answers = self.line.ask_all(&transaction(commands)).await;
+        let answers = answers.map_err(error)?;
+        let mut last = None;
+        for answer in answers {
+            let meant = |error| Trouble::new(&self.name, meaning(&error, self.user.as_deref()));
+            last = Some(self.line.sort(answer).map_err(|it| error(meant(it)))?);
+        }
+        at_once(last).ok_or_else(|| error(self.line.trouble(Problem::Strange)))
+    }
+
+    /// Whether pushes were lost since this was last asked, because there was no room for them.
+    pub(super) fn has_lost(&self) -> bool {
+        self.has_lost.swap(false, Ordering::Relaxed)
+    }
+
+    /// Returns the error that says that the server is gone.
+    pub(super) fn broken(&self, doing: &'static str) -> BoardError {
+        let trouble = self.line.trouble(Problem::BrokenOff);
+        trouble.into_error(doing, &self.name)
+    }
+}
+
+fn transaction(commands: &Pipeline) -> Pipeline {
+    let mut all = Pipeline::with_capacity(commands.len() + 2);
+    all.cmd("MULTI");
+    for command in commands.cmd_iter() {
+        all.add_command(command.clone());
+    }
+    all.cmd("EXEC");
+    all
+}
+
+/// Returns the answers in the one that ends a transaction.
+fn at_once(last: Option<Value>) -> Option<Vec<Value>> {
+    match last {
+        Some(Value::Array(answers)) => Some(answers),
+        _ => None,
     }
 }

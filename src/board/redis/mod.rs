@@ -50,6 +50,8 @@ pub(crate) struct Redis {
     link: Arc<Link>,
     keys: Keys,
     registration: Mutex<Option<Registration>>,
+    /// What of the events cannot be heard, as was found when they were last listened to.
+    lack: Mutex<Option<String>>,
 }
 
 impl Redis {
@@ -59,7 +61,12 @@ impl Redis {
             link: Arc::new(Link::new(url, password, op_timeout)),
             keys: Keys::of(url.namespace.as_deref()),
             registration: Mutex::new(None),
+            lack: Mutex::new(None),
         }
+    }
+
+    fn set_lack(&self, lack: Option<String>) {
+        *self.lack.lock().unwrap_or_else(PoisonError::into_inner) = lack;
     }
 
     fn target(&self) -> Target<'_> {
@@ -142,6 +149,11 @@ impl Board for Redis {
 
     async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
         events::events(self).await
+    }
+
+    fn lack_of_events(&self) -> Option<String> {
+        let lack = self.lack.lock().unwrap_or_else(PoisonError::into_inner);
+        lack.clone()
     }
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {

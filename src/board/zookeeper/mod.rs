@@ -207,6 +207,10 @@ impl Board for ZooKeeper {
         events::events(self).await
     }
 
+    fn lack_of_events(&self) -> Option<String> {
+        None
+    }
+
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let session = self.link.session(WRITING).await?;
         self.target(&session).register(conductor).await

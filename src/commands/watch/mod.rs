@@ -153,9 +153,13 @@ impl Watch<'_> {
             };
             let Some(news) = news else { break };
             match news.with_context(|| ctx.trying("watch", "the jobs"))? {
-                News::Listening => self.introduce(ctx).await?,
                 News::Event(event) => self.tell(ctx, handler.as_deref_mut(), event).await?,
-                news @ (News::Lost(_) | News::Back) => wait::say(ctx, self.board, &news),
+                news => {
+                    wait::say(ctx, self.board, &news);
+                    if matches!(news, News::Listening) {
+                        self.introduce(ctx).await?;
+                    }
+                }
             }
         }
         Ok(())

@@ -144,6 +144,10 @@ impl Board for Fake {
     async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
         unimplemented!()
     }
+    fn lack_of_events(&self) -> Option<String> {
+        None
+    }
+
     async fn register(&self, _: &Conductor) -> Result<()> {
         unimplemented!()
     }

@@ -1,0 +1,193 @@
+//! What must have happened to one job between two looks at it; pure.
+
+use tokio::time::Instant;
+
+use super::known::{Held, Known, Modified};
+use crate::{
+    board::{EventKind, event::Subject},
+    job::{Fence, JobKey, Owner},
+};
+
+/// What there is under one key.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::board) struct Place<K> {
+    pub(in crate::board) board: Option<K>,
+    pub(in crate::board) trash: Option<K>,
+}
+
+/// What is known of a change besides how the job is afterwards.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::board) struct Traces {
+    /// The claim on the job was touched.
+    pub(in crate::board) claim: bool,
+    /// One of us did it, who tells of everything but routine.
+    pub(in crate::board) is_ours: bool,
+}
+
+/// One thing that happened to a job.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::board) struct Step {
+    pub(in crate::board) kind: EventKind,
+    pub(in crate::board) subject: Subject,
+    pub(in crate::board) owner: Option<Owner>,
+    pub(in crate::board) fence: Option<Fence>,
+}
+
+/// What happened to a job, in the order in which it must have.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::board) struct Findings {
+    pub(in crate::board) steps: Vec<Step>,
+    /// Whether more must have happened that cannot be told.
+    pub(in crate::board) is_more: bool,
+}
+
+/// Compares what was known of a job with what a look showed at a time.
+pub(in crate::board) fn compare(
+    key: &JobKey,
+    before: Place<&Known>,
+    after: Place<&Known>,
+    traces: Traces,
+    at: Instant,
+) -> Findings {
+    let mut story = Story {
+        key,
+        traces,
+        at,
+        findings: Findings::default(),
+    };
+    let is_same = |one: Option<&Known>, other: Option<&Known>| match (one, other) {
+        (Some(one), Some(other)) => one.is_same_job(other),
+        _ => false,
+    };
+    let was_trashed = is_same(before.board, after.trash) && !is_same(before.trash, after.trash);
+    let was_restored = is_same(before.trash, after.board) && !is_same(before.trash, after.trash);
+    match (before.board, after.board) {
+        (Some(known), Some(seen)) if known.is_same_job(seen) => story.go_on(known, seen),
+        (known, seen) => {
+            if let Some(known) = known {
+                story.end(known, was_trashed);
+            }
+            if let Some(seen) = seen {
+                story.begin(seen, was_restored);
+            }
+        }
+    }
+    if let Some(known) = before.trash
+        && !is_same(before.trash, after.trash)
+        && !was_restored
+        // A namesake that is trashed takes its place, which is no purge.
+        && after.trash.is_none()
+    {
+        story.step(EventKind::Purged, known, None);
+    }
+    if let Some(seen) = after.trash
+        && !is_same(before.trash, after.trash)
+        && !was_trashed
+    {
+        story.came_and_went(seen);
+    }
+    story.findings
+}
+
+struct Story<'a> {
+    key: &'a JobKey,
+    traces: Traces,
+    at: Instant,
+    findings: Findings,
+}
+
+impl Story<'_> {
+    fn step(&mut self, kind: EventKind, known: &Known, claim: Option<&Held>) {
+        self.findings.steps.push(Step {
+            kind,
+            subject: known.subject(self.key),
+            owner: claim.and_then(|claim| claim.owner.clone()),
+            fence: claim.and_then(|claim| claim.fence.clone()),
+        });
+    }
+
+    /// The job was there before and is still there.
+    fn go_on(&mut self, known: &Known, seen: &Known) {
+        let is_modified = match (known.modified, seen.modified) {
+            (Modified::Unknown, _) | (_, Modified::Unknown) => None,
+            (before, after) => Some(before != after),
+        };
+        match (known.claim.as_deref(), seen.claim.as_deref()) {
+            // Somebody claimed it and let go of it again.
+            (None, None) => self.findings.is_more |= is_modified == Some(true),
+            (None, Some(claim)) => self.step(EventKind::Claimed, seen, Some(claim)),
+            (Some(claim), None) => {
+                // Whoever abandons a job leaves the time behind; time leaves nothing behind.
+                let has_lapsed = match is_modified {
+                    Some(is_modified) => !is_modified,
+                    None => claim.may_have_lapsed(self.at),
+                };
+                self.step(let_go(has_lapsed), seen, Some(claim));
+            }
+            (Some(before), Some(after))
+                if before.is_same_claim(after.owner.as_ref(), after.fence.as_ref()) =>
+            {
+                if after.lapse.has_moved(before.lapse) && !self.traces.is_ours {
+                    self.step(EventKind::Extended, seen, Some(after));
+                }
+            }
+            (Some(before), Some(after)) => {
+                let has_lapsed = before.may_have_lapsed(self.at);
+                self.step(let_go(has_lapsed), seen, Some(before));
+                self.step(EventKind::Claimed, seen, Some(after));
+            }
+        }
+    }
+
+    /// The job is gone from the board.
+    fn end(&mut self, known: &Known, was_trashed: bool) {
+        if known.claim.is_none() {
+            // Only its owner can take it away, but for an operator, and strangers.
+            match self.traces.claim {
+                true => self.step(EventKind::Claimed, known, None),
+                false => self.findings.is_more = true,
+            }
+        }
+        let claim = known.claim.as_deref();
+        match (was_trashed, known.is_job) {
+            (true, _) => self.step(EventKind::Trashed, known, claim),
+            (false, true) => self.step(EventKind::Consumed, known, claim),
+            // Some readers remove what they cannot read.
+            (false, false) => self.findings.is_more = true,
+        }
+    }
+
+    /// The job is new on the board.
+    fn begin(&mut self, seen: &Known, was_restored: bool) {
+        match was_restored {
+            true => self.step(EventKind::Restored, seen, None),
+            false => self.step(EventKind::Posted, seen, None),
+        }
+        match &seen.claim {
+            Some(claim) => self.step(EventKind::Claimed, seen, Some(claim)),
+            // A posting alone modifies nothing: somebody claimed it and let go of it.
+            None => {
+                let is_modified = matches!(seen.modified, Modified::At(_));
+                self.findings.is_more |= is_modified && !was_restored;
+            }
+        }
+    }
+
+    /// The job is new in the trash, and was never seen on the board.
+    fn came_and_went(&mut self, seen: &Known) {
+        self.step(EventKind::Posted, seen, None);
+        match self.traces.claim {
+            true => self.step(EventKind::Claimed, seen, None),
+            false => self.findings.is_more = true,
+        }
+        self.step(EventKind::Trashed, seen, None);
+    }
+}
+
+/// Returns how a claim ended of which no more is known.
+pub(super) fn let_go(has_lapsed: bool) -> EventKind {
+    match has_lapsed {
+        true => EventKind::Expired,
+        false => EventKind::Abandoned,
+    }
+}

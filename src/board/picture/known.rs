@@ -1,0 +1,188 @@
+//! A job as it is remembered: no more than it takes to tell what happened to it.
+
+use chrono::{DateTime, Utc};
+use tokio::time::{Duration, Instant};
+
+use crate::{
+    board::event::Subject,
+    job::{Entry, Fence, Holding, JobKey, Owner, Rank},
+};
+
+/// How exactly a server tells how long something lasts.
+const GRAIN: Duration = Duration::from_millis(1);
+
+/// A record of a board, without all that events do not need; there may be a hundred thousand.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::board) struct Known {
+    /// `None` if it is the same as the key.
+    uuid: Option<Box<str>>,
+    name: Box<str>,
+    pub(in crate::board) sequence: Option<i64>,
+    rank: Rank,
+    not_before: Option<DateTime<Utc>>,
+    /// Whether it can be read as a job.
+    pub(super) is_job: bool,
+    pub(super) modified: Modified,
+    pub(super) claim: Option<Box<Held>>,
+}
+
+/// When a record was last modified, by its own word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Modified {
+    Never,
+    At(DateTime<Utc>),
+    /// Nobody has looked since it was changed.
+    Unknown,
+}
+
+/// A claim on a remembered job.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Held {
+    pub(super) owner: Option<Owner>,
+    pub(super) fence: Option<Fence>,
+    pub(super) lapse: Lapse,
+}
+
+/// When a claim lapses by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lapse {
+    Never,
+    /// Between these two: an answer takes its time.
+    Between(Instant, Instant),
+    /// Nobody has looked since it was changed.
+    Unknown,
+}
+
+/// When somebody looked: from before it was asked to after it was answered.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::board) struct Looked {
+    pub(in crate::board) asked: Instant,
+    pub(in crate::board) answered: Instant,
+}
+
+impl Known {
+    /// Remembers a record as one look showed it.
+    pub(in crate::board) fn of(entry: &Entry, looked: Looked) -> Self {
+        let claim = entry
+            .holding()
+            .map(|holding| Box::new(Held::of(holding, looked)));
+        match entry {
+            Entry::Job(job) => Self {
+                uuid: other_than(&job.key, &job.uuid),
+                name: job.name.as_str().into(),
+                sequence: job.sequence,
+                rank: job.rank(),
+                not_before: job.history.not_before,
+                is_job: true,
+                modified: job.last_modified.map_or(Modified::Never, Modified::At),
+                claim,
+            },
+            Entry::Malformed(_) => Self {
+                uuid: Some("".into()),
+                name: "".into(),
+                sequence: None,
+                rank: Rank::new(crate::job::Priority::default(), None),
+                not_before: None,
+                is_job: false,
+                modified: Modified::Unknown,
+                claim,
+            },
+        }
+    }
+
+    /// Remembers an unclaimed job of which an event told.
+    pub(super) fn told(subject: &Subject) -> Self {
+        Self {
+            uuid: other_than(&subject.key, &subject.uuid),
+            name: subject.name.as_str().into(),
+            sequence: subject.sequence,
+            rank: subject.rank,
+            not_before: subject.not_before,
+            is_job: !subject.uuid.is_empty(),
+            modified: Modified::Unknown,
+            claim: None,
+        }
+    }
+
+    /// Returns what events say of it.
+    pub(super) fn subject(&self, key: &JobKey) -> Subject {
+        Subject {
+            key: key.clone(),
+            uuid: match &self.uuid {
+                Some(uuid) => uuid.to_string(),
+                None => key.to_string(),
+            },
+            name: self.name.to_string(),
+            sequence: self.sequence,
+            rank: self.rank,
+            not_before: self.not_before,
+        }
+    }
+
+    /// Whether two records under one key are of one job, and not of a job and a later namesake.
+    pub(super) fn is_same_job(&self, other: &Self) -> bool {
+        match (self.sequence, other.sequence) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        }
+    }
+
+    /// Whether it is claimed by one of us, as peers do not number their claims.
+    pub(in crate::board) fn has_fence(&self) -> bool {
+        self.claim
+            .as_ref()
+            .is_some_and(|claim| claim.fence.is_some())
+    }
+
+    /// Returns when the claim on it lapses at the latest, if it does.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self.claim.as_ref()?.lapse {
+            Lapse::Between(_, latest) => Some(latest),
+            Lapse::Never | Lapse::Unknown => None,
+        }
+    }
+}
+
+impl Held {
+    fn of(holding: &Holding, looked: Looked) -> Self {
+        Self {
+            owner: holding.owner.clone(),
+            fence: holding.fence.clone(),
+            lapse: holding.expires_in.map_or(Lapse::Never, |left| {
+                let earliest = looked.asked + left.saturating_sub(GRAIN);
+                Lapse::Between(earliest, looked.answered + left + GRAIN)
+            }),
+        }
+    }
+
+    /// Whether both may be the same claim; a renewed one is.
+    pub(super) fn is_same_claim(&self, owner: Option<&Owner>, fence: Option<&Fence>) -> bool {
+        let is_same_fence = match (&self.fence, fence) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        };
+        self.owner.as_ref() == owner && is_same_fence
+    }
+
+    /// Whether it may have lapsed by then.
+    pub(super) fn may_have_lapsed(&self, by: Instant) -> bool {
+        matches!(self.lapse, Lapse::Between(earliest, _) if earliest <= by)
+    }
+}
+
+impl Lapse {
+    /// Whether it was certainly put off, or brought forward.
+    pub(super) fn has_moved(self, before: Self) -> bool {
+        match (before, self) {
+            (Self::Never, Self::Between(..)) => true,
+            (Self::Between(from, to), Self::Between(earliest, latest)) => {
+                earliest > to || latest < from
+            }
+            _ => false,
+        }
+    }
+}
+
+fn other_than(key: &JobKey, uuid: &str) -> Option<Box<str>> {
+    (key.as_str() != uuid).then(|| uuid.into())
+}

@@ -1,0 +1,267 @@
+//! A picture of a board that whoever tells of its events compares with what is there.
+//!
+//! It is made once by reading the board, follows what is told, and is compared with later looks:
+//! the difference is what happened. What must have happened is derived in `compare`; a job is
+//! remembered as `known` has it. No backend appears here.
+
+mod compare;
+mod known;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
+
+use chrono::Utc;
+use tokio::time::Instant;
+
+pub(super) use self::{
+    compare::{Place, Traces},
+    known::{Known, Looked},
+};
+use self::{
+    compare::{compare, let_go},
+    known::{Held, Lapse, Modified},
+};
+use super::{Event, EventKind, event::Subject};
+use crate::job::{Fence, JobKey, Owner, Shelf};
+
+/// What is known of the jobs on a board and in its trash.
+#[derive(Debug, Default)]
+pub(super) struct Picture {
+    board: HashMap<JobKey, Known>,
+    trash: HashMap<JobKey, Known>,
+    /// The claims that lapse by themselves, and when at the latest.
+    deadlines: BTreeSet<(Instant, JobKey)>,
+}
+
+impl Picture {
+    /// Returns how many jobs there should be on a shelf.
+    pub(super) fn len(&self, shelf: Shelf) -> usize {
+        self.shelf(shelf).len()
+    }
+
+    /// Whether this record is on a shelf, as far as is known.
+    pub(super) fn has(&self, shelf: Shelf, key: &JobKey) -> bool {
+        self.shelf(shelf).contains_key(key)
+    }
+
+    /// Returns the records that should be on a shelf.
+    pub(super) fn keys(&self, shelf: Shelf) -> impl Iterator<Item = &JobKey> {
+        self.shelf(shelf).keys()
+    }
+
+    fn shelf(&self, shelf: Shelf) -> &HashMap<JobKey, Known> {
+        match shelf {
+            Shelf::Board => &self.board,
+            Shelf::Trash => &self.trash,
+        }
+    }
+
+    /// Returns when the next claim lapses.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// Returns the jobs whose claims should have lapsed by now, each once until it is seen again.
+    pub(super) fn due(&mut self, now: Instant) -> Vec<JobKey> {
+        let mut due = Vec::new();
+        while self.next_deadline().is_some_and(|at| at <= now)
+            && let Some((_, key)) = self.deadlines.pop_first()
+        {
+            due.push(key);
+        }
+        due
+    }
+
+    /// Takes a record as it is, and tells nothing of it.
+    pub(super) fn put(&mut self, shelf: Shelf, key: &JobKey, known: Known) {
+        let mut after = Place {
+            board: self.board.get(key).cloned(),
+            trash: self.trash.get(key).cloned(),
+        };
+        match shelf {
+            Shelf::Board => after.board = Some(known),
+            Shelf::Trash => after.trash = Some(known),
+        }
+        self.set(key, after);
+    }
+
+    /// Takes what a look showed under a key, and returns what happened there since.
+    pub(super) fn see(
+        &mut self,
+        key: &JobKey,
+        seen: Place<Known>,
+        traces: Traces,
+        looked: Looked,
+    ) -> Vec<Event> {
+        let before = Place {
+            board: self.board.get(key),
+            trash: self.trash.get(key),
+        };
+        let after = Place {
+            board: seen.board.as_ref(),
+            trash: seen.trash.as_ref(),
+        };
+        let findings = compare(key, before, after, traces, looked.answered);
+        self.set(key, seen);
+        let time = Utc::now();
+        let steps = findings.steps.into_iter().map(|step| Event {
+            kind: step.kind,
+            time,
+            subject: Some(step.subject),
+            owner: step.owner,
+            fence: step.fence,
+        });
+        let more = findings.is_more.then(Event::resync);
+        steps.chain(more).collect()
+    }
+
+    fn set(&mut self, key: &JobKey, place: Place<Known>) {
+        let deadline = |known: Option<&Known>| known.and_then(Known::deadline);
+        let (before, after) = (
+            deadline(self.board.get(key)),
+            deadline(place.board.as_ref()),
+        );
+        if let Some(at) = before {
+            self.deadlines.remove(&(at, key.clone()));
+        }
+        if let Some(at) = after {
+            self.deadlines.insert((at, key.clone()));
+        }
+        for (shelf, known) in [
+            (&mut self.board, place.board),
+            (&mut self.trash, place.trash),
+        ] {
+            match known {
+                Some(known) => _ = shelf.insert(key.clone(), known),
+                None => _ = shelf.remove(key),
+            }
+        }
+    }
+
+    /// Follows an event that was told, and returns it behind what it proves to have happened before.
+    pub(super) fn hear(&mut self, mut event: Event) -> Vec<Event> {
+        let Some(subject) = &mut event.subject else {
+            return vec![event];
+        };
+        let key = subject.key.clone();
+        let mut place = Place {
+            board: self.board.get(&key).cloned(),
+            trash: self.trash.get(&key).cloned(),
+        };
+        let shelf = match event.kind {
+            EventKind::Restored | EventKind::Purged => &place.trash,
+            EventKind::Posted => &None,
+            _ => &place.board,
+        };
+        if let Some(known) = shelf {
+            complete(subject, known);
+        }
+        let mut told = Vec::new();
+        self.prove(&event, &mut place, &mut told);
+        follow(&event, &mut place);
+        self.set(&key, place);
+        told.push(event);
+        told
+    }
+
+    /// Adds what must have happened for this event to be possible.
+    fn prove(&self, event: &Event, place: &mut Place<Known>, told: &mut Vec<Event>) {
+        use EventKind::{Abandoned, Claimed, Consumed, Expired, Extended, Posted, Trashed};
+        let Some(subject) = &event.subject else {
+            return;
+        };
+        let mut before = |kind, owner: Option<Owner>, fence: Option<Fence>| {
+            told.push(Event {
+                kind,
+                time: event.time,
+                subject: Some(subject.clone()),
+                owner,
+                fence,
+            });
+        };
+        match event.kind {
+            // How the one before it ended cannot be asked any more.
+            Posted if place.board.is_some() => told.push(Event::resync()),
+            Claimed | Abandoned | Expired | Extended | Consumed | Trashed => {
+                let is_new = place.board.is_none();
+                let known = place.board.get_or_insert_with(|| Known::told(subject));
+                if is_new {
+                    before(Posted, None, None);
+                }
+                let owner = (event.kind != Claimed)
+                    .then_some(event.owner.as_ref())
+                    .flatten();
+                if let Some(held) = &known.claim
+                    && (event.kind == Claimed
+                        || owner.is_some() && !held.is_same_claim(owner, event.fence.as_ref()))
+                {
+                    let has_lapsed = held.may_have_lapsed(Instant::now());
+                    before(let_go(has_lapsed), held.owner.clone(), held.fence.clone());
+                    known.claim = None;
+                }
+                if known.claim.is_none() && owner.is_some() {
+                    before(Claimed, event.owner.clone(), event.fence.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Adds to what an event says of a job what is known of it.
+fn complete(subject: &mut Subject, known: &Known) {
+    let remembered = known.subject(&subject.key);
+    if subject.sequence.is_none() {
+        subject.sequence = remembered.sequence;
+        subject.rank = remembered.rank;
+    }
+    if subject.name.is_empty() {
+        subject.name = remembered.name;
+    }
+    if subject.uuid.is_empty() {
+        subject.uuid = remembered.uuid;
+    }
+}
+
+/// Makes what is known of a job what it is after an event.
+fn follow(event: &Event, place: &mut Place<Known>) {
+    let Some(subject) = &event.subject else {
+        return;
+    };
+    let known = || Known::told(subject);
+    match event.kind {
+        EventKind::Posted => place.board = Some(known()),
+        EventKind::Restored => {
+            place.trash = None;
+            place.board = Some(known());
+        }
+        EventKind::Consumed => place.board = None,
+        EventKind::Trashed => {
+            place.board = None;
+            place.trash = Some(known());
+        }
+        EventKind::Purged => place.trash = None,
+        EventKind::Claimed => {
+            let board = place.board.get_or_insert_with(known);
+            board.modified = Modified::Unknown;
+            board.claim = Some(Box::new(Held {
+                owner: event.owner.clone(),
+                fence: event.fence.clone(),
+                lapse: Lapse::Unknown,
+            }));
+        }
+        EventKind::Extended => {
+            if let Some(held) = place.board.as_mut().and_then(|board| board.claim.as_mut()) {
+                held.lapse = Lapse::Unknown;
+            }
+        }
+        EventKind::Abandoned | EventKind::Expired => {
+            let board = place.board.get_or_insert_with(known);
+            board.modified = Modified::Unknown;
+            board.claim = None;
+        }
+        EventKind::ConductorJoined | EventKind::ConductorLeft | EventKind::Resync => {}
+    }
+}

@@ -1,0 +1,523 @@
+//! What a picture makes of looks and of what it is told.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+
+use super::*;
+use crate::job::{Entry, History, Holding, Job, Lease, Malformed, Priority, Rank};
+
+use EventKind::{
+    Abandoned, Claimed, Consumed, Expired, Extended, Posted, Purged, Restored, Resync, Trashed,
+};
+
+const KEY: &str = "b7e6a1c2";
+
+/// The traces that a peer leaves who acts on a claim.
+const CLAIM: Traces = Traces {
+    claim: true,
+    is_ours: false,
+};
+
+fn key() -> JobKey {
+    JobKey::new(KEY)
+}
+
+/// A record at one moment, in few words.
+#[derive(Debug, Clone, Copy, Default)]
+struct Now {
+    sequence: i64,
+    owner: Option<&'static str>,
+    fence: Option<&'static str>,
+    /// In seconds, `None` for never.
+    modified: Option<i64>,
+    expires_in: Option<Duration>,
+}
+
+const FREE: Now = Now {
+    sequence: 1,
+    owner: None,
+    fence: None,
+    modified: None,
+    expires_in: None,
+};
+
+fn held(owner: &'static str, modified: i64) -> Now {
+    Now {
+        owner: Some(owner),
+        modified: Some(modified),
+        ..FREE
+    }
+}
+
+fn released(modified: i64) -> Now {
+    Now {
+        modified: Some(modified),
+        ..FREE
+    }
+}
+
+fn looked() -> Looked {
+    let now = Instant::now();
+    Looked {
+        asked: now,
+        answered: now,
+    }
+}
+
+fn known_at(now: Now, looked: Looked) -> Known {
+    let holding = now.owner.map(|owner| Holding {
+        owner: Some(Owner::new(owner).unwrap()),
+        lease: Lease::None,
+        expires_in: now.expires_in,
+        claimed_on: None,
+        fence: now.fence.map(|fence| Fence(fence.to_owned())),
+    });
+    let job = Job {
+        key: key(),
+        uuid: KEY.to_owned(),
+        name: "resize".to_owned(),
+        priority: Priority::High,
+        sequence: Some(now.sequence),
+        created_on: None,
+        last_modified: now
+            .modified
+            .map(|seconds| DateTime::from_timestamp(seconds, 0).unwrap()),
+        holding,
+        trashed_on: None,
+        shelf: Shelf::Board,
+        book: None,
+        details: None,
+        history: History::default(),
+        size: 1,
+        problem: None,
+    };
+    Known::of(&Entry::Job(Box::new(job)), looked)
+}
+
+fn known(now: Now) -> Known {
+    known_at(now, looked())
+}
+
+fn place(board: Option<Now>, trash: Option<Now>) -> Place<Known> {
+    Place {
+        board: board.map(known),
+        trash: trash.map(known),
+    }
+}
+
+/// Returns the kinds of events, each with the owner that it names.
+fn told(events: Vec<Event>) -> Vec<(EventKind, Option<String>)> {
+    let told = events.into_iter();
+    told.map(|event| (event.kind, event.owner.map(|owner| owner.to_string())))
+        .collect()
+}
+
+/// Returns what is told when one look shows this and the next one that.
+fn between(
+    before: Place<Known>,
+    after: Place<Known>,
+    traces: Traces,
+) -> Vec<(EventKind, Option<String>)> {
+    let mut picture = Picture::default();
+    picture.set(&key(), before);
+    told(picture.see(&key(), after, traces, looked()))
+}
+
+fn by(kind: EventKind, owner: &str) -> (EventKind, Option<String>) {
+    (kind, Some(owner.to_owned()))
+}
+
+fn of(kind: EventKind) -> (EventKind, Option<String>) {
+    (kind, None)
+}
+
+#[test]
+fn one_step_is_told_as_what_it_is() {
+    let gone = || place(None, None);
+    for (before, after, expected) in [
+        (gone(), place(Some(FREE), None), vec![of(Posted)]),
+        (
+            place(Some(FREE), None),
+            place(Some(held("ada", 1)), None),
+            vec![by(Claimed, "ada")],
+        ),
+        (
+            place(Some(held("ada", 1)), None),
+            place(Some(released(2)), None),
+            vec![by(Abandoned, "ada")],
+        ),
+        (
+            place(Some(held("ada", 1)), None),
+            place(Some(released(1)), None),
+            vec![by(Expired, "ada")],
+        ),
+        (
+            place(Some(held("ada", 1)), None),
+            gone(),
+            vec![by(Consumed, "ada")],
+        ),
+        (
+            place(Some(held("ada", 1)), None),
+            place(None, Some(FREE)),
+            vec![by(Trashed, "ada")],
+        ),
+        (
+            place(None, Some(FREE)),
+            place(Some(released(3)), None),
+            vec![of(Restored)],
+        ),
+        (place(None, Some(FREE)), gone(), vec![of(Purged)]),
+    ] {
+        let seen = between(before.clone(), after.clone(), CLAIM);
+        assert_eq!(seen, expected, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn where_nothing_changed_nothing_is_told() {
+    for same in [
+        place(None, None),
+        place(Some(FREE), None),
+        place(
+            Some(released(1)),
+            Some(Now {
+                sequence: 7,
+                ..FREE
+            }),
+        ),
+        place(Some(held("ada", 1)), None),
+        place(None, Some(FREE)),
+    ] {
+        assert_eq!(between(same.clone(), same, CLAIM), []);
+    }
+}
+
+#[test]
+fn what_one_look_proves_is_told_in_the_only_possible_order() {
+    let gone = || place(None, None);
+    let posted_again = Now {
+        sequence: 2,
+        ..held("bob", 5)
+    };
+    for (before, after, expected) in [
+        (
+            gone(),
+            place(Some(held("ada", 1)), None),
+            vec![of(Posted), by(Claimed, "ada")],
+        ),
+        (
+            place(Some(FREE), None),
+            gone(),
+            vec![of(Claimed), of(Consumed)],
+        ),
+        (
+            place(Some(FREE), None),
+            place(None, Some(FREE)),
+            vec![of(Claimed), of(Trashed)],
+        ),
+        (
+            gone(),
+            place(None, Some(FREE)),
+            vec![of(Posted), of(Claimed), of(Trashed)],
+        ),
+        (
+            place(Some(held("ada", 1)), None),
+            place(Some(held("bob", 2)), None),
+            vec![by(Abandoned, "ada"), by(Claimed, "bob")],
+        ),
+        (
+            place(None, Some(FREE)),
+            place(Some(held("bob", 2)), None),
+            vec![of(Restored), by(Claimed, "bob")],
+        ),
+        (
+            place(Some(held("ada", 1)), None),
+            place(Some(posted_again), None),
+            vec![by(Consumed, "ada"), of(Posted), by(Claimed, "bob")],
+        ),
+        (
+            place(Some(held("ada", 1)), None),
+            place(Some(posted_again), Some(FREE)),
+            vec![by(Trashed, "ada"), of(Posted), by(Claimed, "bob")],
+        ),
+    ] {
+        let seen = between(before.clone(), after.clone(), CLAIM);
+        assert_eq!(seen, expected, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_admitted() {
+    let gone = || place(None, None);
+    for (before, after, traces, expected) in [
+        // Claimed and let go of again, by nobody knows whom.
+        (
+            place(Some(FREE), None),
+            place(Some(released(1)), None),
+            CLAIM,
+            vec![of(Resync)],
+        ),
+        (
+            gone(),
+            place(Some(released(1)), None),
+            CLAIM,
+            vec![of(Posted), of(Resync)],
+        ),
+        // Removed though nobody touched a claim.
+        (
+            place(Some(FREE), None),
+            gone(),
+            Traces::default(),
+            vec![of(Consumed), of(Resync)],
+        ),
+        (
+            gone(),
+            place(None, Some(FREE)),
+            Traces::default(),
+            vec![of(Posted), of(Trashed), of(Resync)],
+        ),
+    ] {
+        let seen = between(before.clone(), after.clone(), traces);
+        assert_eq!(seen, expected, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn a_namesake_in_the_trash_is_not_the_job_that_is_gone() {
+    let namesake = Now {
+        sequence: 7,
+        ..FREE
+    };
+    let before = place(Some(held("ada", 1)), Some(namesake));
+    let consumed = between(before.clone(), place(None, Some(namesake)), CLAIM);
+    assert_eq!(consumed, [by(Consumed, "ada")]);
+    // It makes room for the job, and was not purged.
+    let trashed = between(before, place(None, Some(FREE)), CLAIM);
+    assert_eq!(trashed, [by(Trashed, "ada")]);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_not_said_to_be_consumed() {
+    let malformed = Known::of(
+        &Entry::Malformed(Malformed {
+            key: key(),
+            problem: "truncated".to_owned(),
+            size: 1,
+            raw: vec![1],
+            holding: None,
+        }),
+        looked(),
+    );
+    let before = Place {
+        board: Some(malformed),
+        trash: None,
+    };
+    assert_eq!(
+        between(before, place(None, None), Traces::default()),
+        [of(Resync)]
+    );
+}
+
+fn for_a_while(seconds: u64) -> Now {
+    Now {
+        expires_in: Some(Duration::from_secs(seconds)),
+        ..held("ada", 1)
+    }
+}
+
+#[test]
+fn a_claim_that_lasts_longer_was_extended_unless_we_renewed_it() {
+    let before = || place(Some(for_a_while(30)), None);
+    let after = || place(Some(for_a_while(60)), None);
+    assert_eq!(between(before(), after(), CLAIM), [by(Extended, "ada")]);
+    assert_eq!(between(after(), before(), CLAIM), [by(Extended, "ada")]);
+    assert_eq!(
+        between(place(Some(held("ada", 1)), None), after(), CLAIM),
+        [by(Extended, "ada")]
+    );
+    let renewal = Traces {
+        claim: true,
+        is_ours: true,
+    };
+    assert_eq!(between(before(), after(), renewal), []);
+}
+
+#[test]
+fn the_time_that_an_answer_takes_is_no_extension() {
+    let now = Instant::now();
+    let slow = Looked {
+        asked: now,
+        answered: now + Duration::from_secs(2),
+    };
+    let later = Looked {
+        asked: now + Duration::from_secs(3),
+        answered: now + Duration::from_secs(3),
+    };
+    let mut picture = Picture::default();
+    picture.put(Shelf::Board, &key(), known_at(for_a_while(30), slow));
+    let after = Place {
+        board: Some(known_at(for_a_while(28), later)),
+        trash: None,
+    };
+    assert_eq!(picture.see(&key(), after, CLAIM, later), []);
+}
+
+#[test]
+fn a_peer_that_claims_its_own_job_again_does_nothing_new() {
+    let before = place(Some(held("ada", 1)), None);
+    assert_eq!(
+        between(before, place(Some(held("ada", 9)), None), CLAIM),
+        []
+    );
+}
+
+#[test]
+fn a_lease_won_again_by_the_same_name_is_another_claim() {
+    let with = |fence| Now {
+        fence: Some(fence),
+        ..held("ada", 1)
+    };
+    let seen = between(
+        place(Some(with("1")), None),
+        place(Some(with("2")), None),
+        CLAIM,
+    );
+    assert_eq!(seen, [by(Abandoned, "ada"), by(Claimed, "ada")]);
+}
+
+#[test]
+fn claims_are_due_at_their_deadline_and_once() {
+    let mut picture = Picture::default();
+    let looked = looked();
+    picture.put(Shelf::Board, &key(), known_at(for_a_while(30), looked));
+    let deadline = picture.next_deadline().unwrap();
+    assert!(deadline >= looked.answered + Duration::from_secs(30));
+    assert_eq!(picture.due(deadline - Duration::from_millis(10)), []);
+    assert_eq!(picture.due(deadline), [key()]);
+    assert_eq!(picture.due(deadline), []);
+    // It was renewed.
+    picture.put(Shelf::Board, &key(), known_at(for_a_while(60), looked));
+    assert!(picture.next_deadline() > Some(deadline));
+    picture.put(Shelf::Board, &key(), known(held("ada", 1)));
+    assert_eq!(picture.next_deadline(), None);
+}
+
+/// Returns an event as one of us would tell it.
+fn event(kind: EventKind, owner: Option<&str>) -> Event {
+    let subject = Subject {
+        key: key(),
+        uuid: KEY.to_owned(),
+        name: "resize".to_owned(),
+        sequence: None,
+        rank: Rank::new(Priority::High, None),
+        not_before: None,
+    };
+    Event {
+        subject: Some(subject),
+        owner: owner.map(|owner| Owner::new(owner).unwrap()),
+        ..Event::now(kind)
+    }
+}
+
+fn heard(before: Place<Known>, event: Event) -> Vec<(EventKind, Option<String>)> {
+    let mut picture = Picture::default();
+    picture.set(&key(), before);
+    told(picture.hear(event))
+}
+
+#[test]
+fn what_was_told_is_not_told_again_when_it_is_seen() {
+    let mut picture = Picture::default();
+    let steps = [
+        (event(Posted, None), place(Some(FREE), None)),
+        (
+            event(Claimed, Some("ada")),
+            place(Some(held("ada", 1)), None),
+        ),
+        (
+            event(Extended, Some("ada")),
+            place(Some(for_a_while(60)), None),
+        ),
+        (
+            event(Abandoned, Some("ada")),
+            place(Some(released(2)), None),
+        ),
+        (
+            event(Claimed, Some("bob")),
+            place(Some(held("bob", 3)), None),
+        ),
+        (event(Trashed, Some("bob")), place(None, Some(FREE))),
+        (event(Restored, None), place(Some(released(4)), None)),
+        (
+            event(Claimed, Some("ada")),
+            place(Some(held("ada", 5)), None),
+        ),
+        (event(Consumed, Some("ada")), place(None, None)),
+    ];
+    for (event, seen) in steps {
+        let kind = event.kind;
+        assert_eq!(picture.hear(event).len(), 1, "{kind}");
+        assert_eq!(picture.see(&key(), seen, CLAIM, looked()), [], "{kind}");
+    }
+}
+
+#[test]
+fn what_an_event_proves_is_told_before_it() {
+    let gone = || place(None, None);
+    for (before, event, expected) in [
+        (
+            gone(),
+            event(Claimed, Some("ada")),
+            vec![of(Posted), by(Claimed, "ada")],
+        ),
+        (
+            place(Some(held("ada", 1)), None),
+            event(Claimed, Some("bob")),
+            vec![by(Abandoned, "ada"), by(Claimed, "bob")],
+        ),
+        (
+            place(Some(FREE), None),
+            event(Consumed, Some("ada")),
+            vec![by(Claimed, "ada"), by(Consumed, "ada")],
+        ),
+        // By an operator's word, though nobody had it.
+        (
+            place(Some(FREE), None),
+            event(Trashed, None),
+            vec![of(Trashed)],
+        ),
+        (
+            place(Some(held("ada", 1)), None),
+            event(Consumed, Some("bob")),
+            vec![
+                by(Abandoned, "ada"),
+                by(Claimed, "bob"),
+                by(Consumed, "bob"),
+            ],
+        ),
+        (
+            place(Some(FREE), None),
+            event(Posted, None),
+            vec![of(Resync), of(Posted)],
+        ),
+    ] {
+        assert_eq!(heard(before.clone(), event), expected, "{before:?}");
+    }
+}
+
+#[test]
+fn what_an_event_does_not_say_is_remembered() {
+    let mut picture = Picture::default();
+    picture.put(Shelf::Board, &key(), known(held("ada", 1)));
+    let mut consumed = event(Consumed, Some("ada"));
+    consumed.subject.as_mut().unwrap().name = String::new();
+    let told = picture.hear(consumed).pop().unwrap().subject.unwrap();
+    assert_eq!((told.sequence, told.name.as_str()), (Some(1), "resize"));
+}
+
+#[test]
+fn a_hundred_thousand_jobs_take_little_memory() {
+    let size = size_of::<(JobKey, Known)>();
+    assert!(size <= 160, "{size}");
+}

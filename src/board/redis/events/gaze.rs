@@ -1,0 +1,78 @@
+//! Looking at a few jobs at one moment: what is on the board, in the trash, and beside them.
+
+use std::time::Duration;
+
+use redis::{Pipeline, Value, from_redis_value};
+
+use super::super::{
+    keys::{Keys, field_of},
+    record::{Beside, read},
+};
+use crate::{
+    board::{
+        Detail,
+        picture::{Known, Looked, Place},
+    },
+    job::{JobKey, Shelf},
+};
+
+/// Returns the commands that look at these jobs.
+pub(super) fn commands(keys: &Keys, jobs: &[JobKey]) -> Pipeline {
+    let fields: Vec<_> = jobs.iter().map(field_of).collect();
+    let mut commands = Pipeline::with_capacity(3 + jobs.len());
+    for hash in [keys.listings(), keys.trash()] {
+        let command = commands.cmd("HMGET").arg(hash);
+        for field in &fields {
+            command.arg(field.as_slice());
+        }
+    }
+    let beside: Vec<_> = fields.iter().map(|field| keys.beside(field)).collect();
+    let command = commands.cmd("MGET");
+    for names in &beside {
+        command
+            .arg(names.owner.as_slice())
+            .arg(names.last_modified.as_slice())
+            .arg(names.side.as_slice());
+    }
+    for names in &beside {
+        commands.cmd("PTTL").arg(names.owner.as_slice());
+    }
+    commands
+}
+
+/// Reads the answers: what there is under each key; none, if they make no sense.
+pub(super) fn places(
+    jobs: &[JobKey],
+    answers: Vec<Value>,
+    looked: Looked,
+) -> Option<Vec<Place<Known>>> {
+    let mut answers = answers.into_iter();
+    let mut list = || -> Option<std::vec::IntoIter<Option<Vec<u8>>>> {
+        let list: Vec<Option<Vec<u8>>> = from_redis_value(answers.next()?).ok()?;
+        Some(list.into_iter())
+    };
+    let (mut board, mut trash, mut beside) = (list()?, list()?, list()?);
+    let mut places = Vec::with_capacity(jobs.len());
+    for key in jobs {
+        let (posting, trashed) = (board.next()?, trash.next()?);
+        let (owner, last_modified, side) = (beside.next()?, beside.next()?, beside.next()?);
+        let left: i64 = from_redis_value(answers.next()?).ok()?;
+        let field = field_of(key);
+        let known = |shelf: Shelf, posting: &[u8], owner: Option<Vec<u8>>| {
+            let beside = Beside {
+                left: u64::try_from(left).ok().map(Duration::from_millis),
+                owner,
+                last_modified: last_modified.clone(),
+                side: side.clone(),
+            };
+            Known::of(&read(shelf, Detail::Brief, &field, posting, beside), looked)
+        };
+        places.push(Place {
+            // -2: what was there has lapsed by now.
+            board: posting
+                .map(|posting| known(Shelf::Board, &posting, owner.filter(|_| left != -2))),
+            trash: trashed.map(|posting| known(Shelf::Trash, &posting, None)),
+        });
+    }
+    Some(places)
+}

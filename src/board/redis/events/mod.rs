@@ -1,0 +1,114 @@
+//! What happens on a board: as our scripts tell it, and as the server says that keys were touched.
+//!
+//! On one connection the server pushes what is published on the channel of the board, which says
+//! exactly what one of us did, and the names of keys that anybody touched, which only say where to
+//! look. What was touched is looked at on the same connection, so that it is known which of the
+//! two came first; the picture of the board tells what must have happened.
+
+mod conductors;
+mod gaze;
+mod pace;
+mod survey;
+mod told;
+mod touched;
+mod watcher;
+
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+use redis::{Cmd, Value};
+
+use self::watcher::Watcher;
+use super::{Redis, link::Listener};
+use crate::board::{BoardError, Event, Result};
+
+/// What a listener was doing when it failed.
+const DOING: &str = "listen to";
+
+/// What can be heard of a board.
+struct Ears {
+    /// `None` where the server pushes nothing at all.
+    listener: Option<Listener>,
+    /// Whether what anybody changes is pushed, and not only what our scripts tell.
+    is_tracking: bool,
+    /// What cannot be heard, and why.
+    lack: Option<String>,
+}
+
+/// Starts to listen to a board.
+pub(super) async fn events(board: &Redis) -> Result<BoxStream<'_, Result<Event>>> {
+    let ears = Ears::open(board).await?;
+    board.set_lack(ears.lack.clone());
+    let mut watcher = Watcher::new(board, ears);
+    // Only now: what is touched from here on is told.
+    watcher.start().await?;
+    Ok(stream::unfold(Some(watcher), |watcher| async {
+        let mut watcher = watcher?;
+        match watcher.next().await {
+            Ok(event) => Some((Ok(event), Some(watcher))),
+            Err(error) => Some((Err(error), None)),
+        }
+    })
+    .boxed())
+}
+
+impl Ears {
+    async fn open(board: &Redis) -> Result<Self> {
+        let listener = match board.link.listen(DOING).await.map_err(BoardError::from) {
+            Ok(listener) => listener,
+            Err(error) => {
+                return Ok(Self {
+                    listener: None,
+                    is_tracking: false,
+                    lack: Some(lacking("is looked at again and again", refused(error)?)),
+                });
+            }
+        };
+        let mut subscribe = Cmd::new();
+        subscribe.arg("SUBSCRIBE").arg(board.keys.events());
+        let subscribed = asked(&listener, &subscribe).await?;
+        let mut track = Cmd::new();
+        track.arg("CLIENT").arg("TRACKING").arg("ON").arg("BCAST");
+        // Without a prefix the server tells of every key there is.
+        if !board.keys.prefix().is_empty() {
+            track.arg("PREFIX").arg(board.keys.prefix());
+        }
+        let tracked = asked(&listener, &track).await?;
+        let lack = match (&subscribed, &tracked) {
+            (None, None) => None,
+            (_, Some(error)) => Some(lacking("is looked at again and again", error)),
+            (Some(error), None) => Some(lacking("is not heard when claims are extended", error)),
+        };
+        Ok(Self {
+            listener: Some(listener),
+            is_tracking: tracked.is_none(),
+            lack,
+        })
+    }
+}
+
+fn lacking(what: &str, error: impl std::fmt::Display) -> String {
+    format!("the board {what}, as the server pushes no changes to us: {error}")
+}
+
+/// Asks for pushes, and returns why they are refused.
+async fn asked(listener: &Listener, command: &Cmd) -> Result<Option<String>> {
+    match listener.ask::<Value>(DOING, command).await {
+        Ok(_) => Ok(None),
+        Err(error) => refused(error).map(Some),
+    }
+}
+
+/// Returns in words why a server does not push, if it is that and nothing worse.
+fn refused(error: BoardError) -> Result<String> {
+    match error {
+        BoardError::Unsupported {
+            board, operation, ..
+        } => Ok(format!("{board} cannot {operation}")),
+        BoardError::Denied { source, .. } | BoardError::Failed { source, .. } => {
+            Ok(source.to_string())
+        }
+        error => Err(error),
+    }
+}

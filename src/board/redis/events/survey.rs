@@ -1,0 +1,146 @@
+//! Finding out where to look when the server says only that a hash has changed.
+
+use std::collections::{BTreeSet, HashSet};
+
+use redis::{Pipeline, Value, from_redis_value};
+
+use super::super::keys::Keys;
+use crate::job::JobKey;
+
+/// Which hashes may have changed since they were last compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Stale {
+    pub(super) postings: bool,
+    pub(super) trash: bool,
+}
+
+impl Stale {
+    pub(super) const ALL: Self = Self {
+        postings: true,
+        trash: true,
+    };
+
+    pub(super) fn is_any(self) -> bool {
+        self.postings || self.trash
+    }
+}
+
+/// How many records there are, and how many numbers were ever given out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) jobs: usize,
+    pub(super) trashed: usize,
+    pub(super) sequence: i64,
+}
+
+impl Counts {
+    pub(super) fn commands(keys: &Keys) -> Pipeline {
+        let mut commands = Pipeline::with_capacity(3);
+        commands.cmd("HLEN").arg(keys.listings());
+        commands.cmd("HLEN").arg(keys.trash());
+        commands.cmd("GET").arg(keys.sequence());
+        commands
+    }
+
+    pub(super) fn read(answers: Vec<Value>) -> Option<Self> {
+        let mut answers = answers.into_iter();
+        let jobs = from_redis_value(answers.next()?).ok()?;
+        let trashed = from_redis_value(answers.next()?).ok()?;
+        // Whatever is there by hand, no job was numbered by it.
+        let sequence: Option<i64> = from_redis_value(answers.next()?).unwrap_or_default();
+        Some(Self {
+            jobs,
+            trashed,
+            sequence: sequence.unwrap_or_default(),
+        })
+    }
+}
+
+/// Which numbers were given out to jobs that were told of.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    /// Up to here it does not matter any more.
+    settled: i64,
+    told: BTreeSet<i64>,
+    /// Whether the claim on a job was touched of which there is no trace otherwise.
+    pub(super) has_ghosts: bool,
+}
+
+impl Account {
+    pub(super) fn at(sequence: i64) -> Self {
+        Self {
+            settled: sequence,
+            ..Self::default()
+        }
+    }
+
+    /// Notes that a post was told.
+    pub(super) fn tell(&mut self, sequence: i64) {
+        if sequence > self.settled {
+            self.told.insert(sequence);
+        }
+    }
+
+    /// Whether numbers up to this one were given out for which no post was told.
+    pub(super) fn lacks_some(&self, sequence: i64) -> bool {
+        let told = self.told.range(..=sequence).count();
+        let told = i64::try_from(told).unwrap_or(i64::MAX);
+        sequence.saturating_sub(self.settled) > told
+    }
+
+    /// Whether more numbers were given out before than the server says by now.
+    pub(super) fn is_beyond(&self, sequence: i64) -> bool {
+        sequence < self.settled
+    }
+
+    /// Forgets all numbers up to this one; returns whether jobs came and went untold.
+    ///
+    /// A number alone proves no post: some posts fail after they have taken theirs.
+    pub(super) fn settle(&mut self, sequence: i64) -> bool {
+        let is_missing = self.lacks_some(sequence) && self.has_ghosts;
+        self.has_ghosts = false;
+        self.settled = self.settled.max(sequence);
+        self.told = self.told.split_off(&(self.settled + 1));
+        is_missing
+    }
+}
+
+/// Returns the records of which is only known on one side that they are there.
+pub(super) fn differing<'a>(
+    known: impl Iterator<Item = &'a JobKey>,
+    mut found: HashSet<JobKey>,
+) -> Vec<JobKey> {
+    let gone: Vec<_> = known.filter(|key| !found.remove(*key)).cloned().collect();
+    gone.into_iter().chain(found).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_was_burnt_is_no_job() {
+        let mut account = Account::at(5);
+        account.tell(6);
+        assert!(!account.lacks_some(6));
+        assert!(account.lacks_some(7));
+        assert!(!account.settle(7));
+        assert!(!account.lacks_some(7));
+    }
+
+    #[test]
+    fn a_number_without_a_post_and_a_claim_without_a_job_are_one_that_came_and_went() {
+        let mut account = Account::at(5);
+        account.has_ghosts = true;
+        assert!(account.settle(6));
+        account.has_ghosts = true;
+        assert!(!account.settle(6));
+    }
+
+    #[test]
+    fn only_what_is_on_one_side_differs() {
+        let [a, b, c] = ["a", "b", "c"].map(JobKey::new);
+        let found = HashSet::from([b.clone(), c.clone()]);
+        assert_eq!(differing([&a, &b].into_iter(), found), [a.clone(), c]);
+    }
+}
