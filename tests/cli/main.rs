@@ -37,6 +37,7 @@ mod watch;
 mod board;
 mod crashes;
 mod denied;
+mod events;
 mod faults;
 mod help;
 mod input;

@@ -82,6 +82,14 @@ class Peer:
     def is_modified(self, uuid):
         return self.job(uuid).last_modified is not None
 
+    def burst(self, count, who):
+        """Posts that many jobs, then claims them all, then consumes them all."""
+        jobs = [self.board.post(f"burst-{number}") for number in range(count)]
+        for job in jobs:
+            self.board.claim(job, who)
+        for job in jobs:
+            self.board.consume(job, who)
+
     def work(self, who, pause):
         """Claims and consumes whatever there is, a pause later, until the board is empty."""
         consumed = []

@@ -77,6 +77,11 @@ impl Running {
         });
     }
 
+    /// Returns the number of the process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }

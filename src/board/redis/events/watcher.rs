@@ -181,10 +181,7 @@ impl<'a> Watcher<'a> {
     /// Hears all that was pushed by now; returns the jobs of which something was told.
     fn drain(&mut self) -> Result<HashSet<JobKey>> {
         let before = self.pending.len();
-        loop {
-            let Some(listener) = &mut self.listener else {
-                break;
-            };
+        while let Some(listener) = &mut self.listener {
             self.has_lost |= listener.has_lost();
             match listener.pushes.try_recv() {
                 Ok(push) => self.hear(Some(push))?,
