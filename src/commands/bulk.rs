@@ -154,10 +154,16 @@ async fn send(
         tally.total += drafts.len();
         return drafts.iter().try_for_each(|draft| post::show(ctx, draft));
     }
-    let (first, count) = (origins.first().map_or(0, |(line, _)| *line), origins.len());
+    let line_of = |origin: Option<&(u64, bool)>| origin.map_or(0, |(line, _)| *line);
+    let (first, last) = (line_of(origins.first()), line_of(origins.last()));
+    let count = origins.len();
     let answers = board.post(&drafts, None).await.with_context(|| {
         let confirmed = tally.total - tally.failed;
-        let tried = ctx.trying("post", format!("the {count} jobs from line {first} on"));
+        let lines = match last == first {
+            true => format!("line {first}"),
+            false => format!("lines {first} to {last}"),
+        };
+        let tried = ctx.trying("post", lines);
         format!("{tried} ({confirmed} before them were posted)")
     })?;
     for ((draft, (line, is_unique)), answer) in drafts.iter().zip(origins).zip(answers) {
