@@ -1,6 +1,6 @@
 //! What changes jobs: requests become calls of scripts, and their answers answers.
 
-use std::{error::Error as _, time::Duration};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use redis::Cmd;
@@ -8,6 +8,7 @@ use redis::Cmd;
 use super::{
     keys::{Beside as Names, Keys, field_of, key_of},
     link::{Failure, Link},
+    outcome::{not_done, perhaps, unknown},
     record::{self, Beside},
     scripts::{Call, Reply, Script},
 };
@@ -381,35 +382,4 @@ fn batch(sizes: impl Iterator<Item = usize>) -> usize {
             is_first || bytes <= BATCH.1
         })
         .count()
-}
-
-/// Says of a request that was sent that its answer was not heard.
-fn unknown(link: &Link, error: BoardError) -> BoardError {
-    BoardError::Unknown {
-        board: link.name().to_owned(),
-        source: error.into(),
-    }
-}
-
-/// Says of a job whose post was not answered under which uuid it is, if it is on the board.
-fn perhaps(link: &Link, draft: &Draft, error: &BoardError) -> BoardError {
-    let uuid = draft.uuid;
-    BoardError::Unknown {
-        board: link.name().to_owned(),
-        source: format!("{}; if it was, its uuid is {uuid}", reason(error)).into(),
-    }
-}
-
-/// Repeats for another job why an exchange did not take place.
-fn not_done(link: &Link, error: &BoardError) -> BoardError {
-    BoardError::Unreachable {
-        board: link.name().to_owned(),
-        source: reason(error).into(),
-    }
-}
-
-fn reason(error: &BoardError) -> String {
-    error
-        .source()
-        .map_or_else(|| error.to_string(), ToString::to_string)
 }

@@ -11,6 +11,7 @@ mod keys;
 mod line;
 mod link;
 mod look;
+mod outcome;
 mod record;
 mod refusal;
 mod registry;

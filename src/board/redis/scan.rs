@@ -71,6 +71,8 @@ impl Scan {
         };
         self.line = line;
         let bytes: usize = flat.iter().map(Vec::len).sum();
+        // Of all that came: where it was seen before, nothing is new.
+        self.count = page_after(flat.len() / 2, bytes);
         let mut page = Vec::with_capacity(flat.len() / 2);
         let mut parts = flat.into_iter();
         while let (Some(field), Some(posting)) = (parts.next(), parts.next()) {
@@ -78,7 +80,6 @@ impl Scan {
                 page.push((field, posting));
             }
         }
-        self.count = page_after(page.len(), bytes);
         Ok(Some(page))
     }
 }

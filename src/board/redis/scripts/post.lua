@@ -63,8 +63,8 @@ if count > 0 then
   low = low - count
   if low < 0 then high, low = high - 1, low + HALF end
 end
-if owner ~= "" then
-  for at in pairs(fresh) do
+for at = 6, #ARGV, 2 do
+  if owner ~= "" and fresh[at] then
     local fence, problem = count_up(KEYS[3], 1)
     if problem then return problem end
     fences[at] = fence

@@ -73,11 +73,10 @@ async fn fences_stay_exact_however_large_they_are() {
     }
     let drafts = [draft("resize"), draft("resize")];
     let posted = board.post(&drafts, Some(&by)).await.unwrap();
-    let mut fences: Vec<_> = posted
+    let fences: Vec<_> = posted
         .into_iter()
         .map(|posted| posted.unwrap().fence.unwrap().0)
         .collect();
-    fences.sort();
     assert_eq!(fences, [3, 4].map(|number| (large + number).to_string()));
 }
 

@@ -1,0 +1,37 @@
+//! What is said of a change that got no answer.
+
+use std::error::Error as _;
+
+use super::link::Link;
+use crate::{board::BoardError, job::Draft};
+
+/// Says of a request that was sent that its answer was not heard.
+pub(super) fn unknown(link: &Link, error: BoardError) -> BoardError {
+    BoardError::Unknown {
+        board: link.name().to_owned(),
+        source: error.into(),
+    }
+}
+
+/// Says of a job whose post was not answered under which uuid it is, if it is on the board.
+pub(super) fn perhaps(link: &Link, draft: &Draft, error: &BoardError) -> BoardError {
+    let uuid = draft.uuid;
+    BoardError::Unknown {
+        board: link.name().to_owned(),
+        source: format!("{}; if it was, its uuid is {uuid}", reason(error)).into(),
+    }
+}
+
+/// Repeats for another job why an exchange did not take place.
+pub(super) fn not_done(link: &Link, error: &BoardError) -> BoardError {
+    BoardError::Unreachable {
+        board: link.name().to_owned(),
+        source: reason(error).into(),
+    }
+}
+
+fn reason(error: &BoardError) -> String {
+    error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string)
+}
