@@ -53,3 +53,4 @@ mod servers;
 mod sharing;
 mod strangers;
 mod terminal;
+mod zookeeper;

@@ -3,7 +3,6 @@
 //! Each fault comes at a moment that the test can be sure of, and not at one that it hopes for.
 
 mod bulk;
-mod crowd;
 mod listing;
 mod lost;
 mod reach;

@@ -1,8 +1,10 @@
-//! Redis servers, and Python TaskFlow as a peer on them: each for one test, and stopped with it.
+//! Servers, and Python TaskFlow as a peer on them: each for one test, and stopped with it.
 //!
 //! Where one of them is missing, a test gets `None` and ends early; in CI it fails.
 
 mod authority;
+mod host;
+mod zookeeper;
 
 use std::{
     env, fs,
@@ -14,10 +16,14 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub(crate) use self::authority::{Authority, Identity};
+pub(crate) use self::{
+    authority::{Authority, Identity},
+    host::{Host, Shelf},
+    zookeeper::ZooKeeper,
+};
 use crate::env::{Env, wait_until};
 
 /// Says whether a test can do with what is there; in CI nothing may be missing.
@@ -172,6 +178,13 @@ impl Server {
         format!("redis://{}{tail}", self.host())
     }
 
+    /// Returns how TaskFlow is told of the board of this namespace.
+    fn conf(&self, namespace: &str) -> Value {
+        json!({
+            "board": "redis", "host": "127.0.0.1", "port": self.port, "namespace": namespace,
+        })
+    }
+
     /// Gives the runs of a test this board, with something behind the port in its URL.
     pub(crate) fn serves(&self, env: &Env, tail: &str) {
         let url = self.url(tail);
@@ -259,6 +272,15 @@ pub(crate) struct Peer {
 impl Peer {
     /// Starts one for the board of this namespace.
     pub(crate) fn start(server: &Server, namespace: &str) -> Option<Self> {
+        Self::with(&server.conf(namespace))
+    }
+
+    /// Starts one for the board on a server.
+    pub(crate) fn on(server: &impl Host) -> Option<Self> {
+        Self::with(&server.conf())
+    }
+
+    fn with(conf: &Value) -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let python = env::var_os("JOBBOARD_TEST_PYTHON").map_or_else(
             || root.join("target/taskflow-venv/bin/python"),
@@ -271,7 +293,7 @@ impl Peer {
         let mut process = Command::new(python)
             .arg("-I")
             .arg(root.join("tests/cli/taskflow.py"))
-            .args([&server.port.to_string(), namespace])
+            .arg(conf.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -1,6 +1,8 @@
 """A job board of Python TaskFlow that does what it is told: a JSON request a line, a JSON answer a line.
 
-    taskflow.py PORT NAMESPACE
+    taskflow.py CONFIGURATION
+
+The configuration is that of the board, as JSON.
 """
 
 import json
@@ -9,15 +11,30 @@ import time
 
 from taskflow import exceptions
 from taskflow.jobs import backends, base
+from taskflow.types import entity
 
 
 class Peer:
-    def __init__(self, port, namespace):
-        conf = {"board": "redis", "host": "127.0.0.1", "port": port, "namespace": namespace}
+    def __init__(self, conf):
         self.board = backends.fetch("peer", conf)
+        self.is_redis = conf["board"] == "redis"
+        # What the board told of itself, as kind and uuid.
+        self.told = []
+        if not self.is_redis:
+            for kind in (base.POSTED, base.REMOVAL):
+                self.board.notifier.register(kind, self.hear)
+            # Sees and makes nodes that the board would not.
+            from kazoo.client import KazooClient
+
+            self.raw = KazooClient(conf["hosts"])
+            self.raw.start()
+            self.raw.ensure_path("/")
         self.board.connect()
         # Jobs that are no longer on the board can still be asked about.
         self.known = {}
+
+    def hear(self, kind, details):
+        self.told.append([kind, details["job"].uuid])
 
     def jobs(self):
         jobs = list(self.board.iterjobs(ensure_fresh=True))
@@ -25,7 +42,8 @@ class Peer:
         return jobs
 
     def job(self, uuid):
-        if uuid not in self.known:
+        # A job that was restored may be another one than before.
+        if uuid not in self.known or not self.is_redis:
             self.jobs()
         return self.known[uuid]
 
@@ -33,7 +51,9 @@ class Peer:
         try:
             return self.board.find_owner(job)
         except TypeError:
-            # This is how TaskFlow says that nobody has it.
+            if not self.is_redis:
+                raise
+            # This is how the Redis board says that nobody has it.
             return None
 
     def post(self, name, details=None, priority="NORMAL"):
@@ -55,8 +75,8 @@ class Peer:
             for job in self.jobs()
         ]
 
-    def claim(self, uuid, who, expiry=None):
-        self.board.claim(self.job(uuid), who, expiry=expiry)
+    def claim(self, uuid, who, **expiry):
+        self.board.claim(self.job(uuid), who, **expiry)
 
     def abandon(self, uuid, who):
         self.board.abandon(self.job(uuid), who)
@@ -82,6 +102,14 @@ class Peer:
     def is_modified(self, uuid):
         return self.job(uuid).last_modified is not None
 
+    def events(self):
+        """Tells what the board has told of itself so far."""
+        return self.told
+
+    def register(self, name, host, pid):
+        metadata = {"hostname": host, "pid": pid}
+        self.board.register_entity(entity.Entity("conductor", f"{name}@{host}:{pid}", metadata))
+
     def burst(self, count, who):
         """Posts that many jobs, then claims them all, then consumes them all."""
         jobs = [self.board.post(f"burst-{number}") for number in range(count)]
@@ -105,9 +133,27 @@ class Peer:
             time.sleep(pause)
         return consumed
 
+    def nodes(self, path):
+        """Tells all nodes below this one, each with what it holds and with how it came to be."""
+        nodes = {}
+        for name in self.raw.get_children(path):
+            child = f"{path.rstrip('/')}/{name}"
+            data, stat = self.raw.get(child)
+            nodes[child] = {
+                "data": data.decode("latin-1"),
+                "is_ephemeral": bool(stat.ephemeralOwner),
+                "version": stat.version,
+                "czxid": stat.czxid,
+            }
+            nodes.update(self.nodes(child))
+        return nodes
+
+    def create(self, path, data=""):
+        self.raw.create(path, data.encode("latin-1"), makepath=True)
+
 
 def main():
-    peer = Peer(int(sys.argv[1]), sys.argv[2])
+    peer = Peer(json.loads(sys.argv[1]))
     for line in sys.stdin:
         request = json.loads(line)
         try:

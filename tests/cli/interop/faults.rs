@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, thread, time::Instant};
 
 use serde_json::json;
 
-use super::open_with;
+use super::shared::Shared;
 use crate::{
     env::Env,
     faults::size,
-    servers::{Peer, Server},
+    servers::{Host, Peer, Server, ZooKeeper},
 };
 
 /// How many workers there are of either kind.
@@ -35,24 +35,33 @@ fn work(env: &Env, who: &str) -> Vec<String> {
 }
 
 /// Starts a worker of the other kind; it takes its time to start, and some boards do not last long.
-fn peer(server: &Server) -> Option<Peer> {
-    let mut peer = Peer::start(server, "taskflow")?;
+fn peer(server: &impl Host) -> Option<Peer> {
+    let mut peer = Peer::on(server)?;
     peer.told(&json!({"do": "list"}));
     Some(peer)
 }
 
 #[test]
-fn workers_of_both_kinds_do_each_job_once() {
-    let Some((env, server)) = open_with(&[]) else {
-        return;
-    };
-    let Some(peers) = (0..WORKERS)
-        .map(|_| peer(&server))
-        .collect::<Option<Vec<_>>>()
+fn workers_of_both_kinds_do_each_job_once_on_redis() {
+    each_job_is_done_once::<Server>();
+}
+
+#[test]
+fn workers_of_both_kinds_do_each_job_once_on_zookeeper() {
+    each_job_is_done_once::<ZooKeeper>();
+}
+
+fn each_job_is_done_once<H: Host>() {
+    let Some(Shared {
+        env,
+        peer: first,
+        server,
+    }) = Shared::<H>::new()
     else {
         return;
     };
-    let mut peers = peers;
+    let mut peers = vec![first];
+    peers.extend((1..WORKERS).map(|_| peer(&server).unwrap()));
     let half = size(1000, 30);
     let mut posted = env.post_many(half);
     for number in 0..half {
@@ -92,12 +101,16 @@ fn workers_of_both_kinds_do_each_job_once() {
     };
     let (ours, theirs) = (share("rust"), share("python"));
     assert!(ours > 0 && theirs > 0, "{done:?}");
-    assert_eq!(server.run(&["HLEN", "taskflow:listings"]), "0");
-    assert_eq!(server.run(&["--scan", "--pattern", "*.owned"]), "");
+    let left = server.everything(&mut peers[0]).to_string();
+    let claims = [".owned", ".lock"].map(str::to_owned);
+    for gone in posted.iter().chain(&claims) {
+        assert!(!left.contains(gone), "{gone} is left: {left}");
+    }
     eprintln!(
-        "faults: {} jobs on Redis, each consumed once: {ours} by jobboard and {theirs} by Python, \
+        "faults: {} jobs on {}, each consumed once: {ours} by jobboard and {theirs} by Python, \
          in {:.1?}",
         posted.len(),
+        H::KIND,
         start.elapsed()
     );
 }

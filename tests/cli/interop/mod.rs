@@ -1,0 +1,195 @@
+//! One live board, shared with Python TaskFlow: what holds on every kind of server.
+
+mod faults;
+mod lapsing;
+pub(crate) mod shared;
+
+use serde_json::{Value, json};
+
+use self::shared::{SIDES, Shared, Side, pairs, triples};
+use crate::{
+    env::wait_until,
+    servers::{Host, Server, Shelf, ZooKeeper},
+};
+
+/// Makes a test on each kind of server of each of these.
+macro_rules! on_all_servers {
+    ($($name:ident,)*) => {
+        mod redis {
+            $(#[test] fn $name() { super::$name::<super::Server>(); })*
+        }
+
+        mod zookeeper {
+            $(#[test] fn $name() { super::$name::<super::ZooKeeper>(); })*
+        }
+    };
+}
+
+on_all_servers! {
+    both_list_the_same_jobs,
+    each_finishes_what_the_other_posted_or_claimed,
+    neither_gets_what_the_other_has,
+    what_either_trashed_is_restored_and_done_by_either,
+    a_claim_that_is_held_is_respected_by_the_other_until_it_ends,
+    a_held_claim_that_the_other_took_away_is_let_go_of,
+}
+
+fn both_list_the_same_jobs<H: Host>() {
+    let Some(mut shared) = Shared::<H>::new() else {
+        return;
+    };
+    let details = json!({
+        "text": "héllo ☃", "none": null, "yes": true, "deep": [{"a": [1, -2, 3.5]}],
+        "large": u64::MAX, "small": i64::MIN, "long": "x".repeat(70_000),
+    });
+    let priorities = ["VERY_LOW", "NORMAL", "HIGH", "LOW", "VERY_HIGH"];
+    for (at, priority) in priorities.into_iter().cycle().take(10).enumerate() {
+        let side = SIDES[(at / 2) % 2];
+        shared.post(side, &format!("job-{at}"), priority, &details);
+        assert_eq!(shared.jobs().len(), at + 1);
+    }
+    let jobs = shared.jobs();
+    assert!(jobs.iter().all(|job| job["details"] == details));
+    let names = |jobs: &[Value]| -> Vec<String> {
+        let names = jobs.iter().map(|job| job["name"].as_str().unwrap());
+        names.map(str::to_owned).collect()
+    };
+    let in_order = H::TASKFLOWS_ORDER.map(|number| format!("job-{number}"));
+    assert_eq!(names(&jobs), in_order);
+    let oldest_first = [4, 9, 2, 7, 1, 6, 3, 8, 0, 5].map(|number| format!("job-{number}"));
+    assert_eq!(shared.env.names(), oldest_first);
+}
+
+fn each_finishes_what_the_other_posted_or_claimed<H: Host>() {
+    let Some(mut shared) = Shared::<H>::new() else {
+        return;
+    };
+    for (poster, claimer, finisher) in triples() {
+        for verb in ["abandon", "consume", "trash"] {
+            let name = format!("{poster:?}-{claimer:?}-{finisher:?}-{verb}");
+            let job = shared.post(poster, &name, "NORMAL", &json!({"size": 3}));
+            shared.is(&job, "UNCLAIMED", None);
+            shared.does(claimer, "claim", &job, "adä@host").unwrap();
+            shared.is(&job, "CLAIMED", Some("adä@host"));
+            shared.does(finisher, verb, &job, "adä@host").unwrap();
+            if verb == "abandon" {
+                shared.is(&job, "UNCLAIMED", None);
+                shared.does(finisher, "claim", &job, "bob").unwrap();
+                shared.does(claimer, "consume", &job, "bob").unwrap();
+            }
+            shared.is(&job, "COMPLETE", None);
+        }
+    }
+    let trash = shared
+        .env
+        .jobboard(&["list", "--trash", "--count"])
+        .run()
+        .succeeded()
+        .to_owned();
+    assert_eq!(trash, "8\n");
+}
+
+/// Returns what a side has to say when it may not do something to a job of this owner.
+fn refusal<'a>(side: Side, verb: &str, owner: &'a str) -> &'a str {
+    match (side, verb) {
+        (Side::Jobboard, _) => owner,
+        // TaskFlow does not always say who it is.
+        (Side::TaskFlow, "claim") => "UnclaimableJob",
+        (Side::TaskFlow, _) => "JobFailure",
+    }
+}
+
+fn neither_gets_what_the_other_has<H: Host>() {
+    let Some(mut shared) = Shared::<H>::new() else {
+        return;
+    };
+    for (holder, other) in pairs() {
+        let job = shared.post(other, "resize", "HIGH", &json!({}));
+        for verb in ["abandon", "consume", "trash"] {
+            shared.does(other, verb, &job, "bob").unwrap_err();
+        }
+        shared.does(holder, "claim", &job, "ada@host").unwrap();
+        let before = shared.everything();
+        for verb in ["claim", "abandon", "consume", "trash"] {
+            let refused = shared.does(other, verb, &job, "bob").unwrap_err();
+            assert!(
+                refused.contains(refusal(other, verb, "ada@host")),
+                "{refused}"
+            );
+        }
+        assert_eq!(shared.everything(), before);
+        shared.is(&job, "CLAIMED", Some("ada@host"));
+        shared.does(other, "consume", &job, "ada@host").unwrap();
+    }
+}
+
+fn what_either_trashed_is_restored_and_done_by_either<H: Host>() {
+    let Some(mut shared) = Shared::<H>::new() else {
+        return;
+    };
+    for (trasher, finisher) in pairs() {
+        let job = shared.post(trasher, "resize", "LOW", &json!({"size": [1, 2]}));
+        let before = shared.posting(Shelf::Board, &job);
+        shared.does(finisher, "claim", &job, "ada").unwrap();
+        shared.does(trasher, "trash", &job, "ada").unwrap();
+        let trashed = shared.posting(Shelf::Trash, &job);
+        match trasher {
+            Side::Jobboard => assert_eq!(trashed, before),
+            Side::TaskFlow => assert!(H::is_as_trashed(&before, &trashed), "{trashed}"),
+        }
+        assert_eq!(shared.env.state(&job), "TRASHED");
+        let restore = shared.env.jobboard(&["restore", &job, "--yes"]).run();
+        restore.succeeded();
+        assert_eq!(shared.posting(Shelf::Board, &job), trashed);
+        shared.is(&job, "UNCLAIMED", None);
+        assert_eq!(shared.told("is_modified", &job), true);
+        shared.does(finisher, "claim", &job, "bob").unwrap();
+        shared.does(finisher, "consume", &job, "bob").unwrap();
+        shared.is(&job, "COMPLETE", None);
+    }
+}
+
+fn a_claim_that_is_held_is_respected_by_the_other_until_it_ends<H: Host>() {
+    let Some(mut shared) = Shared::<H>::new() else {
+        return;
+    };
+    let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
+    let hold = ["claim", &job, "--hold", "--who", "ada", "--lease", "1m"];
+    let held = shared.env.jobboard(&hold).spawn();
+    wait_until("the job is claimed", || {
+        shared.told("state", &job) == "CLAIMED"
+    });
+    let owner = shared.told("owner", &job).as_str().unwrap().to_owned();
+    assert!(owner.starts_with("ada:"), "{owner}");
+    shared.is(&job, "CLAIMED", Some(&owner));
+    for verb in ["claim", "abandon", "consume", "trash"] {
+        let refused = shared.does(Side::TaskFlow, verb, &job, "ada").unwrap_err();
+        assert!(
+            refused.contains(refusal(Side::TaskFlow, verb, &owner)),
+            "{refused}"
+        );
+    }
+    held.signal(rustix::process::Signal::INT);
+    held.ended().succeeded();
+    shared.is(&job, "UNCLAIMED", None);
+}
+
+fn a_held_claim_that_the_other_took_away_is_let_go_of<H: Host>() {
+    let Some(mut shared) = Shared::<H>::new() else {
+        return;
+    };
+    let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
+    let hold = ["claim", &job, "--hold", "--who", "ada", "--lease", "2s"];
+    let held = shared.env.jobboard(&hold).spawn();
+    wait_until("the job is claimed", || {
+        shared.told("state", &job) == "CLAIMED"
+    });
+    let owner = shared.told("owner", &job).as_str().unwrap().to_owned();
+    shared
+        .does(Side::TaskFlow, "abandon", &job, &owner)
+        .unwrap();
+    shared.does(Side::TaskFlow, "claim", &job, "bob").unwrap();
+    let ended = held.ended();
+    assert_ne!(ended.code, 0, "{ended}");
+    shared.is(&job, "CLAIMED", Some("bob"));
+}

@@ -1,0 +1,148 @@
+//! One live board, and both who use it.
+
+use serde_json::{Value, json};
+
+use crate::{
+    env::Env,
+    servers::{Host, Peer, Shelf},
+};
+
+/// Who does something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Jobboard,
+    TaskFlow,
+}
+
+pub(crate) const SIDES: [Side; 2] = [Side::Jobboard, Side::TaskFlow];
+
+/// Returns who may do two things that follow each other.
+pub(crate) fn pairs() -> impl Iterator<Item = (Side, Side)> {
+    SIDES
+        .into_iter()
+        .flat_map(|one| SIDES.map(|other| (one, other)))
+}
+
+/// Returns who may do three things that follow each other.
+pub(crate) fn triples() -> impl Iterator<Item = (Side, Side, Side)> {
+    pairs().flat_map(|(one, other)| SIDES.map(|third| (one, other, third)))
+}
+
+/// A board, and both who use it.
+pub(crate) struct Shared<H> {
+    pub(crate) env: Env,
+    pub(crate) peer: Peer,
+    pub(crate) server: H,
+}
+
+impl<H: Host> Shared<H> {
+    pub(crate) fn new() -> Option<Self> {
+        Self::on(H::start()?)
+    }
+
+    pub(crate) fn on(server: H) -> Option<Self> {
+        let mut peer = Peer::on(&server)?;
+        // Python takes its time to start, and some claims do not last long.
+        peer.told(&json!({"do": "list"}));
+        let env = Env::new();
+        let url = server.board();
+        env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+        Some(Self { env, peer, server })
+    }
+
+    pub(crate) fn post(
+        &mut self,
+        side: Side,
+        name: &str,
+        priority: &str,
+        details: &Value,
+    ) -> String {
+        match side {
+            Side::Jobboard => {
+                let details = details.to_string();
+                let post = ["post", name, "--priority", priority, "--details", &details];
+                self.env.jobboard(&post).run().posted()
+            }
+            Side::TaskFlow => {
+                let post =
+                    json!({"do": "post", "name": name, "priority": priority, "details": details});
+                self.peer.told(&post).as_str().unwrap().to_owned()
+            }
+        }
+    }
+
+    /// Has a side do something to a job under a name; `Err` is what it complains of.
+    pub(crate) fn does(
+        &mut self,
+        side: Side,
+        verb: &str,
+        job: &str,
+        who: &str,
+    ) -> Result<(), String> {
+        match side {
+            Side::Jobboard => {
+                let run = self.env.jobboard(&[verb, job, "--who", who]).run();
+                match run.code {
+                    0 => Ok(()),
+                    _ => Err(run.failed(4).to_owned()),
+                }
+            }
+            Side::TaskFlow => {
+                let request = json!({"do": verb, "uuid": job, "who": who});
+                self.peer.ask(&request).map(drop)
+            }
+        }
+    }
+
+    /// Asks TaskFlow about a job.
+    pub(crate) fn told(&mut self, what: &str, job: &str) -> Value {
+        self.peer.told(&json!({"do": what, "uuid": job}))
+    }
+
+    /// Returns all that is stored, byte by byte.
+    pub(crate) fn everything(&mut self) -> Value {
+        self.server.everything(&mut self.peer)
+    }
+
+    /// Returns the posting of a job as it is stored.
+    pub(crate) fn posting(&mut self, shelf: Shelf, job: &str) -> String {
+        self.server.posting(&mut self.peer, shelf, job)
+    }
+
+    /// Returns the jobs on the board in TaskFlow's order, of which both have to say the same.
+    pub(crate) fn jobs(&mut self) -> Vec<Value> {
+        let theirs = self.peer.told(&json!({"do": "list"}));
+        let list = ["list", "--sort", "taskflow", "--json"];
+        let mut ours = self.env.jobboard(&list).run().json();
+        for job in ours.as_array_mut().unwrap() {
+            let fields = theirs[0].as_object().into_iter().flatten();
+            *job = fields
+                .map(|(name, _)| (name.clone(), job[name].clone()))
+                .collect();
+        }
+        assert_eq!(ours, theirs);
+        theirs.as_array().unwrap().clone()
+    }
+
+    /// Requires that both say of a job that this is its state and its owner.
+    pub(crate) fn is(&mut self, job: &str, state: &str, owner: Option<&str>) {
+        assert_eq!(self.told("state", job), state);
+        if state == "COMPLETE" {
+            assert!(self.jobs().iter().all(|listed| listed["uuid"] != job));
+            self.env.jobboard(&["owner", job]).run().failed(3);
+            return;
+        }
+        assert_eq!(self.told("owner", job), json!(owner));
+        let shown = self.env.show(job);
+        assert_eq!(shown["state"], state);
+        assert_eq!(shown["owner"], json!(owner));
+        let run = self.env.jobboard(&["owner", job]).run();
+        match owner {
+            Some(owner) => assert_eq!(run.succeeded().trim_end(), owner),
+            None => assert!(run.failed(6).contains("claimed"), "{run}"),
+        }
+        let listed = self.jobs();
+        let listed = listed.iter().find(|listed| listed["uuid"] == job).unwrap();
+        assert_eq!(listed["owner"], json!(owner));
+    }
+}

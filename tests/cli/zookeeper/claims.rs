@@ -1,0 +1,180 @@
+//! Claims by hand: locks that outlive whoever made them.
+
+use serde_json::json;
+
+use super::{lock_of, node_of, on_board};
+use crate::{
+    env::wait_until,
+    interop::shared::{Shared, Side, triples},
+    servers::ZooKeeper,
+};
+
+/// Returns the number in the name of a node.
+fn number(node: &str) -> u32 {
+    let digits = node.strip_prefix("job").unwrap();
+    assert_eq!(digits.len(), 10, "{node}");
+    digits.parse().unwrap()
+}
+
+#[test]
+fn numbers_and_locks_are_the_same_whoever_does_what() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let mut next = 0;
+    for (poster, claimer, finisher) in triples() {
+        let job = shared.post(poster, "resize", "HIGH", &json!({"é": 1.0}));
+        let node = node_of(&mut shared, &job);
+        assert_eq!(number(&node), next, "{poster:?}");
+        let posting = format!(
+            r#"{{"uuid": "{job}", "name": "resize", "priority": "HIGH", "details": {{"\u00e9": 1.0}}}}"#
+        );
+        let nodes = on_board(&mut shared);
+        assert_eq!(nodes.len(), 1);
+        assert_eq!(nodes[0].1["data"], posting);
+        assert_eq!(nodes[0].1["version"], 0);
+        for (side, verb) in [(claimer, "abandon"), (finisher, "consume")] {
+            shared.does(side, "claim", &job, "wörker ☃").unwrap();
+            let lock = lock_of(&mut shared, &node).unwrap();
+            assert_eq!(lock["data"], r#"{"owner": "w\u00f6rker \u2603"}"#);
+            assert_eq!(lock["version"], 0);
+            assert_eq!(lock["is_ephemeral"], side == Side::TaskFlow);
+            assert_eq!(shared.told("state", &job), "CLAIMED");
+            assert_eq!(shared.env.state(&job), "CLAIMED");
+            shared.does(finisher, verb, &job, "wörker ☃").unwrap();
+            assert_eq!(lock_of(&mut shared, &node), None);
+        }
+        assert!(on_board(&mut shared).is_empty());
+        // A post takes a number, and so does each claim.
+        next += 3;
+    }
+}
+
+#[test]
+fn a_claim_by_hand_is_shown_as_one_that_does_not_lapse() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
+    shared.does(Side::Jobboard, "claim", &job, "ada").unwrap();
+    let ours = shared.env.show(&job);
+    assert_eq!(
+        (&ours["lease"], &ours["expires_in"]),
+        (&json!("none"), &json!(null))
+    );
+    assert!(ours["claimed_on"].is_string(), "{ours}");
+    shared.does(Side::Jobboard, "abandon", &job, "ada").unwrap();
+    shared.does(Side::TaskFlow, "claim", &job, "ada").unwrap();
+    let theirs = shared.env.show(&job);
+    assert_eq!(
+        (&theirs["lease"], &theirs["expires_in"]),
+        (&json!("session"), &json!(null))
+    );
+    assert!(theirs["claimed_on"].is_string(), "{theirs}");
+}
+
+#[test]
+fn a_claim_cannot_be_given_an_expiry() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
+    let before = shared.everything();
+    let claim = ["claim", &job, "--expiry", "1h", "--json"];
+    let refused = shared.env.jobboard(&claim).run();
+    refused.failed(4);
+    let error = refused.error();
+    assert_eq!(error["kind"], "unsupported");
+    assert!(
+        error["hint"].as_str().unwrap().contains("--hold"),
+        "{error}"
+    );
+    assert_eq!(shared.everything(), before);
+    shared.does(Side::Jobboard, "claim", &job, "ada").unwrap();
+    let extend = ["extend", &job, "--expiry", "1h", "--who", "ada", "--json"];
+    let refused = shared.env.jobboard(&extend).run();
+    refused.failed(4);
+    assert_eq!(refused.error()["kind"], "unsupported");
+    shared.is(&job, "CLAIMED", Some("ada"));
+}
+
+#[test]
+fn the_other_hears_of_what_is_posted_removed_and_restored() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let hears = |shared: &mut Shared<ZooKeeper>, kind: &str, job: &str, times: usize| {
+        let told = json!([kind, job]);
+        wait_until(&format!("{kind} is told"), || {
+            let events = shared.peer.told(&json!({"do": "events"}));
+            let events = events.as_array().unwrap().iter();
+            events.filter(|event| **event == told).count() == times
+        });
+    };
+    let job = shared.post(Side::Jobboard, "resize", "NORMAL", &json!({}));
+    hears(&mut shared, "POSTED", &job, 1);
+    shared.does(Side::Jobboard, "claim", &job, "ada").unwrap();
+    shared.does(Side::Jobboard, "trash", &job, "ada").unwrap();
+    hears(&mut shared, "REMOVAL", &job, 1);
+    shared
+        .env
+        .jobboard(&["restore", &job, "--yes"])
+        .run()
+        .succeeded();
+    hears(&mut shared, "POSTED", &job, 2);
+    shared.does(Side::Jobboard, "claim", &job, "ada").unwrap();
+    shared.does(Side::Jobboard, "consume", &job, "ada").unwrap();
+    hears(&mut shared, "REMOVAL", &job, 2);
+}
+
+/// What a lock may hold that names nobody who could let go of it, and what the job counts as.
+const STRANGE_LOCKS: [(&str, &str); 7] = [
+    ("", "CLAIMED"),
+    ("ada", "CLAIMED"),
+    ("{\"owner\": \"ada", "CLAIMED"),
+    ("[\"ada\"]", "CLAIMED"),
+    ("{\"owner\": 5}", "CLAIMED"),
+    ("{\"owner\": \"\"}", "UNCLAIMED"),
+    ("{}", "UNCLAIMED"),
+];
+
+#[test]
+fn strange_locks_are_shown_and_mended_by_force_alone() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let other = shared.post(Side::TaskFlow, "other", "NORMAL", &json!({}));
+    for (lock, state) in STRANGE_LOCKS {
+        let job = shared.post(Side::Jobboard, "resize", "NORMAL", &json!({}));
+        let node = node_of(&mut shared, &job);
+        shared
+            .server
+            .create(&mut shared.peer, &format!("{node}.lock"), lock);
+        let before = shared.everything();
+        let shown = shared.env.show(&job);
+        assert_eq!(
+            (&shown["state"], &shown["owner"]),
+            (&json!(state), &json!(null)),
+            "{lock}"
+        );
+        assert!(shown["problem"].is_string(), "{lock}: {shown}");
+        assert_eq!(shared.env.names().len(), 2);
+        assert_eq!(shared.env.state(&other), "UNCLAIMED");
+        let owner = shared.env.jobboard(&["owner", &job]).run();
+        owner.failed(if state == "CLAIMED" { 4 } else { 6 });
+        let claim = ["claim", &job, "--json"];
+        let refused = shared.env.jobboard(&claim).run();
+        refused.failed(4);
+        assert_eq!(refused.error()["kind"], "already-claimed", "{lock}");
+        for verb in ["abandon", "consume", "trash"] {
+            shared.does(Side::Jobboard, verb, &job, "ada").unwrap_err();
+        }
+        assert_eq!(shared.everything(), before, "{lock}");
+        let force = ["abandon", &job, "--force", "--yes"];
+        shared.env.jobboard(&force).run().succeeded();
+        assert_eq!(lock_of(&mut shared, &node), None);
+        shared.is(&job, "UNCLAIMED", None);
+        shared.does(Side::TaskFlow, "claim", &job, "ada").unwrap();
+        shared.does(Side::TaskFlow, "consume", &job, "ada").unwrap();
+    }
+}

@@ -1,0 +1,132 @@
+//! Claims that are held: they end with the session of whoever holds them.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{lock_of, node_of};
+use crate::{
+    env::{Running, wait_until},
+    interop::shared::{Shared, Side},
+    servers::ZooKeeper,
+};
+
+/// A job that is held, and by whom.
+pub(super) struct Held {
+    pub(super) job: String,
+    pub(super) node: String,
+    pub(super) owner: String,
+    pub(super) holder: Running,
+}
+
+/// Posts a job and holds it, under a session of this length.
+pub(super) fn hold(shared: &mut Shared<ZooKeeper>, lease: &str) -> Held {
+    let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
+    let node = node_of(shared, &job);
+    let words = [
+        "claim", &job, "--hold", "--who", "ada", "--lease", lease, "--json",
+    ];
+    let mut holder = shared.env.jobboard(&words).spawn();
+    wait_until("the claim is told", || {
+        assert!(!holder.has_ended());
+        holder.stdout().ends_with('\n')
+    });
+    let owner = shared.told("owner", &job).as_str().unwrap().to_owned();
+    assert!(owner.starts_with("ada:"), "{owner}");
+    let lock = lock_of(shared, &node).unwrap();
+    assert_eq!(lock["is_ephemeral"], true);
+    assert_eq!(shared.env.show(&job)["lease"], "session");
+    Held {
+        job,
+        node,
+        owner,
+        holder,
+    }
+}
+
+#[test]
+fn whoever_is_told_to_let_go_does_so_at_once() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    for signal in [Signal::TERM, Signal::INT] {
+        // A session that long would not be over in time.
+        let held = hold(&mut shared, "1m");
+        held.holder.signal(signal);
+        held.holder.ended().succeeded();
+        assert_eq!(lock_of(&mut shared, &held.node), None);
+        shared.is(&held.job, "UNCLAIMED", None);
+        shared
+            .does(Side::TaskFlow, "claim", &held.job, "bob")
+            .unwrap();
+        shared
+            .does(Side::TaskFlow, "consume", &held.job, "bob")
+            .unwrap();
+    }
+}
+
+#[test]
+fn the_job_of_a_killed_holder_is_free_when_its_session_is_over() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let held = hold(&mut shared, "3s");
+    assert_eq!(held.holder.kill().code, 137);
+    assert_eq!(shared.told("owner", &held.job), held.owner);
+    wait_until("the session is over", || {
+        shared.told("state", &held.job) == "UNCLAIMED"
+    });
+    shared.is(&held.job, "UNCLAIMED", None);
+}
+
+#[test]
+fn a_holder_that_slept_too_long_lets_go_and_harms_nobody() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let held = hold(&mut shared, "2s");
+    held.holder.signal(Signal::STOP);
+    wait_until("the session is over", || {
+        shared.told("state", &held.job) == "UNCLAIMED"
+    });
+    shared
+        .does(Side::TaskFlow, "claim", &held.job, "bob")
+        .unwrap();
+    let before = shared.everything();
+    held.holder.signal(Signal::CONT);
+    let ended = held.holder.ended();
+    assert_eq!(ended.code, 4, "{ended}");
+    assert!(ended.stderr.contains("the claim on the job"), "{ended}");
+    assert_eq!(shared.everything(), before);
+    shared.is(&held.job, "CLAIMED", Some("bob"));
+}
+
+#[test]
+fn the_command_of_a_claim_whose_session_is_over_is_ended() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let job = shared.post(Side::TaskFlow, "resize", "NORMAL", &json!({}));
+    let claim = [
+        "claim", &job, "--who", "ada", "--lease", "2s", "--json", "--",
+    ];
+    let command = ["sh", "-c", "echo $$ >pid; exec sleep 600"];
+    let words = [&claim[..], &command].concat();
+    let running = shared.env.jobboard(&words).spawn();
+    wait_until("the command runs", || {
+        std::fs::read_to_string(shared.env.file("pid")).is_ok_and(|pid| pid.ends_with('\n'))
+    });
+    running.signal(Signal::STOP);
+    let pid = std::fs::read_to_string(shared.env.file("pid")).unwrap();
+    wait_until("the session is over", || {
+        shared.told("state", &job) == "UNCLAIMED"
+    });
+    // Its guard has ended the command, though nobody else could.
+    wait_until("the command is ended", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        stat.map_or(true, |stat| stat.contains(") Z "))
+    });
+    running.signal(Signal::CONT);
+    let ended = running.ended();
+    assert_eq!(ended.code, 125, "{ended}");
+    shared.is(&job, "UNCLAIMED", None);
+}

@@ -1,0 +1,34 @@
+//! What is special about a board on ZooKeeper, as its users meet it.
+
+mod claims;
+mod hold;
+mod nodes;
+mod outage;
+
+use serde_json::Value;
+
+use crate::{interop::shared::Shared, servers::ZooKeeper};
+
+/// Returns the nodes directly on the board, by their names.
+fn on_board(shared: &mut Shared<ZooKeeper>) -> Vec<(String, Value)> {
+    let folder = format!("{}/", shared.server.path());
+    let nodes = shared.server.nodes(&mut shared.peer);
+    let nodes = nodes.as_object().unwrap().iter();
+    nodes
+        .filter_map(|(path, node)| Some((path.strip_prefix(&folder)?.to_owned(), node.clone())))
+        .collect()
+}
+
+/// Returns the name of the node of a job.
+fn node_of(shared: &mut Shared<ZooKeeper>, job: &str) -> String {
+    let mut nodes = on_board(shared).into_iter();
+    let found = nodes.find(|(_, node)| node["data"].as_str().unwrap().contains(job));
+    found.unwrap().0
+}
+
+/// Returns the lock of a job, if it has one.
+fn lock_of(shared: &mut Shared<ZooKeeper>, node: &str) -> Option<Value> {
+    let lock = format!("{node}.lock");
+    let mut nodes = on_board(shared).into_iter();
+    nodes.find(|(name, _)| *name == lock).map(|(_, node)| node)
+}

@@ -1,0 +1,182 @@
+//! Nodes that are not what they should be, and where they are.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::on_board;
+use crate::{
+    interop::shared::{Shared, Side, pairs},
+    servers::{Host, ZooKeeper},
+};
+
+/// Returns the data of a case that TaskFlow was shown.
+fn oddity(case: &str) -> String {
+    let file = include_str!("../../../src/board/wire/fixtures/zk_reader_tolerance.json");
+    let file: Value = serde_json::from_str(file).unwrap();
+    let mut cases = file["vectors"].as_array().unwrap().iter();
+    let found = cases.find(|found| found["case"] == case).unwrap();
+    let hex = found["data_hex"].as_str().unwrap().as_bytes();
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
+    // As the peer takes bytes that may be no text.
+    hex.chunks(2).map(|pair| char::from(byte(pair))).collect()
+}
+
+#[test]
+fn nodes_that_cannot_be_read_stay_and_harm_no_other() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let posted: BTreeSet<_> = shared.env.post_many(20).into_iter().collect();
+    let cases = [
+        "no uuid",
+        "priority unknown",
+        "empty object",
+        "empty data",
+        "not utf-8",
+    ];
+    for (number, case) in cases.into_iter().enumerate() {
+        let node = format!("job{:010}", 900 + number);
+        shared.server.create(&mut shared.peer, &node, &oddity(case));
+    }
+    let before = shared.everything();
+    for format in ["tsv", "jsonl"] {
+        let listed = shared.env.jobboard(&["list", "-o", format]).run();
+        assert_eq!(listed.succeeded().lines().count(), 25, "{listed}");
+        assert_eq!(listed.stdout.matches("MALFORMED").count(), 5, "{listed}");
+    }
+    shared.env.jobboard(&["ping"]).run().succeeded();
+    assert_eq!(shared.everything(), before);
+    let claimed: BTreeSet<_> = (0..3)
+        .map(|_| {
+            let next = ["claim", "--next", "-o", "uuid"];
+            shared.env.jobboard(&next).run().posted()
+        })
+        .collect();
+    assert!(claimed.is_subset(&posted));
+    // They make TaskFlow fail until somebody takes them away.
+    shared.peer.ask(&json!({"do": "list"})).unwrap_err();
+    let malformed = ["list", "--state", "malformed", "--json"];
+    let malformed = shared.env.jobboard(&malformed).run().json();
+    for record in malformed.as_array().unwrap() {
+        let key = format!("key:{}", record["key"].as_str().unwrap());
+        let show = shared.env.jobboard(&["show", &key, "--json"]).run();
+        assert!(show.json()["problem"].is_string());
+        let consume = ["consume", &key, "--force", "--yes"];
+        shared.env.jobboard(&consume).run().succeeded();
+    }
+    assert_eq!(shared.jobs().len(), 20);
+}
+
+#[test]
+fn what_is_no_job_is_none() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let job = shared.post(Side::Jobboard, "resize", "NORMAL", &json!({}));
+    for name in ["other", "job0000000077.lock", ".job"] {
+        shared
+            .server
+            .create(&mut shared.peer, name, &oddity("good"));
+    }
+    assert_eq!(shared.env.names(), ["resize"]);
+    for (name, number) in [("job12", 12), ("job-0000000001", -1)] {
+        shared
+            .server
+            .create(&mut shared.peer, name, &oddity("good"));
+        let listed = shared.jobs();
+        assert!(
+            listed.iter().any(|job| job["sequence"] == number),
+            "{listed:?}"
+        );
+    }
+    shared.is(&job, "UNCLAIMED", None);
+}
+
+#[test]
+fn reading_a_board_where_nothing_is_makes_nothing() {
+    let Some(server) = ZooKeeper::start() else {
+        return;
+    };
+    // The other makes a board by looking at it, so that it looks at another one.
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let url = server.board();
+    for words in [
+        &["list"][..],
+        &["list", "--trash"],
+        &["ping"],
+        &["conductors"],
+    ] {
+        let words = [&["--board", &url], words].concat();
+        let run = shared.env.jobboard(&words).run();
+        run.succeeded();
+        if words[2] != "conductors" {
+            assert_ne!(run.stderr, "", "{words:?}");
+        }
+    }
+    let top = json!({"do": "nodes", "path": server.top()});
+    let missing = shared.peer.ask(&top).unwrap_err();
+    assert!(missing.starts_with("NoNodeError"), "{missing}");
+}
+
+#[test]
+fn trash_is_where_the_other_has_it_however_odd_the_path_is() {
+    for path in ["/job", "/jobs/jobs", "/a/ba/a", "/o/oo/o"] {
+        let Some(server) = ZooKeeper::start() else {
+            return;
+        };
+        let Some(mut shared) = Shared::on(server.in_chroot(path)) else {
+            return;
+        };
+        for (trasher, restored) in pairs() {
+            let job = shared.post(restored, "resize", "NORMAL", &json!({}));
+            shared.does(restored, "claim", &job, "ada").unwrap();
+            let before = shared.everything();
+            let folders: BTreeSet<_> = before.as_object().unwrap().keys().cloned().collect();
+            shared.does(trasher, "trash", &job, "ada").unwrap();
+            assert!(
+                on_board(&mut shared)
+                    .iter()
+                    .all(|(name, _)| !name.starts_with("job0"))
+            );
+            let after = shared.everything();
+            let trashed: Vec<_> = after
+                .as_object()
+                .unwrap()
+                .iter()
+                .filter(|(path, node)| {
+                    !folders.contains(*path) && node["data"].as_str().unwrap().contains(&job)
+                })
+                .map(|(path, _)| path.clone())
+                .collect();
+            assert_eq!(trashed.len(), 1, "{path}: {after}");
+            assert!(trashed[0].contains("/.trash"), "{trashed:?}");
+            assert_eq!(shared.env.state(&job), "TRASHED");
+            shared
+                .env
+                .jobboard(&["restore", &job, "--yes"])
+                .run()
+                .succeeded();
+            shared.is(&job, "UNCLAIMED", None);
+            shared.does(Side::TaskFlow, "claim", &job, "bob").unwrap();
+            shared.does(Side::Jobboard, "consume", &job, "bob").unwrap();
+        }
+    }
+}
+
+#[test]
+fn conductors_of_the_other_are_listed_until_they_leave() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let register = json!({"do": "register", "name": "night", "host": "host.example", "pid": 4711});
+    shared.peer.told(&register);
+    let listed = shared.env.jobboard(&["conductors", "--json"]).run().json();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    let (host, pid, owner) = (&listed[0]["host"], &listed[0]["pid"], &listed[0]["owner"]);
+    let expected = (&json!("host.example"), &json!(4711), &json!("night"));
+    assert_eq!((host, pid, owner), expected);
+    assert!(listed[0]["since"].is_string(), "{listed}");
+}

@@ -1,0 +1,172 @@
+//! Servers that go away and come back while something is under way.
+
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    process::Command,
+};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::hold::hold;
+use crate::{
+    env::{Outcome, Running, wait_until},
+    interop::shared::Shared,
+    servers::{Host, ZooKeeper},
+};
+
+/// A listing that has begun and that nobody reads any further.
+struct Listing {
+    running: Running,
+    output: BufReader<File>,
+    first: String,
+}
+
+impl Listing {
+    /// Begins to list a board that holds more than fits between two processes.
+    fn begin(shared: &Shared<ZooKeeper>, board: &str) -> Self {
+        let pipe = shared.env.file("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let list = ["--board", board, "list", "--sort", "none", "-o", "jsonl"];
+        let script = "exec \"$@\" >pipe";
+        let running = shared.env.jobboard(&list).in_shell(script).spawn();
+        let mut output = BufReader::with_capacity(1, File::open(pipe).unwrap());
+        let mut first = String::new();
+        output.read_line(&mut first).unwrap();
+        Self {
+            running,
+            output,
+            first,
+        }
+    }
+
+    /// Reads the rest of it, and how it ended.
+    fn end(mut self) -> (Vec<Value>, Outcome) {
+        let mut text = self.first;
+        self.output.read_to_string(&mut text).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        (lines.collect(), self.running.ended())
+    }
+}
+
+/// Posts more than fits between two processes.
+fn fill(shared: &Shared<ZooKeeper>) -> BTreeSet<String> {
+    let lines: String = (0..2000)
+        .map(|number| {
+            format!("{{\"name\": \"job-{number}\", \"details\": {{\"x\": \"{number:0300}\"}}}}\n")
+        })
+        .collect();
+    let post = ["post", "--from", "-"];
+    let posted = shared.env.jobboard(&post).stdin(lines).run();
+    let posted = posted.succeeded().lines().map(str::to_owned);
+    posted.collect()
+}
+
+/// Requires that a listing was complete, or says that it is not.
+fn is_honest(listed: &[Value], outcome: &Outcome, posted: &BTreeSet<String>) {
+    let uuids: BTreeSet<_> = listed
+        .iter()
+        .map(|job| job["uuid"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(uuids.len(), listed.len(), "some job is there twice");
+    match outcome.code {
+        0 => assert_eq!(uuids, *posted),
+        _ => {
+            assert_eq!(outcome.code, 5, "{outcome}");
+            assert!(uuids.is_subset(posted));
+            assert!(outcome.stderr.contains("127.0.0.1"), "{outcome}");
+        }
+    }
+}
+
+#[test]
+fn a_listing_during_which_the_server_restarts_is_whole_or_says_that_it_is_not() {
+    let Some(server) = ZooKeeper::start_own() else {
+        return;
+    };
+    let Some(mut shared) = Shared::on(server) else {
+        return;
+    };
+    let posted = fill(&shared);
+    let board = shared.server.board();
+    let listing = Listing::begin(&shared, &board);
+    shared.server.process().start_again();
+    let (listed, outcome) = listing.end();
+    is_honest(&listed, &outcome, &posted);
+    let listed = shared.env.jobboard(&["list", "--count"]).run();
+    assert_eq!(listed.succeeded(), "2000\n");
+}
+
+#[test]
+fn a_listing_whose_session_expires_is_whole_or_says_that_it_is_not() {
+    let Some(server) = ZooKeeper::start_own() else {
+        return;
+    };
+    let Some(mut shared) = Shared::on(server) else {
+        return;
+    };
+    let posted = fill(&shared);
+    let sessions = |shared: &mut Shared<ZooKeeper>| -> u32 {
+        let answer = shared.server.process().asked("mntr");
+        let line = answer
+            .lines()
+            .find_map(|line| line.strip_prefix("zk_global_sessions"));
+        line.unwrap().trim().parse().unwrap()
+    };
+    let before = sessions(&mut shared);
+    let board = format!("{}?session=1s", shared.server.board());
+    let listing = Listing::begin(&shared, &board);
+    assert_eq!(sessions(&mut shared), before + 1);
+    listing.running.signal(Signal::STOP);
+    wait_until("the session has expired", || {
+        sessions(&mut shared) == before
+    });
+    listing.running.signal(Signal::CONT);
+    let (listed, outcome) = listing.end();
+    is_honest(&listed, &outcome, &posted);
+}
+
+#[test]
+fn a_claim_is_held_through_a_restart_of_the_server() {
+    let Some(server) = ZooKeeper::start_own() else {
+        return;
+    };
+    let Some(mut shared) = Shared::on(server) else {
+        return;
+    };
+    let mut held = hold(&mut shared, "20s");
+    shared.server.process().start_again();
+    // The other would take its time to come back.
+    let shown = shared.env.show(&held.job);
+    assert_eq!(shown["owner"], held.owner);
+    assert!(!held.holder.has_ended());
+    held.holder.signal(Signal::TERM);
+    held.holder.ended().succeeded();
+    assert_eq!(shared.env.state(&held.job), "UNCLAIMED");
+}
+
+#[test]
+fn a_holder_whose_server_is_gone_for_good_says_so() {
+    let Some(server) = ZooKeeper::start_own() else {
+        return;
+    };
+    let Some(mut shared) = Shared::on(server) else {
+        return;
+    };
+    let held = hold(&mut shared, "2s");
+    shared.server.process().stop();
+    let ended = held.holder.ended();
+    assert_eq!(ended.code, 4, "{ended}");
+    assert!(ended.stderr.contains("the claim on the job"), "{ended}");
+    let list = shared.env.jobboard(&["list", "--json"]).run();
+    list.failed(5);
+    assert_eq!(list.error()["kind"], "unreachable");
+    let post = shared.env.jobboard(&["post", "resize", "--json"]).run();
+    post.failed(5);
+    shared.server.process().start_again();
+    let count = shared.env.jobboard(&["list", "--count"]).run();
+    assert_eq!(count.succeeded(), "1\n");
+}
