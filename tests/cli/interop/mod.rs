@@ -40,7 +40,7 @@ fn both_list_the_same_jobs<H: Host>() {
     };
     let details = json!({
         "text": "héllo ☃", "none": null, "yes": true, "deep": [{"a": [1, -2, 3.5]}],
-        "large": u64::MAX, "small": i64::MIN, "long": "x".repeat(70_000),
+        "exact": 95.590_019_048_695_07, "large": u64::MAX, "small": i64::MIN, "long": "x".repeat(70_000),
     });
     let priorities = ["VERY_LOW", "NORMAL", "HIGH", "LOW", "VERY_HIGH"];
     for (at, priority) in priorities.into_iter().cycle().take(10).enumerate() {
