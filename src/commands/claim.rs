@@ -228,7 +228,7 @@ async fn win(
             is_attempt,
             respects_not_before: true,
         },
-        unreadable: HashSet::new(),
+        passed_over: HashSet::new(),
     };
     let trying = || ctx.trying("claim", "the next job");
     if let Some(won) = search.win().await.with_context(trying)? {
@@ -279,8 +279,8 @@ struct Search<'a> {
     filters: Filters,
     by: &'a Claimant,
     rules: ClaimRules,
-    /// Jobs that turned out to be none when they were to be claimed.
-    unreadable: HashSet<JobKey>,
+    /// Jobs that turned out to be none when they were to be claimed, or that nobody can claim.
+    passed_over: HashSet<JobKey>,
 }
 
 impl Search<'_> {
@@ -289,17 +289,21 @@ impl Search<'_> {
         loop {
             let candidates = self
                 .board
-                .candidates(&self.filters, CANDIDATES, &self.unreadable)
+                .candidates(&self.filters, CANDIDATES, &self.passed_over)
                 .await?;
             if candidates.jobs.is_empty() {
                 return Ok(None);
             }
             let keys: Vec<JobKey> = candidates.jobs.into_iter().map(|job| job.key).collect();
             let asked = Boottime::now();
-            for answer in self.board.claim(&keys, self.by, 1, self.rules).await? {
+            let answers = self.board.claim(&keys, self.by, 1, self.rules).await?;
+            for (key, answer) in keys.into_iter().zip(answers) {
                 match answer {
                     Ok(claimed) => return Ok(Some(Won { claimed, asked })),
-                    Err(BoardError::Malformed { key, .. }) => _ = self.unreadable.insert(key),
+                    // A lock that names nobody makes a job that counts as unclaimed and is not.
+                    Err(
+                        BoardError::Malformed { .. } | BoardError::AlreadyClaimed { owner: None },
+                    ) => _ = self.passed_over.insert(key),
                     Err(_) => {}
                 }
             }
@@ -311,7 +315,7 @@ impl Search<'_> {
         let mut vigil = vigil(ctx, self.board).await?;
         loop {
             vigil
-                .until_claimable(&self.filters, &self.unreadable)
+                .until_claimable(&self.filters, &self.passed_over)
                 .await?;
             if let Some(won) = self.win().await? {
                 return Ok(won);

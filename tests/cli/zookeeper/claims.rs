@@ -178,3 +178,23 @@ fn strange_locks_are_shown_and_mended_by_force_alone() {
         shared.does(Side::TaskFlow, "consume", &job, "ada").unwrap();
     }
 }
+
+#[test]
+fn nobody_takes_what_is_not_claimable_for_the_next_job() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    for lock in ["{}", "ada"] {
+        let job = shared.post(Side::Jobboard, "stuck", "VERY_HIGH", &json!({}));
+        let node = node_of(&mut shared, &job);
+        shared
+            .server
+            .create(&mut shared.peer, &format!("{node}.lock"), lock);
+    }
+    let job = shared.post(Side::Jobboard, "resize", "LOW", &json!({}));
+    let next = ["claim", "--next", "-o", "uuid"];
+    assert_eq!(shared.env.jobboard(&next).run().posted(), job);
+    shared.env.jobboard(&next).run().failed(6);
+    let wait = [&next[..], &["--wait", "300ms"]].concat();
+    shared.env.jobboard(&wait).run().failed(124);
+}
