@@ -1,5 +1,7 @@
 //! Promises about what is told of a board.
 
+use std::collections::BTreeMap;
+
 use futures_util::{StreamExt, stream::BoxStream};
 
 use super::*;
@@ -167,6 +169,93 @@ pub(crate) async fn a_job_that_came_and_went_is_told_whole(board: &Subject) {
     }
     if !is_watched || told.len() == whole.len() {
         assert_eq!(told, whole);
+    }
+}
+
+pub(crate) async fn an_event_says_which_job_and_whose_claim_it_is_about(board: &Subject) {
+    let old = post_one(board, "old").await;
+    let mut events = board.events().await.unwrap();
+    let mut other = board.events().await.unwrap();
+    claim_one(board, &old, &ada()).await.unwrap();
+    board
+        .settle_one(&old, release(), by_name("ada"))
+        .await
+        .unwrap();
+    claim_one(board, &old, &bob()).await.unwrap();
+    board
+        .settle_one(&old, Outcome::Consume, by_name("bob"))
+        .await
+        .unwrap();
+    // What was there before is not told.
+    use EventKind::{Abandoned, Claimed, Consumed};
+    let steps = [
+        (Claimed, "ada"),
+        (Abandoned, "ada"),
+        (Claimed, "bob"),
+        (Consumed, "bob"),
+    ];
+    for (kind, by) in steps {
+        let event = next_event(&mut events).await;
+        assert_eq!(event.kind, kind);
+        assert_eq!(event.owner, Some(owner(by)), "{kind}");
+        let subject = event.subject.clone().unwrap();
+        assert_eq!(
+            (&subject.key, subject.name.as_str()),
+            (&old, "old"),
+            "{kind}"
+        );
+        assert!(subject.sequence.is_some(), "{kind}");
+        // Whoever else listens hears the same.
+        assert_eq!(next_event(&mut other).await.subject, event.subject);
+    }
+}
+
+/// Posts, claims and settles a few jobs, each in its own way.
+async fn work(board: Subject, number: usize) {
+    for round in 0..5 {
+        let key = post_one(&board, &format!("job-{number}-{round}")).await;
+        claim_one(&board, &key, &ada()).await.unwrap();
+        let outcome = match (number + round) % 4 {
+            0 => continue,
+            1 => release(),
+            2 => Outcome::Consume,
+            _ => Outcome::Trash(None),
+        };
+        board
+            .settle_one(&key, outcome, by_name("ada"))
+            .await
+            .unwrap();
+    }
+}
+
+/// Returns who holds each job.
+async fn holders(board: &Subject) -> BTreeMap<JobKey, Option<Owner>> {
+    let jobs = list(board, WHOLE_BOARD).await.into_iter();
+    jobs.map(|job| (job.key.clone(), job.owner().cloned()))
+        .collect()
+}
+
+pub(crate) async fn following_the_events_leads_to_what_is_listed(board: &Subject) {
+    use EventKind::{Abandoned, Claimed, Consumed, Expired, Posted, Restored, Resync, Trashed};
+    let mut events = board.events().await.unwrap();
+    let workers = (0..4).map(|number| tokio::spawn(work(Arc::clone(board), number)));
+    for worker in workers.collect::<Vec<_>>() {
+        worker.await.unwrap();
+    }
+    let listed = holders(board).await;
+    let mut followed = BTreeMap::new();
+    while followed != listed {
+        let event = next_event(&mut events).await;
+        let key = event.subject.map(|subject| subject.key);
+        match (event.kind, key) {
+            (Posted | Restored | Abandoned | Expired, Some(key)) => {
+                followed.insert(key, None);
+            }
+            (Claimed, Some(key)) => _ = followed.insert(key, event.owner),
+            (Consumed | Trashed, Some(key)) => _ = followed.remove(&key),
+            (Resync, _) => followed = holders(board).await,
+            (kind, _) => panic!("nobody did that: {kind}"),
+        }
     }
 }
 

@@ -83,6 +83,8 @@ macro_rules! keeps_its_promises {
             events::a_claim_that_lapses_is_told_at_its_deadline,
             events::renewing_a_kept_lease_is_no_event_and_extending_is,
             events::a_job_that_came_and_went_is_told_whole,
+            events::an_event_says_which_job_and_whose_claim_it_is_about,
+            events::following_the_events_leads_to_what_is_listed,
             events::conductors_come_and_go,
             events::a_name_is_taken_while_its_conductor_is_at_work,
             events::the_health_counts_the_jobs,

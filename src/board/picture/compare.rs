@@ -24,6 +24,13 @@ pub(in crate::board) struct Traces {
     pub(in crate::board) is_ours: bool,
 }
 
+impl Traces {
+    pub(in crate::board) fn add(&mut self, more: Self) {
+        self.claim |= more.claim;
+        self.is_ours |= more.is_ours;
+    }
+}
+
 /// One thing that happened to a job.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::board) struct Step {

@@ -49,30 +49,38 @@ impl Scan {
 
     /// Returns the next page; none, when there is no more.
     pub(super) async fn next(&mut self, link: &Link) -> Result<Option<Vec<Stored>>> {
-        let Some(cursor) = self.cursor else {
+        let Some(command) = self.command() else {
             return Ok(None);
         };
+        let is_first = self.cursor == Some(0);
+        let (answer, line) = link.ask_on_line(DOING, &command).await?;
+        let page = self.page(answer);
+        let line = Arc::downgrade(&line);
+        // The server may be another one by now, or have started again, and such a one has its
+        // fields in an order of its own: the cursor meant nothing there.
+        if !is_first && !line.ptr_eq(&self.line) {
+            self.cursor = Some(0);
+        }
+        self.line = line;
+        Ok(Some(page))
+    }
+
+    /// Returns the command that asks for the next page; none, when there is no more.
+    pub(super) fn command(&self) -> Option<Cmd> {
         let mut command = Cmd::new();
         command
             .arg("HSCAN")
             .arg(&self.hash)
-            .arg(cursor)
+            .arg(self.cursor?)
             .arg("COUNT")
             .arg(self.count);
-        let (answer, line) = link.ask_on_line(DOING, &command).await?;
-        let (next, flat): (u64, Vec<Vec<u8>>) = answer;
-        let line = Arc::downgrade(&line);
-        self.cursor = match next {
-            // The server may be another one by now, or have started again, and such a one has its
-            // fields in an order of its own: the cursor meant nothing there.
-            _ if cursor != 0 && !line.ptr_eq(&self.line) => Some(0),
-            0 => None,
-            next => Some(next),
-        };
-        self.line = line;
+        Some(command)
+    }
+
+    /// Reads the answer to the last command.
+    pub(super) fn page(&mut self, (next, flat): (u64, Vec<Vec<u8>>)) -> Vec<Stored> {
+        self.cursor = (next != 0).then_some(next);
         let bytes: usize = flat.iter().map(Vec::len).sum();
-        // Of all that came: where it was seen before, nothing is new.
-        self.count = page_after(flat.len() / 2, bytes);
         let mut page = Vec::with_capacity(flat.len() / 2);
         let mut parts = flat.into_iter();
         while let (Some(field), Some(posting)) = (parts.next(), parts.next()) {
@@ -80,7 +88,8 @@ impl Scan {
                 page.push((field, posting));
             }
         }
-        Ok(Some(page))
+        self.count = page_after(page.len(), bytes);
+        page
     }
 }
 

@@ -76,3 +76,10 @@ pub(super) fn places(
     }
     Some(places)
 }
+
+/// Remembers a posting of which no more was seen.
+pub(super) fn posted(key: &JobKey, posting: &[u8], looked: Looked) -> Known {
+    let alone = Beside::default();
+    let entry = read(Shelf::Board, Detail::Brief, &field_of(key), posting, alone);
+    Known::of(&entry, looked)
+}

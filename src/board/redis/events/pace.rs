@@ -8,16 +8,22 @@ const REST: u32 = 20;
 /// The shortest and the longest pause between looks at a board that does not tell what happens.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
+/// Of so many looks the cheapest says what they cost: the others had to wait for a processor.
+const SAMPLES: usize = 4;
+
 /// Says when the next look may be taken.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     next: Instant,
+    /// What the last looks cost, the latest first.
+    costs: [Duration; SAMPLES],
 }
 
 impl Pace {
     pub(super) fn new() -> Self {
         Self {
             next: Instant::now(),
+            costs: [Duration::MAX; SAMPLES],
         }
     }
 
@@ -28,7 +34,10 @@ impl Pace {
     /// Notes what a look cost that began then.
     pub(super) fn spent(&mut self, began: Instant) {
         let now = Instant::now();
-        self.next = now + (now - began) * REST;
+        self.costs.rotate_right(1);
+        self.costs[0] = now - began;
+        let cost = self.costs.into_iter().min().unwrap_or_default();
+        self.next = now + cost * REST;
     }
 }
 

@@ -3,9 +3,13 @@
 use std::collections::{BTreeSet, HashSet};
 
 use redis::{Pipeline, Value, from_redis_value};
+use tokio::time::{Duration, Instant};
 
 use super::super::keys::Keys;
 use crate::job::JobKey;
+
+/// How long after its number a job may still be posted.
+const LATE: Duration = Duration::from_secs(2);
 
 /// Which hashes may have changed since they were last compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,8 +66,11 @@ pub(super) struct Account {
     /// Up to here it does not matter any more.
     settled: i64,
     told: BTreeSet<i64>,
-    /// Whether the claim on a job was touched of which there is no trace otherwise.
-    pub(super) has_ghosts: bool,
+    /// Since when there are numbers without a post.
+    lacking_since: Option<Instant>,
+    /// Whether a claim was touched of whose job there is no trace: before the numbers given out
+    /// were last asked for, and since.
+    ghosts: (bool, bool),
 }
 
 impl Account {
@@ -93,25 +100,44 @@ impl Account {
         sequence < self.settled
     }
 
-    /// Forgets all numbers up to this one; returns whether jobs came and went untold.
+    /// Forgets the numbers up to this one; returns whether jobs came and went untold.
     ///
-    /// A number alone proves no post: some posts fail after they have taken theirs.
-    pub(super) fn settle(&mut self, sequence: i64) -> bool {
-        let is_missing = self.lacks_some(sequence) && self.has_ghosts;
-        self.has_ghosts = false;
+    /// A number alone proves no post: some posts fail after they have taken theirs, and others
+    /// follow theirs a little later.
+    pub(super) fn settle(&mut self, sequence: i64, now: Instant) -> bool {
+        let has_ghosts = self.ghosts.0 || self.ghosts.1;
+        let lacks_some = self.lacks_some(sequence);
+        if lacks_some && !has_ghosts {
+            let since = self.lacking_since.get_or_insert(now);
+            if now - *since < LATE {
+                return false;
+            }
+        }
+        self.lacking_since = None;
         self.settled = self.settled.max(sequence);
         self.told = self.told.split_off(&(self.settled + 1));
-        is_missing
+        // One that was seen since may have a later number.
+        self.ghosts = (false, self.ghosts.1 && !lacks_some);
+        lacks_some && has_ghosts
+    }
+
+    /// Notes that a claim was touched of whose job there is no trace.
+    pub(super) fn suspect(&mut self) {
+        self.ghosts.1 = true;
+    }
+
+    /// Notes that the numbers given out are asked for now.
+    pub(super) fn ask(&mut self) {
+        self.ghosts = (self.ghosts.0 || self.ghosts.1, false);
     }
 }
 
-/// Returns the records of which is only known on one side that they are there.
-pub(super) fn differing<'a>(
+/// Returns the jobs that are known and were not found.
+pub(super) fn missing<'a>(
     known: impl Iterator<Item = &'a JobKey>,
-    mut found: HashSet<JobKey>,
+    found: &HashSet<JobKey>,
 ) -> Vec<JobKey> {
-    let gone: Vec<_> = known.filter(|key| !found.remove(*key)).cloned().collect();
-    gone.into_iter().chain(found).collect()
+    known.filter(|key| !found.contains(*key)).cloned().collect()
 }
 
 #[cfg(test)]
@@ -120,27 +146,29 @@ mod tests {
 
     #[test]
     fn a_number_that_was_burnt_is_no_job() {
-        let mut account = Account::at(5);
+        let (mut account, now) = (Account::at(5), Instant::now());
         account.tell(6);
         assert!(!account.lacks_some(6));
         assert!(account.lacks_some(7));
-        assert!(!account.settle(7));
+        assert!(!account.settle(7, now));
+        assert!(account.lacks_some(7));
+        assert!(!account.settle(7, now + LATE));
         assert!(!account.lacks_some(7));
     }
 
     #[test]
     fn a_number_without_a_post_and_a_claim_without_a_job_are_one_that_came_and_went() {
-        let mut account = Account::at(5);
-        account.has_ghosts = true;
-        assert!(account.settle(6));
-        account.has_ghosts = true;
-        assert!(!account.settle(6));
-    }
-
-    #[test]
-    fn only_what_is_on_one_side_differs() {
-        let [a, b, c] = ["a", "b", "c"].map(JobKey::new);
-        let found = HashSet::from([b.clone(), c.clone()]);
-        assert_eq!(differing([&a, &b].into_iter(), found), [a.clone(), c]);
+        let (mut account, now) = (Account::at(5), Instant::now());
+        // The number is taken first, and the job follows.
+        assert!(!account.settle(6, now));
+        account.suspect();
+        assert!(account.settle(6, now));
+        assert!(!account.settle(6, now));
+        account.ask();
+        account.suspect();
+        assert!(!account.settle(6, now));
+        // It was that of a later one.
+        account.ask();
+        assert!(account.settle(7, now));
     }
 }

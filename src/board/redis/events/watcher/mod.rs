@@ -1,37 +1,31 @@
 //! Whoever listens to a board: hears, looks where something was touched, and tells what happened.
 
+mod looking;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use futures_util::TryStreamExt;
-use redis::{Pipeline, PushInfo, PushKind, Value, from_redis_value};
+use redis::{PushInfo, PushKind};
 use tokio::time::{self, Instant};
 
 use super::{
-    super::{
-        Redis,
-        keys::{Part, key_of},
-        link::Listener,
-        scan::Scan,
-    },
+    super::{Redis, keys::Part, link::Listener},
     DOING, Ears,
     conductors::Conductors,
-    gaze,
     pace::{Pace, Round},
-    survey::{Account, Counts, Stale, differing},
+    survey::{Account, Stale},
     told,
     touched::{self, Touched},
 };
 use crate::{
     board::{
-        Board, BoardError, Detail, Event, EventKind, Order, Query, Result, Which,
-        picture::{Known, Looked, Picture, Place, Traces},
+        Board, Detail, Event, EventKind, Order, Query, Result, Which,
+        picture::{Known, Looked, Picture, Traces},
     },
     job::{JobKey, Shelf},
 };
 
-/// How many jobs are looked at at once: few enough to keep no server busy.
-const AT_ONCE: usize = 200;
-
+/// It hears here, and looks in `looking`.
 pub(super) struct Watcher<'a> {
     board: &'a Redis,
     listener: Option<Listener>,
@@ -168,9 +162,9 @@ impl<'a> Watcher<'a> {
             return Ok(());
         }
         if let Some(sequence) = self.to_settle.take()
-            && self.account.settle(sequence)
+            && self.account.settle(sequence, now)
         {
-            self.pending.push_back(Event::resync());
+            self.tell(vec![Event::resync()]);
         }
         if self.stale.is_any() && self.surveys.next() <= now {
             return self.survey().await;
@@ -253,169 +247,10 @@ impl<'a> Watcher<'a> {
             {
                 self.account.tell(sequence);
             }
-            self.pending.push_back(event);
-        }
-    }
-
-    /// Looks at some of the jobs that were touched.
-    async fn look(&mut self) -> Result<()> {
-        let some: Vec<_> = self.touched.keys().take(AT_ONCE).cloned().collect();
-        if some.is_empty() {
-            return Ok(());
-        }
-        let traces: Vec<_> = some.iter().map(|key| self.touched.remove(key)).collect();
-        let asked = Instant::now();
-        let commands = gaze::commands(&self.board.keys, &some);
-        let answers = self.ask(&commands).await?;
-        let looked = Looked {
-            asked,
-            answered: Instant::now(),
-        };
-        let places = gaze::places(&some, answers, looked).ok_or_else(|| self.strange())?;
-        // What was told of a job before the answer may be older or newer than the answer is.
-        let told = self.drain()?;
-        self.looks.spent(asked);
-        // Of a board that was flushed nothing that is gone was consumed.
-        if self.has_lost {
-            return Ok(());
-        }
-        let mut seen = Vec::new();
-        for ((key, place), traces) in some.into_iter().zip(places).zip(traces) {
-            let traces = traces.unwrap_or_default();
-            if told.contains(&key) {
-                let again = self.touched.entry(key).or_default();
-                again.claim |= traces.claim;
-                again.is_ours |= traces.is_ours;
-                continue;
+            let is_said = |last: &Event| last.kind == EventKind::Resync;
+            if event.kind != EventKind::Resync || !self.pending.back().is_some_and(is_said) {
+                self.pending.push_back(event);
             }
-            seen.extend(self.see(&key, place, traces, looked));
-        }
-        // Jobs that were posted between two looks are at least told in the order of their numbers.
-        seen.sort_by_key(|(sequence, _)| *sequence);
-        for (_, events) in seen {
-            self.tell(events);
-        }
-        Ok(())
-    }
-
-    /// Compares a job with what is known of it, and returns what happened, and its number.
-    fn see(
-        &mut self,
-        key: &JobKey,
-        place: Place<Known>,
-        mut traces: Traces,
-        looked: Looked,
-    ) -> Option<(Option<i64>, Vec<Event>)> {
-        let is_known = [Shelf::Board, Shelf::Trash]
-            .into_iter()
-            .any(|shelf| self.picture.has(shelf, key));
-        if !is_known && place.board.is_none() && place.trash.is_none() {
-            self.account.has_ghosts |= traces.claim;
-            self.stale.postings |= traces.claim;
-            return None;
-        }
-        if self.rounds.is_some() {
-            // Nobody says who it was; but our own claims are prolonged by ourselves.
-            traces.is_ours = place.board.as_ref().is_some_and(Known::has_fence);
-        }
-        let sequence = place.board.as_ref().and_then(|known| known.sequence);
-        let events = self.picture.see(key, place, traces, looked);
-        Some((sequence, events))
-    }
-
-    async fn look_at_conductors(&mut self) -> Result<()> {
-        let names = self.conductors.take_touched();
-        if names.is_empty() {
-            return Ok(());
-        }
-        let mut commands = Pipeline::with_capacity(names.len());
-        for name in &names {
-            commands.cmd("EXISTS").arg(self.board.keys.conductor(name));
-        }
-        let answers = self.ask(&commands).await?;
-        self.drain()?;
-        for (name, answer) in names.into_iter().zip(answers) {
-            let is_there: bool = from_redis_value(answer).unwrap_or(true);
-            self.pending.extend(self.conductors.see(name, is_there));
-        }
-        Ok(())
-    }
-
-    /// Finds the jobs that came or went unless their claims were touched as well.
-    async fn survey(&mut self) -> Result<()> {
-        let began = Instant::now();
-        // What changes from here on is told again.
-        self.stale = Stale::default();
-        let counts = self.counts().await?;
-        self.drain()?;
-        // Numbers never go back, unless everything was removed or the server lost what it had.
-        self.has_lost |= self.account.is_beyond(counts.sequence);
-        if self.has_lost {
-            return Ok(());
-        }
-        let is_missing = self.account.lacks_some(counts.sequence);
-        if counts.jobs != self.picture.len(Shelf::Board) || is_missing {
-            self.compare(Shelf::Board).await?;
-        }
-        if counts.trashed != self.picture.len(Shelf::Trash) {
-            self.compare(Shelf::Trash).await?;
-        }
-        self.to_settle = Some(counts.sequence);
-        self.surveys.spent(began);
-        Ok(())
-    }
-
-    /// Compares which jobs are on a shelf with which are known to be; those that differ are touched.
-    async fn compare(&mut self, shelf: Shelf) -> Result<()> {
-        let mut scan = Scan::of(&self.board.keys, shelf);
-        let mut found = HashSet::new();
-        while let Some(page) = scan.next(&self.board.link).await? {
-            found.extend(page.iter().map(|(field, _)| key_of(field)));
-            self.drain()?;
-        }
-        for key in differing(self.picture.keys(shelf), found) {
-            self.touched.entry(key).or_default();
-        }
-        Ok(())
-    }
-
-    /// Looks at everything, since nobody says where to look.
-    async fn go_round(&mut self) -> Result<()> {
-        let began = Instant::now();
-        let before = self.pending.len();
-        self.stale = Stale::ALL;
-        self.survey().await?;
-        for key in self.picture.keys(Shelf::Board) {
-            self.touched.entry(key.clone()).or_default();
-        }
-        while !self.touched.is_empty() && !self.has_lost {
-            self.look().await?;
-        }
-        let found_something = self.pending.len() > before;
-        if let Some(rounds) = &mut self.rounds {
-            rounds.done(began, found_something);
-        }
-        Ok(())
-    }
-
-    async fn counts(&self) -> Result<Counts> {
-        let answers = self.ask(&Counts::commands(&self.board.keys)).await?;
-        Counts::read(answers).ok_or_else(|| self.strange())
-    }
-
-    /// Asks where it is known what came before the answer, if anything is pushed at all.
-    async fn ask(&self, commands: &Pipeline) -> Result<Vec<Value>> {
-        match &self.listener {
-            Some(listener) => listener.ask_at_once(DOING, commands).await,
-            None => self.board.link.ask_at_once(DOING, commands).await,
-        }
-    }
-
-    fn strange(&self) -> BoardError {
-        BoardError::Failed {
-            doing: DOING,
-            board: self.board.name().to_owned(),
-            source: "the server answered something else".into(),
         }
     }
 }

@@ -1,0 +1,222 @@
+//! Looking: at the jobs that were touched, and for those that came or went.
+
+use std::collections::HashSet;
+
+use redis::{Pipeline, Value, from_redis_value};
+use tokio::time::Instant;
+
+use super::{
+    super::{
+        super::{keys::key_of, scan::Scan},
+        DOING, gaze,
+        survey::{Counts, Stale, missing},
+    },
+    Watcher,
+};
+use crate::{
+    board::{
+        Board, BoardError, Event, Result,
+        picture::{Known, Looked, Place, Traces},
+    },
+    job::{JobKey, Shelf},
+};
+
+/// How many jobs are looked at at once: few enough to keep no server busy.
+const AT_ONCE: usize = 200;
+
+impl Watcher<'_> {
+    /// Looks at some of the jobs that were touched.
+    pub(super) async fn look(&mut self) -> Result<()> {
+        let some: Vec<_> = self.touched.keys().take(AT_ONCE).cloned().collect();
+        if some.is_empty() {
+            return Ok(());
+        }
+        let traces: Vec<_> = some.iter().map(|key| self.touched.remove(key)).collect();
+        let asked = Instant::now();
+        let commands = gaze::commands(&self.board.keys, &some);
+        let answers = self.ask(&commands).await?;
+        let looked = Looked {
+            asked,
+            answered: Instant::now(),
+        };
+        let places = gaze::places(&some, answers, looked).ok_or_else(|| self.strange())?;
+        // What was told of a job before the answer may be older or newer than the answer is.
+        let told = self.drain()?;
+        self.looks.spent(asked);
+        // Of a board that was flushed nothing that is gone was consumed.
+        if self.has_lost {
+            return Ok(());
+        }
+        let mut seen = Vec::new();
+        for ((key, place), traces) in some.into_iter().zip(places).zip(traces) {
+            let mut traces = traces.unwrap_or_default();
+            if told.contains(&key) {
+                self.touched.entry(key).or_default().add(traces);
+                continue;
+            }
+            // Also by what came with the answer.
+            traces.add(self.touched.get(&key).copied().unwrap_or_default());
+            seen.extend(self.see(&key, place, traces, looked));
+        }
+        // Jobs that were posted between two looks are at least told in the order of their numbers.
+        seen.sort_by_key(|(sequence, _)| *sequence);
+        for (_, events) in seen {
+            self.tell(events);
+        }
+        Ok(())
+    }
+
+    /// Compares a job with what is known of it, and returns what happened, and its number.
+    fn see(
+        &mut self,
+        key: &JobKey,
+        place: Place<Known>,
+        mut traces: Traces,
+        looked: Looked,
+    ) -> Option<(Option<i64>, Vec<Event>)> {
+        let is_known = [Shelf::Board, Shelf::Trash]
+            .into_iter()
+            .any(|shelf| self.picture.has(shelf, key));
+        if !is_known && place.board.is_none() && place.trash.is_none() {
+            if traces.claim {
+                self.account.suspect();
+                self.stale.postings = true;
+            }
+            return None;
+        }
+        if self.rounds.is_some() {
+            // Nobody says who it was; but our own claims are prolonged by ourselves.
+            traces.is_ours = place.board.as_ref().is_some_and(Known::has_fence);
+        }
+        let sequence = place.board.as_ref().and_then(|known| known.sequence);
+        let events = self.picture.see(key, place, traces, looked);
+        Some((sequence, events))
+    }
+
+    pub(super) async fn look_at_conductors(&mut self) -> Result<()> {
+        let names = self.conductors.take_touched();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut commands = Pipeline::with_capacity(names.len());
+        for name in &names {
+            commands.cmd("EXISTS").arg(self.board.keys.conductor(name));
+        }
+        let answers = self.ask(&commands).await?;
+        self.drain()?;
+        for (name, answer) in names.into_iter().zip(answers) {
+            let is_there: bool = from_redis_value(answer).unwrap_or(true);
+            self.pending.extend(self.conductors.see(name, is_there));
+        }
+        Ok(())
+    }
+
+    /// Finds the jobs that came or went unless their claims were touched as well.
+    pub(super) async fn survey(&mut self) -> Result<()> {
+        let began = Instant::now();
+        // What changes from here on is told again.
+        self.stale = Stale::default();
+        self.account.ask();
+        let counts = self.counts().await?;
+        self.drain()?;
+        // Numbers never go back, unless everything was removed or the server lost what it had.
+        self.has_lost |= self.account.is_beyond(counts.sequence);
+        if self.has_lost {
+            return Ok(());
+        }
+        let is_missing = self.account.lacks_some(counts.sequence);
+        if counts.jobs != self.picture.len(Shelf::Board) || is_missing {
+            self.compare(Shelf::Board).await?;
+        }
+        if counts.trashed != self.picture.len(Shelf::Trash) {
+            self.compare(Shelf::Trash).await?;
+        }
+        self.to_settle = Some(counts.sequence);
+        self.surveys.spent(began);
+        Ok(())
+    }
+
+    /// Compares which jobs are on a shelf with which are known to be; those that differ are touched.
+    async fn compare(&mut self, shelf: Shelf) -> Result<()> {
+        let mut scan = Scan::of(&self.board.keys, shelf);
+        let mut found = HashSet::new();
+        while let Some(command) = scan.command() {
+            let asked = Instant::now();
+            let mut commands = Pipeline::with_capacity(1);
+            commands.add_command(command);
+            let answer = self.ask(&commands).await?.pop();
+            let answer = answer.and_then(|answer| from_redis_value(answer).ok());
+            let page = scan.page(answer.ok_or_else(|| self.strange())?);
+            let told = self.drain()?;
+            if self.has_lost {
+                return Ok(());
+            }
+            let answered = Instant::now();
+            for (field, posting) in page {
+                let key = key_of(&field);
+                if !self.picture.has(shelf, &key) && !told.contains(&key) {
+                    self.find(shelf, &key, &posting, Looked { asked, answered });
+                }
+                found.insert(key);
+            }
+        }
+        for key in missing(self.picture.keys(shelf), &found) {
+            self.touched.entry(key).or_default();
+        }
+        Ok(())
+    }
+
+    /// Notes a posting that was not known; what else happened to its job, a look will show.
+    fn find(&mut self, shelf: Shelf, key: &JobKey, posting: &[u8], looked: Looked) {
+        self.touched.entry(key.clone()).or_default();
+        if shelf == Shelf::Board && !self.picture.has(Shelf::Trash, key) {
+            // By then it may be gone, and it is proven that it was there.
+            let place = Place {
+                board: Some(gaze::posted(key, posting, looked)),
+                trash: None,
+            };
+            let told = self.picture.see(key, place, Traces::default(), looked);
+            self.tell(told);
+        }
+    }
+
+    /// Looks at everything, since nobody says where to look.
+    pub(super) async fn go_round(&mut self) -> Result<()> {
+        let began = Instant::now();
+        let before = self.pending.len();
+        self.stale = Stale::ALL;
+        self.survey().await?;
+        for key in self.picture.keys(Shelf::Board) {
+            self.touched.entry(key.clone()).or_default();
+        }
+        while !self.touched.is_empty() && !self.has_lost {
+            self.look().await?;
+        }
+        let found_something = self.pending.len() > before;
+        if let Some(rounds) = &mut self.rounds {
+            rounds.done(began, found_something);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn counts(&self) -> Result<Counts> {
+        let answers = self.ask(&Counts::commands(&self.board.keys)).await?;
+        Counts::read(answers).ok_or_else(|| self.strange())
+    }
+
+    /// Asks where it is known what came before the answer, if anything is pushed at all.
+    async fn ask(&self, commands: &Pipeline) -> Result<Vec<Value>> {
+        match &self.listener {
+            Some(listener) => listener.ask_at_once(DOING, commands).await,
+            None => self.board.link.ask_at_once(DOING, commands).await,
+        }
+    }
+
+    fn strange(&self) -> BoardError {
+        BoardError::Failed {
+            doing: DOING,
+            board: self.board.name().to_owned(),
+            source: "the server answered something else".into(),
+        }
+    }
+}
