@@ -59,15 +59,12 @@ impl Running {
 
     /// Waits until it has printed so many lines, and returns them.
     pub(crate) fn prints(&self, count: usize) -> Vec<String> {
-        let whole = || -> Vec<String> {
-            let text = self.stdout();
-            let end = text.rfind('\n').map_or(0, |end| end + 1);
-            text[..end].lines().map(str::to_owned).collect()
-        };
         wait_until(&format!("it prints {count} lines"), || {
-            whole().len() >= count
+            self.stdout().matches('\n').count() >= count
         });
-        whole()
+        let text = self.stdout();
+        let end = text.rfind('\n').map_or(0, |end| end + 1);
+        text[..end].lines().map(str::to_owned).collect()
     }
 
     /// Waits until it has said something on its standard error.

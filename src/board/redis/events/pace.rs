@@ -39,6 +39,12 @@ impl Pace {
         let cost = self.costs.into_iter().min().unwrap_or_default();
         self.next = now + cost * REST;
     }
+
+    /// Notes that only a part of a look was needed, which says nothing of what a whole one costs.
+    pub(super) fn spared(&mut self, began: Instant) {
+        let now = Instant::now();
+        self.next = now + (now - began) * REST;
+    }
 }
 
 /// Says when to look at a board that does not tell.

@@ -125,14 +125,24 @@ impl Watcher<'_> {
             return Ok(());
         }
         let is_missing = self.account.lacks_some(counts.sequence);
-        if counts.jobs != self.picture.len(Shelf::Board) || is_missing {
-            self.compare(Shelf::Board).await?;
-        }
-        if counts.trashed != self.picture.len(Shelf::Trash) {
-            self.compare(Shelf::Trash).await?;
+        let differ = [
+            (
+                Shelf::Board,
+                is_missing || counts.jobs != self.picture.len(Shelf::Board),
+            ),
+            (
+                Shelf::Trash,
+                counts.trashed != self.picture.len(Shelf::Trash),
+            ),
+        ];
+        for (shelf, _) in differ.into_iter().filter(|(_, differs)| *differs) {
+            self.compare(shelf).await?;
         }
         self.to_settle = Some(counts.sequence);
-        self.surveys.spent(began);
+        match differ.iter().any(|(_, differs)| *differs) {
+            true => self.surveys.spent(began),
+            false => self.surveys.spared(began),
+        }
         Ok(())
     }
 
