@@ -3,28 +3,13 @@
 //! Nothing is ever sent twice here. Whoever changes the board learns whether an error means that
 //! nothing was sent, or that the answer was lost.
 
-use std::{
-    fmt,
-    future::Future,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use redis::{
-    Cmd, FromRedisValue, Pipeline, PushInfo, ServerError, Value,
-    aio::{AsyncPushSender, SendError},
-};
-use tokio::{
-    sync::{
-        Mutex,
-        mpsc::{Receiver, Sender, channel, error::TrySendError},
-    },
-    task,
-};
+use redis::{Cmd, FromRedisValue, Pipeline, ServerError, Value};
+use tokio::{sync::Mutex, task};
 
+use self::listener::pushes;
+pub(super) use self::listener::{Listener, Pusher};
 use super::{
     connect::{Deadline, Door, Place},
     line::Line,
@@ -41,14 +26,13 @@ use crate::{
     secret::Secret,
 };
 
+mod listener;
+
 #[cfg(test)]
 mod tests;
 
 /// How long it may take to connect to a server, or to hear from the Sentinels where it is.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// How many pushes may wait for whoever listens: enough for a burst, and no danger to the memory.
-const PUSHES: usize = 20_000;
 
 /// The way to the server of one board, shared by all that is done on it.
 pub(super) struct Link {
@@ -155,21 +139,15 @@ impl Link {
     ///
     /// Servers older than 6 cannot, which is `Unsupported`.
     pub(super) async fn listen(&self, doing: &'static str) -> Result<Listener, Failure> {
-        let (sender, pushes) = channel(PUSHES);
-        let has_lost = Arc::new(AtomicBool::new(false));
-        let pusher = Pusher {
-            sender,
-            has_lost: Arc::clone(&has_lost),
-        };
+        let (pusher, pushes) = pushes();
         let line = self.in_time(|deadline| self.open(Some(pusher), deadline));
         match line.await {
-            Ok(line) => Ok(Listener {
-                name: self.name.clone(),
-                user: self.url.user.clone(),
+            Ok(line) => Ok(Listener::new(
+                &self.name,
+                self.url.user.clone(),
                 line,
                 pushes,
-                has_lost,
-            }),
+            )),
             Err(trouble) => Err(Failure::NotSent(trouble.into_error(doing, &self.name))),
         }
     }
@@ -273,80 +251,6 @@ impl Link {
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Link").field(&self.name).finish()
-    }
-}
-
-/// Takes what the server pushes to whoever listens, as long as there is room.
-#[derive(Clone)]
-pub(super) struct Pusher {
-    sender: Sender<PushInfo>,
-    has_lost: Arc<AtomicBool>,
-}
-
-impl AsyncPushSender for Pusher {
-    fn send(&self, push: PushInfo) -> Result<(), SendError> {
-        match self.sender.try_send(push) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Full(_)) => {
-                self.has_lost.store(true, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(TrySendError::Closed(_)) => Err(SendError),
-        }
-    }
-}
-
-/// A connection on which the server pushes messages.
-pub(super) struct Listener {
-    name: String,
-    user: Option<String>,
-    line: Line,
-    /// What the server pushed; confirmations of subscriptions are among it.
-    pub(super) pushes: Receiver<PushInfo>,
-    has_lost: Arc<AtomicBool>,
-}
-
-impl Listener {
-    /// Sends a command on this connection, such as the one that makes the server push.
-    pub(super) async fn ask<T: FromRedisValue>(
-        &self,
-        doing: &'static str,
-        command: &Cmd,
-    ) -> Result<T, BoardError> {
-        let answer = self.line.ask(command).await;
-        answer
-            .and_then(|answer| self.line.read(answer))
-            .map_err(|trouble| trouble.into_error(doing, &self.name))
-    }
-
-    /// Sends commands in one transaction, and returns the answer to each.
-    ///
-    /// All that was pushed before they were carried out is among the pushes by the time it returns.
-    pub(super) async fn ask_at_once(
-        &self,
-        doing: &'static str,
-        commands: &Pipeline,
-    ) -> Result<Vec<Value>, BoardError> {
-        let error = |trouble: Trouble| trouble.into_error(doing, &self.name);
-        let answers = self.line.ask_all(&transaction(commands)).await;
-        let answers = answers.map_err(error)?;
-        let mut last = None;
-        for answer in answers {
-            let meant = |error| Trouble::new(&self.name, meaning(&error, self.user.as_deref()));
-            last = Some(self.line.sort(answer).map_err(|it| error(meant(it)))?);
-        }
-        at_once(last).ok_or_else(|| error(self.line.trouble(Problem::Strange)))
-    }
-
-    /// Whether pushes were lost since this was last asked, because there was no room for them.
-    pub(super) fn has_lost(&self) -> bool {
-        self.has_lost.swap(false, Ordering::Relaxed)
-    }
-
-    /// Returns the error that says that the server is gone.
-    pub(super) fn broken(&self, doing: &'static str) -> BoardError {
-        let trouble = self.line.trouble(Problem::BrokenOff);
-        trouble.into_error(doing, &self.name)
     }
 }
 

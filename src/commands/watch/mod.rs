@@ -84,7 +84,11 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
     let ended = tokio::select! {
         biased;
         ended = watch.run(ctx, handler.as_mut()) => ended,
-        signal = signals.next() => Err(perform::code(128 + signal.as_raw())),
+        signal = signals.next() => {
+            // The terminal shows the key that was pressed; the prompt gets a line of its own.
+            ctx.out.remark("");
+            Err(perform::code(128 + signal.as_raw()))
+        }
         () = until(limit) => Err(out_of_time(count, timeout)),
         () = gone(reader) => Ok(()),
     };

@@ -1,5 +1,7 @@
 //! Waiting for something to become true of a board, woken by its events.
 
+mod ending;
+
 use std::{
     collections::{HashMap, HashSet},
     time::Duration,
@@ -9,44 +11,21 @@ use chrono::{DateTime, Utc};
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream::BoxStream};
 use tokio::time;
 
+use self::ending::look_for_endings;
+pub(crate) use self::ending::{Awaited, Ending};
 use super::{
     Board, BoardError, BoardExt, Detail, Event, EventKind, JobRef, Order, Query, Result, Which,
     ext::Candidates,
     filter::Filters,
     follow::{Backoff, News, Start, follow},
 };
-use crate::job::{Entry, Job, JobKey, Shelf};
+use crate::job::{Job, JobKey, Shelf};
 
 /// How often to look at the clock while a job is postponed: somebody may set it.
 const LOOK_AT_CLOCK: Duration = Duration::from_secs(60);
 
 /// The most events that one look answers to.
 const AT_ONCE: usize = 1000;
-
-/// How a job that was waited for ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// It is gone from the board, and not in the trash.
-    Complete,
-    Trashed,
-}
-
-/// A job that is waited for; a later one of the same key is another job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Awaited {
-    pub(crate) key: JobKey,
-    pub(crate) sequence: Option<i64>,
-}
-
-impl Awaited {
-    /// Returns the job that this record is of.
-    pub(crate) fn of(entry: &Entry) -> Self {
-        Self {
-            key: entry.key().clone(),
-            sequence: entry.job().and_then(|job| job.sequence),
-        }
-    }
-}
 
 /// Somebody who listens to a board until something is true of it.
 pub(crate) struct Vigil<'a> {
@@ -274,58 +253,6 @@ fn until(time: Option<DateTime<Utc>>) -> Duration {
         let ahead = (time - Utc::now()).to_std().unwrap_or_default();
         ahead.min(LOOK_AT_CLOCK)
     })
-}
-
-/// Returns how those have ended that have, of those that had not.
-async fn look_for_endings(
-    board: &dyn Board,
-    awaited: &[Awaited],
-    endings: &[Option<Ending>],
-) -> Result<Vec<(usize, Ending)>> {
-    let open: Vec<usize> = (0..awaited.len())
-        .filter(|at| endings[*at].is_none())
-        .collect();
-    let gone = absent(board, Shelf::Board, awaited, open).await?;
-    let nowhere = absent(board, Shelf::Trash, awaited, gone.clone()).await?;
-    // Between the two looks it may have been restored.
-    let ended = absent(board, Shelf::Board, awaited, gone).await?;
-    let ending = |at: usize| match nowhere.contains(&at) {
-        true => Ending::Complete,
-        false => Ending::Trashed,
-    };
-    Ok(ended.into_iter().map(|at| (at, ending(at))).collect())
-}
-
-/// Returns which of some jobs are not on a shelf.
-async fn absent(
-    board: &dyn Board,
-    shelf: Shelf,
-    awaited: &[Awaited],
-    some: Vec<usize>,
-) -> Result<Vec<usize>> {
-    if some.is_empty() {
-        return Ok(some);
-    }
-    let wanted: Vec<_> = some
-        .iter()
-        .map(|at| JobRef::Key(awaited[*at].key.clone()))
-        .collect();
-    let found = board.find(shelf, &wanted).await?;
-    let is_there =
-        |at: usize, found: &[Entry]| found.iter().any(|entry| is_same(&awaited[at], entry));
-    Ok(some
-        .into_iter()
-        .zip(found)
-        .filter(|(at, found)| !is_there(*at, found))
-        .map(|(at, _)| at)
-        .collect())
-}
-
-/// Whether a record is that of the job that is waited for, and not of a namesake.
-fn is_same(awaited: &Awaited, entry: &Entry) -> bool {
-    entry
-        .job()
-        .is_none_or(|job| awaited.sequence.is_none() || job.sequence == awaited.sequence)
 }
 
 async fn is_empty(board: &dyn Board) -> Result<bool> {

@@ -1,0 +1,83 @@
+//! How jobs that are waited for ended: gone from the board, or in the trash.
+
+use crate::{
+    board::{Board, JobRef, Result},
+    job::{Entry, JobKey, Shelf},
+};
+
+/// How a job that was waited for ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It is gone from the board, and not in the trash.
+    Complete,
+    Trashed,
+}
+
+/// A job that is waited for; a later one of the same key is another job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Awaited {
+    pub(crate) key: JobKey,
+    pub(crate) sequence: Option<i64>,
+}
+
+impl Awaited {
+    /// Returns the job that this record is of.
+    pub(crate) fn of(entry: &Entry) -> Self {
+        Self {
+            key: entry.key().clone(),
+            sequence: entry.job().and_then(|job| job.sequence),
+        }
+    }
+}
+
+/// Returns how those have ended that have, of those that had not.
+pub(super) async fn look_for_endings(
+    board: &dyn Board,
+    awaited: &[Awaited],
+    endings: &[Option<Ending>],
+) -> Result<Vec<(usize, Ending)>> {
+    let open: Vec<usize> = (0..awaited.len())
+        .filter(|at| endings[*at].is_none())
+        .collect();
+    let gone = absent(board, Shelf::Board, awaited, open).await?;
+    let nowhere = absent(board, Shelf::Trash, awaited, gone.clone()).await?;
+    // Between the two looks it may have been restored.
+    let ended = absent(board, Shelf::Board, awaited, gone).await?;
+    let ending = |at: usize| match nowhere.contains(&at) {
+        true => Ending::Complete,
+        false => Ending::Trashed,
+    };
+    Ok(ended.into_iter().map(|at| (at, ending(at))).collect())
+}
+
+/// Returns which of some jobs are not on a shelf.
+async fn absent(
+    board: &dyn Board,
+    shelf: Shelf,
+    awaited: &[Awaited],
+    some: Vec<usize>,
+) -> Result<Vec<usize>> {
+    if some.is_empty() {
+        return Ok(some);
+    }
+    let wanted: Vec<_> = some
+        .iter()
+        .map(|at| JobRef::Key(awaited[*at].key.clone()))
+        .collect();
+    let found = board.find(shelf, &wanted).await?;
+    let is_there =
+        |at: usize, found: &[Entry]| found.iter().any(|entry| is_same(&awaited[at], entry));
+    Ok(some
+        .into_iter()
+        .zip(found)
+        .filter(|(at, found)| !is_there(*at, found))
+        .map(|(at, _)| at)
+        .collect())
+}
+
+/// Whether a record is that of the job that is waited for, and not of a namesake.
+fn is_same(awaited: &Awaited, entry: &Entry) -> bool {
+    entry
+        .job()
+        .is_none_or(|job| awaited.sequence.is_none() || job.sequence == awaited.sequence)
+}
