@@ -35,6 +35,9 @@ pub(crate) enum CommandError {
     /// There is nothing of what was asked for, which a script may well expect.
     #[error("{0}")]
     Nothing(String),
+    /// A job is claimed, and nobody can tell by whom.
+    #[error("{0} is claimed, and its owner cannot be read")]
+    UnreadableOwner(String),
     /// Some of several jobs could not be dealt with; each was reported.
     #[error("{failed} of {total} failed")]
     Partly { failed: usize, total: usize },
@@ -163,6 +166,11 @@ fn judge_command(error: &CommandError) -> Option<Judgement> {
     Some(match error {
         CommandError::Usage { hint, .. } => (USAGE, "usage", hint.clone()),
         CommandError::Nothing(_) => (NOTHING, "not-found", None),
+        CommandError::UnreadableOwner(_) => (
+            AGAINST_THE_RULES,
+            "malformed",
+            Some("`jobboard abandon --force JOB` frees it".to_owned()),
+        ),
         CommandError::Partly { .. } => (PARTLY, "failed", None),
         CommandError::Refused { hint, .. } => (UNSAFE, "refused", hint.clone()),
         CommandError::Trashed(_) => (TRASHED, "failed", None),

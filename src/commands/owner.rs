@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{complete, select::reference};
 use crate::{
-    board::{BoardError, BoardExt},
+    board::BoardExt,
     context::Context,
     exit::CommandError,
     job::Shelf,
@@ -56,10 +56,7 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
         return Err(CommandError::Nothing(format!("nobody has claimed {}", entry.name())).into());
     };
     let Some(owner) = &holding.owner else {
-        let problem = "it is claimed, and its owner cannot be read".to_owned();
-        let key = entry.key().clone();
-        return Err(BoardError::Malformed { key, problem })
-            .with_context(|| ctx.trying("tell the owner of", &wanted));
+        return Err(CommandError::UnreadableOwner(entry.name().to_owned()).into());
     };
     ctx.out.report(&Ownership {
         uuid: entry.job().map(|job| job.uuid.clone()),

@@ -161,7 +161,10 @@ fn strange_locks_are_shown_and_mended_by_force_alone() {
         assert_eq!(shared.env.names().len(), 2);
         assert_eq!(shared.env.state(&other), "UNCLAIMED");
         let owner = shared.env.jobboard(&["owner", &job]).run();
-        owner.failed(if state == "CLAIMED" { 4 } else { 6 });
+        match state {
+            "CLAIMED" => assert!(owner.failed(4).contains("abandon --force"), "{owner}"),
+            _ => _ = owner.failed(6),
+        }
         let claim = ["claim", &job, "--json"];
         let refused = shared.env.jobboard(&claim).run();
         refused.failed(4);
