@@ -1,6 +1,9 @@
 //! What abandoning, consuming and trashing have in common.
 
+use chrono::{SubsecRound, TimeDelta, Utc};
+
 use super::{
+    perform::LEASE,
     select::{Chosen, Selection, confirm},
     verb::{Verb, act},
 };
@@ -8,7 +11,9 @@ use crate::{
     board::{Board, BoardError, Result, Settled},
     context::{Consent, Context},
     exit::CommandError,
-    job::{Authority, Entry, Outcome, Owner, Settlement, Shelf, Witness},
+    job::{
+        Aftermath, Authority, Entry, Failure, Lease, Outcome, Owner, Settlement, Shelf, Witness,
+    },
 };
 
 /// Which jobs to settle, and by what right.
@@ -102,11 +107,47 @@ async fn batch(
         .iter()
         .map(|entry| Settlement {
             key: entry.key().clone(),
-            outcome: outcome.clone(),
+            outcome: match (outcome, right) {
+                (Outcome::Abandon(_), Right::Force | Right::ForceFrom(_)) => {
+                    Outcome::Abandon(aftermath(entry))
+                }
+                (outcome, _) => outcome.clone(),
+            },
             authority: right.over(entry),
         })
         .collect();
     board.settle(&settlements).await
+}
+
+/// Says what is to be known of a job whose claim an operator ends.
+///
+/// Somebody may be performing it, who hears of that only when the claim is to be renewed. No
+/// conductor is to begin anew before the command of the old one is sure to have ended.
+fn aftermath(entry: &Entry) -> Aftermath {
+    let performed = entry.job().filter(|job| job.history.attempts > 0);
+    let lapses_in = performed
+        .and_then(|job| job.holding.as_ref())
+        .filter(|holding| holding.fence.is_some())
+        .and_then(|holding| match holding.lease {
+            Lease::None => None,
+            Lease::Timed | Lease::Session => Some(holding.expires_in.unwrap_or(LEASE)),
+        });
+    let Some(lapses_in) = lapses_in.and_then(|it| TimeDelta::from_std(it).ok()) else {
+        return Aftermath::None;
+    };
+    let now = Utc::now().trunc_subsecs(6);
+    let owner = entry.holding().and_then(|it| it.owner.as_ref());
+    Aftermath::Failed {
+        failure: Failure {
+            exit_code: None,
+            signal: None,
+            reason: "its claim was ended by force".to_owned(),
+            stderr: String::new(),
+            conductor: owner.map_or_else(String::new, Owner::to_string),
+            time: now,
+        },
+        not_before: now.checked_add_signed(lapses_in),
+    }
 }
 
 fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> {
