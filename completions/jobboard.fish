@@ -58,6 +58,7 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "restore" -d 'Put 
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "purge" -d 'Remove trashed jobs for good'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "wait" -d 'Wait until jobs are finished, the board is empty, or a job can be claimed'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "watch" -d 'Tell what happens on the board, as it happens'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "conduct" -d 'Claim jobs and run their commands, until told to stop'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "conductors" -d 'List the conductors that are at work on the board'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "ping" -d 'Check that the board can be reached'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "config" -d 'Print the effective configuration, and where each value comes from'
@@ -422,6 +423,46 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -s q -l quiet -
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -s j -l jobs -d 'How many jobs to run at once' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l name -d 'The name under which to register and to claim, instead of host:pid:random' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l filter -d 'Only jobs for which this holds' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l lease -d 'How long a claim outlives us if we die; it is renewed all the while' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l max-jobs -d 'Exit after so many jobs' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l idle-exit -d 'Exit after so long without a job' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l job-timeout -d 'How long a job may run that does not say so itself' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l max-attempts -d 'How often a job that fails is tried before it goes to the trash' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l retry-delay -d 'How long a job that failed waits; twice as long each time' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l retry-max -d 'The longest that a job that failed waits' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l on-failure -d 'What becomes of a job whose command fails' -r -f -a "abandon\t'It goes back to the board, to be tried again'
+consume\t'It is gone'
+trash\t'It goes to the trash at once'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l output -d 'Where the output of commands goes: prefix, inherit, discard, or a folder' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l grace -d 'How long running jobs may go on after the first SIGTERM or SIGINT; a second one ends them' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l log-format -d 'The form in which to tell what happens, on stderr; json if --json is given' -r -f -a "text\t'A line each, for people'
+json\t'An object a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l handlers -d 'Run a job by the program of its name in this folder, with its details on standard input' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l allow -d 'Let jobs name programs whose absolute path is like this; a * ends at a slash' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l allow-env -d 'Let jobs set variables whose name is like this; never LD_*, PATH or JOBBOARD_*' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'Uuids alone, one a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l drain -d 'Exit once no job is left that this conductor may run'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l allow-any -d 'Let jobs name any program, whoever can post them'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l config -d 'Read this configuration file and no other' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
@@ -512,23 +553,24 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s q -l quiet -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "post" -d 'Post a job'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "run" -d 'Post a job, run its command here, and consume it'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "list" -d 'List the jobs on the board'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "show" -d 'Show all that is known of jobs'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "owner" -d 'Print who has claimed a job'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "claim" -d 'Claim a job'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "extend" -d 'Give a claim a new expiry'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "abandon" -d 'Give claimed jobs back to the board'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "consume" -d 'Remove finished jobs from the board'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "trash" -d 'Move jobs to the trash'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "restore" -d 'Put trashed jobs back on the board'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "purge" -d 'Remove trashed jobs for good'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "wait" -d 'Wait until jobs are finished, the board is empty, or a job can be claimed'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "watch" -d 'Tell what happens on the board, as it happens'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "conductors" -d 'List the conductors that are at work on the board'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "ping" -d 'Check that the board can be reached'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "config" -d 'Print the effective configuration, and where each value comes from'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "completions" -d 'Print a completion script for a shell'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "man" -d 'Print the manual page, or write the pages of all commands to a folder'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conductors ping config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "post" -d 'Post a job'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "run" -d 'Post a job, run its command here, and consume it'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "list" -d 'List the jobs on the board'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "show" -d 'Show all that is known of jobs'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "owner" -d 'Print who has claimed a job'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "claim" -d 'Claim a job'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "extend" -d 'Give a claim a new expiry'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "abandon" -d 'Give claimed jobs back to the board'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "consume" -d 'Remove finished jobs from the board'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "trash" -d 'Move jobs to the trash'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "restore" -d 'Put trashed jobs back on the board'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "purge" -d 'Remove trashed jobs for good'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "wait" -d 'Wait until jobs are finished, the board is empty, or a job can be claimed'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "watch" -d 'Tell what happens on the board, as it happens'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "conduct" -d 'Claim jobs and run their commands, until told to stop'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "conductors" -d 'List the conductors that are at work on the board'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "ping" -d 'Check that the board can be reached'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "config" -d 'Print the effective configuration, and where each value comes from'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "completions" -d 'Print a completion script for a shell'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "man" -d 'Print the manual page, or write the pages of all commands to a folder'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

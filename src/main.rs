@@ -25,7 +25,7 @@ use crate::{
     commands::{Cli, Glimpse, answer_shell, dispatch, dispatch_alone},
     conductor::{
         front::{self, Role},
-        guard,
+        guard, init,
     },
     config::{Config, Environment},
     context::Context,
@@ -75,6 +75,15 @@ fn run(cli: Cli) -> ExitCode {
     // However wrong the configuration is.
     if let Some(result) = dispatch_alone(&mut out, &cli.command) {
         return exit::conclude(result, is_json);
+    }
+    if cli.command.executes() && init::is_first() {
+        return match init::stand() {
+            Ok(code) => ExitCode::from(code),
+            Err(error) => {
+                let error = anyhow::Error::from(error).context("cannot start");
+                exit::conclude(Err(error), is_json)
+            }
+        };
     }
     let terminal = match divide(&cli, &environment) {
         Ok(Role::Done(code)) => return ExitCode::from(code),

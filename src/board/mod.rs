@@ -3,6 +3,7 @@
 //! The backends live in folders of their own and know nothing of the command line; `open` alone
 //! names them. What a board promises beyond its signatures is spelled out in `conformance`.
 
+pub(crate) mod backlog;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod ext;
@@ -209,7 +210,6 @@ pub(crate) trait Board: fmt::Debug + Send + Sync {
     /// Enters a conductor in the registry for as long as this board stays open.
     ///
     /// Refused with [`BoardError::NameTaken`] while another process is registered under its name.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for conductors that stay"))]
     async fn register(&self, conductor: &Conductor) -> Result<()>;
 
     /// Returns the conductors that are registered now.

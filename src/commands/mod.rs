@@ -5,6 +5,7 @@ mod bulk;
 mod claim;
 mod complete;
 mod completions;
+mod conduct;
 mod conductors;
 mod config;
 mod consume;
@@ -172,6 +173,7 @@ pub(crate) enum Command {
     Purge(purge::PurgeArgs),
     Wait(wait::WaitArgs),
     Watch(watch::WatchArgs),
+    Conduct(conduct::ConductArgs),
     Conductors(conductors::ConductorsArgs),
     Ping(ping::PingArgs),
     Config(config::ConfigArgs),
@@ -187,6 +189,11 @@ impl Command {
             Self::Claim(args) => args.has_command(),
             _ => false,
         }
+    }
+
+    /// Whether it runs other programs at all.
+    pub(crate) fn executes(&self) -> bool {
+        matches!(self, Self::Conduct(_)) || self.hands_the_terminal_over()
     }
 }
 
@@ -216,6 +223,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Purge(args) => purge::run(ctx, args).await,
         Command::Wait(args) => wait::run(ctx, args).await,
         Command::Watch(args) => watch::run(ctx, args).await,
+        Command::Conduct(args) => conduct::run(ctx, args).await,
         Command::Conductors(args) => conductors::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,
         Command::Config(args) => config::run(ctx, args),

@@ -11,7 +11,7 @@ use crate::{
     board::{Board, BoardExt},
     conductor::{
         clock::Boottime,
-        guard::{Guard, Launch, MARK},
+        guard::{CONDUCTOR, Guard, Launch, MARK},
         here::{NotPerformed, Performed, perform_here},
         lease::Keeper,
         performance::{NotRun, Performance},
@@ -75,14 +75,17 @@ pub(crate) struct Held {
 ///
 /// It is like no other, so that two runs of one command line are not taken for each other.
 pub(crate) fn kept_owner(who: &Owner) -> anyhow::Result<Owner> {
-    let host = rustix::system::uname();
-    let name = format!(
-        "{who}:{}:{}:{}",
-        host.nodename().to_string_lossy(),
+    Ok(Owner::new(&format!("{who}:{}", this_process()))?)
+}
+
+/// Returns `host:pid:random`, which no two processes have in common.
+pub(super) fn this_process() -> String {
+    format!(
+        "{}:{}:{}",
+        rustix::system::uname().nodename().to_string_lossy(),
         std::process::id(),
         &Uuid::new_v4().simple().to_string()[..8]
-    );
-    Ok(Owner::new(&name)?)
+    )
 }
 
 impl Performer {
@@ -107,6 +110,7 @@ impl Performer {
         performance.unset(crate::conductor::front::MARK);
         performance.set(MARK, owner.to_string());
         let lease = board.lease_term(lease.unwrap_or(LEASE)).await?;
+        performance.set(CONDUCTOR, owner.to_string());
         Ok(Self {
             performance,
             signals: Signals::ending()?,
@@ -192,7 +196,7 @@ impl Performer {
                     _ => "is back on the board",
                 };
                 Verdict {
-                    note: Some(format!("{} {fate}: {}", job.name, reason(ended))),
+                    note: Some(format!("{} {fate}: {ended}", job.name)),
                     ..Verdict::new(Some(outcome), Err(code(ended.code())))
                 }
             }
@@ -222,7 +226,7 @@ impl Performer {
         let failure = Failure {
             exit_code,
             signal,
-            reason: reason(ended),
+            reason: ended.to_string(),
             stderr: String::new(),
             conductor: self.by.owner.to_string(),
             time: Utc::now().trunc_subsecs(6),
@@ -252,13 +256,6 @@ impl Verdict {
             note: None,
             end,
         }
-    }
-}
-
-pub(super) fn reason(ended: Ended) -> String {
-    match ended {
-        Ended::Exit(code) => format!("the command ended with code {code}"),
-        Ended::Signal(signal) => format!("the command was ended by signal {signal}"),
     }
 }
 

@@ -98,6 +98,7 @@ pub(crate) async fn perform_here(
         terminal.take_back(process.group(), ended);
     }
     process.clear_away(guard).await;
+    guard.flush();
     Ok(performed?)
 }
 

@@ -37,7 +37,6 @@ impl NotRun {
 
 /// Where the standard input of a command comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "for conductors that stay"))]
 pub(crate) enum Input {
     /// From where ours comes.
     Inherit,
@@ -47,11 +46,13 @@ pub(crate) enum Input {
 
 /// Where an output of a command goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "for conductors that stay"))]
 pub(crate) enum Output {
     /// To where ours goes.
     Inherit,
     Discard,
+    /// To us, through a pipe that [`Process::take_pipes`](super::process::Process::take_pipes)
+    /// gives out.
+    Pipe,
 }
 
 /// A command to be performed.
@@ -144,6 +145,7 @@ impl Output {
         match self {
             Self::Inherit => Stdio::inherit(),
             Self::Discard => Stdio::null(),
+            Self::Pipe => Stdio::piped(),
         }
     }
 }

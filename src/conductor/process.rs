@@ -1,6 +1,10 @@
 //! A command that runs as a process group of its own, is waited for, and is ended whole.
 
-use std::{io, process::Child, time::Duration};
+use std::{
+    fmt, io,
+    process::{Child, ChildStderr, ChildStdout},
+    time::Duration,
+};
 
 use super::{
     clock::{self, Boottime},
@@ -35,6 +39,15 @@ impl Ended {
     fn from_status(status: &WaitIdStatus) -> Option<Self> {
         let exit = status.exit_status().map(Self::Exit);
         exit.or_else(|| status.terminating_signal().map(Self::Signal))
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exit(code) => write!(f, "the command ended with code {code}"),
+            Self::Signal(signal) => write!(f, "the command was ended by signal {signal}"),
+        }
     }
 }
 
@@ -87,6 +100,11 @@ impl Process {
     /// Returns its group, which stays its own until it has been cleared away.
     pub(crate) fn group(&self) -> Group {
         self.group
+    }
+
+    /// Gives out our ends of the pipes to which its output goes, once.
+    pub(crate) fn take_pipes(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
+        (self.child.stdout.take(), self.child.stderr.take())
     }
 
     /// Waits until the leader of the group has ended, and leaves it unreaped.

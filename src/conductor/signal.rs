@@ -2,6 +2,7 @@
 
 use std::{fs, future, io, task::Poll};
 
+use nix::sys::signal::{self as nix_signal, SigSet};
 use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind};
 
@@ -26,6 +27,10 @@ impl Signals {
     pub(super) fn catch(signals: &[Signal]) -> io::Result<Self> {
         let catch = |&signal: &Signal| {
             let stream = unix::signal(SignalKind::from_raw(signal.as_raw()))?;
+            // Whoever started us may have blocked it, and would have us wait for it in vain.
+            if let Ok(signal) = nix_signal::Signal::try_from(signal.as_raw()) {
+                SigSet::from(signal).thread_unblock()?;
+            }
             Ok((signal, stream))
         };
         signals

@@ -117,6 +117,7 @@ impl Rank {
         Self(Reverse(priority), sequence.unwrap_or(i64::MAX))
     }
 
+    /// Returns how urgent the job is; within one priority the order is that of posting.
     pub(crate) fn priority(self) -> Priority {
         self.0.0
     }

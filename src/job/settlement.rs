@@ -15,7 +15,6 @@ pub(crate) enum Aftermath {
         not_before: Option<DateTime<Utc>>,
     },
     /// The job asked to be tried later; the attempt does not count, the postponement does.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for conductors that stay"))]
     Postponed { not_before: DateTime<Utc> },
     /// The conductor had to stop; the attempt does not count.
     Interrupted,

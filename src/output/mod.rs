@@ -2,6 +2,7 @@
 //!
 //! Results go to stdout, everything else to stderr. Nothing outside this folder prints.
 
+mod console;
 mod job;
 mod page;
 mod progress;
@@ -24,6 +25,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub(crate) use self::{
+    console::{Console, Side},
     job::{JobView, rfc3339, short},
     page::{Page, Tone},
     progress::Progress,
@@ -311,6 +313,11 @@ impl Output {
         if self.verbosity == Verbosity::Verbose {
             self.note(text);
         }
+    }
+
+    /// Whether only errors are to be told.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.verbosity == Verbosity::Quiet
     }
 
     /// Counts long work for whoever watches.

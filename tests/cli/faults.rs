@@ -24,7 +24,7 @@ pub(crate) fn size(full: usize, everyday: usize) -> usize {
 }
 
 /// Returns a number below the limit that nobody can foresee.
-fn random(limit: u64) -> u64 {
+pub(crate) fn random(limit: u64) -> u64 {
     RandomState::new().hash_one(0) % limit
 }
 

@@ -16,6 +16,7 @@ mod tmux;
 mod abandon;
 mod claim;
 mod completions;
+mod conduct;
 mod conductors;
 mod config;
 mod consume;
@@ -35,6 +36,7 @@ mod wait;
 mod watch;
 
 mod board;
+mod conduct_faults;
 mod crashes;
 mod denied;
 mod events;

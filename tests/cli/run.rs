@@ -144,7 +144,7 @@ fn a_command_is_told_which_job_it_performs() {
         .lines()
         .filter_map(|line| line.split_once('='))
         .collect();
-    let [attempt, conductor, fence, uuid, name] = told[..] else {
+    let [attempt, conductor, fence, _guard, uuid, name] = told[..] else {
         panic!("{run:?}")
     };
     assert_eq!(attempt, ("JOBBOARD_ATTEMPT", "1"));

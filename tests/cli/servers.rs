@@ -74,6 +74,11 @@ impl Server {
         })
     }
 
+    /// Starts one that has on its disk whatever it has acknowledged.
+    pub(crate) fn start_keeping_data() -> Option<Self> {
+        Self::start_with(&["--appendonly", "yes", "--appendfsync", "always"])
+    }
+
     /// Starts one that speaks TLS, and only with those who have a certificate of this authority.
     pub(crate) fn start_tls(identity: &Identity, authority: &Authority) -> Option<Self> {
         let ca = authority.ca();
@@ -203,6 +208,13 @@ impl Server {
     /// Starts a command whose answer nobody waits for.
     pub(crate) fn start_run(&self, words: &[&str]) -> Child {
         self.cli(words).stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    /// Runs a command on a server that wants a password by now.
+    pub(crate) fn run_as(&self, password: &str, words: &[&str]) {
+        let mut command = self.cli(words);
+        let output = command.env("REDISCLI_AUTH", password).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
     }
 
     /// Whether it answers before one could think that it does not.

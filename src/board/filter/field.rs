@@ -200,4 +200,9 @@ impl Test {
     pub(super) fn needs_details(&self) -> bool {
         matches!(self, Self::Details(..) | Self::Nothing(Kind::Details(_)))
     }
+
+    /// Whether the answer changes by itself as time goes by.
+    pub(super) fn changes_with_time(&self) -> bool {
+        matches!(self, Self::Span(..))
+    }
 }

@@ -121,6 +121,11 @@ impl Filters {
     pub(crate) fn needs_details(&self) -> bool {
         self.0.iter().any(Filter::needs_details)
     }
+
+    /// Whether any of them may come to hold though nothing happens.
+    pub(crate) fn change_with_time(&self) -> bool {
+        self.0.iter().any(|filter| filter.test.changes_with_time())
+    }
 }
 
 impl fmt::Display for Filters {

@@ -85,7 +85,7 @@ impl Handler {
         self.handled += 1;
         if ended != Ended::Exit(0) {
             self.failed += 1;
-            let what = perform::reason(ended);
+            let what = ended;
             complain(&Text::from(format!(
                 "error: an event was not handled: {what}"
             )));

@@ -30,7 +30,7 @@ use rustix::{
 use tokio::time;
 
 use self::line::Line;
-pub(crate) use self::{helper::main, line::Limits};
+pub(crate) use self::{helper::main, line::Limits, sweep::kill_strays};
 use super::group::Group;
 use crate::ready::Ready;
 
@@ -38,7 +38,12 @@ use crate::ready::Ready;
 pub(crate) const WORD: &str = "__guard";
 
 /// The variable by which the guard knows the commands of its conductor; its value is the mark.
-pub(crate) const MARK: &str = "JOBBOARD_CONDUCTOR";
+///
+/// Not the name of the conductor, which the next one may have while this one's guard still looks.
+pub(crate) const MARK: &str = "JOBBOARD_GUARD";
+
+/// The variable that tells a command who performs it.
+pub(crate) const CONDUCTOR: &str = "JOBBOARD_CONDUCTOR";
 
 /// Room for what a guard has yet to read: some thousand commands.
 const PIPE_SIZE: usize = 1 << 18;
@@ -77,6 +82,8 @@ struct State {
     starting: Option<Limits>,
     /// `None` while one cannot be started.
     helper: Option<Helper>,
+    /// What the guard is still to be told, and need not hear at once.
+    held: String,
 }
 
 #[derive(Debug)]
@@ -99,6 +106,7 @@ impl Guard {
                 watched: HashMap::new(),
                 starting: None,
                 helper: Some(helper),
+                held: String::new(),
             }),
         })
     }
@@ -142,12 +150,27 @@ impl Guard {
         self.tell(&mut state, &Line::Watch { group, limits })
     }
 
-    /// Takes a group out of the guard's care.
+    /// Takes a group out of the guard's care, which is told with the next thing that it is told.
+    ///
+    /// Until then it may signal the group, but nobody else that has its number by then.
     pub(crate) fn forget(&self, group: Group) {
         let mut state = self.lock();
         if state.watched.remove(&group).is_some() {
-            // A guard that cannot be told and not be replaced either is dead: it does no harm.
-            let _ = self.tell(&mut state, &Line::Forget(group));
+            state.held.push_str(&Line::Forget(group).to_string());
+        }
+    }
+
+    /// Makes sure that the guard has been told everything.
+    pub(crate) fn flush(&self) {
+        let mut state = self.lock();
+        if state.held.is_empty() {
+            return;
+        }
+        let held = std::mem::take(&mut state.held);
+        let told = state.helper.as_mut().map(|helper| helper.write(&held));
+        if !matches!(told, Some(Ok(()))) {
+            // One that cannot be told and not be replaced either is dead: it does no harm.
+            let _ = self.replace(&mut state);
         }
     }
 
@@ -174,7 +197,8 @@ impl Guard {
     }
 
     fn tell(&self, state: &mut State, line: &Line) -> io::Result<()> {
-        let told = state.helper.as_mut().map(|helper| helper.tell(line));
+        let text = std::mem::take(&mut state.held) + &line.to_string();
+        let told = state.helper.as_mut().map(|helper| helper.write(&text));
         match told {
             Some(Ok(())) => Ok(()),
             _ => self.replace(state),
@@ -186,6 +210,8 @@ impl Guard {
         if let Some(dead) = state.helper.take() {
             dead.kill();
         }
+        // The next one never knew of them.
+        state.held.clear();
         let mark = [Line::Mark(self.mark.clone())];
         let watched = state.watched.iter();
         let watched = watched.map(|(&group, &limits)| Line::Watch { group, limits });
@@ -208,7 +234,7 @@ impl Drop for Guard {
             && let Some(helper) = &mut state.helper
         {
             // Should it not hear this, it looks for commands for two seconds and finds none.
-            let _ = helper.tell(&Line::Bye);
+            let _ = helper.write(&Line::Bye.to_string());
         }
     }
 }
@@ -245,8 +271,8 @@ impl Helper {
         })
     }
 
-    fn tell(&mut self, line: &Line) -> io::Result<()> {
-        self.line.write_all(line.to_string().as_bytes())
+    fn write(&mut self, lines: &str) -> io::Result<()> {
+        self.line.write_all(lines.as_bytes())
     }
 
     fn is_alive(&mut self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rustix::process::{Pid, getpgid, getpgrp, getpid};
+use rustix::process::{Pid, Signal, getpgid, getpgrp, getpid, kill_process};
 
 use super::MARK;
 
@@ -21,6 +21,17 @@ pub(super) fn marked(mark: &str) -> Vec<Pid> {
         .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
         .filter(|&pid| has_variable(pid, variable.as_bytes()) && !is_ours(pid))
         .collect()
+}
+
+/// Kills what a command left behind that is not in its group any more, by the mark and its claim.
+pub(crate) fn kill_strays(mark: &str, fence: &str) {
+    let claim = format!("JOBBOARD_FENCE={fence}");
+    for pid in marked(mark) {
+        if has_variable(pid, claim.as_bytes()) {
+            // It may have ended by itself.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
 }
 
 fn has_variable(pid: Pid, variable: &[u8]) -> bool {

@@ -109,6 +109,7 @@ async fn a_prolonged_lease_keeps_its_command_and_a_forgotten_group_is_left_alone
     }
     guard.extend(kept.group(), in_ms(60_000, 60_000)).unwrap();
     guard.forget(forgotten.group());
+    guard.flush();
     assert_eq!(soon(lost.ended()).await.unwrap(), TERMINATED);
     time::timeout(Duration::from_millis(150), async {
         tokio::select! { _ = kept.ended() => (), _ = forgotten.ended() => () }
@@ -116,6 +117,7 @@ async fn a_prolonged_lease_keeps_its_command_and_a_forgotten_group_is_left_alone
     .await
     .unwrap_err();
     guard.forget(kept.group());
+    guard.flush();
 }
 
 #[tokio::test]

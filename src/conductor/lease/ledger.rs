@@ -86,8 +86,15 @@ impl Ledger {
             lost: sender,
         };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        self.lock().insert(id, entry);
-        self.changed.notify_one();
+        let mut entries = self.lock();
+        let due = entry.renew_at();
+        // One that is due later changes nothing for whoever waits for the first.
+        let is_first = !entries.values().any(|other| other.renew_at() <= due);
+        entries.insert(id, entry);
+        drop(entries);
+        if is_first {
+            self.changed.notify_one();
+        }
         (id, lost)
     }
 

@@ -79,6 +79,11 @@ impl Running {
         self.child.id()
     }
 
+    /// Returns what it has said so far beside its data.
+    pub(crate) fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }

@@ -1,0 +1,353 @@
+//! The jobs that a conductor could claim: the best of them, ranked, and kept current by events.
+//!
+//! What is known here may be out of date at any moment. It saves looking at the board; who gets a
+//! job is decided by the claim alone.
+
+use std::collections::{BTreeSet, HashMap};
+
+use chrono::{DateTime, Utc};
+
+use super::{Event, EventKind, event::Subject};
+use crate::job::{JobKey, Rank};
+
+/// How many candidates are kept, since looking for them all again costs a look at the whole board.
+pub(crate) const CAPACITY: usize = 10_000;
+
+/// A job that may be there to be claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) key: JobKey,
+    pub(crate) rank: Rank,
+    pub(crate) not_before: Option<DateTime<Utc>>,
+    /// Whether somebody has looked at its posting and found it to be of the right kind.
+    pub(crate) is_vetted: bool,
+}
+
+/// What an event means for whoever works from a backlog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tidings {
+    /// Nothing that a claim would notice.
+    Nothing,
+    /// There may be something to claim that was not there before.
+    More,
+    /// A job is gone or taken.
+    Less,
+    /// The backlog may be wrong: the board must be looked at.
+    Resync,
+}
+
+/// The best candidates of a board.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    capacity: usize,
+    known: HashMap<JobKey, Candidate>,
+    ready: BTreeSet<(Rank, JobKey)>,
+    /// Those whose time has not come, the first to come first.
+    postponed: BTreeSet<(DateTime<Utc>, JobKey)>,
+    /// Whether the board has candidates for which there was no room here.
+    has_left_out: bool,
+}
+
+impl Backlog {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            known: HashMap::new(),
+            ready: BTreeSet::new(),
+            postponed: BTreeSet::new(),
+            has_left_out: false,
+        }
+    }
+
+    /// Forgets everything, before the board is looked at again.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(self.capacity);
+    }
+
+    /// Whether there is no room, so that what is new would hardly be noticed.
+    pub(crate) fn is_full(&self) -> bool {
+        self.has_left_out && self.ready.len() > self.capacity / 4
+    }
+
+    /// Whether most of it is used up while the board has more.
+    pub(crate) fn is_low(&self) -> bool {
+        self.has_left_out && self.known.len() <= self.capacity / 4
+    }
+
+    /// Whether nothing can be claimed now.
+    pub(crate) fn has_none_ready(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// Whether a job is among the candidates.
+    pub(crate) fn knows(&self, key: &JobKey) -> bool {
+        self.known.contains_key(key)
+    }
+
+    /// Returns when the first of those that are postponed may be tried.
+    pub(crate) fn next_not_before(&self) -> Option<DateTime<Utc>> {
+        self.postponed.first().map(|(time, _)| *time)
+    }
+
+    /// Takes a candidate in, unless there are enough better ones; the same one replaces itself.
+    pub(crate) fn offer(&mut self, candidate: Candidate, now: DateTime<Utc>) {
+        self.remove(&candidate.key);
+        let key = candidate.key.clone();
+        match candidate.not_before.filter(|time| *time > now) {
+            Some(time) => _ = self.postponed.insert((time, key)),
+            None => _ = self.ready.insert((candidate.rank, key)),
+        }
+        self.known.insert(candidate.key.clone(), candidate);
+        if self.known.len() > self.capacity {
+            self.leave_one_out();
+        }
+    }
+
+    /// Has no room for one of them: the last to come of those that wait, or else the worst.
+    fn leave_one_out(&mut self) {
+        self.has_left_out = true;
+        let last = self.postponed.pop_last().map(|(_, key)| key);
+        let worst = last.or_else(|| self.ready.pop_last().map(|(_, key)| key));
+        if let Some(key) = worst {
+            self.known.remove(&key);
+        }
+    }
+
+    /// Says of a look at the board that it ended before all was seen.
+    pub(crate) fn leave_rest_out(&mut self) {
+        self.has_left_out = true;
+    }
+
+    /// Drops a candidate that is none any more.
+    pub(crate) fn remove(&mut self, key: &JobKey) {
+        let Some(candidate) = self.known.remove(key) else {
+            return;
+        };
+        self.ready.remove(&(candidate.rank, key.clone()));
+        if let Some(time) = candidate.not_before {
+            self.postponed.remove(&(time, key.clone()));
+        }
+    }
+
+    /// Notes that a candidate may not be tried before some time.
+    pub(crate) fn postpone(&mut self, key: &JobKey, until: DateTime<Utc>, now: DateTime<Utc>) {
+        if let Some(candidate) = self.known.get(key).cloned() {
+            let not_before = Some(until);
+            self.offer(
+                Candidate {
+                    not_before,
+                    ..candidate
+                },
+                now,
+            );
+        }
+    }
+
+    /// Notes that somebody has looked at the posting of a candidate.
+    pub(crate) fn vouch_for(&mut self, key: &JobKey) {
+        if let Some(candidate) = self.known.get_mut(key) {
+            candidate.is_vetted = true;
+        }
+    }
+
+    /// Moves those whose time has come to those that can be claimed.
+    pub(crate) fn ripen(&mut self, now: DateTime<Utc>) {
+        while let Some((time, _)) = self.postponed.first()
+            && *time <= now
+            && let Some((_, key)) = self.postponed.pop_first()
+        {
+            if let Some(candidate) = self.known.get_mut(&key) {
+                candidate.not_before = None;
+                self.ready.insert((candidate.rank, key));
+            }
+        }
+    }
+
+    /// Returns the best few that can be claimed now, best first.
+    ///
+    /// Of those that are as urgent as the best one, the first `skip` come last: where others are
+    /// after the same jobs, each of them had better begin elsewhere.
+    pub(crate) fn best(&self, most: usize, skip: usize) -> Vec<Candidate> {
+        let Some((first, _)) = self.ready.first() else {
+            return Vec::new();
+        };
+        let urgent = first.priority();
+        let equals = |(rank, _): &&(Rank, JobKey)| rank.priority() == urgent;
+        // Not more than there are, so that the best are not left to chance when few are left.
+        let there = self.ready.iter().take_while(equals).take(skip + most);
+        let skip = skip.min(there.count().saturating_sub(most));
+        let (early, late) = (
+            self.ready.iter().take(skip),
+            self.ready.iter().skip(skip).take(most),
+        );
+        late.chain(early)
+            .take(most)
+            .filter_map(|(_, key)| self.known.get(key).cloned())
+            .collect()
+    }
+
+    /// Brings the backlog up to date with what happened.
+    pub(crate) fn heed(&mut self, event: &Event, now: DateTime<Utc>) -> Tidings {
+        let Some(subject) = &event.subject else {
+            return match event.kind {
+                EventKind::Resync => Tidings::Resync,
+                _ => Tidings::Nothing,
+            };
+        };
+        match event.kind {
+            EventKind::Posted | EventKind::Restored => {
+                self.offer(unseen(subject), now);
+                Tidings::More
+            }
+            EventKind::Abandoned | EventKind::Expired => {
+                // Whoever postponed it knows better than an event that has no time for it.
+                if !self.waits(&subject.key, now) || subject.not_before.is_some() {
+                    self.offer(unseen(subject), now);
+                }
+                Tidings::More
+            }
+            EventKind::Claimed | EventKind::Consumed | EventKind::Trashed | EventKind::Purged => {
+                self.remove(&subject.key);
+                Tidings::Less
+            }
+            EventKind::Resync => Tidings::Resync,
+            EventKind::Extended | EventKind::ConductorJoined | EventKind::ConductorLeft => {
+                Tidings::Nothing
+            }
+        }
+    }
+
+    fn waits(&self, key: &JobKey, now: DateTime<Utc>) -> bool {
+        let candidate = self.known.get(key);
+        candidate.is_some_and(|candidate| candidate.not_before.is_some_and(|time| time > now))
+    }
+}
+
+fn unseen(subject: &Subject) -> Candidate {
+    Candidate {
+        key: subject.key.clone(),
+        rank: subject.rank,
+        not_before: subject.not_before,
+        is_vetted: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+    use crate::job::Priority;
+
+    fn candidate(name: &str, priority: Priority, sequence: i64) -> Candidate {
+        Candidate {
+            key: JobKey::new(name),
+            rank: Rank::new(priority, Some(sequence)),
+            not_before: None,
+            is_vetted: true,
+        }
+    }
+
+    fn normal(names: &[&str], capacity: usize) -> Backlog {
+        let mut backlog = Backlog::new(capacity);
+        for (sequence, name) in (1..).zip(names) {
+            backlog.offer(candidate(name, Priority::Normal, sequence), Utc::now());
+        }
+        backlog
+    }
+
+    fn names(candidates: &[Candidate]) -> Vec<&str> {
+        candidates.iter().map(|it| it.key.as_str()).collect()
+    }
+
+    fn event(kind: EventKind, of: &Candidate) -> Event {
+        Event {
+            kind,
+            time: Utc::now(),
+            subject: Some(Subject {
+                key: of.key.clone(),
+                uuid: of.key.to_string(),
+                name: String::new(),
+                sequence: None,
+                rank: of.rank,
+                not_before: of.not_before,
+            }),
+            owner: None,
+            fence: None,
+        }
+    }
+
+    #[test]
+    fn the_most_urgent_comes_first_and_then_the_oldest() {
+        let mut backlog = normal(&["a", "b"], 10);
+        backlog.offer(candidate("c", Priority::High, 3), Utc::now());
+        assert_eq!(names(&backlog.best(10, 0)), ["c", "a", "b"]);
+    }
+
+    #[test]
+    fn without_room_the_worst_is_left_out() {
+        let mut backlog = normal(&["a", "b", "c", "d"], 4);
+        assert!(!backlog.is_full());
+        backlog.offer(candidate("e", Priority::High, 5), Utc::now());
+        assert!(backlog.is_full() && !backlog.is_low());
+        assert_eq!(names(&backlog.best(10, 0)), ["e", "a", "b", "c"]);
+        for name in ["e", "a", "b"] {
+            backlog.remove(&JobKey::new(name));
+        }
+        assert!(backlog.is_low() && !backlog.is_full());
+    }
+
+    #[test]
+    fn what_is_postponed_waits_for_its_time() {
+        let now = Utc::now();
+        let until = now + TimeDelta::seconds(5);
+        let mut backlog = normal(&["a", "b"], 10);
+        backlog.postpone(&JobKey::new("a"), until, now);
+        assert_eq!(names(&backlog.best(10, 0)), ["b"]);
+        assert_eq!(backlog.next_not_before(), Some(until));
+        backlog.ripen(now);
+        assert_eq!(names(&backlog.best(10, 0)), ["b"]);
+        backlog.ripen(until);
+        assert_eq!(names(&backlog.best(10, 0)), ["a", "b"]);
+        assert_eq!(backlog.next_not_before(), None);
+    }
+
+    #[test]
+    fn an_abandonment_that_tells_no_time_hastens_nothing() {
+        let now = Utc::now();
+        let mut backlog = normal(&["a"], 10);
+        backlog.postpone(&JobKey::new("a"), now + TimeDelta::seconds(5), now);
+        let abandoned = event(EventKind::Abandoned, &candidate("a", Priority::Normal, 1));
+        backlog.heed(&abandoned, now);
+        assert!(backlog.has_none_ready());
+    }
+
+    #[test]
+    fn events_bring_and_take_candidates() {
+        let now = Utc::now();
+        let mut backlog = normal(&["a"], 10);
+        let new = candidate("b", Priority::High, 2);
+        assert_eq!(
+            backlog.heed(&event(EventKind::Posted, &new), now),
+            Tidings::More
+        );
+        let best = backlog.best(10, 0);
+        assert_eq!(names(&best), ["b", "a"]);
+        assert!(!best[0].is_vetted && best[1].is_vetted);
+        assert_eq!(
+            backlog.heed(&event(EventKind::Claimed, &new), now),
+            Tidings::Less
+        );
+        assert_eq!(names(&backlog.best(10, 0)), ["a"]);
+    }
+
+    #[test]
+    fn in_a_crowd_only_equals_are_passed_over() {
+        let mut backlog = normal(&["a", "b", "c", "d", "e"], 10);
+        assert_eq!(names(&backlog.best(2, 2)), ["c", "d"]);
+        assert_eq!(names(&backlog.best(2, 100)), ["d", "e"]);
+        assert_eq!(names(&backlog.best(5, 3)), ["a", "b", "c", "d", "e"]);
+        backlog.offer(candidate("f", Priority::High, 6), Utc::now());
+        assert_eq!(names(&backlog.best(2, 3)), ["f", "a"]);
+    }
+}

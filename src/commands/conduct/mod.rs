@@ -1,0 +1,230 @@
+//! `jobboard conduct`.
+
+mod policy;
+mod show;
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::Context as _;
+use chrono::{SubsecRound, Utc};
+
+use self::{policy::PolicyArgs, show::LogFormat};
+use super::perform::{LEASE, lease, this_process};
+use crate::{
+    board::filter::{Filter, Filters},
+    conductor::{
+        Destination, Halted, OnFailure, Patience, Settings, Tally, Until, conduct, front,
+        progress::{Note, Reporter},
+        signal::Signals,
+    },
+    context::Context,
+    duration,
+    exit::CommandError,
+    job::{Conductor, Owner},
+};
+
+/// How long it may take to show the last of what there is to show.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Claim jobs and run their commands, until told to stop
+///
+/// A job is run if its details have a `command`, an array of strings, or if there is a handler of
+/// its name. A command that exits with 0 has its job consumed; with 75, the job is tried later; any
+/// other end is a failure, after which the job is tried again, later each time, and goes to the
+/// trash in the end. Every other job is left alone.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConductArgs {
+    /// How many jobs to run at once
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = jobs)]
+    jobs: usize,
+
+    /// The name under which to register and to claim, instead of host:pid:random
+    #[arg(long)]
+    name: Option<String>,
+
+    /// Only jobs for which this holds
+    #[arg(long, value_name = "EXPR")]
+    filter: Vec<Filter>,
+
+    /// How long a claim outlives us if we die; it is renewed all the while
+    #[arg(long, value_name = "DURATION", value_parser = lease)]
+    lease: Option<Duration>,
+
+    /// Exit once no job is left that this conductor may run
+    #[arg(long)]
+    drain: bool,
+
+    /// Exit after so many jobs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_jobs: Option<u64>,
+
+    /// Exit after so long without a job
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    idle_exit: Option<Duration>,
+
+    /// How long a job may run that does not say so itself
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    job_timeout: Option<Duration>,
+
+    /// How often a job that fails is tried before it goes to the trash
+    #[arg(long, value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    max_attempts: u32,
+
+    /// How long a job that failed waits; twice as long each time
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
+    retry_delay: Duration,
+
+    /// The longest that a job that failed waits
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "5m")]
+    retry_max: Duration,
+
+    /// What becomes of a job whose command fails
+    #[arg(long, value_enum, value_name = "FATE", default_value_t)]
+    on_failure: Fate,
+
+    /// Where the output of commands goes: prefix, inherit, discard, or a folder
+    ///
+    /// `prefix` shows each line behind the name of its job; a folder gets a file for each attempt.
+    #[arg(long, value_name = "WHERE", default_value = "prefix", value_parser = output)]
+    output: Destination,
+
+    /// How long running jobs may go on after the first SIGTERM or SIGINT; a second one ends them
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "25s")]
+    grace: Duration,
+
+    /// The form in which to tell what happens, on stderr; json if --json is given
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+/// What becomes of a job whose command fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Fate {
+    /// It goes back to the board, to be tried again
+    #[default]
+    Abandon,
+    /// It is gone
+    Consume,
+    /// It goes to the trash at once
+    Trash,
+}
+
+impl From<Fate> for OnFailure {
+    fn from(fate: Fate) -> Self {
+        match fate {
+            Fate::Abandon => Self::Abandon,
+            Fate::Consume => Self::Consume,
+            Fate::Trash => Self::Trash,
+        }
+    }
+}
+
+/// Reads how many jobs are to run at once.
+fn jobs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(jobs @ 1..=10_000) => Ok(jobs),
+        _ => Err("it is a number from 1 to 10000".to_owned()),
+    }
+}
+
+/// Reads where output goes.
+fn output(text: &str) -> Result<Destination, String> {
+    Ok(match text {
+        "prefix" => Destination::Prefix,
+        "inherit" => Destination::Inherit,
+        "discard" => Destination::Discard,
+        folder => {
+            let folder = PathBuf::from(folder);
+            if !folder.is_dir() {
+                let message = "it is prefix, inherit, discard, or a folder that exists";
+                return Err(message.to_owned());
+            }
+            Destination::Folder(folder)
+        }
+    })
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<()> {
+    let settings = settings(ctx, &args)?;
+    let board = ctx.writable_board()?;
+    let mut signals = Signals::ending()?;
+    let (mut reporter, progress) = Reporter::new();
+    if ctx.out.is_quiet() {
+        reporter.hush();
+    }
+    let format = args.log_format.unwrap_or(LogFormat::suiting(&ctx.out));
+    show::start(progress, format).context("cannot show what happens")?;
+    let ends_by_itself = args.drain || args.max_jobs.is_some();
+    let conducted = conduct(board, settings, reporter.clone(), &mut signals).await;
+    if let Ok(tally) = &conducted {
+        reporter.tell(summary(tally));
+    }
+    // Whoever reads of it may have stopped reading.
+    let _ = tokio::time::timeout(LAST_WORDS, reporter.finish()).await;
+    let tally = conducted.map_err(|halted| trouble(ctx, halted))?;
+    if ends_by_itself && tally.has_failures() {
+        return Err(CommandError::Command(7).into());
+    }
+    Ok(())
+}
+
+fn trouble(ctx: &Context, halted: Halted) -> anyhow::Error {
+    // What a board said is looked for by its type.
+    let error = match halted {
+        Halted::Board(error) => anyhow::Error::from(error),
+        other => other.into(),
+    };
+    error.context(ctx.trying("conduct", "jobs"))
+}
+
+fn summary(tally: &Tally) -> Note {
+    Note::new("summary")
+        .with("ran", tally.ran)
+        .with("consumed", tally.consumed)
+        .with("abandoned", tally.abandoned)
+        .with("trashed", tally.trashed)
+        .with("lost", tally.lost)
+}
+
+/// Puts together what the conductor is told.
+fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
+    let process = this_process();
+    let name = args.name.clone().unwrap_or_else(|| process.clone());
+    let owner =
+        Owner::new(&name).map_err(|error| CommandError::usage(format!("--name: {error}")))?;
+    let mut secrets = ctx.environment.secrets();
+    secrets.push(front::MARK);
+    Ok(Settings {
+        conductor: Conductor {
+            name,
+            host: rustix::system::uname().nodename().to_string_lossy().into(),
+            pid: std::process::id(),
+            since: Utc::now().trunc_subsecs(6),
+            owner,
+        },
+        mark: process,
+        jobs: args.jobs,
+        lease: args.lease.unwrap_or(LEASE),
+        filters: Filters::new(args.filter.clone()),
+        until: Until {
+            drained: args.drain,
+            jobs: args.max_jobs,
+            idle: args.idle_exit,
+        },
+        policy: args.policy.policy(ctx)?,
+        patience: Patience {
+            max_attempts: args.max_attempts,
+            delay: args.retry_delay,
+            longest_delay: args.retry_max,
+            on_failure: args.on_failure.into(),
+        },
+        output: args.output.clone(),
+        job_timeout: args.job_timeout,
+        grace: args.grace,
+        secrets,
+    })
+}

@@ -1,0 +1,88 @@
+//! What the command line says about what may be executed.
+
+use std::path::PathBuf;
+
+use crate::{
+    board::url::BoardUrl,
+    conductor::policy::{
+        Found, Glob, Policy, Programs, Untrusted, Variables, absolute_search, check_board,
+        check_folder,
+    },
+    context::Context,
+    exit::CommandError,
+};
+
+/// What may be executed.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "What may be run")]
+pub(super) struct PolicyArgs {
+    /// Run a job by the program of its name in this folder, with its details on standard input
+    #[arg(long, value_name = "DIR")]
+    handlers: Option<PathBuf>,
+
+    /// Let jobs name programs whose absolute path is like this; a * ends at a slash
+    #[arg(long, value_name = "PATTERN", value_parser = Glob::of_path)]
+    allow: Vec<Glob>,
+
+    /// Let jobs name any program, whoever can post them
+    #[arg(long, conflicts_with = "allow")]
+    allow_any: bool,
+
+    /// Let jobs set variables whose name is like this; never LD_*, PATH or JOBBOARD_*
+    #[arg(long, value_name = "GLOB", value_parser = |text: &str| text.parse::<Glob>())]
+    allow_env: Vec<Glob>,
+}
+
+impl PolicyArgs {
+    /// Decides what is executed, unless nobody has said what may be.
+    pub(super) fn policy(&self, ctx: &Context) -> anyhow::Result<Policy> {
+        let url = &ctx.config.board.value.url;
+        let is_ours_alone = match url {
+            BoardUrl::Embedded(url) => {
+                check_board(&url.path).map_err(|error| refusal(&error, OUR_BOARD))?;
+                true
+            }
+            BoardUrl::Redis(_) | BoardUrl::ZooKeeper(_) => false,
+        };
+        let has_any = self.handlers.is_some() || !self.allow.is_empty() || self.allow_any;
+        if !is_ours_alone && !has_any {
+            let message = "whoever can post to this board could have anything executed here";
+            let hint = "say what may be run: --handlers DIR, --allow PATTERN, or --allow-any";
+            return Err(CommandError::refused(message).hint(hint).into());
+        }
+        let handlers = self.handlers.as_ref().map(|folder| {
+            check_folder(folder).map_err(|error| refusal(&error, OUR_HANDLERS))?;
+            let folder = std::path::absolute(folder)?;
+            Ok::<_, anyhow::Error>(folder)
+        });
+        let programs = match (self.allow.is_empty(), self.allow_any || is_ours_alone) {
+            (false, _) => Programs::Like(self.allow.clone()),
+            (true, true) => Programs::Any,
+            (true, false) => Programs::None,
+        };
+        let variables = match is_ours_alone && self.allow_env.is_empty() {
+            true => Variables::Any,
+            false => Variables::Like(self.allow_env.clone()),
+        };
+        Ok(Policy {
+            programs,
+            variables,
+            handlers: handlers.transpose()?,
+            search: absolute_search(ctx.environment.variable("PATH")),
+            found: Found::default(),
+        })
+    }
+}
+
+const OUR_BOARD: &str = "the board and its folder must belong to the user who conducts, \
+                         and nobody else may write them";
+const OUR_HANDLERS: &str = "the folder must belong to the user who conducts or to root, \
+                            and nobody else may write it";
+
+fn refusal(error: &Untrusted, hint: &str) -> anyhow::Error {
+    let mut message = format!("what jobs say is not executed: {error}");
+    if let Some(source) = std::error::Error::source(error) {
+        message = format!("{message}: {source}");
+    }
+    CommandError::refused(message).hint(hint).into()
+}

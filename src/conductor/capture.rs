@@ -1,0 +1,347 @@
+//! What commands write: taken line by line, shown or kept, and never more of it than fits.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    fs::{File, OpenOptions},
+    future, io,
+    os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
+    path::{Path, PathBuf},
+    process::{ChildStderr, ChildStdout},
+    sync::Arc,
+};
+
+use tokio::net::unix::pipe::Receiver;
+
+use super::{
+    performance::{Output, Performance},
+    progress::{Progress, Reporter, Stream, Tag},
+};
+
+/// How much of the end of its errors is kept of a command that fails.
+const TAIL: usize = 2048;
+
+/// A longer line is shown in pieces.
+const LONGEST_LINE: usize = 16 * 1024;
+
+/// A file of an attempt does not get longer than this.
+const LARGEST_FILE: u64 = 64 << 20;
+
+/// How much is still read once the command has ended: what a pipe can hold, and a little more.
+const REMAINS: usize = 1 << 18;
+
+/// Where the output of commands goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// To ours, each line behind the name of its job.
+    Prefix,
+    /// To ours, as it is.
+    Inherit,
+    Discard,
+    /// Into a file for each attempt.
+    Folder(PathBuf),
+}
+
+impl Destination {
+    /// Prepares a command for it.
+    ///
+    /// Errors are read in any case but one, since their end says why a command failed.
+    pub(super) fn apply(&self, performance: &mut Performance) {
+        (performance.output, performance.errors) = match self {
+            Self::Prefix | Self::Folder(_) => (Output::Pipe, Output::Pipe),
+            Self::Inherit => (Output::Inherit, Output::Inherit),
+            Self::Discard => (Output::Discard, Output::Pipe),
+        };
+    }
+}
+
+/// The outputs of one command.
+#[derive(Debug)]
+pub(super) struct Capture {
+    pipes: Vec<Pipe>,
+    sink: Sink,
+    waiting: VecDeque<Progress>,
+    tail: VecDeque<u8>,
+}
+
+/// An output, as far as it has been read.
+#[derive(Debug)]
+struct Pipe {
+    stream: Stream,
+    from: Option<Receiver>,
+    /// The beginning of a line that has not ended.
+    line: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Sink {
+    Lines(Arc<Tag>),
+    File(Arc<File>, u64),
+    Nothing,
+}
+
+impl Capture {
+    /// Takes the outputs of a command, to go where they are wanted.
+    pub(super) fn new(
+        pipes: (Option<ChildStdout>, Option<ChildStderr>),
+        destination: &Destination,
+        tag: &Arc<Tag>,
+        attempt: u32,
+    ) -> io::Result<Self> {
+        let sink = match destination {
+            Destination::Prefix => Sink::Lines(Arc::clone(tag)),
+            Destination::Folder(folder) => Sink::File(create(folder, tag, attempt)?, 0),
+            Destination::Inherit | Destination::Discard => Sink::Nothing,
+        };
+        let output = pipes.0.map(|pipe| (Stream::Output, OwnedFd::from(pipe)));
+        let errors = pipes.1.map(|pipe| (Stream::Errors, OwnedFd::from(pipe)));
+        let pipes = output.into_iter().chain(errors).map(|(stream, pipe)| {
+            Ok(Pipe {
+                stream,
+                from: Some(Receiver::from_owned_fd(pipe)?),
+                line: Vec::new(),
+            })
+        });
+        Ok(Self {
+            pipes: pipes.collect::<io::Result<_>>()?,
+            sink,
+            waiting: VecDeque::new(),
+            tail: VecDeque::new(),
+        })
+    }
+
+    /// Passes on what the command writes, as long as this is polled.
+    pub(super) async fn pump(&mut self, reporter: &Reporter) -> Infallible {
+        loop {
+            reporter.hand_all(&mut self.waiting).await;
+            let Some(at) = self.readable().await else {
+                return future::pending().await;
+            };
+            // What is read through the runtime is known to be used up, and waited for anew.
+            self.read(at, |pipe, buffer| pipe.try_read(buffer));
+        }
+    }
+
+    /// Reads what is there now that the command has ended; whoever keeps its pipes is not awaited.
+    ///
+    /// Whether somebody does.
+    pub(super) fn drain(&mut self) -> bool {
+        let mut read = 0;
+        for at in 0..self.pipes.len() {
+            // Past the runtime, which may not have noticed yet what is there.
+            let read_now = |pipe: &Receiver, buffer: &mut [u8]| Ok(rustix::io::read(pipe, buffer)?);
+            while let Some(length) = self.read(at, read_now) {
+                read += length;
+                if read > REMAINS {
+                    break;
+                }
+            }
+        }
+        self.pipes.iter().any(|pipe| pipe.from.is_some())
+    }
+
+    /// Reads until nobody has our pipes any more.
+    pub(super) async fn close(&mut self) {
+        let mut read = 0;
+        while read < REMAINS
+            && let Some(at) = self.readable().await
+        {
+            let length = self.read(at, |pipe, buffer| pipe.try_read(buffer));
+            read += length.unwrap_or_default();
+        }
+    }
+
+    /// Hands over everything that was read.
+    pub(super) async fn finish(mut self, reporter: &Reporter) {
+        for pipe in &mut self.pipes {
+            let line = std::mem::take(&mut pipe.line);
+            if !line.is_empty() {
+                let stream = pipe.stream;
+                self.sink.take_line(&mut self.waiting, stream, line);
+            }
+        }
+        reporter.hand_all(&mut self.waiting).await;
+    }
+
+    /// Returns the end of what the command wrote to its errors.
+    pub(super) fn tail(&self) -> String {
+        let (head, rest) = self.tail.as_slices();
+        let bytes = [head, rest].concat();
+        // A character that was cut in two is none.
+        let start = bytes
+            .iter()
+            .take(3)
+            .take_while(|byte| **byte & 0xc0 == 0x80);
+        String::from_utf8_lossy(&bytes[start.count()..]).into_owned()
+    }
+
+    /// Waits until a pipe can be read; none, if there is nothing left to wait for.
+    async fn readable(&self) -> Option<usize> {
+        let wait = |at: usize| async move {
+            match self.pipes.get(at).and_then(|pipe| pipe.from.as_ref()) {
+                Some(pipe) => pipe.readable().await.map_or(at, |()| at),
+                None => future::pending().await,
+            }
+        };
+        if self.pipes.iter().all(|pipe| pipe.from.is_none()) {
+            return None;
+        }
+        tokio::select! {
+            at = wait(0) => Some(at),
+            at = wait(1) => Some(at),
+        }
+    }
+
+    /// Reads once; none, if there is nothing to read, now or ever.
+    fn read(
+        &mut self,
+        at: usize,
+        read: impl Fn(&Receiver, &mut [u8]) -> io::Result<usize>,
+    ) -> Option<usize> {
+        let pipe = &mut self.pipes[at];
+        let mut buffer = [0; 8192];
+        let bytes = match read(pipe.from.as_ref()?, &mut buffer) {
+            Ok(0) => {
+                pipe.from = None;
+                return None;
+            }
+            Ok(length) => &buffer[..length],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+            Err(_) => {
+                pipe.from = None;
+                return None;
+            }
+        };
+        if pipe.stream == Stream::Errors {
+            self.tail.extend(bytes);
+            let surplus = self.tail.len().saturating_sub(TAIL);
+            self.tail.drain(..surplus);
+        }
+        match &self.sink {
+            Sink::Nothing => {}
+            _ => pipe.split(bytes, &mut self.sink, &mut self.waiting),
+        }
+        Some(bytes.len())
+    }
+}
+
+impl Pipe {
+    /// Cuts what was read into lines.
+    fn split(&mut self, bytes: &[u8], sink: &mut Sink, waiting: &mut VecDeque<Progress>) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, is_whole) = match part.split_last() {
+                Some((b'\n', text)) => (text, true),
+                _ => (part, false),
+            };
+            self.line.extend_from_slice(text);
+            if is_whole || self.line.len() >= LONGEST_LINE {
+                let line = std::mem::take(&mut self.line);
+                sink.take_line(waiting, self.stream, line);
+            }
+        }
+    }
+}
+
+impl Sink {
+    fn take_line(&mut self, waiting: &mut VecDeque<Progress>, stream: Stream, mut text: Vec<u8>) {
+        match self {
+            Self::Lines(job) => waiting.push_back(Progress::Line {
+                job: Arc::clone(job),
+                stream,
+                text,
+            }),
+            Self::File(file, length) => {
+                if *length > LARGEST_FILE {
+                    return;
+                }
+                text.push(b'\n');
+                *length += text.len() as u64;
+                if *length > LARGEST_FILE {
+                    text.extend_from_slice(b"(what followed was too much, and is not kept)\n");
+                }
+                waiting.push_back(Progress::Bytes(Arc::clone(file), text));
+            }
+            Self::Nothing => {}
+        }
+    }
+}
+
+/// Creates the file of an attempt.
+fn create(folder: &Path, tag: &Tag, attempt: u32) -> io::Result<Arc<File>> {
+    // The name is a stranger's: nothing of it may lead out of the folder, or be too long for it.
+    let plain = |text: &str, most: usize| -> String {
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
+        let plain = text.chars().map(|it| if is_plain(it) { it } else { '_' });
+        plain.take(most).collect()
+    };
+    let (name, uuid) = (plain(&tag.name, 100), plain(&tag.uuid, 36));
+    let path = folder.join(format!("{name}-{uuid}.{attempt}.log"));
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)?;
+    Ok(Arc::new(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pipe() -> Pipe {
+        Pipe {
+            stream: Stream::Output,
+            from: None,
+            line: Vec::new(),
+        }
+    }
+
+    fn lines(waiting: VecDeque<Progress>) -> Vec<String> {
+        let text = |progress| match progress {
+            Progress::Line { text, .. } => String::from_utf8(text).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        waiting.into_iter().map(text).collect()
+    }
+
+    fn tag() -> Arc<Tag> {
+        Arc::new(Tag {
+            uuid: "0123456789".to_owned(),
+            name: "../a b".to_owned(),
+        })
+    }
+
+    #[test]
+    fn lines_are_whole_however_they_arrive() {
+        let (mut pipe, mut waiting) = (pipe(), VecDeque::new());
+        let mut sink = Sink::Lines(tag());
+        for part in ["a", "b\nc\n\nd", "e\n"] {
+            pipe.split(part.as_bytes(), &mut sink, &mut waiting);
+        }
+        assert_eq!(lines(waiting), ["ab", "c", "", "de"]);
+    }
+
+    #[test]
+    fn a_line_without_end_comes_in_pieces() {
+        let (mut pipe, mut waiting) = (pipe(), VecDeque::new());
+        let mut sink = Sink::Lines(tag());
+        for _ in 0..10 {
+            pipe.split(&[b'x'; 8192], &mut sink, &mut waiting);
+            assert!(pipe.line.len() < LONGEST_LINE);
+        }
+        assert_eq!(lines(waiting).concat().len(), 10 * 8192);
+    }
+
+    #[test]
+    fn a_file_has_an_end_even_if_the_output_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = create(folder.path(), &tag(), 2).unwrap();
+        assert!(folder.path().join(".._a_b-0123456789.2.log").exists());
+        let (mut sink, mut waiting) = (Sink::File(file, LARGEST_FILE - 1), VecDeque::new());
+        for _ in 0..3 {
+            sink.take_line(&mut waiting, Stream::Output, b"line".to_vec());
+        }
+        assert_eq!(waiting.len(), 1);
+    }
+}

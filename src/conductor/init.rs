@@ -1,0 +1,64 @@
+//! The first process of a container, which reaps what others leave behind and passes signals on.
+//!
+//! The kernel shields this process from most signals and gives it all orphans. Who does that has no
+//! other work, so the program runs as a child of itself.
+
+use std::{
+    io,
+    os::unix::process::CommandExt,
+    process::{Child, Command},
+};
+
+use nix::sys::{
+    signal::{self as nix_signal, SigSet},
+    signalfd::SignalFd,
+};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+
+use super::signal::ENDING;
+
+/// Whether this is the first process.
+pub(crate) fn is_first() -> bool {
+    getpid().is_init()
+}
+
+/// Runs this program once more, and returns the code with which that ended.
+///
+/// To be called while there is only one thread.
+pub(crate) fn stand() -> io::Result<u8> {
+    let signals: SigSet = ENDING
+        .into_iter()
+        .chain([Signal::CHILD])
+        .filter_map(|signal| nix_signal::Signal::try_from(signal.as_raw()).ok())
+        .collect();
+    // Before there is a child, that would have to be told of them; it unblocks what it catches.
+    signals.thread_block()?;
+    let inbox = SignalFd::new(&signals)?;
+    let child = Command::new("/proc/self/exe")
+        .arg0("jobboard")
+        .args(std::env::args_os().skip(1))
+        .spawn()?;
+    loop {
+        while let Some((pid, status)) = wait(WaitOptions::NOHANG).ok().flatten() {
+            if pid == Pid::from_child(&child) {
+                let code = status
+                    .exit_status()
+                    .or(status.terminating_signal().map(|number| 128 + number));
+                return Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+            }
+        }
+        if let Some(info) = inbox.read_signal()? {
+            pass_on(info.ssi_signo, info.ssi_code, &child);
+        }
+    }
+}
+
+fn pass_on(number: u32, code: i32, child: &Child) {
+    /// The kernel's own `si_code`: a terminal has told everybody in its group already.
+    const SI_KERNEL: i32 = 0x80;
+    let signal = i32::try_from(number).ok().and_then(Signal::from_named_raw);
+    if let Some(signal) = signal.filter(|it| *it != Signal::CHILD && code != SI_KERNEL) {
+        // Only we reap it: it cannot be another one.
+        let _ = kill_process(Pid::from_child(child), signal);
+    }
+}

@@ -1,0 +1,91 @@
+//! A board that cannot be reached: what is waited for, how long, and what is said of it.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::time;
+
+use super::{
+    crew::Crew,
+    progress::{Note, Reporter},
+    verdict::chance,
+};
+use crate::board::BoardError;
+
+/// The shortest and the longest pause between two attempts.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// Whether no patience mends an error: we are not let in.
+pub(super) fn is_final(error: &BoardError) -> bool {
+    matches!(error, BoardError::Denied { .. })
+}
+
+/// Whether an error ends a conductor that has not reached its board yet.
+///
+/// Later the same may pass: a disk that was full, a name server that was away.
+pub(super) fn is_final_at_first(error: &BoardError) -> bool {
+    is_final(error)
+        || matches!(error, BoardError::Misdirected { .. })
+        || !(error.is_retryable() || is_unknown(error))
+}
+
+fn is_unknown(error: &BoardError) -> bool {
+    matches!(error, BoardError::Unknown { .. })
+}
+
+/// Waits for a board to come back, longer each time.
+#[derive(Debug)]
+pub(super) struct Outage {
+    reporter: Reporter,
+    /// Whether it was said, by whichever part of the conductor noticed first.
+    is_told: Arc<AtomicBool>,
+    pause: Duration,
+}
+
+impl Outage {
+    pub(super) fn new(crew: &Crew) -> Self {
+        Self {
+            reporter: crew.reporter.clone(),
+            is_told: Arc::clone(&crew.is_cut_off),
+            pause: PAUSE.0,
+        }
+    }
+
+    /// Says once that the board is gone.
+    pub(super) fn begin(&mut self, error: &BoardError) {
+        if self.is_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut reason = error.to_string();
+        let mut source = std::error::Error::source(error);
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            if !reason.ends_with(&text) {
+                reason = format!("{reason}: {text}");
+            }
+            source = cause.source();
+        }
+        let note = Note::new("board_unreachable").with("reason", reason);
+        self.reporter.tell(note);
+    }
+
+    /// Says that the board is back, if it was said to be gone.
+    pub(super) fn is_over(&mut self) {
+        self.pause = PAUSE.0;
+        if self.is_told.swap(false, Ordering::Relaxed) {
+            self.reporter.tell(Note::new("board_reached"));
+        }
+    }
+
+    /// Waits before the next attempt; a part of it is chance, so that many do not come together.
+    pub(super) async fn pause(&mut self) {
+        let pause = self.pause.mul_f64(0.5 + 0.5 * chance());
+        self.pause = (self.pause * 2).min(PAUSE.1);
+        time::sleep(pause).await;
+    }
+}

@@ -1,0 +1,104 @@
+//! Hears what happens on the board, and waits for it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures_util::{FutureExt, StreamExt, stream::BoxStream};
+use tokio::time::{self, Instant};
+
+use super::{EVENT_PAUSE, Pick};
+use crate::board::{BoardError, Event, Result, backlog::Tidings};
+use crate::conductor::rooms::Rooms;
+
+/// How often it is looked whether all is done while others hold the last jobs.
+const LOOK_ANYWAY: Duration = Duration::from_secs(5);
+
+impl Pick<'_> {
+    /// Waits until something could be started, and meanwhile keeps the backlog current.
+    pub(super) async fn wait_for_room(&mut self, rooms: &Rooms) -> Result<usize> {
+        let room = rooms.some();
+        let mut room = std::pin::pin!(room);
+        loop {
+            let deaf_until = self.heeded + EVENT_PAUSE;
+            let hears = async {
+                time::sleep_until(deaf_until).await;
+                next(&mut self.events).await
+            };
+            tokio::select! {
+                biased;
+                room = &mut room => return Ok(room),
+                event = hears => {
+                    self.heed(event)?;
+                    self.heed_the_rest()?;
+                }
+            }
+        }
+    }
+
+    /// Waits until there may be something to claim that was not there before.
+    pub(super) async fn wait_for_more(&mut self) -> Result<()> {
+        let ripe = self.backlog.next_not_before();
+        let others_work = self.drains && self.crew.hands.are_empty();
+        let ages = self.filters.change_with_time();
+        tokio::select! {
+            biased;
+            candidate = self.returned.recv() => {
+                if let Some(candidate) = candidate {
+                    self.backlog.offer(candidate, Utc::now());
+                }
+            }
+            event = next(&mut self.events) => self.heed(event)?,
+            () = at(ripe) => {}
+            () = self.crew.hands.empty(), if self.drains && !others_work => {}
+            () = time::sleep_until(self.surveyed_until), if others_work && self.has_heard => {}
+            () = time::sleep(LOOK_ANYWAY), if others_work => self.has_heard = true,
+            // Nobody tells when a job has become old enough.
+            () = time::sleep(LOOK_ANYWAY), if ages => self.looked = None,
+        }
+        Ok(())
+    }
+
+    /// Hears what has been told by now, without waiting for more.
+    pub(super) fn heed_the_rest(&mut self) -> Result<()> {
+        while let Some(event) = next(&mut self.events).now_or_never() {
+            self.heed(event)?;
+        }
+        self.heeded = Instant::now();
+        Ok(())
+    }
+
+    fn heed(&mut self, event: Option<Result<Event>>) -> Result<()> {
+        let event = event.unwrap_or_else(|| {
+            Err(BoardError::Unreachable {
+                board: self.board.name().to_owned(),
+                source: "it tells no more of what happens".into(),
+            })
+        })?;
+        match self.backlog.heed(&event, Utc::now()) {
+            Tidings::Resync => self.looked = None,
+            Tidings::More | Tidings::Less => self.has_heard = true,
+            Tidings::Nothing => {}
+        }
+        Ok(())
+    }
+}
+
+/// Waits for the next event; for ever, if nobody listens.
+async fn next(events: &mut Option<BoxStream<'_, Result<Event>>>) -> Option<Result<Event>> {
+    match events {
+        Some(events) => events.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until a time of the wall clock; for ever, if there is none.
+async fn at(moment: Option<DateTime<Utc>>) {
+    match moment {
+        None => std::future::pending().await,
+        Some(moment) => {
+            // Looked at again now and then, since that clock may be set.
+            let ahead = (moment - Utc::now()).to_std().unwrap_or_default();
+            time::sleep(ahead.min(Duration::from_secs(60))).await;
+        }
+    }
+}

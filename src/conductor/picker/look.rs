@@ -1,0 +1,213 @@
+//! Looks at the board: which jobs are there that may be performed here.
+
+use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt;
+use tokio::time::{Duration, Instant};
+
+use super::Pick;
+use crate::{
+    board::{
+        Detail, JobRef, Order, Query, Result, Which,
+        backlog::{CAPACITY, Candidate},
+    },
+    conductor::progress::Note,
+    job::{Entry, Job, JobKey, Lease, Shelf},
+};
+
+/// A full backlog is looked up anew after so long, lest a more urgent job waits behind all of it.
+const STALE: Duration = Duration::from_secs(10);
+
+/// How long after one look at all that others hold the next one comes at the soonest.
+const SURVEY_PAUSE: Duration = Duration::from_millis(10);
+
+/// What a board has left for a conductor that is to drain it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Left {
+    Nothing,
+    /// Jobs that are postponed, or that others hold for a time.
+    Held,
+    /// Jobs that can be claimed.
+    Candidates,
+}
+
+impl Pick<'_> {
+    /// Listens to the board, and looks at all of it, if what is known of it is too little.
+    pub(super) async fn look_if_needed(&mut self) -> Result<()> {
+        if self.backlog.is_full() {
+            self.events = None;
+        }
+        let stale = |looked: Instant| self.backlog.is_full() && looked.elapsed() > STALE;
+        // Whoever did not listen does not know what came.
+        let was_deaf = self.events.is_none() && !self.backlog.is_full();
+        if was_deaf || self.backlog.is_low() || self.looked.is_some_and(stale) {
+            self.looked = None;
+        }
+        if self.looked.is_some() {
+            return Ok(());
+        }
+        // From before the look on, so that nothing falls in between.
+        if self.events.is_none() {
+            self.events = Some(self.board.events().await?);
+        }
+        self.look().await?;
+        if self.backlog.is_full() {
+            self.events = None;
+        }
+        Ok(())
+    }
+
+    async fn look(&mut self) -> Result<()> {
+        self.backlog.clear();
+        let mut entries = self.board.entries(Query {
+            shelf: Shelf::Board,
+            which: Which::Unclaimed,
+            order: Order::Rank,
+            detail: self.detail(),
+        });
+        let (mut unfit, mut example, mut taken) = (0, None, 0);
+        let now = Utc::now();
+        while let Some(entry) = entries.try_next().await? {
+            let Entry::Job(job) = entry else { continue };
+            let job = match self.is_meant(*job, now) {
+                Some(job) if !self.unreadable.contains(&job.key) => job,
+                _ => continue,
+            };
+            match self.crew.policy.admit(&job) {
+                Ok(_) if taken == CAPACITY => {
+                    self.backlog.leave_rest_out();
+                    break;
+                }
+                Ok(_) => {
+                    taken += 1;
+                    self.backlog.offer(vetted(&job), now);
+                }
+                Err(reason) => {
+                    unfit += 1;
+                    example.get_or_insert_with(|| (job.name.clone(), reason.to_string()));
+                }
+            }
+        }
+        drop(entries);
+        self.tell_unfit(unfit, example);
+        self.looked = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Says once how many jobs are left alone.
+    fn tell_unfit(&mut self, count: u64, example: Option<(String, String)>) {
+        if let (Some((name, reason)), false) = (example, self.has_told_unfit) {
+            self.has_told_unfit = true;
+            let note = Note::new("passed_over")
+                .with("jobs", count)
+                .with("such_as", name);
+            self.crew.reporter.tell(note.with("reason", reason));
+        }
+    }
+
+    fn detail(&self) -> Detail {
+        match self.crew.policy.needs_details() || self.filters.needs_details() {
+            true => Detail::Whole,
+            false => Detail::Brief,
+        }
+    }
+
+    /// Returns the job if the filters mean it, whoever holds it.
+    fn is_meant(&self, job: Job, now: DateTime<Utc>) -> Option<Job> {
+        let entry = Entry::Job(Box::new(job));
+        match (self.filters.matches(&entry, now), entry) {
+            (true, Entry::Job(job)) => Some(*job),
+            _ => None,
+        }
+    }
+
+    /// Returns those that may be performed, after looking at the postings of the new ones.
+    pub(super) async fn vet(&mut self, candidates: Vec<Candidate>) -> Result<Vec<JobKey>> {
+        let new: Vec<JobKey> = candidates
+            .iter()
+            .filter(|candidate| !candidate.is_vetted)
+            .map(|candidate| candidate.key.clone())
+            .collect();
+        if !new.is_empty() {
+            let wanted: Vec<_> = new.iter().cloned().map(JobRef::Key).collect();
+            let found = self.board.find(Shelf::Board, &wanted).await?;
+            for (key, mut found) in new.iter().zip(found) {
+                self.vet_one(key, found.pop());
+            }
+        }
+        let is_left = |key: &JobKey| self.backlog.knows(key) && !self.crew.hands.hold(key);
+        let keys = candidates.into_iter().map(|candidate| candidate.key);
+        let (fit, unfit): (Vec<_>, Vec<_>) = keys.partition(is_left);
+        for key in unfit {
+            self.backlog.remove(&key);
+        }
+        Ok(fit)
+    }
+
+    fn vet_one(&mut self, key: &JobKey, found: Option<Entry>) {
+        let now = Utc::now();
+        let job = match found {
+            Some(Entry::Job(job)) if job.holding.is_none() => self.is_meant(*job, now),
+            _ => None,
+        };
+        let Some(job) = job else {
+            return self.backlog.remove(key);
+        };
+        match self.crew.policy.admit(&job) {
+            Ok(_) => match job.history.not_before.filter(|time| *time > now) {
+                None => self.backlog.vouch_for(key),
+                Some(time) => self.backlog.postpone(key, time, now),
+            },
+            Err(reason) => {
+                self.tell_unfit(1, Some((job.name.clone(), reason.to_string())));
+                self.backlog.remove(key);
+            }
+        }
+    }
+
+    /// Looks whether there is anything left that this conductor may have to do.
+    pub(super) async fn survey(&mut self) -> Result<Left> {
+        let mut entries = self.board.entries(Query {
+            shelf: Shelf::Board,
+            which: Which::All,
+            order: Order::Any,
+            detail: self.detail(),
+        });
+        let start = Instant::now();
+        let (mut left, mut held_for_ever) = (Left::Nothing, 0_u64);
+        let now = Utc::now();
+        while let Some(entry) = entries.try_next().await? {
+            let Entry::Job(mut job) = entry else { continue };
+            // Who holds it decides how long we wait, not whether it is one of those we want.
+            let holding = job.holding.take();
+            let Some(job) = self.is_meant(*job, now) else {
+                continue;
+            };
+            if self.unreadable.contains(&job.key) || self.crew.policy.admit(&job).is_err() {
+                continue;
+            }
+            match holding.map(|holding| holding.lease) {
+                None if self.backlog.knows(&job.key) => left = left.max(Left::Held),
+                None => left = Left::Candidates,
+                Some(Lease::None) => held_for_ever += 1,
+                Some(Lease::Timed | Lease::Session) => left = left.max(Left::Held),
+            }
+        }
+        drop(entries);
+        self.surveyed_until = Instant::now() + (start.elapsed() * 20).max(SURVEY_PAUSE);
+        self.has_heard = false;
+        if held_for_ever > 0 && !std::mem::replace(&mut self.has_told_held, true) {
+            let note = Note::new("held_without_expiry").with("jobs", held_for_ever);
+            self.crew.reporter.tell(note);
+        }
+        Ok(left)
+    }
+}
+
+fn vetted(job: &Job) -> Candidate {
+    Candidate {
+        key: job.key.clone(),
+        rank: job.rank(),
+        not_before: job.history.not_before,
+        is_vetted: true,
+    }
+}

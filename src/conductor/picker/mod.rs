@@ -1,0 +1,336 @@
+//! Picks jobs and claims them: the best that may be performed here, as many as there is room for.
+
+mod hear;
+mod look;
+
+use std::{collections::HashSet, sync::Arc};
+
+use chrono::Utc;
+use futures_util::stream::BoxStream;
+use tokio::{
+    sync::{
+        mpsc::{UnboundedReceiver, UnboundedSender},
+        watch,
+    },
+    time::{self, Duration, Instant},
+};
+
+use self::look::Left;
+use super::{
+    attempt::Phase,
+    clock::Boottime,
+    crew::Crew,
+    outage::{Outage, is_final},
+    rooms::{Room, Rooms},
+    verdict::chance,
+};
+use crate::{
+    board::{
+        Board, BoardError, ClaimRules, Event, JobRef, Result,
+        backlog::{Backlog, CAPACITY, Candidate},
+        filter::Filters,
+    },
+    job::{Aftermath, Authority, Claimant, Claimed, JobKey, Outcome, Settlement, Shelf},
+};
+
+/// How many more candidates are tried than are wanted, since others are after them too.
+const SPARE: usize = 16;
+
+/// How many of the first candidates are left to others in the largest crowd.
+const WIDEST_SPREAD: usize = 256;
+
+/// A claim may be asked for no more jobs at once.
+const MOST: usize = 64;
+
+/// While there is enough to do, events are heard in bundles, so many apart.
+const EVENT_PAUSE: Duration = Duration::from_millis(25);
+
+/// How long after a guard could not be started it is tried again.
+const GUARD_PAUSE: Duration = Duration::from_millis(200);
+
+/// A job that was claimed, and the room that it takes.
+pub(super) struct Won {
+    pub(super) claimed: Claimed,
+    /// From before the claim was asked for.
+    pub(super) asked: Boottime,
+    pub(super) room: Room,
+}
+
+/// When to stop picking.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Aim {
+    /// Once nothing is left to do.
+    pub(super) drain: bool,
+    /// After so many jobs.
+    pub(super) jobs_left: Option<u64>,
+}
+
+/// What a picker works with.
+pub(super) struct Picker {
+    pub(super) board: Arc<dyn Board>,
+    pub(super) crew: Arc<Crew>,
+    pub(super) filters: Filters,
+    pub(super) by: Claimant,
+    pub(super) aim: Aim,
+    pub(super) rooms: Arc<Rooms>,
+    pub(super) won: UnboundedSender<Won>,
+    pub(super) returned: UnboundedReceiver<Candidate>,
+    pub(super) phase: watch::Receiver<Phase>,
+}
+
+impl Picker {
+    /// Picks until told otherwise, or until its aim is reached.
+    pub(super) async fn run(self) -> Result<()> {
+        let Self {
+            board,
+            crew,
+            filters,
+            by,
+            aim,
+            rooms,
+            won,
+            returned,
+            mut phase,
+        } = self;
+        let mut outage = Outage::new(&crew);
+        let mut pick = Pick {
+            board: &*board,
+            crew: &crew,
+            filters,
+            by,
+            drains: aim.drain,
+            backlog: Backlog::new(CAPACITY),
+            events: None,
+            returned,
+            looked: None,
+            heeded: Instant::now(),
+            spread: 0,
+            unreadable: HashSet::new(),
+            doubtful: Vec::new(),
+            surveyed_until: Instant::now(),
+            has_heard: true,
+            has_told_unfit: false,
+            has_told_held: false,
+        };
+        let mut jobs_left = aim.jobs_left.unwrap_or(u64::MAX);
+        while jobs_left > 0 {
+            let most = MOST.min(usize::try_from(jobs_left).unwrap_or(MOST));
+            // Whatever is being looked for, and wherever we wait: all of it can be dropped.
+            let chance = tokio::select! {
+                biased;
+                () = told_to_end(&mut phase) => return Ok(()),
+                chance = pick.chance(&rooms, most) => chance,
+            };
+            // A claim that was asked for is not dropped: it may have been won.
+            let claimed = match chance {
+                Ok(None) => return Ok(()),
+                Ok(Some(chance)) => pick.claim(chance, &rooms).await,
+                Err(error) => Err(error),
+            };
+            match claimed {
+                Ok(jobs) => {
+                    outage.is_over();
+                    jobs_left = jobs_left.saturating_sub(jobs.len() as u64);
+                    for job in jobs {
+                        crew.hands.take(&job.claimed.job.key);
+                        // Whoever performs is there as long as we are.
+                        let _ = won.send(job);
+                    }
+                }
+                Err(error) if is_final(&error) => return Err(error),
+                Err(error) => {
+                    outage.begin(&error);
+                    pick.lose_touch();
+                    tokio::select! {
+                        biased;
+                        () = told_to_end(&mut phase) => return Ok(()),
+                        () = outage.pause() => {}
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn told_to_end(phase: &mut watch::Receiver<Phase>) {
+    // Whoever leads the work is gone: that is an end as well.
+    let _ = phase.wait_for(|phase| *phase != Phase::Work).await;
+}
+
+/// Room for some jobs, and jobs for it.
+struct Chance {
+    room: usize,
+    keys: Vec<JobKey>,
+}
+
+/// What a picker knows.
+struct Pick<'a> {
+    board: &'a dyn Board,
+    crew: &'a Crew,
+    filters: Filters,
+    by: Claimant,
+    drains: bool,
+    backlog: Backlog,
+    /// What happens on the board, while the backlog has room for it.
+    events: Option<BoxStream<'a, Result<Event>>>,
+    returned: UnboundedReceiver<Candidate>,
+    /// When the whole board was last looked at; never, if that has to be done anew.
+    looked: Option<Instant>,
+    /// When it was last heard what happens.
+    heeded: Instant,
+    /// Among how many candidates we begin by chance, as others are after them too.
+    spread: usize,
+    /// Records that turned out to be no jobs when they were to be claimed.
+    unreadable: HashSet<JobKey>,
+    /// Jobs that we may have claimed without hearing of it.
+    doubtful: Vec<JobKey>,
+    /// Until when all that others hold is not looked at again, however much is heard.
+    surveyed_until: Instant,
+    /// Whether something was heard since.
+    has_heard: bool,
+    has_told_unfit: bool,
+    has_told_held: bool,
+}
+
+impl Pick<'_> {
+    /// Forgets what may be wrong by the time that the board is back.
+    fn lose_touch(&mut self) {
+        self.events = None;
+        self.looked = None;
+    }
+
+    /// Waits until there is room and something to fill it with; none, if all is done.
+    async fn chance(&mut self, rooms: &Rooms, most: usize) -> Result<Option<Chance>> {
+        let room = self.wait_for_room(rooms).await?.min(most);
+        let keys = self.candidates(room).await?;
+        self.guarded().await;
+        Ok(keys.map(|keys| Chance { room, keys }))
+    }
+
+    /// Finds jobs that may be performed and claimed now, waiting for some; none, if all is done.
+    async fn candidates(&mut self, most: usize) -> Result<Option<Vec<JobKey>>> {
+        loop {
+            self.release_doubtful().await?;
+            self.look_if_needed().await?;
+            // What is there is enough for now, and each look at what happens has its cost.
+            if self.backlog.has_none_ready() || self.heeded.elapsed() > EVENT_PAUSE {
+                self.heed_the_rest()?;
+            }
+            let now = Utc::now();
+            while let Ok(candidate) = self.returned.try_recv() {
+                self.backlog.offer(candidate, now);
+            }
+            self.backlog.ripen(now);
+            let skip = (chance() * self.spread as f64) as usize;
+            let best = self.backlog.best(most + SPARE, skip);
+            let fit = self.vet(best).await?;
+            if !fit.is_empty() {
+                return Ok(Some(fit));
+            }
+            if self.looked.is_none() || !self.backlog.has_none_ready() || self.backlog.is_low() {
+                continue;
+            }
+            if self.may_be_drained() {
+                let left = self.survey().await?;
+                match left {
+                    Left::Nothing => return Ok(None),
+                    Left::Candidates => (self.looked, self.has_heard) = (None, true),
+                    Left::Held => {}
+                }
+            }
+            if self.looked.is_some() {
+                self.wait_for_more().await?;
+            }
+        }
+    }
+
+    /// Whether it is worth looking whether nothing is left to do.
+    fn may_be_drained(&self) -> bool {
+        let has_nothing = self.crew.hands.are_empty() && self.returned.is_empty();
+        let is_time = self.has_heard && self.surveyed_until <= Instant::now();
+        self.drains && has_nothing && is_time
+    }
+
+    /// Makes sure that there is a guard, without which nothing may be started.
+    async fn guarded(&mut self) {
+        while self.crew.guard.check().is_err() {
+            time::sleep(GUARD_PAUSE).await;
+        }
+    }
+
+    /// Claims as many of these jobs as there is room for.
+    async fn claim(&mut self, chance: Chance, rooms: &Arc<Rooms>) -> Result<Vec<Won>> {
+        let Chance { room, keys } = chance;
+        let rules = ClaimRules {
+            is_attempt: true,
+            respects_not_before: true,
+        };
+        let asked = Boottime::now();
+        let answers = self.board.claim(&keys, &self.by, room, rules).await;
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(error) => {
+                if matches!(error, BoardError::Unknown { .. }) {
+                    self.doubtful.extend(keys);
+                }
+                return Err(error);
+            }
+        };
+        let (mut won, mut missed) = (Vec::new(), 0);
+        let now = Utc::now();
+        for (key, answer) in keys.iter().zip(answers) {
+            match answer {
+                Ok(claimed) => {
+                    self.backlog.remove(key);
+                    won.push(Won {
+                        claimed,
+                        asked,
+                        room: rooms.take(),
+                    });
+                }
+                Err(BoardError::Postponed { until }) => self.backlog.postpone(key, until, now),
+                Err(error) => {
+                    missed += usize::from(matches!(error, BoardError::AlreadyClaimed { .. }));
+                    if matches!(error, BoardError::Malformed { .. }) {
+                        self.unreadable.insert(key.clone());
+                    }
+                    self.backlog.remove(key);
+                }
+            }
+        }
+        // The more others are faster, the further apart we begin.
+        self.spread = match missed {
+            0 => self.spread / 2,
+            missed => (self.spread * 2).max(missed * 4).min(WIDEST_SPREAD),
+        };
+        Ok(won)
+    }
+
+    /// Gives back what we turn out to have claimed without hearing of it.
+    async fn release_doubtful(&mut self) -> Result<()> {
+        if self.doubtful.is_empty() {
+            return Ok(());
+        }
+        let wanted: Vec<_> = self.doubtful.iter().cloned().map(JobRef::Key).collect();
+        let found = self.board.find(Shelf::Board, &wanted).await?;
+        let ours = found.into_iter().flatten().filter_map(|entry| {
+            let holding = entry.holding()?;
+            let is_ours = holding.owner.as_ref() == Some(&self.by.owner);
+            let is_lost = is_ours && !self.crew.hands.hold(entry.key());
+            let fence = holding.fence.clone().filter(|_| is_lost)?;
+            Some(Settlement {
+                key: entry.key().clone(),
+                outcome: Outcome::Abandon(Aftermath::Interrupted),
+                authority: Authority::Claim(self.by.owner.clone(), fence),
+            })
+        });
+        let ours: Vec<_> = ours.collect();
+        if !ours.is_empty() {
+            // One that is refused is not ours any more, which is as good.
+            self.board.settle(&ours).await?;
+        }
+        self.doubtful.clear();
+        Ok(())
+    }
+}

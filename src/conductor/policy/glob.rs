@@ -1,0 +1,96 @@
+//! Patterns for paths and names, in which a `*` ends at a slash.
+
+use std::str::FromStr;
+
+use regex::Regex;
+use thiserror::Error;
+
+/// A pattern: `*` is any text and `?` any character, but for a slash.
+#[derive(Debug, Clone)]
+pub(crate) struct Glob(Regex);
+
+/// Says what is wrong with a pattern.
+#[derive(Debug, Error)]
+#[error("the pattern `{text}` {problem}")]
+pub(crate) struct InvalidGlob {
+    text: String,
+    problem: &'static str,
+}
+
+impl Glob {
+    /// Reads a pattern for absolute paths.
+    pub(crate) fn of_path(text: &str) -> Result<Self, InvalidGlob> {
+        let invalid = |problem| InvalidGlob {
+            text: text.to_owned(),
+            problem,
+        };
+        if !text.starts_with('/') {
+            return Err(invalid(
+                "is no absolute path: programs are allowed by where they are, such as /usr/bin/make",
+            ));
+        }
+        if text.contains("**") {
+            return Err(invalid("has a `**`: no `*` goes beyond a slash"));
+        }
+        text.parse()
+    }
+
+    /// Whether a text is like it.
+    pub(crate) fn fits(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+}
+
+impl FromStr for Glob {
+    type Err = InvalidGlob;
+
+    fn from_str(text: &str) -> Result<Self, InvalidGlob> {
+        let mut pattern = String::from(r"(?s)\A");
+        for character in text.chars() {
+            match character {
+                '*' => pattern.push_str("[^/]*"),
+                '?' => pattern.push_str("[^/]"),
+                other => pattern.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
+            }
+        }
+        pattern.push_str(r"\z");
+        let regex = Regex::new(&pattern).map_err(|_| InvalidGlob {
+            text: text.to_owned(),
+            problem: "is too long",
+        })?;
+        Ok(Self(regex))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_does_not_cross_a_slash() {
+        let glob = Glob::of_path("/opt/*/bin/run-?").unwrap();
+        assert!(glob.fits("/opt/a.b/bin/run-1"));
+        for other in [
+            "/opt/a/b/bin/run-1",
+            "/opt/a/bin/run-12",
+            "/opt/a/bin/run-1\n",
+            "/opt/aXbin/run-1",
+            "x/opt/a/bin/run-1",
+        ] {
+            assert!(!glob.fits(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn everything_else_stands_for_itself() {
+        let glob = Glob::of_path("/usr/bin/g++[x]").unwrap();
+        assert!(glob.fits("/usr/bin/g++[x]") && !glob.fits("/usr/bin/gx"));
+    }
+
+    #[test]
+    fn programs_are_allowed_by_absolute_paths_alone() {
+        for text in ["make", "./make", "*", "", "/usr/**/make"] {
+            assert!(Glob::of_path(text).is_err(), "{text}");
+        }
+    }
+}

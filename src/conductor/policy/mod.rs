@@ -1,0 +1,254 @@
+//! What may be executed for a job, and as what.
+//!
+//! Whoever can post can ask for anything; what is done is decided here, by whoever conducts.
+
+mod glob;
+mod ownership;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    ffi::{OsStr, OsString},
+    path::{Component, Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use thiserror::Error;
+
+pub(crate) use self::{
+    glob::Glob,
+    ownership::{Untrusted, check_board, check_folder},
+};
+use self::{ownership::check_handler, request::Request};
+use super::performance::{Input, NotRun, Output, Performance, find};
+use crate::job::Job;
+
+/// Which programs a posting may name.
+#[derive(Debug, Clone)]
+pub(crate) enum Programs {
+    None,
+    /// Those whose absolute path fits one of these.
+    Like(Vec<Glob>),
+    Any,
+}
+
+/// Which variables a posting may set.
+#[derive(Debug, Clone)]
+pub(crate) enum Variables {
+    /// Those whose name fits one of these.
+    Like(Vec<Glob>),
+    Any,
+}
+
+/// What this conductor executes.
+#[derive(Debug, Clone)]
+pub(crate) struct Policy {
+    pub(crate) programs: Programs,
+    pub(crate) variables: Variables,
+    /// The folder of programs that are run by the names of jobs.
+    pub(crate) handlers: Option<PathBuf>,
+    /// The folders in which programs are looked for, as in `PATH`.
+    pub(crate) search: OsString,
+    pub(crate) found: Found,
+}
+
+/// Where programs were found lately: as in a shell, the search is made once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Found(Arc<Mutex<HashMap<OsString, PathBuf>>>);
+
+impl Found {
+    /// How many programs are remembered; postings may name any number.
+    const MOST: usize = 64;
+
+    fn find(&self, name: &OsStr, search: &OsStr) -> Result<PathBuf, NotRun> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = known.get(name)
+            && find(path.as_os_str(), None).is_ok()
+        {
+            return Ok(path.clone());
+        }
+        let found = find(name, Some(search))?;
+        if known.len() >= Self::MOST {
+            known.clear();
+        }
+        known.insert(name.to_owned(), found.clone());
+        Ok(found)
+    }
+}
+
+/// What is to be done for a job.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// `Err`: it may be done, but cannot be.
+    pub(crate) performance: Result<Performance, NotRun>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) max_attempts: Option<u32>,
+}
+
+/// Why a job is none that this conductor performs.
+#[derive(Debug, Error)]
+pub(crate) enum Unfit {
+    #[error("it has no command{}", if *has_handlers { ", and there is no handler of its name" } else { "" })]
+    NoCommand { has_handlers: bool },
+    #[error("its `{field}` is not {wanted}")]
+    Malformed {
+        field: &'static str,
+        wanted: &'static str,
+    },
+    #[error("the program `{0}` is neither a plain name nor an absolute path without `..`")]
+    Relative(String),
+    #[error("the program `{0}` is not among those that are allowed here")]
+    NotAllowed(String),
+    #[error("it sets the variable `{0}`, which is not allowed here")]
+    Variable(String),
+    #[error(transparent)]
+    Untrusted(#[from] Untrusted),
+}
+
+impl Policy {
+    /// Whether its decisions depend on the details of a job, which may be long.
+    pub(crate) fn needs_details(&self) -> bool {
+        !matches!(self.programs, Programs::None)
+    }
+
+    /// Whether a job may be performed, whatever will come of it.
+    pub(crate) fn admit(&self, job: &Job) -> Result<(), Unfit> {
+        match &self.programs {
+            // Where a program is does not matter yet, and takes a while to find.
+            Programs::Any if self.handlers.is_none() => self.request(job).map(drop),
+            _ => self.plan(job).map(drop),
+        }
+    }
+
+    /// Says what is to be done for a job, if anything may be.
+    ///
+    /// A handler goes before a command: it is the word of who conducts, not of who posted.
+    pub(crate) fn plan(&self, job: &Job) -> Result<Plan, Unfit> {
+        if let Some(program) = self.handler(&job.name)? {
+            return Ok(handled(program, job));
+        }
+        let request = self.request(job)?;
+        let found = self.program(&request)?;
+        let Request {
+            command,
+            env,
+            cwd,
+            stdin,
+            timeout,
+            max_attempts,
+        } = request;
+        let performance = found.map(|program| Performance {
+            program,
+            argv: command.into_iter().map(OsString::from).collect(),
+            env: env
+                .into_iter()
+                .map(|(name, value)| (name.into(), Some(value.into())))
+                .collect(),
+            cwd,
+            input: stdin.map_or(Input::Nothing, |text| Input::Text(text.into_bytes())),
+            output: Output::Discard,
+            errors: Output::Discard,
+        });
+        Ok(Plan {
+            performance,
+            timeout,
+            max_attempts,
+        })
+    }
+
+    /// Returns the command that a posting asks for, as far as that is allowed for any program.
+    fn request(&self, job: &Job) -> Result<Request, Unfit> {
+        let no_command = Unfit::NoCommand {
+            has_handlers: self.handlers.is_some(),
+        };
+        if matches!(self.programs, Programs::None) {
+            return Err(no_command);
+        }
+        let details = job.details.as_ref();
+        let Some(request) = details.map(Request::read).transpose()?.flatten() else {
+            return Err(no_command);
+        };
+        let name = request.command.first().map_or("", String::as_str);
+        let has_parents = Path::new(name)
+            .components()
+            .any(|part| part == Component::ParentDir);
+        if name.is_empty() || has_parents || (name.contains('/') && !name.starts_with('/')) {
+            return Err(Unfit::Relative(name.to_owned()));
+        }
+        for (name, _) in &request.env {
+            self.check_variable(name)?;
+        }
+        Ok(request)
+    }
+
+    /// Finds the program that a posting names, if it may name it.
+    fn program(&self, request: &Request) -> Result<Result<PathBuf, NotRun>, Unfit> {
+        let name = request.command.first().map_or("", String::as_str);
+        let found = self.found.find(OsStr::new(name), &self.search);
+        match (&self.programs, &found) {
+            (Programs::Any, _) => Ok(found),
+            (Programs::Like(globs), Ok(path)) if fits(globs, path.as_os_str()) => Ok(found),
+            _ => Err(Unfit::NotAllowed(name.to_owned())),
+        }
+    }
+
+    fn check_variable(&self, name: &str) -> Result<(), Unfit> {
+        let decides_what_runs =
+            name == "PATH" || name.starts_with("LD_") || name.starts_with("JOBBOARD_");
+        let is_allowed = match &self.variables {
+            Variables::Any => true,
+            Variables::Like(globs) => fits(globs, OsStr::new(name)),
+        };
+        match is_allowed && !decides_what_runs {
+            true => Ok(()),
+            false => Err(Unfit::Variable(name.to_owned())),
+        }
+    }
+
+    /// Returns the handler of this name, if there is one that can be trusted.
+    fn handler(&self, name: &str) -> Result<Option<PathBuf>, Unfit> {
+        let Some(folder) = &self.handlers else {
+            return Ok(None);
+        };
+        // Also what editors and package managers leave in a folder is none.
+        let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
+        if !is_plain {
+            return Ok(None);
+        }
+        Ok(check_handler(folder, name)?)
+    }
+}
+
+/// Returns the search path without what depends on where the conductor was started.
+pub(crate) fn absolute_search(search: Option<OsString>) -> OsString {
+    let search = search.unwrap_or_default();
+    let folders = std::env::split_paths(&search).filter(|folder| folder.is_absolute());
+    std::env::join_paths(folders).unwrap_or_default()
+}
+
+fn fits(globs: &[Glob], text: &OsStr) -> bool {
+    text.to_str()
+        .is_some_and(|text| globs.iter().any(|glob| glob.fits(text)))
+}
+
+/// Has a handler perform a job, with the details on its standard input.
+fn handled(program: PathBuf, job: &Job) -> Plan {
+    let details = job.details.as_ref();
+    let details = details.map_or_else(|| "{}".to_owned(), ToString::to_string);
+    Plan {
+        performance: Ok(Performance {
+            argv: vec![program.clone().into_os_string()],
+            program,
+            env: Vec::new(),
+            cwd: None,
+            input: Input::Text((details + "\n").into_bytes()),
+            output: Output::Discard,
+            errors: Output::Discard,
+        }),
+        timeout: None,
+        max_attempts: None,
+    }
+}

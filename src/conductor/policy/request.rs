@@ -1,0 +1,94 @@
+//! The details of a posting that asks for a command.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde_json::{Map, Value};
+
+use super::Unfit;
+use crate::duration;
+
+/// What a posting asks for; nothing of it has been allowed yet.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Request {
+    /// The program and its arguments.
+    pub(super) command: Vec<String>,
+    pub(super) env: Vec<(String, String)>,
+    pub(super) cwd: Option<PathBuf>,
+    pub(super) stdin: Option<String>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) max_attempts: Option<u32>,
+}
+
+impl Request {
+    /// Reads the details of a job; none, if they do not ask for a command.
+    pub(super) fn read(details: &Value) -> Result<Option<Self>, Unfit> {
+        let Some(command) = details.get("command") else {
+            return Ok(None);
+        };
+        let wanted = "an array of strings, the program first";
+        let command = texts(command).ok_or(malformed("command", wanted))?;
+        let Value::Object(details) = details else {
+            return Ok(None);
+        };
+        let cwd = read(details, "cwd", "an absolute path", |value| {
+            let path = PathBuf::from(text(value)?);
+            path.is_absolute().then_some(path)
+        })?;
+        let stdin = read(details, "stdin", "a text", |value| {
+            value.as_str().map(str::to_owned)
+        })?;
+        let timeout = read(details, "timeout", "a duration such as 5m", |value| {
+            duration::parse(value.as_str()?).ok()
+        })?;
+        let max_attempts = read(details, "max_attempts", "a number from 1 on", |value| {
+            u32::try_from(value.as_u64()?).ok().filter(|most| *most > 0)
+        })?;
+        Ok(Some(Self {
+            env: read(details, "env", "an object of strings", variables)?.unwrap_or_default(),
+            command,
+            cwd,
+            stdin,
+            timeout,
+            max_attempts,
+        }))
+    }
+}
+
+/// Reads an optional field; what is null is not there.
+fn read<T>(
+    details: &Map<String, Value>,
+    field: &'static str,
+    wanted: &'static str,
+    read: impl FnOnce(&Value) -> Option<T>,
+) -> Result<Option<T>, Unfit> {
+    match details.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => read(value).map(Some).ok_or(malformed(field, wanted)),
+    }
+}
+
+fn malformed(field: &'static str, wanted: &'static str) -> Unfit {
+    Unfit::Malformed { field, wanted }
+}
+
+/// Returns a text that can be handed to a program, in which a NUL would end it.
+fn text(value: &Value) -> Option<String> {
+    let text = value.as_str().filter(|text| !text.contains('\0'))?;
+    Some(text.to_owned())
+}
+
+fn texts(value: &Value) -> Option<Vec<String>> {
+    let texts = value.as_array()?.iter().map(text);
+    texts
+        .collect::<Option<Vec<_>>>()
+        .filter(|texts| !texts.is_empty())
+}
+
+fn variables(value: &Value) -> Option<Vec<(String, String)>> {
+    let variables = value.as_object()?.iter();
+    let variables = variables.map(|(name, value)| {
+        let is_name = !name.is_empty() && !name.contains(['=', '\0']);
+        Some((name.clone(), text(value)?)).filter(|_| is_name)
+    });
+    variables.collect()
+}

@@ -1,0 +1,237 @@
+//! What may be executed, tried with postings as an enemy would write them.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::job::{History, JobKey, Priority, Shelf};
+
+fn job(name: &str, details: Value) -> Job {
+    Job {
+        key: JobKey::new("k"),
+        uuid: "u".to_owned(),
+        name: name.to_owned(),
+        priority: Priority::Normal,
+        sequence: None,
+        created_on: None,
+        last_modified: None,
+        holding: None,
+        trashed_on: None,
+        shelf: Shelf::Board,
+        book: None,
+        details: Some(details),
+        history: History::default(),
+        size: 0,
+        problem: None,
+    }
+}
+
+fn policy(programs: Programs, variables: Variables) -> Policy {
+    Policy {
+        programs,
+        variables,
+        handlers: None,
+        search: "/usr/bin:/bin".into(),
+        found: Found::default(),
+    }
+}
+
+fn open() -> Policy {
+    policy(Programs::Any, Variables::Any)
+}
+
+fn refusal(policy: &Policy, details: Value) -> String {
+    policy.plan(&job("a", details)).unwrap_err().to_string()
+}
+
+fn path_of(policy: &Policy, details: Value) -> PathBuf {
+    let plan = policy.plan(&job("a", details)).unwrap();
+    plan.performance.unwrap().program
+}
+
+#[test]
+fn a_command_is_found_by_our_path_whatever_its_folder() {
+    let found = path_of(&open(), json!({"command": ["env"], "cwd": "/tmp"}));
+    assert!(found.starts_with("/usr/bin") || found.starts_with("/bin"));
+    assert!(found.ends_with("env"));
+}
+
+#[test]
+fn what_is_not_quite_a_command_is_none() {
+    for (details, reason) in [
+        (json!({}), "it has no command"),
+        (json!({"command": "rm -rf /"}), "array of strings"),
+        (json!({"command": []}), "array of strings"),
+        (json!({"command": ["true", 1]}), "array of strings"),
+        (json!({"command": ["true", "a\u{0}b"]}), "array of strings"),
+        (json!({"command": null}), "array of strings"),
+        (
+            json!({"command": ["true"], "cwd": "tmp"}),
+            "an absolute path",
+        ),
+        (json!({"command": ["true"], "stdin": 5}), "a text"),
+        (json!({"command": ["true"], "timeout": 5}), "a duration"),
+        (json!({"command": ["true"], "max_attempts": 0}), "from 1 on"),
+        (
+            json!({"command": ["true"], "env": ["A"]}),
+            "object of strings",
+        ),
+        (
+            json!({"command": ["true"], "env": {"A": 1}}),
+            "object of strings",
+        ),
+        (
+            json!({"command": ["true"], "env": {"A=B": "1"}}),
+            "object of strings",
+        ),
+        (json!(["true"]), "it has no command"),
+    ] {
+        let refusal = refusal(&open(), details.clone());
+        assert!(refusal.contains(reason), "{details}: {refusal}");
+    }
+}
+
+#[test]
+fn programs_are_never_relative() {
+    for program in ["./sh", "bin/sh", "../sh", "/usr/../bin/sh", "..", ""] {
+        let refusal = refusal(&open(), json!({"command": [program], "cwd": "/bin"}));
+        assert!(refusal.contains("neither a plain name"), "{refusal}");
+    }
+}
+
+#[test]
+fn what_decides_what_runs_is_never_set_by_a_posting() {
+    for name in ["PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "JOBBOARD_URL"] {
+        let details = json!({"command": ["true"], "env": {name: "/tmp"}});
+        assert!(refusal(&open(), details).contains(name));
+    }
+    let details = json!({"command": ["true"], "env": {"LANG": "C"}});
+    path_of(&open(), details.clone());
+    let strict = policy(Programs::Any, Variables::Like(Vec::new()));
+    assert!(refusal(&strict, details.clone()).contains("LANG"));
+    let some = policy(
+        Programs::Any,
+        Variables::Like(vec!["LAN?".parse().unwrap()]),
+    );
+    path_of(&some, details);
+}
+
+#[test]
+fn only_allowed_programs_run_by_where_they_are() {
+    let of = |text: &str| {
+        policy(
+            Programs::Like(vec![Glob::of_path(text).unwrap()]),
+            Variables::Any,
+        )
+    };
+    let env = || json!({"command": ["env"]});
+    let found = path_of(&open(), env());
+    path_of(&of(found.to_str().unwrap()), env());
+    assert!(refusal(&of("/opt/*/env"), env()).contains("not among"));
+    assert!(refusal(&of("/*"), env()).contains("not among"));
+    // One that is not there cannot be at an allowed place.
+    let absent = json!({"command": ["no-such-program"]});
+    assert!(refusal(&of("/usr/bin/*"), absent.clone()).contains("not among"));
+    let plan = open().plan(&job("a", absent)).unwrap();
+    assert!(matches!(plan.performance, Err(NotRun::NotFound { .. })));
+}
+
+#[test]
+fn without_programs_nothing_is_run_for_a_command() {
+    let closed = policy(Programs::None, Variables::Any);
+    assert!(refusal(&closed, json!({"command": ["true"]})).contains("no command"));
+}
+
+/// A folder with a handler, and a policy for nothing else.
+fn handlers(name: &str, mode: u32) -> (tempfile::TempDir, Policy) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    let mut policy = policy(Programs::None, Variables::Any);
+    policy.handlers = Some(folder.path().to_owned());
+    (folder, policy)
+}
+
+#[test]
+fn a_handler_gets_the_details() {
+    let (folder, policy) = handlers("resize", 0o755);
+    let plan = policy.plan(&job("resize", json!({"size": 4}))).unwrap();
+    let performance = plan.performance.unwrap();
+    assert_eq!(performance.program, folder.path().join("resize"));
+    assert_eq!(performance.input, Input::Text(b"{\"size\":4}\n".to_vec()));
+}
+
+#[test]
+fn a_name_that_is_a_path_is_no_handler() {
+    let (folder, policy) = handlers("resize", 0o755);
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    for name in [
+        "../../bin/sh",
+        "/bin/sh",
+        "",
+        ".",
+        "..",
+        ".resize",
+        "sub",
+        "other",
+        "a\0b",
+    ] {
+        assert!(policy.plan(&job(name, json!({}))).is_err(), "{name}");
+    }
+    let long = "x".repeat(4000);
+    assert!(matches!(
+        policy.plan(&job(&long, json!({}))),
+        Err(Unfit::NoCommand { .. })
+    ));
+}
+
+#[test]
+fn a_handler_that_others_could_change_is_not_run() {
+    let refused = |policy: &Policy| {
+        policy
+            .plan(&job("resize", json!({})))
+            .unwrap_err()
+            .to_string()
+    };
+    let (_folder, policy) = handlers("resize", 0o775);
+    assert!(refused(&policy).contains("can be written by others"));
+    let (_folder, policy) = handlers("resize", 0o644);
+    assert!(refused(&policy).contains("not executable"));
+    let (folder, policy) = handlers("resize", 0o755);
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(refused(&policy).contains("can be written by others"));
+    let (folder, policy) = handlers("other", 0o755);
+    std::os::unix::fs::symlink("/bin/sh", folder.path().join("resize")).unwrap();
+    assert!(refused(&policy).contains("not a regular file"));
+}
+
+#[test]
+fn a_board_must_be_ours_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let board = folder.path().join("board.db");
+    let set = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    check_board(&board).unwrap();
+    fs::write(&board, "").unwrap();
+    set(&board, 0o600);
+    check_board(&board).unwrap();
+    let side = folder.path().join("board.db-wal");
+    fs::write(&side, "").unwrap();
+    set(&side, 0o666);
+    assert!(matches!(check_board(&board), Err(Untrusted::Writable { path, .. }) if path == side));
+    set(&side, 0o600);
+    set(folder.path(), 0o770);
+    assert!(matches!(
+        check_board(&board),
+        Err(Untrusted::Writable { .. })
+    ));
+}
+
+#[test]
+fn relative_folders_are_not_searched() {
+    let search = absolute_search(Some(":bin:/usr/bin:.:/bin".into()));
+    assert_eq!(search, OsString::from("/usr/bin:/bin"));
+}

@@ -1,0 +1,186 @@
+//! What a conductor tells of its work, to whoever shows it.
+
+use std::{collections::VecDeque, fmt, fs::File, sync::Arc};
+
+use serde_json::Value;
+use tokio::sync::{
+    mpsc::{self, error::TrySendError},
+    oneshot,
+};
+
+/// How many things may wait to be shown before commands wait with their output.
+const ROOM: usize = 1024;
+
+/// A job as it is called in what is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tag {
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short: String = self.uuid.chars().take(8).collect();
+        write!(f, "{}/{short}", self.name)
+    }
+}
+
+/// An output of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Output,
+    Errors,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Note {
+    /// By the name that TaskFlow gives it, if it has one there.
+    pub(crate) event: &'static str,
+    pub(crate) job: Option<Arc<Tag>>,
+    pub(crate) facts: Vec<(&'static str, Value)>,
+}
+
+impl Note {
+    pub(crate) fn new(event: &'static str) -> Self {
+        Self {
+            event,
+            job: None,
+            facts: Vec::new(),
+        }
+    }
+
+    /// Says which job it is about.
+    pub(crate) fn of(mut self, job: &Arc<Tag>) -> Self {
+        self.job = Some(Arc::clone(job));
+        self
+    }
+
+    /// Adds a fact.
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.facts.push((name, value.into()));
+        self
+    }
+}
+
+/// Something to be shown.
+#[derive(Debug)]
+pub(crate) enum Progress {
+    Note(Note),
+    /// A line that a command wrote, or a piece of one that is very long; without its end.
+    Line {
+        job: Arc<Tag>,
+        stream: Stream,
+        text: Vec<u8>,
+    },
+    /// Something for the file of an attempt.
+    Bytes(Arc<File>, Vec<u8>),
+    /// So many notes found no room.
+    Missed(u64),
+    /// This was the last; whoever waits for its having been shown is told so.
+    End(oneshot::Sender<()>),
+}
+
+/// Where the parts of a conductor tell what happens.
+///
+/// Telling never waits: whoever keeps claims alive must not be held up by who reads of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Reporter {
+    sender: mpsc::Sender<Progress>,
+    /// Whether anybody wants to know what happens, beside what commands write.
+    tells: bool,
+    missed: Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl Reporter {
+    /// Makes a reporter, and where what it reports arrives.
+    pub(crate) fn new() -> (Self, mpsc::Receiver<Progress>) {
+        let (sender, receiver) = mpsc::channel(ROOM);
+        let missed = Arc::default();
+        let tells = true;
+        (
+            Self {
+                sender,
+                tells,
+                missed,
+            },
+            receiver,
+        )
+    }
+
+    /// From here on only passes on what commands write.
+    pub(crate) fn hush(&mut self) {
+        self.tells = false;
+    }
+
+    /// Tells what happened; what finds no room is counted, and the count told later.
+    pub(crate) fn tell(&self, note: Note) {
+        use std::sync::atomic::Ordering::Relaxed;
+        if !self.tells {
+            return;
+        }
+        let missed = self.missed.swap(0, Relaxed);
+        if missed > 0 && self.sender.try_send(Progress::Missed(missed)).is_err() {
+            self.missed.fetch_add(missed, Relaxed);
+        }
+        if let Err(TrySendError::Full(_)) = self.sender.try_send(Progress::Note(note)) {
+            self.missed.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Waits until everything has been shown.
+    pub(crate) async fn finish(&self) {
+        let (sender, shown) = oneshot::channel();
+        self.hand(Progress::End(sender)).await;
+        // Whoever shows it may be gone, and is not waited for.
+        let _ = shown.await;
+    }
+
+    /// Hands something over, and waits until there is room for it.
+    async fn hand(&self, progress: Progress) {
+        // Whoever showed it may be gone: then nobody wants to see it.
+        let _ = self.sender.send(progress).await;
+    }
+
+    /// Hands everything over, the first first, and waits for room whenever there is none.
+    ///
+    /// Dropped meanwhile, it leaves what was not handed over where it was.
+    pub(super) async fn hand_all(&self, waiting: &mut VecDeque<Progress>) {
+        while !waiting.is_empty() {
+            match self.sender.reserve().await {
+                Ok(room) => {
+                    if let Some(progress) = waiting.pop_front() {
+                        room.send(progress);
+                    }
+                }
+                // Whoever showed it is gone, and nobody wants to see it.
+                Err(_) => waiting.clear(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_finds_no_room_is_counted() {
+        let (reporter, mut receiver) = Reporter::new();
+        for _ in 0..ROOM + 3 {
+            reporter.tell(Note::new("a"));
+        }
+        for _ in 0..2 {
+            receiver.recv().await;
+        }
+        reporter.tell(Note::new("b"));
+        let mut last = Vec::new();
+        while let Ok(progress) = receiver.try_recv() {
+            last.push(progress);
+        }
+        assert!(matches!(
+            &last[last.len() - 2..],
+            [Progress::Missed(3), Progress::Note(note)] if note.event == "b"
+        ));
+    }
+}

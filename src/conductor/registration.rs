@@ -1,0 +1,55 @@
+//! Enters a conductor in the registry of its board, and waits for its name if that is taken.
+
+use std::time::Duration;
+
+use tokio::time::{self, Instant};
+
+use super::{
+    crew::Crew,
+    outage::{Outage, is_final_at_first},
+    progress::Note,
+};
+use crate::{
+    board::{Board, BoardError},
+    job::Conductor,
+};
+
+/// How long the entry of a conductor that has died may last, and a little more.
+const LONGEST: Duration = Duration::from_secs(45);
+
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Enters a conductor, as soon as the board can be reached and its name is free.
+pub(super) async fn register(
+    board: &dyn Board,
+    conductor: &Conductor,
+    crew: &Crew,
+) -> Result<(), BoardError> {
+    let mut outage = Outage::new(crew);
+    let mut taken_since = None;
+    loop {
+        match board.register(conductor).await {
+            Ok(()) => {
+                outage.is_over();
+                return Ok(());
+            }
+            Err(error @ BoardError::NameTaken { .. }) => {
+                outage.is_over();
+                if taken_since.is_none() {
+                    let note = Note::new("name_taken").with("conductor", conductor.name.as_str());
+                    crew.reporter.tell(note);
+                }
+                let since = *taken_since.get_or_insert_with(Instant::now);
+                if since.elapsed() > LONGEST {
+                    return Err(error);
+                }
+                time::sleep(PAUSE).await;
+            }
+            Err(error) if is_final_at_first(&error) => return Err(error),
+            Err(error) => {
+                outage.begin(&error);
+                outage.pause().await;
+            }
+        }
+    }
+}

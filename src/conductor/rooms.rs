@@ -1,0 +1,159 @@
+//! Room for jobs: for those that run, and for a few behind them as long as all of them are short.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+
+/// How many jobs must have been short before others are claimed ahead of their turn.
+const SHORT_ONES: u32 = 8;
+
+/// How long a job that was claimed ahead of its turn is expected to wait at most.
+const AHEAD: Duration = Duration::from_millis(40);
+
+/// One that waits longer is given back.
+pub(super) const PATIENCE: Duration = Duration::from_millis(250);
+
+/// The most that are claimed ahead of their turn.
+const MOST_AHEAD: usize = 32;
+
+/// Room for jobs.
+#[derive(Debug)]
+pub(super) struct Rooms {
+    jobs: usize,
+    /// Of those that were claimed, only so many run.
+    slots: Semaphore,
+    state: Mutex<State>,
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    taken: usize,
+    /// How long jobs took lately.
+    pace: Duration,
+    seen: u32,
+}
+
+/// Room for one job; dropped, it is free.
+#[derive(Debug)]
+pub(super) struct Room(Arc<Rooms>);
+
+impl Rooms {
+    /// Makes room for so many jobs that run at once.
+    pub(super) fn new(jobs: usize) -> Self {
+        Self {
+            jobs,
+            slots: Semaphore::new(jobs),
+            state: Mutex::default(),
+            freed: Notify::new(),
+        }
+    }
+
+    /// Waits until it is worth claiming, and returns how many jobs there is room for.
+    pub(super) async fn some(&self) -> usize {
+        loop {
+            let free = self.lock().free(self.jobs);
+            if free > 0 {
+                return free;
+            }
+            self.freed.notified().await;
+        }
+    }
+
+    /// Takes room for a job that was claimed.
+    pub(super) fn take(self: &Arc<Self>) -> Room {
+        self.lock().taken += 1;
+        Room(Arc::clone(self))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Room {
+    /// Waits for the turn of the job to run.
+    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.slots.acquire().await.ok()
+    }
+
+    /// Notes how long the job took.
+    pub(super) fn took(&self, long: Duration) {
+        let mut state = self.0.lock();
+        state.pace = (state.pace * 3 + long) / 4;
+        state.seen = state.seen.saturating_add(1);
+    }
+
+    /// Notes that the job had to wait for too long, so that none is claimed ahead for a while.
+    pub(super) fn waited_in_vain(&self) {
+        self.0.lock().seen = 0;
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.0.lock().taken -= 1;
+        self.0.freed.notify_one();
+    }
+}
+
+impl State {
+    fn free(&self, jobs: usize) -> usize {
+        let ahead = self.ahead(jobs);
+        let free = (jobs + ahead).saturating_sub(self.taken);
+        // As long as none has to wait for it, several are claimed together.
+        let is_worth_it = self.taken < jobs || free > ahead / 2;
+        if is_worth_it { free } else { 0 }
+    }
+
+    fn ahead(&self, jobs: usize) -> usize {
+        if self.seen < SHORT_ONES {
+            return 0;
+        }
+        let pace = self.pace.max(Duration::from_micros(100));
+        let turns = AHEAD.as_micros() / pace.as_micros();
+        usize::try_from(turns)
+            .unwrap_or(MOST_AHEAD)
+            .saturating_mul(jobs)
+            .min(MOST_AHEAD)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(jobs: u32, each: Duration) -> Arc<Rooms> {
+        let rooms = Arc::new(Rooms::new(2));
+        for _ in 0..jobs {
+            rooms.take().took(each);
+        }
+        rooms
+    }
+
+    #[tokio::test]
+    async fn short_jobs_are_claimed_ahead_and_long_ones_are_not() {
+        assert_eq!(after(0, Duration::ZERO).some().await, 2);
+        assert_eq!(after(50, Duration::from_secs(1)).some().await, 2);
+        assert_eq!(after(7, Duration::from_millis(1)).some().await, 2);
+        assert_eq!(after(8, Duration::from_millis(1)).some().await, 34);
+        // One that is long is enough.
+        let rooms = after(8, Duration::from_millis(1));
+        rooms.take().took(Duration::from_secs(1));
+        assert_eq!(rooms.some().await, 2);
+    }
+
+    #[tokio::test]
+    async fn as_long_as_some_wait_for_their_turn_no_more_are_claimed() {
+        let rooms = after(8, Duration::from_millis(1));
+        let mut taken: Vec<_> = (0..34).map(|_| rooms.take()).collect();
+        taken.truncate(20);
+        let none = tokio::time::timeout(Duration::from_millis(10), rooms.some());
+        assert!(none.await.is_err());
+        taken.truncate(10);
+        assert_eq!(rooms.some().await, 24);
+    }
+}

@@ -1,0 +1,290 @@
+//! Settles jobs: all that are due in one exchange, and again until the board has answered.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+use tokio::{
+    sync::mpsc::{UnboundedReceiver, UnboundedSender},
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    attempt::{Attempt, Finished},
+    crew::Crew,
+    lease::Lost,
+    outage::{Outage, is_final},
+    progress::Note,
+    verdict::{Fate, Verdict},
+};
+use crate::{
+    board::{Board, BoardError, backlog::Candidate},
+    job::{Authority, JobKey, Settlement},
+};
+
+/// How many are settled at once at most.
+const MOST: usize = 256;
+
+/// How long those that are due wait for others.
+const MOMENT: Duration = Duration::from_millis(4);
+
+/// How many jobs came to which end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Commands that were started.
+    pub(crate) ran: u64,
+    pub(crate) consumed: u64,
+    pub(crate) abandoned: u64,
+    pub(crate) trashed: u64,
+    /// Claims that were lost while their jobs were performed.
+    pub(crate) lost: u64,
+    /// Jobs that failed, went back to the board, and have come to no other end since.
+    failing: HashSet<JobKey>,
+}
+
+impl Tally {
+    /// Whether some job came to no good end.
+    pub(crate) fn has_failures(&self) -> bool {
+        self.trashed > 0 || !self.failing.is_empty()
+    }
+}
+
+/// Settles what is handed over by those who performed it.
+pub(super) struct Settler {
+    pub(super) board: Arc<dyn Board>,
+    pub(super) crew: Arc<Crew>,
+    pub(super) finished: UnboundedReceiver<Finished>,
+    /// Where those go that are back on the board, for whoever picks jobs.
+    pub(super) returned: UnboundedSender<Candidate>,
+    /// Whether it counts which jobs are left failing.
+    pub(super) remembers_failures: bool,
+    pub(super) tally: Tally,
+}
+
+/// A job that is to be settled.
+struct Due {
+    attempt: Attempt,
+    verdict: Verdict,
+    /// Whether the board may have settled it already, without our hearing of it.
+    is_doubtful: bool,
+}
+
+impl Settler {
+    /// Settles until nobody hands anything over any more, and returns what came of it.
+    ///
+    /// An error is one that no patience mends; what was not settled lapses.
+    pub(super) async fn run(mut self) -> (Tally, Option<BoardError>) {
+        let mut due: Vec<Due> = Vec::new();
+        let mut outage = Outage::new(&self.crew);
+        loop {
+            if due.is_empty() {
+                match self.finished.recv().await {
+                    Some(finished) => due.extend(self.take(finished)),
+                    None => return (self.tally, None),
+                }
+            }
+            self.gather(&mut due).await;
+            due = self.drop_lost(due);
+            if due.is_empty() {
+                continue;
+            }
+            match self.settle(&mut due).await {
+                Ok(()) if due.is_empty() => outage.is_over(),
+                // Each was answered, but not as it should be: a little later perhaps.
+                Ok(()) => outage.pause().await,
+                Err(error) if is_final(&error) => {
+                    for due in due {
+                        self.crew.hands.put_down(&due.attempt.job.key);
+                    }
+                    return (self.tally, Some(error));
+                }
+                Err(error) => {
+                    outage.begin(&error);
+                    outage.pause().await;
+                }
+            }
+        }
+    }
+
+    /// Waits a moment for more, if others are being performed: an exchange costs as much as a job.
+    async fn gather(&mut self, due: &mut Vec<Due>) {
+        let end = Instant::now() + MOMENT;
+        while due.len() < MOST && self.crew.hands.count() > due.len() {
+            match timeout_at(end, self.finished.recv()).await {
+                Ok(Some(finished)) => due.extend(self.take(finished)),
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Takes a job over; what was lost is none of ours to settle.
+    fn take(&mut self, finished: Finished) -> Option<Due> {
+        self.tally.ran += u64::from(finished.has_run);
+        let took = finished.took.as_secs_f64();
+        match finished.end {
+            Err(lost) => {
+                self.lose(&finished.attempt, &lost);
+                None
+            }
+            Ok(verdict) => {
+                if finished.has_run {
+                    let mut note = Note::new("running_end")
+                        .of(&finished.attempt.tag)
+                        .with("seconds", (took * 1000.0).round() / 1000.0);
+                    if let Some(reason) = &verdict.reason {
+                        note = note.with("failure", reason.as_str());
+                    }
+                    self.crew.reporter.tell(note);
+                }
+                Some(Due {
+                    attempt: finished.attempt,
+                    verdict,
+                    is_doubtful: false,
+                })
+            }
+        }
+    }
+
+    /// Gives up what was lost while the board was silent: by now somebody else may have it.
+    fn drop_lost(&mut self, due: Vec<Due>) -> Vec<Due> {
+        due.into_iter()
+            .filter_map(|mut due| match due.attempt.lease.lost_by_now() {
+                None => Some(due),
+                Some(lost) => {
+                    self.lose(&due.attempt, &lost);
+                    None
+                }
+            })
+            .collect()
+    }
+
+    fn lose(&mut self, attempt: &Attempt, lost: &Lost) {
+        self.tally.lost += 1;
+        let reason = match std::error::Error::source(lost) {
+            Some(source) => format!("{lost}: {source}"),
+            None => lost.to_string(),
+        };
+        let note = Note::new("claim_lost").of(&attempt.tag);
+        self.crew.reporter.tell(note.with("reason", reason));
+        self.give_back(attempt, None);
+    }
+
+    /// Says that a job is out of our hands, and may be there to be claimed.
+    fn give_back(&self, attempt: &Attempt, not_before: Option<DateTime<Utc>>) {
+        let key = &attempt.job.key;
+        self.crew.hands.put_down(key);
+        // Nobody picks any more while everything comes to its end.
+        let _ = self.returned.send(Candidate {
+            key: key.clone(),
+            rank: attempt.job.rank(),
+            not_before,
+            // By now there may be another posting in its place.
+            is_vetted: false,
+        });
+    }
+
+    /// Has the board settle all that is due; leaves in the list what was not answered.
+    async fn settle(&mut self, due: &mut Vec<Due>) -> Result<(), BoardError> {
+        let settlements: Vec<_> = due
+            .iter()
+            .map(|due| Settlement {
+                key: due.attempt.job.key.clone(),
+                outcome: due.verdict.outcome.clone(),
+                authority: Authority::Claim(self.crew.owner.clone(), due.attempt.fence.clone()),
+            })
+            .collect();
+        let answers = match self.board.settle(&settlements).await {
+            Ok(answers) => answers,
+            Err(error) => {
+                // To ask again does no harm: owner and fence are this claim's, and no other's.
+                let may_be_done = matches!(error, BoardError::Unknown { .. });
+                for due in due {
+                    due.is_doubtful |= may_be_done;
+                }
+                return Err(error);
+            }
+        };
+        let mut open = Vec::new();
+        let mut failure = None;
+        let mut answers = answers.into_iter();
+        for item in due.drain(..) {
+            match answers.next() {
+                Some(Ok(_)) => self.done(item),
+                Some(Err(error)) if is_about_the_claim(&error) => match item.is_doubtful {
+                    true => self.done(item),
+                    false => self.lose(&item.attempt, &refused(error)),
+                },
+                Some(Err(error)) => {
+                    failure = Some(error);
+                    open.push(item);
+                }
+                None => open.push(item),
+            }
+        }
+        *due = open;
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Notes that a job is settled, and tells of it.
+    fn done(&mut self, due: Due) {
+        let Due {
+            attempt, verdict, ..
+        } = due;
+        let key = &attempt.job.key;
+        let event = match verdict.fate {
+            Fate::Consumed | Fate::GivenUp => "job_consumed",
+            Fate::Trashed => "job_trashed",
+            Fate::Postponed => "job_postponed",
+            Fate::Failed | Fate::Interrupted => "job_abandoned",
+        };
+        match verdict.fate {
+            Fate::Consumed | Fate::GivenUp => self.tally.consumed += 1,
+            Fate::Trashed => self.tally.trashed += 1,
+            Fate::Postponed | Fate::Failed | Fate::Interrupted => self.tally.abandoned += 1,
+        }
+        match verdict.fate {
+            Fate::Failed if self.remembers_failures => {
+                self.tally.failing.insert(key.clone());
+            }
+            Fate::Consumed | Fate::GivenUp | Fate::Trashed => {
+                self.tally.failing.remove(key);
+            }
+            Fate::Failed | Fate::Postponed | Fate::Interrupted => {}
+        }
+        let mut note = Note::new(event).of(&attempt.tag);
+        if let (Some(reason), false) = (&verdict.reason, verdict.fate == Fate::GivenUp) {
+            note = note.with("reason", reason.as_str());
+        }
+        if let Some(time) = verdict.not_before {
+            note = note.with("not_before", text_of(time));
+        }
+        self.crew.reporter.tell(note);
+        match verdict.fate {
+            Fate::Consumed | Fate::GivenUp | Fate::Trashed => self.crew.hands.put_down(key),
+            Fate::Failed | Fate::Postponed | Fate::Interrupted => {
+                self.give_back(&attempt, verdict.not_before);
+            }
+        }
+    }
+}
+
+fn text_of(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+/// Whether the board says that the claim is not ours (any more).
+fn is_about_the_claim(error: &BoardError) -> bool {
+    matches!(
+        error,
+        BoardError::NoSuchJob
+            | BoardError::NotClaimed
+            | BoardError::NotOwner { .. }
+            | BoardError::Changed
+    )
+}
+
+fn refused(source: BoardError) -> Lost {
+    Lost::Refused {
+        kill_at: super::clock::Boottime::now(),
+        source,
+    }
+}

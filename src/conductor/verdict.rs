@@ -1,0 +1,289 @@
+//! From how an attempt ended to what becomes of the job.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
+
+use chrono::{DateTime, SubsecRound, Utc};
+
+use super::{performance::NotRun, process::Ended};
+use crate::{
+    duration,
+    job::{Aftermath, Failure, History, Outcome, Owner},
+};
+
+/// The exit code by which a command asks to be tried later: a temporary failure.
+const TRY_LATER: i32 = 75;
+
+/// What becomes of a job whose command fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnFailure {
+    /// It goes back to the board, to be tried again.
+    Abandon,
+    Consume,
+    /// It goes to the trash at once.
+    Trash,
+}
+
+/// How a conductor deals with jobs that fail.
+#[derive(Debug, Clone)]
+pub(crate) struct Patience {
+    pub(crate) max_attempts: u32,
+    pub(crate) delay: Duration,
+    pub(crate) longest_delay: Duration,
+    pub(crate) on_failure: OnFailure,
+}
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(super) enum Course {
+    Ended(Ended),
+    TimedOut(Duration),
+    /// We had to end it, or may not start it any more.
+    Interrupted,
+    /// This machine could not start it now.
+    NoRoom,
+    NotRun(NotRun),
+    /// It was not tried, as it has been tried too often.
+    Spent,
+}
+
+/// What is to become of a job, and how to call it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Verdict {
+    pub(super) outcome: Outcome,
+    pub(super) fate: Fate,
+    /// What went wrong, in words.
+    pub(super) reason: Option<String>,
+    pub(super) not_before: Option<DateTime<Utc>>,
+}
+
+/// What becomes of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Consumed,
+    /// It failed, and is gone as that was wanted.
+    GivenUp,
+    Failed,
+    Postponed,
+    Interrupted,
+    Trashed,
+}
+
+/// An attempt at a job, for judging it.
+#[derive(Debug)]
+pub(super) struct Case<'a> {
+    /// How the job was when it was claimed, this attempt counted.
+    pub(super) history: &'a History,
+    /// How often the job may be tried, as it says itself.
+    pub(super) max_attempts: Option<u32>,
+    pub(super) conductor: &'a Owner,
+    /// The end of what the command wrote to its errors.
+    pub(super) stderr: String,
+}
+
+impl Patience {
+    /// Returns how often a job may be tried.
+    pub(super) fn most(&self, own: Option<u32>) -> u32 {
+        own.unwrap_or(self.max_attempts)
+    }
+
+    /// Says what becomes of a job.
+    pub(super) fn judge(&self, course: &Course, case: Case<'_>) -> Verdict {
+        match course {
+            Course::Ended(Ended::Exit(0)) => Verdict::plain(Outcome::Consume, Fate::Consumed),
+            Course::Ended(Ended::Exit(TRY_LATER)) | Course::NoRoom => self.postpone(case.history),
+            Course::Interrupted => {
+                Verdict::plain(Outcome::Abandon(Aftermath::Interrupted), Fate::Interrupted)
+            }
+            Course::Ended(ended) => self.fail(ended.to_string(), Some(*ended), case),
+            Course::TimedOut(limit) => {
+                let limit = duration::exact(*limit);
+                self.fail(format!("the command took longer than {limit}"), None, case)
+            }
+            Course::NotRun(error) => {
+                let reason = match std::error::Error::source(error) {
+                    Some(source) => format!("{error}: {source}"),
+                    None => error.to_string(),
+                };
+                self.fail(reason, None, case)
+            }
+            Course::Spent => {
+                let before = case.history.attempts.saturating_sub(1);
+                self.trash(format!("it was tried {before} times in vain"), None, case)
+            }
+        }
+    }
+
+    fn fail(&self, reason: String, ended: Option<Ended>, case: Case<'_>) -> Verdict {
+        let is_spent = case.history.attempts >= self.most(case.max_attempts);
+        match self.on_failure {
+            OnFailure::Consume => Verdict {
+                reason: Some(reason),
+                ..Verdict::plain(Outcome::Consume, Fate::GivenUp)
+            },
+            OnFailure::Abandon if !is_spent => {
+                let not_before = self.later(case.history.attempts.saturating_sub(1));
+                Verdict {
+                    outcome: Outcome::Abandon(Aftermath::Failed {
+                        failure: failure(&reason, ended, case),
+                        not_before: Some(not_before),
+                    }),
+                    fate: Fate::Failed,
+                    reason: Some(reason),
+                    not_before: Some(not_before),
+                }
+            }
+            OnFailure::Abandon | OnFailure::Trash => self.trash(reason, ended, case),
+        }
+    }
+
+    fn trash(&self, reason: String, ended: Option<Ended>, case: Case<'_>) -> Verdict {
+        let failure = failure(&reason, ended, case);
+        Verdict {
+            reason: Some(reason),
+            ..Verdict::plain(Outcome::Trash(Some(failure)), Fate::Trashed)
+        }
+    }
+
+    fn postpone(&self, history: &History) -> Verdict {
+        let not_before = self.later(history.postponed);
+        Verdict {
+            not_before: Some(not_before),
+            ..Verdict::plain(
+                Outcome::Abandon(Aftermath::Postponed { not_before }),
+                Fate::Postponed,
+            )
+        }
+    }
+
+    /// Returns when to try again after so many times before: twice as long each time.
+    fn later(&self, times_before: u32) -> DateTime<Utc> {
+        let factor = 2_u32.saturating_pow(times_before.min(31));
+        let delay = self.delay.saturating_mul(factor).min(self.longest_delay);
+        // A part of it is chance, so that what failed together does not come back together.
+        let delay = delay.mul_f64(0.8 + 0.2 * chance());
+        let delay = chrono::TimeDelta::from_std(delay).unwrap_or(chrono::TimeDelta::MAX);
+        let now = Utc::now();
+        let later = now.checked_add_signed(delay).unwrap_or(now);
+        later.trunc_subsecs(6)
+    }
+}
+
+impl Verdict {
+    fn plain(outcome: Outcome, fate: Fate) -> Self {
+        Self {
+            outcome,
+            fate,
+            reason: None,
+            not_before: None,
+        }
+    }
+}
+
+fn failure(reason: &str, ended: Option<Ended>, case: Case<'_>) -> Failure {
+    let (exit_code, signal) = match ended {
+        Some(Ended::Exit(code)) => (Some(code), None),
+        Some(Ended::Signal(signal)) => (None, Some(signal)),
+        None => (None, None),
+    };
+    Failure {
+        exit_code,
+        signal,
+        reason: reason.to_owned(),
+        stderr: case.stderr,
+        conductor: case.conductor.to_string(),
+        time: Utc::now().trunc_subsecs(6),
+    }
+}
+
+/// Returns a number from 0 to 1 that nobody can foresee.
+pub(super) fn chance() -> f64 {
+    f64::from(RandomState::new().hash_one(0) as u32) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patience() -> Patience {
+        Patience {
+            max_attempts: 3,
+            delay: Duration::from_secs(1),
+            longest_delay: Duration::from_secs(300),
+            on_failure: OnFailure::Abandon,
+        }
+    }
+
+    fn judge(patience: &Patience, course: &Course, attempts: u32, postponed: u32) -> Verdict {
+        let history = History {
+            attempts,
+            postponed,
+            ..History::default()
+        };
+        let case = Case {
+            history: &history,
+            max_attempts: None,
+            conductor: &Owner::new("ada").unwrap(),
+            stderr: "oh".to_owned(),
+        };
+        patience.judge(course, case)
+    }
+
+    fn delay(verdict: &Verdict) -> f64 {
+        (verdict.not_before.unwrap() - Utc::now()).as_seconds_f64()
+    }
+
+    #[test]
+    fn a_command_decides_by_its_exit_code() {
+        let fate = |code| judge(&patience(), &Course::Ended(Ended::Exit(code)), 1, 0).fate;
+        assert_eq!(fate(0), Fate::Consumed);
+        assert_eq!(fate(75), Fate::Postponed);
+        assert_eq!(fate(1), Fate::Failed);
+    }
+
+    #[test]
+    fn the_last_attempt_that_fails_ends_in_the_trash_with_the_reason() {
+        let course = Course::Ended(Ended::Signal(9));
+        assert_eq!(judge(&patience(), &course, 2, 0).fate, Fate::Failed);
+        let verdict = judge(&patience(), &course, 3, 0);
+        assert_eq!(verdict.fate, Fate::Trashed);
+        let Outcome::Trash(Some(failure)) = verdict.outcome else {
+            panic!("{:?}", verdict.outcome);
+        };
+        assert_eq!((failure.signal, failure.stderr.as_str()), (Some(9), "oh"));
+        assert!(failure.reason.contains("signal 9"));
+    }
+
+    #[test]
+    fn what_asks_for_later_is_never_spent_and_waits_longer_each_time() {
+        let course = Course::Ended(Ended::Exit(75));
+        let mut last = 0.0;
+        for postponed in 0..8 {
+            let verdict = judge(&patience(), &course, 9, postponed);
+            assert_eq!(verdict.fate, Fate::Postponed);
+            assert!(delay(&verdict) > last);
+            last = delay(&verdict);
+        }
+        assert!(delay(&judge(&patience(), &course, 9, u32::MAX)) <= 300.0);
+    }
+
+    #[test]
+    fn failures_can_be_final() {
+        let course = Course::TimedOut(Duration::from_secs(5));
+        let of = |on_failure| Patience {
+            on_failure,
+            ..patience()
+        };
+        assert_eq!(
+            judge(&of(OnFailure::Trash), &course, 1, 0).fate,
+            Fate::Trashed
+        );
+        let consumed = judge(&of(OnFailure::Consume), &course, 1, 0);
+        assert_eq!(
+            (consumed.outcome, consumed.fate),
+            (Outcome::Consume, Fate::GivenUp)
+        );
+    }
+}

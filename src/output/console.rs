@@ -1,0 +1,92 @@
+//! Lines as they come from many at once, whole, and soon enough.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use serde::Serialize;
+
+use super::Text;
+
+/// One of our outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Output,
+    Errors,
+}
+
+/// Both outputs of this process, for what goes on however little anybody reads of it.
+#[derive(Debug)]
+pub(crate) struct Console {
+    stdout: BufWriter<io::Stdout>,
+    stderr: BufWriter<io::Stderr>,
+    is_terminal: (bool, bool),
+}
+
+impl Console {
+    pub(crate) fn new() -> Self {
+        Self {
+            stdout: BufWriter::new(io::stdout()),
+            stderr: BufWriter::new(io::stderr()),
+            is_terminal: (io::stdout().is_terminal(), io::stderr().is_terminal()),
+        }
+    }
+
+    /// Writes a line of another program behind the name of its origin.
+    ///
+    /// A terminal gets it made safe, everybody else as it is.
+    pub(crate) fn line(&mut self, side: Side, origin: &Text, line: &[u8]) {
+        let is_terminal = match side {
+            Side::Output => self.is_terminal.0,
+            Side::Errors => self.is_terminal.1,
+        };
+        let safe = is_terminal.then(|| {
+            let text = String::from_utf8_lossy(line);
+            let parts: Vec<_> = text
+                .trim_end_matches('\r')
+                .split('\t')
+                .map(Text::from)
+                .collect();
+            let parts: Vec<_> = parts.iter().map(Text::as_str).collect();
+            parts.join("\t").into_bytes()
+        });
+        let line = safe.as_deref().unwrap_or(line);
+        self.write(
+            side,
+            &[origin.as_str().as_bytes(), b" | ", line, b"\n"].concat(),
+        );
+    }
+
+    /// Tells of something on stderr.
+    pub(crate) fn note(&mut self, text: impl Into<Text>) {
+        let text: Text = text.into();
+        self.write(Side::Errors, format!("{text}\n").as_bytes());
+    }
+
+    /// Tells a program of something on stderr.
+    pub(crate) fn object(&mut self, value: &impl Serialize) {
+        if let Ok(text) = serde_json::to_string(value) {
+            self.write(Side::Errors, (text + "\n").as_bytes());
+        }
+    }
+
+    /// Hands over all that was written.
+    pub(crate) fn flush(&mut self) {
+        // Where nobody reads any more the work goes on all the same.
+        let _ = self.stdout.flush();
+        let _ = self.stderr.flush();
+    }
+
+    fn write(&mut self, side: Side, bytes: &[u8]) {
+        let _ = match side {
+            Side::Output => whole(&mut self.stdout, bytes),
+            Side::Errors => whole(&mut self.stderr, bytes),
+        };
+    }
+}
+
+/// Writes a line so that it is not torn where others write to the same place.
+fn whole(to: &mut BufWriter<impl Write>, line: &[u8]) -> io::Result<()> {
+    if to.buffer().len() + line.len() > to.capacity() {
+        to.flush()?;
+    }
+    to.write_all(line)
+}

@@ -1,0 +1,136 @@
+//! How a conductor ends, and how it ends what it runs.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{Stage, on_every_board};
+use crate::{env::wait_until, process::Tag};
+
+on_every_board!(
+    told_to_end_it_lets_jobs_finish,
+    what_does_not_finish_in_time_is_given_back_uncounted,
+    a_second_signal_ends_everything_at_once,
+    an_operator_can_take_a_job_away,
+    what_will_not_end_is_killed_with_all_it_started,
+    a_claim_without_expiry_is_not_waited_for,
+    a_claim_of_another_that_lapses_is_waited_for,
+);
+
+fn told_to_end_it_lets_jobs_finish(stage: &Stage) {
+    stage.post("a", "echo started >> log; sleep 0.5; echo finished >> log");
+    stage.post("b", "echo never >> log");
+    let conductor = stage.start(&[]);
+    stage.logged(1);
+    conductor.signal(Signal::TERM);
+    let run = conductor.ended();
+    run.succeeded();
+    assert_eq!(stage.log(), ["started", "finished"]);
+    assert_eq!(stage.env.names(), ["b"]);
+    assert!(run.stderr.contains("summary ran=1 consumed=1"), "{run:?}");
+}
+
+fn what_does_not_finish_in_time_is_given_back_uncounted(stage: &Stage) {
+    let tag = Tag::new();
+    let script = format!(
+        "trap '' TERM; echo started >> log; while :; do sleep {}; done",
+        tag.text()
+    );
+    let job = stage.post("a", &script);
+    let conductor = stage.start(&["--grace", "200ms"]);
+    stage.logged(1);
+    conductor.signal(Signal::INT);
+    let start = Instant::now();
+    conductor.ended().succeeded();
+    assert!(
+        start.elapsed() > Duration::from_secs(5),
+        "it was to have 5 s after being asked"
+    );
+    tag.is_gone_by(Instant::now());
+    let job = stage.env.show(&job);
+    assert_eq!(
+        (&job["state"], &job["attempts"]),
+        (&json!("UNCLAIMED"), &json!(0))
+    );
+    assert_eq!(job["last_failure"], json!(null));
+}
+
+fn a_second_signal_ends_everything_at_once(stage: &Stage) {
+    let tag = Tag::new();
+    let script = format!(
+        "trap '' TERM; echo started >> log; while :; do sleep {}; done",
+        tag.text()
+    );
+    let job = stage.post("a", &script);
+    let conductor = stage.start(&[]);
+    stage.logged(1);
+    conductor.signal(Signal::INT);
+    stage.says(&conductor, "stopping");
+    // Not an echo of the first one, which comes within 200 ms.
+    std::thread::sleep(Duration::from_millis(300));
+    conductor.signal(Signal::INT);
+    let start = Instant::now();
+    conductor.ended().succeeded();
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert_eq!(stage.env.show(&job)["attempts"], 0);
+}
+
+fn an_operator_can_take_a_job_away(stage: &Stage) {
+    let tag = Tag::new();
+    // The second time it tells how many of the first time are still there.
+    let script = format!(
+        "if [ -e log ]; then ps -eo args= | grep -c '^sleep {0}$' >> log; exit 0; fi; \
+         trap '' TERM; echo started >> log; sleep {0}",
+        tag.text()
+    );
+    let job = stage.post("a", &script);
+    let first = stage.start(&["--lease", "3s"]);
+    stage.logged(1);
+    let second = stage.start(&["--lease", "3s"]);
+    let force = ["abandon", &job, "--force", "--yes"];
+    stage.env.jobboard(&force).run().succeeded();
+    stage.logged(2);
+    assert_eq!(stage.log()[1], "0");
+    stage.says(&first, "claim_lost");
+    for conductor in [first, second] {
+        conductor.signal(Signal::TERM);
+        conductor.ended().succeeded();
+    }
+    tag.is_gone_by(Instant::now());
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+}
+
+fn what_will_not_end_is_killed_with_all_it_started(stage: &Stage) {
+    let tag = Tag::new();
+    let sleep = format!("trap '' TERM; sleep {}", tag.text());
+    // Twice removed, in a session of its own, and still with the pipe of the command.
+    let script = format!(
+        "setsid sh -c \"{sleep}\" & sh -c \"{sleep}\" & {sleep}; sleep {}",
+        tag.text()
+    );
+    stage.post("a", &script);
+    let mut conductor =
+        stage.start(&["--job-timeout", "100ms", "--on-failure", "trash", "--drain"]);
+    wait_until("it has timed out", || conductor.has_ended());
+    assert_eq!(conductor.ended().code, 7);
+    // What was killed may take a moment to be gone.
+    tag.is_gone_by(Instant::now() + Duration::from_secs(1));
+}
+
+fn a_claim_without_expiry_is_not_waited_for(stage: &Stage) {
+    let job = stage.post("a", "true");
+    stage.env.claim(&job, "ada");
+    let run = stage.conduct(&["--drain"]).run();
+    run.succeeded();
+    assert!(run.stderr.contains("held_without_expiry jobs=1"), "{run:?}");
+    assert_eq!(stage.env.show(&job)["owner"], "ada");
+}
+
+fn a_claim_of_another_that_lapses_is_waited_for(stage: &Stage) {
+    let job = stage.post("a", "echo ran >> log");
+    let claim = ["claim", &job, "--who", "ada", "--expiry", "700ms"];
+    stage.env.jobboard(&claim).run().succeeded();
+    stage.conduct(&["--drain"]).run().succeeded();
+    assert_eq!(stage.log(), ["ran"]);
+}

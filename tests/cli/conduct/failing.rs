@@ -1,0 +1,123 @@
+//! Jobs that fail, ask for more time, take too long, or take their conductor with them.
+
+use serde_json::json;
+
+use super::{Stage, on_every_board};
+
+on_every_board!(
+    a_job_that_always_fails_ends_in_the_trash_and_others_do_not,
+    a_job_that_asks_for_later_is_tried_until_it_is_ready,
+    a_job_that_takes_too_long_has_failed,
+    a_job_that_cannot_be_started_has_failed,
+    a_failure_can_be_final,
+    a_job_that_was_tried_too_often_is_not_tried_again,
+    what_was_postponed_by_others_is_waited_for,
+);
+
+/// So that what fails is tried again at once.
+const SOON: [&str; 4] = ["--retry-delay", "10ms", "--retry-max", "40ms"];
+
+fn a_job_that_always_fails_ends_in_the_trash_and_others_do_not(stage: &Stage) {
+    let script =
+        "echo tried >> log; head -c 5000 /dev/zero | tr '\\0' x >&2; echo at last >&2; exit 4";
+    let poison = stage.post("poison", script);
+    stage.post("good", "echo good >> log");
+    let conduct = [&["--drain", "--max-attempts", "3"], &SOON[..]].concat();
+    let run = stage.conduct(&conduct).run();
+    assert_eq!(run.code, 7, "{run:?}");
+    let mut log = stage.log();
+    log.sort();
+    assert_eq!(log, ["good", "tried", "tried", "tried"]);
+    let job = stage.env.show(&poison);
+    assert_eq!(job["state"], "TRASHED");
+    assert_eq!(job["attempts"], 3);
+    let failure = &job["last_failure"];
+    assert_eq!(failure["exit_code"], 4);
+    let stderr = failure["stderr"].as_str().unwrap();
+    assert!(stderr.ends_with("xx\nat last\n") || stderr.ends_with("xat last\n"));
+    assert_eq!(stderr.len(), 2048);
+}
+
+fn a_job_that_asks_for_later_is_tried_until_it_is_ready(stage: &Stage) {
+    let script = "echo $JOBBOARD_ATTEMPT >> log; [ $(wc -l < log) -ge 4 ] || exit 75";
+    stage.post("later", script);
+    let conduct = [&["--drain", "--max-attempts", "1"], &SOON[..]].concat();
+    let run = stage.conduct(&conduct).run();
+    run.succeeded();
+    assert_eq!(stage.log(), ["1"; 4]);
+    assert_eq!(run.stderr.matches("job_postponed").count(), 3, "{run:?}");
+}
+
+fn a_job_that_takes_too_long_has_failed(stage: &Stage) {
+    let own = json!({"command": ["sleep", "600"], "timeout": "50ms", "max_attempts": 1});
+    let own = own.to_string();
+    let post = ["post", "own", "--details", &own];
+    let own = stage.env.jobboard(&post).run().posted();
+    let other = stage.post("other", "sleep 600");
+    let conduct = ["--drain", "--job-timeout", "100ms", "--on-failure", "trash"];
+    let run = stage.conduct(&conduct).run();
+    assert_eq!(run.code, 7, "{run:?}");
+    for (job, limit) in [(own, "50ms"), (other, "100ms")] {
+        let reason = stage.env.show(&job)["last_failure"]["reason"].clone();
+        assert_eq!(reason, format!("the command took longer than {limit}"));
+    }
+}
+
+fn a_job_that_cannot_be_started_has_failed(stage: &Stage) {
+    let absent = ["post", "a", "--", "no-such-program"];
+    let absent = stage.env.jobboard(&absent).run().posted();
+    let nowhere = json!({"command": ["true"], "cwd": "/no/such/folder"}).to_string();
+    let nowhere = ["post", "b", "--details", &nowhere];
+    let nowhere = stage.env.jobboard(&nowhere).run().posted();
+    let run = stage.conduct(&["--drain", "--max-attempts", "1"]).run();
+    assert_eq!(run.code, 7, "{run:?}");
+    let reason = |job: &str| stage.env.show(job)["last_failure"]["reason"].to_string();
+    assert!(reason(&absent).contains("there is no program no-such-program"));
+    assert!(reason(&nowhere).contains("there is no folder /no/such/folder"));
+}
+
+fn a_failure_can_be_final(stage: &Stage) {
+    stage.post("a", "exit 1");
+    let run = stage.conduct(&["--drain", "--on-failure", "consume"]).run();
+    run.succeeded();
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    let trashed = stage.post("b", "exit 1");
+    let run = stage.conduct(&["--drain", "--on-failure", "trash"]).run();
+    assert_eq!(run.code, 7, "{run:?}");
+    assert_eq!(stage.env.state(&trashed), "TRASHED");
+    // What is left to be tried again is no success either.
+    stage.post("c", "exit 1");
+    let run = stage.conduct(&["--max-jobs", "1"]).run();
+    assert_eq!(run.code, 7, "{run:?}");
+}
+
+fn a_job_that_was_tried_too_often_is_not_tried_again(stage: &Stage) {
+    // It kills its conductor, which then cannot say that it has failed.
+    let poison = stage.post("poison", "echo tried >> log; kill -9 $PPID");
+    stage.post("good", "echo good >> log");
+    for _ in 0..2 {
+        let lease = ["--drain", "--max-attempts", "2", "--lease", "1s"];
+        assert_eq!(stage.conduct(&lease).run().code, 137);
+    }
+    let conduct = ["--drain", "--max-attempts", "2", "--lease", "1s"];
+    let run = stage.conduct(&conduct).run();
+    assert_eq!(run.code, 7, "{run:?}");
+    let mut log = stage.log();
+    log.sort();
+    assert_eq!(log, ["good", "tried", "tried"]);
+    let job = stage.env.show(&poison);
+    assert_eq!(job["state"], "TRASHED");
+    let reason = "it was tried 2 times in vain";
+    assert_eq!(job["last_failure"]["reason"], reason);
+}
+
+fn what_was_postponed_by_others_is_waited_for(stage: &Stage) {
+    let script = "echo $JOBBOARD_CONDUCTOR >> log; [ $(wc -l < log) -ge 2 ]";
+    stage.post("a", script);
+    let first = ["--max-jobs", "1", "--retry-delay", "1s"];
+    assert_eq!(stage.conduct(&first).run().code, 7);
+    stage.conduct(&["--drain"]).run().succeeded();
+    let log = stage.log();
+    assert_eq!(log.len(), 2);
+    assert_ne!(log[0], log[1]);
+}

@@ -1,0 +1,246 @@
+//! `jobboard conduct`, on every kind of board that can be conducted.
+
+mod ending;
+mod failing;
+mod output;
+mod policy;
+mod stage;
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+pub(crate) use self::stage::{Stage, on_every_board};
+
+on_every_board!(
+    what_is_there_is_run_and_gone,
+    nothing_to_do_is_done_at_once,
+    a_job_that_is_posted_later_is_run_as_well,
+    jobs_run_at_once_as_many_as_are_wanted_and_no_more,
+    the_most_urgent_job_comes_first,
+    what_others_conduct_is_left_alone_and_said_once,
+    a_filter_chooses_the_jobs,
+    as_many_jobs_are_run_as_are_wanted,
+    an_idle_conductor_can_end_by_itself,
+    a_command_gets_what_its_job_says_and_no_secret,
+    what_happens_is_told_in_json,
+    a_conductor_is_registered_under_a_name_of_its_own,
+    several_share_the_work,
+);
+
+fn what_is_there_is_run_and_gone(stage: &Stage) {
+    let jobs: Vec<_> = (0..20)
+        .map(|number| stage.post(&format!("job-{number}"), "echo $JOBBOARD_JOB >> log"))
+        .collect();
+    let run = stage.conduct(&["--drain", "-j4"]).run();
+    run.succeeded();
+    let mut ran = stage.log();
+    ran.sort();
+    let mut posted = jobs;
+    posted.sort();
+    assert_eq!(ran, posted);
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    let summary = run.stderr.lines().last().unwrap();
+    assert!(
+        summary.ends_with("summary ran=20 consumed=20 abandoned=0 trashed=0 lost=0"),
+        "{summary}"
+    );
+}
+
+fn nothing_to_do_is_done_at_once(stage: &Stage) {
+    let run = stage.conduct(&["--drain"]).run();
+    run.succeeded();
+    assert!(run.stderr.contains("ran=0"), "{run:?}");
+    stage.post("a", "true");
+    stage.conduct(&["--drain", "-q"]).run().succeeded();
+    let again = stage.conduct(&["--drain", "-q"]).run();
+    assert_eq!((again.code, again.stderr.as_str()), (0, ""));
+}
+
+fn a_job_that_is_posted_later_is_run_as_well(stage: &Stage) {
+    let conductor = stage.start(&[]);
+    for number in 0..3 {
+        stage.post("later", "echo $JOBBOARD_JOB >> log");
+        stage.logged(number + 1);
+    }
+    conductor.signal(rustix::process::Signal::TERM);
+    conductor.ended().succeeded();
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+}
+
+fn jobs_run_at_once_as_many_as_are_wanted_and_no_more(stage: &Stage) {
+    // Each waits until there are three of them, and sees no fourth.
+    let script = "mkdir here.$JOBBOARD_FENCE; for i in $(seq 500); do \
+                  [ $(ls -d here.* | wc -l) -ge 3 ] && break; sleep 0.01; done; \
+                  ls -d here.* | wc -l >> log; sleep 0.1; touch done.$JOBBOARD_FENCE; \
+                  while [ $(ls -d done.* | wc -l) -lt 3 ]; do sleep 0.01; done; \
+                  rmdir here.$JOBBOARD_FENCE";
+    for _ in 0..3 {
+        stage.post("together", script);
+    }
+    stage.conduct(&["--drain", "-j3"]).run().succeeded();
+    assert_eq!(stage.log(), ["3", "3", "3"]);
+    let script = "mkdir alone && sleep 0.05 && rmdir alone && echo alone >> log";
+    for _ in 0..4 {
+        stage.post("alone", script);
+    }
+    stage.conduct(&["--drain"]).run().succeeded();
+    assert_eq!(stage.log()[3..], ["alone"; 4]);
+}
+
+fn the_most_urgent_job_comes_first(stage: &Stage) {
+    let echo = "echo $JOBBOARD_NAME >> log";
+    stage.post("old", echo);
+    stage.post("new", echo);
+    stage.post_with("urgent", echo, &["--priority", "HIGH"]);
+    stage.conduct(&["--drain"]).run().succeeded();
+    assert_eq!(stage.log(), ["urgent", "old", "new"]);
+}
+
+fn what_others_conduct_is_left_alone_and_said_once(stage: &Stage) {
+    for name in ["flow", "other-flow"] {
+        let post = [
+            "post",
+            name,
+            "flow_uuid=6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+        ];
+        stage.env.jobboard(&post).run().succeeded();
+    }
+    let before = stage.env.everything();
+    stage.post("ours", "echo ran >> log");
+    let run = stage.conduct(&["--drain"]).run();
+    run.succeeded();
+    assert_eq!(
+        run.stderr.matches("passed_over jobs=2").count(),
+        1,
+        "{run:?}"
+    );
+    assert_eq!(stage.log(), ["ran"]);
+    assert_eq!(stage.env.everything(), before);
+}
+
+fn a_filter_chooses_the_jobs(stage: &Stage) {
+    stage.post("mine", "echo $JOBBOARD_NAME >> log");
+    stage.post("yours", "echo $JOBBOARD_NAME >> log");
+    let filter = ["--filter", "name=m*", "--drain"];
+    stage.conduct(&filter).run().succeeded();
+    assert_eq!(stage.log(), ["mine"]);
+    assert_eq!(stage.env.names(), ["yours"]);
+}
+
+fn as_many_jobs_are_run_as_are_wanted(stage: &Stage) {
+    for _ in 0..5 {
+        stage.post("a", "echo ran >> log");
+    }
+    let run = stage.conduct(&["--max-jobs", "2", "-j4"]).run();
+    run.succeeded();
+    assert_eq!(stage.log().len(), 2);
+    let listed = stage
+        .env
+        .jobboard(&["list", "--unclaimed", "--count"])
+        .run();
+    assert_eq!(listed.succeeded(), "3\n");
+}
+
+fn an_idle_conductor_can_end_by_itself(stage: &Stage) {
+    stage.post("a", "sleep 0.3; echo ran >> log");
+    stage.conduct(&["--idle-exit", "100ms"]).run().succeeded();
+    assert_eq!(stage.log(), ["ran"]);
+}
+
+fn a_command_gets_what_its_job_says_and_no_secret(stage: &Stage) {
+    let details = json!({
+        "command": ["sh", "-c", "cat > seen; echo \"$GIVEN:${JOBBOARD_PASSWORD-none}:$PWD\" >> seen; \
+                     env | sed -n 's/^JOBBOARD_\\([A-Z]*\\)=.*/\\1/p' | sort | tr '\\n' ' ' >> seen"],
+        "env": {"GIVEN": "here"},
+        "cwd": stage.env.file(""),
+        "stdin": "input\n",
+    });
+    let details = details.to_string();
+    let post = ["post", "a", "--details", &details];
+    stage.env.jobboard(&post).run().succeeded();
+    let allow = if stage.is_network() {
+        &["--allow-env", "GIVEN"][..]
+    } else {
+        &[]
+    };
+    if let Some(server) = stage.server() {
+        server.run(&["CONFIG", "SET", "requirepass", "hunter2"]);
+    }
+    let conduct = stage.conduct(&[&["--drain"], allow].concat());
+    let run = conduct.env("JOBBOARD_PASSWORD", "hunter2").run();
+    run.succeeded();
+    let seen = std::fs::read_to_string(stage.env.file("seen")).unwrap();
+    let folder = stage.env.file("").display().to_string();
+    let folder = folder.trim_end_matches('/');
+    let expected = format!("input\nhere:none:{folder}\nATTEMPT CONDUCTOR FENCE GUARD JOB NAME ");
+    assert_eq!(seen, expected);
+}
+
+fn what_happens_is_told_in_json(stage: &Stage) {
+    let uuid = stage.post("a", "exit 3");
+    let conduct = ["--drain", "--max-attempts", "1", "--log-format", "json"];
+    let run = stage.conduct(&conduct).run();
+    assert_eq!(run.code, 7, "{run:?}");
+    let notes: Vec<serde_json::Value> = run
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let events: Vec<_> = notes
+        .iter()
+        .map(|note| note["event"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        events,
+        [
+            "conducting",
+            "running_start",
+            "running_end",
+            "job_trashed",
+            "summary"
+        ]
+    );
+    assert_eq!(notes[1]["uuid"], json!(uuid));
+    assert_eq!(notes[1]["attempt"], 1);
+    assert_eq!(notes[4]["trashed"], 1);
+}
+
+fn a_conductor_is_registered_under_a_name_of_its_own(stage: &Stage) {
+    let first = stage.start(&["--name", "w1"]);
+    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    assert_eq!(listed[0]["name"], "w1");
+    assert_eq!(listed[0]["pid"], first.pid());
+    let second = stage.conduct(&["--name", "w1", "--drain"]).spawn();
+    stage.says(&second, "name_taken");
+    first.signal(rustix::process::Signal::TERM);
+    first.ended().succeeded();
+    second.ended().succeeded();
+    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    assert_eq!(listed, json!([]));
+}
+
+fn several_share_the_work(stage: &Stage) {
+    let jobs = 40;
+    for _ in 0..jobs {
+        stage.post(
+            "a",
+            "echo $JOBBOARD_CONDUCTOR $JOBBOARD_JOB >> log; sleep 0.02",
+        );
+    }
+    let conductors: Vec<_> = (0..3)
+        .map(|_| stage.conduct(&["--drain", "-j2"]).spawn())
+        .collect();
+    for conductor in conductors {
+        conductor.ended().succeeded();
+    }
+    let (mut by_job, mut by_conductor) = (BTreeMap::new(), BTreeMap::new());
+    for line in stage.log() {
+        let (conductor, job) = line.split_once(' ').unwrap();
+        *by_job.entry(job.to_owned()).or_insert(0) += 1;
+        *by_conductor.entry(conductor.to_owned()).or_insert(0) += 1;
+    }
+    assert_eq!(by_job.len(), jobs);
+    assert!(by_job.values().all(|count| *count == 1), "{by_job:?}");
+    assert_eq!(by_conductor.len(), 3, "{by_conductor:?}");
+}

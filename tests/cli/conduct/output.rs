@@ -1,0 +1,71 @@
+//! What becomes of what commands write.
+
+use std::fs;
+
+use super::{Stage, on_every_board};
+
+on_every_board!(lines_are_whole_and_say_whose_they_are);
+
+fn lines_are_whole_and_say_whose_they_are(stage: &Stage) {
+    let script =
+        "for i in $(seq 200); do printf \"$JOBBOARD_NAME \"; printf \"$i\\n\"; done; echo oops >&2";
+    let jobs = ["a", "b", "c"].map(|name| (name, stage.post(name, script)));
+    let run = stage
+        .conduct(&["--drain", "-j3", "--output", "prefix"])
+        .run();
+    for (name, uuid) in jobs {
+        let prefix = format!("{name}/{} | ", &uuid[..8]);
+        let lines = run
+            .succeeded()
+            .lines()
+            .filter_map(|line| line.strip_prefix(&prefix));
+        let expected = (1..=200).map(|number| format!("{name} {number}"));
+        assert!(lines.eq(expected), "{run:?}");
+        assert!(run.stderr.contains(&format!("{prefix}oops\n")), "{run:?}");
+    }
+    assert_eq!(run.stdout.lines().count(), 600);
+}
+
+#[test]
+fn a_long_line_comes_in_pieces_and_a_last_one_needs_no_end() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    stage.post("a", "head -c 100000 /dev/zero | tr '\\0' x; printf end");
+    let run = stage.conduct(&["--drain"]).run();
+    let lines: Vec<_> = run.succeeded().lines().collect();
+    let pieces = lines.iter().map(|line| line.split_once(" | ").unwrap().1);
+    let text: String = pieces.collect();
+    assert_eq!(text.len(), 100_003);
+    assert!(text.ends_with("xend") && lines.len() > 1 && lines.len() < 20);
+}
+
+#[test]
+fn output_can_be_kept_in_files_passed_on_or_dropped() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let conduct = |output: &str| {
+        let uuid = stage.post("../a", "echo out; echo err >&2");
+        let run = stage.conduct(&["--drain", "-q", "--output", output]).run();
+        run.succeeded();
+        (uuid, run)
+    };
+    let (_, run) = conduct("inherit");
+    assert_eq!(
+        (run.stdout.as_str(), run.stderr.as_str()),
+        ("out\n", "err\n")
+    );
+    let (_, run) = conduct("discard");
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", ""));
+    let folder = stage.env.file("kept");
+    fs::create_dir(&folder).unwrap();
+    let (uuid, run) = conduct("kept");
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", ""));
+    let kept = fs::read_to_string(folder.join(format!(".._a-{uuid}.1.log"))).unwrap();
+    let mut lines: Vec<_> = kept.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["err", "out"]);
+    let typo = stage.conduct(&["--output", "prefx"]).run();
+    assert!(typo.failed(2).contains("a folder that exists"));
+}

@@ -1,0 +1,142 @@
+//! A board to be conducted, and jobs for it that write down what they do.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::{
+    env::{Env, Invocation, Running, wait_until},
+    servers::Server,
+};
+
+/// A board of some kind, with surroundings of its own.
+pub(crate) struct Stage {
+    pub(crate) env: Env,
+    server: Option<Server>,
+}
+
+impl Stage {
+    /// A board that belongs to whoever conducts it.
+    pub(crate) fn embedded() -> Option<Self> {
+        let stage = Self {
+            env: Env::new(),
+            server: None,
+        };
+        // A folder that others cannot write, whatever the mask of whoever tests.
+        let folder = stage.env.root().join("state/jobboard");
+        fs::create_dir(&folder).unwrap();
+        set_mode(&folder, 0o700);
+        Some(stage)
+    }
+
+    /// A board on a server.
+    pub(crate) fn redis() -> Option<Self> {
+        Some(Self::on(Server::start()?))
+    }
+
+    /// A board on this server.
+    pub(crate) fn on(server: Server) -> Self {
+        let env = Env::new();
+        server.serves(&env, "");
+        Self {
+            env,
+            server: Some(server),
+        }
+    }
+
+    pub(crate) fn is_network(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Returns the server, of a board that has one.
+    pub(crate) fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
+    }
+
+    /// Returns the server, of a board that has one, to be stopped and started again.
+    pub(crate) fn server_mut(&mut self) -> Option<&mut Server> {
+        self.server.as_mut()
+    }
+
+    /// Prepares a conductor that may run whatever is posted.
+    pub(crate) fn conduct(&self, words: &[&str]) -> Invocation {
+        let allow = if self.is_network() {
+            &["--allow-any"][..]
+        } else {
+            &[]
+        };
+        self.env.jobboard(&[&["conduct"], allow, words].concat())
+    }
+
+    /// Starts a conductor, and waits until it is at work.
+    pub(crate) fn start(&self, words: &[&str]) -> Running {
+        let running = self.conduct(words).spawn();
+        self.says(&running, "conducting");
+        running
+    }
+
+    /// Waits until a conductor has told of some event.
+    pub(crate) fn says(&self, running: &Running, event: &str) {
+        wait_until(event, || running.stderr().contains(event));
+    }
+
+    /// Posts a job that has a shell run this in the current folder of the runs.
+    pub(crate) fn post(&self, name: &str, script: &str) -> String {
+        self.post_with(name, script, &[])
+    }
+
+    pub(crate) fn post_with(&self, name: &str, script: &str, words: &[&str]) -> String {
+        let command = ["--", "sh", "-c", script];
+        let post = [&["post", name], words, &command].concat();
+        self.env.jobboard(&post).run().posted()
+    }
+
+    /// Posts many such jobs at once.
+    pub(crate) fn post_many(&self, count: usize, script: &str) -> Vec<String> {
+        let line = json!({"name": "many", "details": {"command": ["sh", "-c", script]}});
+        let lines = format!("{line}\n").repeat(count);
+        let posted = self
+            .env
+            .jobboard(&["post", "--from", "-"])
+            .stdin(lines)
+            .run();
+        posted.succeeded().lines().map(str::to_owned).collect()
+    }
+
+    /// Returns the lines that jobs have written to the file `log`.
+    pub(crate) fn log(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.env.file("log")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until jobs have written so many lines.
+    pub(crate) fn logged(&self, lines: usize) {
+        wait_until("the jobs have run", || self.log().len() >= lines);
+    }
+}
+
+pub(crate) fn set_mode(path: &std::path::Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Makes a test of every promise on every kind of board.
+macro_rules! on_every_board {
+    (@on $kind:ident $($promise:ident)*) => {
+        mod $kind {
+            $(
+                #[test]
+                fn $promise() {
+                    if let Some(stage) = crate::conduct::Stage::$kind() {
+                        super::$promise(&stage);
+                    }
+                }
+            )*
+        }
+    };
+    ($($promise:ident),* $(,)?) => {
+        on_every_board!(@on embedded $($promise)*);
+        on_every_board!(@on redis $($promise)*);
+    };
+}
+pub(crate) use on_every_board;
