@@ -54,6 +54,13 @@ pub(super) fn parse(scheme: &'static str, rest: &str) -> Result<BoardUrl, Invali
     let parts = Parts::parse(scheme, "write it as //HOST,HOST/PATH", rest)?;
     let servers = parts.servers(PORT)?;
     let path = node_path(decode(parts.path, "the path")?)?;
+    if let Some(path) = path.as_ref().filter(|path| path.ends_with("/.trash")) {
+        let problem = "is the trash of other boards";
+        return Err(InvalidUrl::NodePath {
+            path: path.clone(),
+            problem,
+        });
+    }
     let has_tls = scheme == "zks";
     let known = if has_tls { &TLS_KEYS[..] } else { &KEYS };
     let mut query = Query::parse(parts.query, known)?;
@@ -96,7 +103,7 @@ fn node_path(path: String) -> Result<Option<String>, InvalidUrl> {
 }
 
 /// The characters that ZooKeeper refuses in a path.
-fn is_forbidden(char: char) -> bool {
+pub(in crate::board) fn is_forbidden(char: char) -> bool {
     char.is_control() || matches!(char, '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}')
 }
 

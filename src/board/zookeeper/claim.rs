@@ -5,7 +5,7 @@ use futures_util::future::{join, join_all};
 use zookeeper_client::{CreateMode, Error, SessionId};
 
 use super::{
-    TRIES, Target,
+    AT_ONCE, TRIES, Target,
     look::records,
     nodes::{self, Node, READING},
     record::{Record, fence},
@@ -14,6 +14,7 @@ use super::{
 use crate::{
     board::{
         BoardError, ClaimRules, Detail, Result,
+        failure::Failure,
         wire::{json, side::Side},
     },
     job::{Claim, Claimant, Claimed, Entry, JobKey, Shelf, Term},
@@ -66,7 +67,7 @@ impl Target<'_> {
         let (mut answers, mut won) = (Vec::with_capacity(keys.len()), 0);
         while won < most {
             // As many at once as are still wanted: never one too many, and the first ones first.
-            let wave = open.by_ref().take(most - won);
+            let wave = open.by_ref().take((most - won).min(AT_ONCE));
             let tried = join_all(wave.map(|(key, found)| self.claim_one(key, found, bid))).await;
             if tried.is_empty() {
                 break;
@@ -84,7 +85,7 @@ impl Target<'_> {
         bid: Bid<'_>,
     ) -> Result<Claimed> {
         for _ in 0..TRIES {
-            let record = found.as_ref().ok_or(BoardError::NoSuchJob)?;
+            let record = self.require(found.as_ref())?;
             let side = permit(record, bid.rules)?;
             match self.attempt(record, side, bid).await? {
                 Attempt::Won(claimed) => return Ok(*claimed),
@@ -122,7 +123,8 @@ impl Target<'_> {
         if let Err(refused) = done.map_err(|failure| self.unknown(failure))? {
             return Ok(Attempt::Overtaken(refused));
         }
-        let read = read.map_err(|failure| self.unknown(failure))?;
+        // It is done, whatever keeps us from knowing under which fence.
+        let read = read.map_err(|failure| self.unknown(Failure::Lost(failure.into())))?;
         let claim = match read {
             Ok((data, stat)) if data == owner => Node { data, stat },
             // Somebody has overridden it already.
@@ -131,9 +133,12 @@ impl Target<'_> {
         };
         let mut record = record.clone();
         let fence = fence(&claim);
+        record.side = side.map(|side| Node {
+            data: side.write(),
+            stat: claim.stat,
+        });
         record.lock = Some(claim);
-        record.side = side.map(|side| Node::written(side.write()));
-        match record.read(Shelf::Board, Detail::Whole) {
+        match record.read(Detail::Whole) {
             Entry::Job(job) => Ok(Attempt::Won(Box::new(Claimed { job: *job, fence }))),
             Entry::Malformed(record) => Err(BoardError::Malformed {
                 key: record.key,
@@ -165,11 +170,13 @@ impl Target<'_> {
         let answers = claims.iter().map(|claim| {
             let (posting, lock) = (found.next().flatten(), found.next().flatten());
             let record = Record {
+                shelf: Shelf::Board,
                 key: claim.key.clone(),
                 posting: posting.ok_or(BoardError::NoSuchJob)?,
                 lock,
                 side: None,
             };
+            self.require(Some(&record))?;
             record.is_claimed_by(&claim.owner, claim.fence.as_ref())?;
             let session = record.lock.map(|lock| SessionId(lock.stat.ephemeral_owner));
             // Kept by a session that is none of ours any more, it may end any moment.

@@ -5,12 +5,13 @@
 
 use std::collections::VecDeque;
 
-use futures_util::{FutureExt, StreamExt, TryStreamExt, stream, stream::BoxStream};
+use futures_util::{FutureExt, StreamExt, stream, stream::BoxStream};
 use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState, WatchedEvent};
 
 use super::{
     ZooKeeper,
     changes::{Change, Picture, resync},
+    look::Reader,
     nodes::{self, READING},
     paths::{Paths, locked_by},
     record::Record,
@@ -113,16 +114,19 @@ impl Watcher<'_> {
     async fn look(&mut self) -> Result<()> {
         self.picture = Picture::default();
         for shelf in [Shelf::Board, Shelf::Trash] {
-            let mut entries = self.board.entries(Query {
+            let mut reader = Reader::new(Query {
                 shelf,
                 which: Which::All,
                 order: Order::Any,
                 detail: Detail::Brief,
             });
-            while let Some(entry) = entries.try_next().await? {
-                match shelf {
-                    Shelf::Board => self.picture.add_to_board(&entry),
-                    Shelf::Trash => self.picture.add_to_trash(&entry),
+            // On the session of the watches: another one may be with a server that lags behind.
+            while let Some(page) = reader.next(&self.session, &self.board.paths).await? {
+                for entry in &page {
+                    match shelf {
+                        Shelf::Board => self.picture.add_to_board(entry),
+                        Shelf::Trash => self.picture.add_to_trash(entry),
+                    }
                 }
             }
         }
@@ -257,13 +261,13 @@ impl Watcher<'_> {
             match change {
                 Change::JobCame(key, entry) => {
                     let record = found.next().flatten().map(|posting| Record {
+                        shelf: Shelf::Board,
                         key: key.clone(),
                         posting,
                         lock: None,
                         side: None,
                     });
-                    *entry =
-                        record.map(|record| Box::new(record.read(Shelf::Board, Detail::Brief)));
+                    *entry = record.map(|record| Box::new(record.read(Detail::Brief)));
                 }
                 Change::LockCame(_, holding) => {
                     let lock = found.next().flatten();

@@ -119,17 +119,18 @@ impl Link {
     /// Returns a live session for claims that live as long as it does.
     ///
     /// It is asked for with this timeout unless the URL states one. A session that was opened with
-    /// another timeout is replaced, unless it bears claims already.
+    /// another timeout is replaced, unless it bears claims already. Without a timeout any will do.
     pub(super) async fn bearing(
         &self,
         doing: &'static str,
-        timeout: Duration,
+        timeout: Option<Duration>,
     ) -> Result<Session, BoardError> {
         let deadline = Deadline::after(PATIENCE);
-        let wanted = self.url.session.unwrap_or(timeout);
+        let wanted = timeout.map(|timeout| self.url.session.unwrap_or(timeout));
         let found = async {
             let mut kept = self.lock(deadline).await?;
-            if let Some(old) = kept.take_if(|kept| kept.asked != wanted && !kept.bears) {
+            let is_other = |kept: &Kept| wanted.is_some_and(|wanted| kept.asked != wanted);
+            if let Some(old) = kept.take_if(|kept| is_other(kept) && !kept.bears) {
                 // Who still has it ends it when he is done.
                 let patience = if old.session.is_shared() {
                     Duration::ZERO
@@ -140,7 +141,10 @@ impl Link {
             }
             let session = match self.revive(&mut kept, deadline).await? {
                 Some(session) => session,
-                None => self.open(&mut kept, wanted, deadline).await?,
+                None => {
+                    let wanted = wanted.or(self.url.session).unwrap_or(USUAL);
+                    self.open(&mut kept, wanted, deadline).await?
+                }
             };
             if let Some(kept) = kept.as_mut() {
                 kept.bears = true;

@@ -1,16 +1,15 @@
 //! Reading jobs: the nodes of a shelf, page by page, each with its lock and the record beside it.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
-    link::Link,
     nodes::{self, Node},
-    paths::{Paths, locked_by, number_of, numbered},
+    paths::{Paths, locked_by, number_of},
     record::Record,
     session::Session,
 };
 use crate::{
-    board::{Detail, JobRef, Order, Query, Result, Which, wire::json},
+    board::{Detail, Order, Query, Result, Which, wire::json},
     job::{Entry, JobKey, Rank, Shelf},
 };
 
@@ -18,23 +17,25 @@ use crate::{
 const PAGE_BYTES: usize = 512 * 1024;
 
 /// The first page, and the largest.
-const PAGE: (usize, usize) = (128, nodes::MOST);
+pub(super) const PAGE: (usize, usize) = (128, nodes::MOST);
 
-/// How many jobs an ambiguous reference yields.
-const CANDIDATES: usize = 10;
+/// How many bytes of postings are kept, once they were read to be ranked.
+const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 /// Which jobs are on a shelf, and what there is to be read of each.
 #[derive(Debug)]
-struct Shelved {
+pub(super) struct Shelved {
     shelf: Shelf,
     /// In the order of their numbers.
     keys: VecDeque<JobKey>,
     locked: HashSet<JobKey>,
     recorded: HashSet<JobKey>,
+    /// Postings that were read already.
+    kept: HashMap<JobKey, Node>,
 }
 
 impl Shelved {
-    async fn look(session: &Session, paths: &Paths, shelf: Shelf) -> Result<Self> {
+    pub(super) async fn look(session: &Session, paths: &Paths, shelf: Shelf) -> Result<Self> {
         let (folder, sides) = (paths.folder(shelf), paths.sides());
         let (children, sides) = tokio::try_join!(
             nodes::children(session, &folder),
@@ -52,19 +53,27 @@ impl Shelved {
             // In the trash nobody holds it: a lock there would be a stray node.
             locked: locks.filter(|_| shelf == Shelf::Board).collect(),
             recorded: sides.into_iter().map(JobKey::new).collect(),
+            kept: HashMap::new(),
         })
     }
 
+    /// Takes up to so many jobs from the beginning.
+    pub(super) fn take(&mut self, count: usize) -> Vec<JobKey> {
+        self.keys.drain(..count.min(self.keys.len())).collect()
+    }
+
     /// Reads the nodes of some jobs; those that are gone by now are left out.
-    async fn read(
-        &self,
+    pub(super) async fn read(
+        &mut self,
         session: &Session,
         paths: &Paths,
         keys: Vec<JobKey>,
     ) -> Result<Vec<Record>> {
         let mut wanted = Vec::with_capacity(keys.len() * 2);
         for key in &keys {
-            wanted.push(paths.job(self.shelf, key));
+            if !self.kept.contains_key(key) {
+                wanted.push(paths.job(self.shelf, key));
+            }
             if self.locked.contains(key) {
                 wanted.push(paths.lock(key));
             }
@@ -75,10 +84,12 @@ impl Shelved {
         let mut found = nodes::read(session, &wanted).await?.into_iter();
         let mut next = |is_wanted: bool| is_wanted.then(|| found.next().flatten()).flatten();
         let records = keys.into_iter().filter_map(|key| {
-            let posting = next(true);
+            let kept = self.kept.remove(&key);
+            let posting = next(kept.is_none()).or(kept);
             let lock = next(self.locked.contains(&key));
             let side = next(self.recorded.contains(&key));
             Some(Record {
+                shelf: self.shelf,
                 posting: posting?,
                 lock,
                 side,
@@ -107,31 +118,32 @@ impl Reader {
     }
 
     /// Returns the next page; none, when there is no more.
-    pub(super) async fn next(&mut self, link: &Link, paths: &Paths) -> Result<Option<Vec<Entry>>> {
-        let session = link.session(nodes::READING).await?;
+    pub(super) async fn next(
+        &mut self,
+        session: &Session,
+        paths: &Paths,
+    ) -> Result<Option<Vec<Entry>>> {
         let shelved = match &mut self.shelved {
             Some(shelved) => shelved,
             None => {
-                let mut shelved = Shelved::look(&session, paths, self.query.shelf).await?;
+                let mut shelved = Shelved::look(session, paths, self.query.shelf).await?;
                 if self.query.which == Which::Unclaimed {
-                    leave_out_claimed(&session, paths, &mut shelved).await?;
+                    leave_out_claimed(session, paths, &mut shelved).await?;
                 }
                 if self.query.order == Order::Rank {
-                    rank(&session, paths, &mut shelved).await?;
+                    rank(session, paths, &mut shelved).await?;
                 }
                 self.shelved.insert(shelved)
             }
         };
-        if shelved.keys.is_empty() {
+        let keys = shelved.take(self.count);
+        if keys.is_empty() {
             return Ok(None);
         }
-        let count = self.count.min(shelved.keys.len());
-        let keys = shelved.keys.drain(..count).collect();
-        let records = shelved.read(&session, paths, keys).await?;
+        let count = keys.len();
+        let records = shelved.read(session, paths, keys).await?;
         self.count = next_count(records.iter().map(|record| &record.posting), count);
-        let entries = records
-            .iter()
-            .map(|record| record.read(self.query.shelf, self.query.detail));
+        let entries = records.iter().map(|record| record.read(self.query.detail));
         let is_wanted = |entry: &Entry| {
             self.query.which == Which::All || entry.job().is_none_or(|job| job.holding.is_none())
         };
@@ -140,7 +152,7 @@ impl Reader {
 }
 
 /// Returns how many jobs make a page, by those that were just read.
-fn next_count<'a>(read: impl Iterator<Item = &'a Node>, count: usize) -> usize {
+pub(super) fn next_count<'a>(read: impl Iterator<Item = &'a Node>, count: usize) -> usize {
     let bytes: usize = read.map(|node| node.data.len()).sum();
     (PAGE_BYTES / (bytes / count.max(1)).max(1)).clamp(1, PAGE.1)
 }
@@ -167,12 +179,12 @@ async fn leave_out_claimed(session: &Session, paths: &Paths, shelved: &mut Shelv
 /// Puts the jobs into the ranked order; those that cannot be read come last.
 async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result<()> {
     let mut ranked: Vec<(Option<Rank>, JobKey)> = Vec::with_capacity(shelved.keys.len());
-    let mut count = PAGE.0;
-    while !shelved.keys.is_empty() {
-        let page: Vec<_> = shelved
-            .keys
-            .drain(..count.min(shelved.keys.len()))
-            .collect();
+    let (mut count, mut budget) = (PAGE.0, KEPT_BYTES);
+    loop {
+        let page = shelved.take(count);
+        if page.is_empty() {
+            break;
+        }
         let wanted: Vec<_> = page
             .iter()
             .map(|key| paths.job(shelved.shelf, key))
@@ -184,7 +196,11 @@ async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result
             let rank = json::decode(&node.data, Detail::Brief)
                 .ok()
                 .map(|posting| Rank::new(posting.priority, number_of(&key)));
-            ranked.push((rank, key));
+            ranked.push((rank, key.clone()));
+            if let Some(rest) = budget.checked_sub(node.data.len() + size_of::<Node>()) {
+                budget = rest;
+                shelved.kept.insert(key, node);
+            }
         }
     }
     ranked.sort_by(|(one, key), (other, other_key)| {
@@ -195,6 +211,9 @@ async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result
 }
 
 /// Reads jobs by their keys, each with its lock and the record beside it.
+///
+/// The record comes before the lock: whoever takes the lock later changes the record as well, and
+/// so it is never one from before with a record from behind.
 pub(super) async fn records(
     session: &Session,
     paths: &Paths,
@@ -207,13 +226,14 @@ pub(super) async fn records(
         .collect();
     let wanted: Vec<_> = known
         .iter()
-        .flat_map(|key| [paths.job(shelf, key), paths.lock(key), paths.side(key)])
+        .flat_map(|key| [paths.side(key), paths.job(shelf, key), paths.lock(key)])
         .collect();
     let mut found = nodes::read(session, &wanted).await?.into_iter();
     let records = keys.iter().map(|key| {
         paths.key_of(Shelf::Board, key.as_str())?;
-        let (posting, lock, side) = (found.next()?, found.next()?, found.next()?);
+        let (side, posting, lock) = (found.next()?, found.next()?, found.next()?);
         Some(Record {
+            shelf,
             key: key.clone(),
             posting: posting?,
             lock: lock.filter(|_| shelf == Shelf::Board),
@@ -221,108 +241,4 @@ pub(super) async fn records(
         })
     });
     Ok(records.collect())
-}
-
-/// Returns the records that each reference could mean; one scan serves all that need one.
-pub(super) async fn find(
-    link: &Link,
-    paths: &Paths,
-    shelf: Shelf,
-    wanted: &[JobRef],
-) -> Result<Vec<Vec<Entry>>> {
-    let session = link.session(nodes::READING).await?;
-    let direct: Vec<_> = wanted.iter().map(named).collect();
-    let keys: Vec<_> = direct.iter().flatten().cloned().collect();
-    let records = records(&session, paths, shelf, &keys).await?;
-    let mut records = records.into_iter();
-    let mut found: Vec<Vec<Entry>> = direct
-        .iter()
-        .map(|key| {
-            let record = key.as_ref().and_then(|_| records.next().flatten());
-            record
-                .map(|record| record.read(shelf, Detail::Whole))
-                .into_iter()
-                .collect()
-        })
-        .collect();
-    // A number may also be written in another way, and then only a look at all of them tells.
-    let needs_scan = |(wanted, found): (&JobRef, &Vec<Entry>)| {
-        matches!(wanted, JobRef::Uuid(_))
-            || matches!(wanted, JobRef::Sequence(_)) && found.is_empty()
-    };
-    if wanted.iter().zip(&found).any(needs_scan) {
-        scan(&session, paths, (shelf, wanted), &mut found).await?;
-    }
-    Ok(found)
-}
-
-/// Looks through a whole shelf for what was not found directly.
-async fn scan(
-    session: &Session,
-    paths: &Paths,
-    (shelf, wanted): (Shelf, &[JobRef]),
-    found: &mut [Vec<Entry>],
-) -> Result<()> {
-    let mut shelved = Shelved::look(session, paths, shelf).await?;
-    let mut count = PAGE.0;
-    while !shelved.keys.is_empty() {
-        let page: Vec<_> = shelved
-            .keys
-            .drain(..count.min(shelved.keys.len()))
-            .collect();
-        let paths_of: Vec<_> = page.iter().map(|key| paths.job(shelf, key)).collect();
-        let postings = nodes::read(session, &paths_of).await?;
-        count = next_count(postings.iter().flatten(), page.len());
-        let mut hits: Vec<(JobKey, Vec<usize>)> = Vec::new();
-        for (key, node) in page.into_iter().zip(postings) {
-            let Some(node) = node else { continue };
-            let meant = could_be_meant(wanted, found, &key, &node);
-            if !meant.is_empty() {
-                hits.push((key, meant));
-            }
-        }
-        let keys = hits.iter().map(|(key, _)| key.clone()).collect();
-        for record in shelved.read(session, paths, keys).await? {
-            let entry = record.read(shelf, Detail::Whole);
-            let meant = hits.iter().find(|(key, _)| *key == record.key);
-            for &at in meant.into_iter().flat_map(|(_, meant)| meant) {
-                found[at].push(entry.clone());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Returns which references could mean this job, and do not have enough candidates.
-fn could_be_meant(
-    wanted: &[JobRef],
-    found: &[Vec<Entry>],
-    key: &JobKey,
-    node: &Node,
-) -> Vec<usize> {
-    let uuid = json::decode(&node.data, Detail::Brief)
-        .ok()
-        .map(|posting| posting.uuid.to_ascii_lowercase());
-    let could_mean = |wanted: &JobRef| match (wanted, &uuid) {
-        (JobRef::Uuid(text), Some(uuid)) if wanted.is_exact() => uuid == text,
-        (JobRef::Uuid(text), Some(uuid)) => uuid.starts_with(text.as_str()),
-        (JobRef::Sequence(number), _) => number_of(key) == Some(*number),
-        (JobRef::Uuid(_), None) | (JobRef::Key(_), _) => false,
-    };
-    let open = wanted.iter().zip(found).enumerate();
-    open.filter(|(_, (wanted, found))| found.len() < CANDIDATES && could_mean(wanted))
-        .filter(|(_, (wanted, found))| {
-            !matches!(wanted, JobRef::Sequence(_)) || found.iter().all(|entry| entry.key() != key)
-        })
-        .map(|(at, _)| at)
-        .collect()
-}
-
-/// Returns the job that a reference names by itself.
-fn named(wanted: &JobRef) -> Option<JobKey> {
-    match wanted {
-        JobRef::Key(key) => Some(key.clone()),
-        JobRef::Sequence(number) => Some(numbered(*number)),
-        JobRef::Uuid(_) => None,
-    }
 }

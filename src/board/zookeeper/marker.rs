@@ -1,11 +1,15 @@
 //! Markers: the nodes that keep a uuid unique which somebody has chosen, since no server does.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use zookeeper_client::Error;
 
 use super::{
     Target,
-    nodes::{self, Node},
-    paths::Paths,
+    nodes::{self, Node, READING},
+    paths::{Paths, is_job},
     record::Record,
     transaction::{Step, Transaction},
 };
@@ -13,6 +17,9 @@ use crate::{
     board::{Detail, Result, wire::json},
     job::{JobKey, Shelf},
 };
+
+/// The version of the markers that are understood here.
+const VERSION: u32 = 1;
 
 /// Where the job of a uuid is; void for a shelf that does not have it any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +43,16 @@ impl Whereabouts {
             Shelf::Board => &self.job,
             Shelf::Trash => &self.trashed,
         };
-        name.clone().map(JobKey::new)
+        let name = name.as_ref().filter(|name| is_job(name));
+        name.map(JobKey::new)
+    }
+
+    /// Whether it names none of these jobs; one of a later version may say more than we know.
+    pub(super) fn is_void(&self, jobs: &HashSet<JobKey>) -> bool {
+        let mut named = [Shelf::Board, Shelf::Trash]
+            .into_iter()
+            .filter_map(|shelf| self.on(shelf));
+        self.v <= VERSION && !named.any(|key| jobs.contains(&key))
     }
 
     fn write(&self) -> Vec<u8> {
@@ -44,20 +60,28 @@ impl Whereabouts {
     }
 }
 
-/// The marker of a job, as it was read.
+/// The marker of a job, as it was read; what it says is true.
 #[derive(Debug)]
 pub(super) struct Mark {
     path: String,
     version: i32,
-    /// A job of the same uuid in the trash: its key and the version of its node.
-    namesake: Option<(JobKey, i32)>,
-    /// Whether there is one on the board that is another job than the one that was asked about.
-    pub(super) is_on_board: bool,
+    /// Another job of the same uuid on the board.
+    pub(super) on_board: Option<JobKey>,
+    in_trash: Option<Namesake>,
+}
+
+/// A job of the same uuid in the trash.
+#[derive(Debug)]
+struct Namesake {
+    key: JobKey,
+    version: i32,
+    /// The version of what is kept beside it.
+    side: Option<i32>,
 }
 
 impl Mark {
     pub(super) fn has_namesake(&self) -> bool {
-        self.namesake.is_some()
+        self.in_trash.is_some()
     }
 
     /// Adds that the job goes to the trash, where its namesake has to make room.
@@ -67,16 +91,20 @@ impl Mark {
         paths: &Paths,
         key: &JobKey,
     ) {
-        if let Some((namesake, version)) = &self.namesake {
-            let path = paths.job(Shelf::Trash, namesake);
-            transaction.delete(Step::Namesake, path, *version);
+        if let Some(namesake) = &self.in_trash {
+            let path = paths.job(Shelf::Trash, &namesake.key);
+            transaction.delete(Step::Namesake, path, namesake.version);
+            if let Some(version) = namesake.side {
+                transaction.delete(Step::Namesake, paths.side(&namesake.key), version);
+            }
         }
-        self.set(transaction, (None, Some(key)));
+        self.set(transaction, (self.on_board.as_ref(), Some(key)));
     }
 
     /// Adds that the job comes back to the board.
     pub(super) fn move_to_board(&self, transaction: &mut Transaction<'_>, key: &JobKey) {
-        self.set(transaction, (Some(key), None));
+        let in_trash = self.in_trash.as_ref().map(|namesake| &namesake.key);
+        self.set(transaction, (Some(key), in_trash));
     }
 
     fn set(&self, transaction: &mut Transaction<'_>, places: (Option<&JobKey>, Option<&JobKey>)) {
@@ -85,10 +113,16 @@ impl Mark {
     }
 }
 
+/// Returns the uuid that a posting states, if it is one.
+pub(super) fn uuid_of(posting: &Node) -> Option<Uuid> {
+    let posting = json::decode(&posting.data, Detail::Brief).ok()?;
+    Uuid::try_parse(&posting.uuid).ok()
+}
+
 /// Returns what a marker says of a job in these places.
 pub(super) fn record(job: Option<&JobKey>, trashed: Option<&JobKey>) -> Vec<u8> {
     Whereabouts {
-        v: 1,
+        v: VERSION,
         job: job.map(JobKey::to_string),
         trashed: trashed.map(JobKey::to_string),
     }
@@ -98,37 +132,45 @@ pub(super) fn record(job: Option<&JobKey>, trashed: Option<&JobKey>) -> Vec<u8> 
 impl Target<'_> {
     /// Returns the marker of a job; most have none.
     pub(super) async fn mark_of(self, record: &Record) -> Result<Option<Mark>> {
-        let Ok(posting) = json::decode(&record.posting.data, Detail::Brief) else {
+        // What peers call a uuid may be any text; only one that is a uuid was ever marked.
+        let Some(uuid) = uuid_of(&record.posting) else {
             return Ok(None);
         };
-        if posting.uuid.is_empty() || posting.uuid.contains(['/', '\0']) {
-            return Ok(None);
-        }
-        let path = self.paths.marker(&posting.uuid);
+        let path = self.paths.marker(&uuid.to_string());
         let found = nodes::read(self.session, std::slice::from_ref(&path)).await?;
         let Some(node) = found.into_iter().flatten().next() else {
             return Ok(None);
         };
+        if node.is_denied() {
+            return Err(self.session.refusal(READING, &Error::NoAuth));
+        }
         let whereabouts = Whereabouts::read(&node);
-        let others = [Shelf::Board, Shelf::Trash].map(|shelf| {
-            let other = whereabouts.on(shelf)?;
-            (other != record.key).then_some((shelf, other))
-        });
-        let wanted: Vec<_> = others
-            .iter()
-            .flatten()
-            .map(|(shelf, key)| self.paths.job(*shelf, key))
-            .collect();
-        let mut found = nodes::read(self.session, &wanted).await?.into_iter();
-        let [on_board, in_trash] = others.map(|other| {
-            let (_, key) = other?;
-            Some((key, found.next()??.stat.version))
-        });
+        let other = |shelf| whereabouts.on(shelf).filter(|key| *key != record.key);
+        let (on_board, in_trash) = (other(Shelf::Board), other(Shelf::Trash));
         Ok(Some(Mark {
             path,
             version: node.stat.version,
-            namesake: in_trash,
-            is_on_board: on_board.is_some(),
+            on_board: match on_board {
+                Some(key) if self.bears(Shelf::Board, &key, uuid).await?.is_some() => Some(key),
+                Some(_) | None => None,
+            },
+            in_trash: match in_trash {
+                Some(key) => self.bears(Shelf::Trash, &key, uuid).await?,
+                None => None,
+            },
+        }))
+    }
+
+    /// Returns a job if it has this uuid; under its key may be another one.
+    ///
+    /// Boards that are beside each other share their trash, and number their jobs alike.
+    async fn bears(self, shelf: Shelf, key: &JobKey, uuid: Uuid) -> Result<Option<Namesake>> {
+        let found = self.record(shelf, key).await?;
+        let found = found.filter(|found| uuid_of(&found.posting) == Some(uuid));
+        Ok(found.map(|found| Namesake {
+            key: found.key,
+            version: found.posting.stat.version,
+            side: found.side.map(|side| side.stat.version),
         }))
     }
 }

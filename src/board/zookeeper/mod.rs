@@ -3,6 +3,7 @@
 mod changes;
 mod claim;
 mod events;
+mod find;
 mod link;
 mod look;
 mod marker;
@@ -52,6 +53,9 @@ use crate::{
 /// How often to look again when somebody else was quicker.
 const TRIES: usize = 16;
 
+/// How many jobs are changed at once: what was read of the last one shall not be old by then.
+const AT_ONCE: usize = 256;
+
 /// A board on a ZooKeeper server, or on an ensemble of them.
 pub(crate) struct ZooKeeper {
     link: Link,
@@ -93,6 +97,15 @@ impl<'a> Target<'a> {
     async fn record(self, shelf: Shelf, key: &JobKey) -> Result<Option<Record>> {
         let found = look::records(self.session, self.paths, shelf, std::slice::from_ref(key));
         Ok(found.await?.into_iter().flatten().next())
+    }
+
+    /// Returns a job that is there, and of which we may know all that decides about it.
+    fn require(self, found: Option<&Record>) -> Result<&Record> {
+        let record = found.ok_or(BoardError::NoSuchJob)?;
+        if !record.is_readable() {
+            return Err(self.session.refusal(READING, &Error::NoAuth));
+        }
+        Ok(record)
     }
 
     /// Makes the board as TaskFlow makes it, for its readers' sake as well.
@@ -158,14 +171,16 @@ impl Board for ZooKeeper {
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
         let reader = Reader::new(query);
         let pages = stream::try_unfold(reader, async move |mut reader| {
-            let page = reader.next(&self.link, &self.paths).await?;
+            let session = self.link.session(READING).await?;
+            let page = reader.next(&session, &self.paths).await?;
             Ok(page.map(|page| (page, reader)))
         });
         pages::flatten(pages)
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
-        look::find(&self.link, &self.paths, shelf, wanted).await
+        let session = self.link.session(READING).await?;
+        find::find(&session, &self.paths, shelf, wanted).await
     }
 
     async fn claim(
@@ -180,7 +195,7 @@ impl Board for ZooKeeper {
     }
 
     async fn lease_term(&self, wanted: Duration) -> Result<Duration> {
-        Ok(self.link.bearing(READING, wanted).await?.timeout())
+        Ok(self.link.bearing(READING, Some(wanted)).await?.timeout())
     }
 
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
@@ -212,7 +227,7 @@ impl Board for ZooKeeper {
     }
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
-        let session = self.link.session(WRITING).await?;
+        let session = self.link.bearing(WRITING, None).await?;
         self.target(&session).register(conductor).await
     }
 
@@ -252,7 +267,7 @@ impl ZooKeeper {
     /// Returns the session on which a claim is made; a kept claim is as old as that becomes.
     async fn session_for(&self, claimant: Option<&Claimant>) -> Result<Session> {
         match claimant.map(|by| by.term) {
-            Some(Term::Kept(term)) => Ok(self.link.bearing(WRITING, term).await?),
+            Some(Term::Kept(term)) => Ok(self.link.bearing(WRITING, Some(term)).await?),
             Some(Term::Indefinite | Term::For(_)) | None => Ok(self.link.session(WRITING).await?),
         }
     }

@@ -12,6 +12,12 @@ pub(super) const READING: &str = "read";
 /// How many nodes one exchange may have: more of them would keep others from being served.
 pub(super) const MOST: usize = 1000;
 
+/// How long a request may be: the server hangs up on those of 1 MiB.
+const MOST_BYTES: usize = 512 * 1024;
+
+/// What a path takes in a request beyond itself.
+const OVERHEAD: usize = 16;
+
 /// A node as it was read.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
@@ -20,10 +26,10 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Returns a node as we have just written it, of which nothing but the data matters.
-    pub(super) fn written(data: Vec<u8>) -> Self {
+    /// Returns a node that is there, of which we may know no more.
+    fn denied() -> Self {
         Self {
-            data,
+            data: Vec::new(),
             stat: Stat {
                 czxid: 0,
                 mzxid: 0,
@@ -39,13 +45,41 @@ impl Node {
             },
         }
     }
+
+    /// Whether it is there and we may not read it.
+    pub(super) fn is_denied(&self) -> bool {
+        // Whatever was created, was created in some transaction.
+        self.stat.czxid == 0
+    }
 }
 
 /// Reads nodes; those that are not there are none.
+///
+/// The server reads them in this order. One that we may not read does not keep us from the others.
 pub(super) async fn read(session: &Session, paths: &[String]) -> Result<Vec<Option<Node>>> {
-    let exchanges = paths.chunks(MOST).map(|paths| read_at_once(session, paths));
+    let exchanges = exchanges(paths, session.depth());
+    let exchanges = exchanges
+        .into_iter()
+        .map(|paths| read_at_once(session, paths));
     let nodes = try_join_all(exchanges).await?;
     Ok(nodes.into_iter().flatten().collect())
+}
+
+/// Divides paths among requests, none of which is too long for the server.
+fn exchanges(paths: &[String], depth: usize) -> Vec<&[String]> {
+    let mut exchanges = Vec::new();
+    let mut rest = paths;
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let fitting = rest.iter().take(MOST).take_while(|path| {
+            bytes += path.len() + depth + OVERHEAD;
+            bytes <= MOST_BYTES
+        });
+        let (exchange, others) = rest.split_at(fitting.count().max(1));
+        exchanges.push(exchange);
+        rest = others;
+    }
+    exchanges
 }
 
 async fn read_at_once(session: &Session, paths: &[String]) -> Result<Vec<Option<Node>>> {
@@ -60,6 +94,7 @@ async fn read_at_once(session: &Session, paths: &[String]) -> Result<Vec<Option<
     let nodes = paths.iter().zip(read).map(|(_, read)| match read {
         MultiReadResult::Data { data, stat } => Ok(Some(Node { data, stat })),
         MultiReadResult::Error { err: Error::NoNode } => Ok(None),
+        MultiReadResult::Error { err: Error::NoAuth } => Ok(Some(Node::denied())),
         MultiReadResult::Error { err } => Err(session.refusal(READING, &err)),
         // Data was asked for.
         _ => Ok(None),
@@ -76,5 +111,27 @@ pub(super) async fn children(session: &Session, path: &str) -> Result<Vec<String
         Ok(children) => Ok(children),
         Err(Error::NoNode) => Ok(Vec::new()),
         Err(error) => Err(session.refusal(READING, &error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_request_is_too_long() {
+        let sizes = |length: usize, count: usize, depth| {
+            let paths = vec!["x".repeat(length); count];
+            let exchanges = exchanges(&paths, depth);
+            exchanges
+                .iter()
+                .map(|paths| paths.len())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(30, 2500, 0), [1000, 1000, 500]);
+        assert_eq!(sizes(10_000, 120, 0), [52, 52, 16]);
+        assert_eq!(sizes(10, 120, 9_990), [52, 52, 16]);
+        assert_eq!(sizes(600_000, 2, 0), [1, 1]);
+        assert!(sizes(30, 0, 0).is_empty());
     }
 }

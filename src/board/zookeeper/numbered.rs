@@ -14,7 +14,7 @@ use zookeeper_client::{CreateMode, Error};
 use super::{
     Target,
     claim::mode,
-    marker::{self, Whereabouts},
+    marker::{self, Whereabouts, uuid_of},
     nodes::{self, Node, READING},
     paths::{number_of, numbered},
     post::{Encoded, Undone},
@@ -59,7 +59,18 @@ impl<'t> Target<'t> {
                 .flatten()
                 .map(|key| self.paths.lock(key))
                 .collect();
-            let commit = self.posting(batch, &places, &keys, claimant)?.commit();
+            let sides: Vec<_> = keys
+                .iter()
+                .flatten()
+                .map(|key| self.paths.side(key))
+                .collect();
+            // A board that was made anew may have what was kept beside jobs of these numbers.
+            let sides = match claimant {
+                Some(_) => nodes::read(self.session, &sides).await?,
+                None => Vec::new(),
+            };
+            let bid = claimant.map(|by| (by, sides));
+            let commit = self.posting(batch, &places, &keys, bid)?.commit();
             // Behind it, and before it is answered: the locks as they were created.
             let read = nodes::read(self.session, if claimant.is_some() { &locks } else { &[] });
             let (done, locks) = join(commit, read).await;
@@ -84,13 +95,21 @@ impl<'t> Target<'t> {
             .map(|(draft, _)| self.paths.marker(&draft.uuid.to_string()))
             .collect();
         let mut markers = nodes::read(self.session, &paths).await?;
-        let jobs: Vec<_> = markers
+        let named: Vec<_> = markers
+            .iter()
+            .map(|marker| Whereabouts::read(marker.as_ref()?).on(Shelf::Board))
+            .collect();
+        let jobs: Vec<_> = named
             .iter()
             .flatten()
-            .filter_map(|node| Whereabouts::read(node).on(Shelf::Board))
-            .map(|key| self.paths.job(Shelf::Board, &key))
+            .map(|key| self.paths.job(Shelf::Board, key))
             .collect();
-        let mut jobs = nodes::read(self.session, &jobs).await?.into_iter();
+        let jobs = nodes::read(self.session, &jobs).await?;
+        let denied = |nodes: &[Option<Node>]| nodes.iter().flatten().any(Node::is_denied);
+        if denied(&markers) || denied(&jobs) {
+            return Err(self.session.refusal(READING, &Error::NoAuth));
+        }
+        let (mut jobs, mut named) = (jobs.into_iter(), named.into_iter());
         let mut markers = markers.drain(..);
         let mut seen = HashSet::new();
         let places = batch.iter().map(|(draft, _)| {
@@ -98,9 +117,9 @@ impl<'t> Target<'t> {
                 return Place::Free;
             }
             let marker = markers.next().flatten();
-            let names_job = |node: &Node| Whereabouts::read(node).job.is_some();
-            let is_there =
-                marker.as_ref().is_some_and(names_job) && jobs.next().flatten().is_some();
+            let job = named.next().flatten().and_then(|_| jobs.next().flatten());
+            // Boards that are made anew number their jobs anew: it may be another one.
+            let is_there = job.is_some_and(|job| uuid_of(&job) == Some(draft.uuid));
             if is_there || !seen.insert(draft.uuid) {
                 return Place::Taken;
             }
@@ -115,9 +134,7 @@ impl<'t> Target<'t> {
         let stat = self.session.client().check_stat(path);
         let stat = self.session.ask(READING, stat).await?;
         let stat = stat.map_err(|error| self.session.refusal(READING, &error))?;
-        // What a server tells counts each child once more when it goes; it is the count of those
-        // that came that numbers the next one.
-        Ok(stat.map(|stat| (i64::from(stat.cversion) + i64::from(stat.num_children)) / 2))
+        Ok(stat.map(|stat| children_ever(stat.cversion, stat.num_children)))
     }
 
     fn posting(
@@ -125,9 +142,11 @@ impl<'t> Target<'t> {
         batch: &[Encoded<'_>],
         places: &[Place],
         keys: &[Option<JobKey>],
-        claimant: Option<&Claimant>,
+        bid: Option<(&Claimant, Vec<Option<Node>>)>,
     ) -> Result<Transaction<'t>> {
         let mut transaction = self.transaction();
+        let (claimant, sides) = bid.unzip();
+        let mut sides = sides.unwrap_or_default().into_iter();
         for (((draft, posting), place), key) in batch.iter().zip(places).zip(keys) {
             let Some(key) = key else { continue };
             let path = self.paths.job(Shelf::Board, key);
@@ -135,8 +154,8 @@ impl<'t> Target<'t> {
             if let Some(by) = claimant {
                 let (lock, owner) = (self.paths.lock(key), json::lock(&by.owner));
                 transaction.create(Step::Lock, lock, &owner, mode(by.term)?);
-                let side = Side::first_attempt();
-                transaction.put(Step::Side, self.paths.side(key), &None, Some(&side));
+                let (path, side) = (self.paths.side(key), Side::first_attempt());
+                transaction.put(Step::Side, path, &sides.next().flatten(), Some(&side));
             }
             let Place::Marked(marker) = place else {
                 continue;
@@ -171,6 +190,13 @@ fn number(places: &[Place], next: i64, claimant: Option<&Claimant>) -> Vec<Optio
     keys.collect()
 }
 
+/// Returns how many children a node ever had, by what a server tells of it.
+fn children_ever(cversion: i32, num_children: i32) -> i64 {
+    // It tells twice their count, less those that are there, in 32 bits.
+    let twice = (i64::from(cversion) + i64::from(num_children)).rem_euclid(1 << 32);
+    twice / 2
+}
+
 fn answers(
     batch: &[Encoded<'_>],
     keys: Vec<Option<JobKey>>,
@@ -189,4 +215,19 @@ fn answers(
         })
     });
     answers.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_children_that_ever_were_are_counted_however_many() {
+        for (came, went) in [(0, 0), (5, 0), (5, 5), (1 << 30, 7), ((1 << 31) - 1, 9)] {
+            let there: i64 = came - went;
+            let cversion = (2 * came - there) as i32;
+            let counted = children_ever(cversion, i32::try_from(there).unwrap());
+            assert_eq!(counted, came, "{went} of them went");
+        }
+    }
 }

@@ -1,6 +1,13 @@
 //! The names of all nodes that a board has on a server, as TaskFlow computes them and ours.
 
-use crate::job::{JobKey, Shelf};
+use std::fmt::Write as _;
+
+use uuid::Uuid;
+
+use crate::{
+    board::url::zookeeper::is_forbidden,
+    job::{JobKey, Shelf},
+};
 
 /// Names the nodes of one board.
 #[derive(Debug, Clone)]
@@ -66,13 +73,24 @@ impl Paths {
     }
 
     fn trashed_key(&self, child: &str) -> JobKey {
-        // Where the path is the beginning of every job's own name, that was replaced as well.
+        // Where the path is the beginning of a job's own name, that was replaced as well.
         let (board, trash) = (&self.board[1..], self.trash.trim_start_matches('/'));
-        let is_replaced = !board.contains('/') && JOB_NODE.starts_with(board);
-        match child.strip_prefix(trash).filter(|_| is_replaced) {
-            Some(rest) => JobKey::new(format!("{board}{rest}")),
-            None => JobKey::new(child),
-        }
+        let is_replaced = |key: &JobKey| {
+            let node = self.job(Shelf::Trash, key);
+            node.strip_suffix(child)
+                .is_some_and(|folder| folder.ends_with('/'))
+        };
+        let whole = child.strip_prefix(trash).filter(|_| !board.contains('/'));
+        whole
+            .map(|rest| JobKey::new(format!("{board}{rest}")))
+            .filter(is_replaced)
+            .unwrap_or_else(|| JobKey::new(child))
+    }
+
+    /// How long the paths of one job's nodes are, all taken together.
+    pub(super) fn length(&self) -> usize {
+        let (key, uuid) = (numbered(0), Uuid::nil().to_string());
+        self.lock(&key).len() + 2 * self.side(&key).len() + self.marker(&uuid).len()
     }
 
     /// The folder of the records beside jobs.
@@ -114,13 +132,11 @@ impl Paths {
 
 /// What the node of every job begins with.
 const JOB: &str = "job";
-/// The beginning of the nodes of all jobs that have a number of ten digits.
-const JOB_NODE: &str = "job0000000000";
 const LOCK: &str = ".lock";
 
 /// Whether a child is a job, as TaskFlow tells.
-fn is_job(child: &str) -> bool {
-    let is_foreign = |character: char| character == '/' || character.is_control();
+pub(super) fn is_job(child: &str) -> bool {
+    let is_foreign = |character: char| character == '/' || is_forbidden(character);
     child.starts_with(JOB) && !child.ends_with(LOCK) && !child.contains(is_foreign)
 }
 
@@ -142,7 +158,21 @@ pub(super) fn numbered(number: i64) -> JobKey {
 
 /// Makes one node's name of any text; the text is in the node.
 fn escape(name: &str) -> String {
-    name.replace('%', "%25").replace('/', "%2F")
+    if name == "." || name == ".." {
+        return name.replace('.', "%2E");
+    }
+    let is_plain = |character: char| !matches!(character, '%' | '/') && !is_forbidden(character);
+    let mut escaped = String::with_capacity(name.len());
+    for character in name.chars() {
+        if is_plain(character) {
+            escaped.push(character);
+            continue;
+        }
+        for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]
@@ -189,9 +219,32 @@ mod tests {
             ("/job1", "/.trash/job0000000007"),
         ] {
             let (paths, key) = (Paths::of(path), JobKey::new("job0000000007"));
+            // One of the numbers that have that beginning, too.
+            let late = JobKey::new("job1000000000");
+            let node = paths.job(Shelf::Trash, &late);
+            let child = node.strip_prefix("/.trash/").unwrap();
+            assert_eq!(paths.key_of(Shelf::Trash, child), Some(late), "{path}");
             assert_eq!(paths.job(Shelf::Trash, &key), trashed);
             let child = trashed.strip_prefix("/.trash/").unwrap();
             assert_eq!(paths.key_of(Shelf::Trash, child), Some(key));
+        }
+    }
+
+    #[test]
+    fn any_name_makes_a_node_of_its_own() {
+        let paths = Paths::of("/taskflow/jobs");
+        let names = [
+            "a", ".", "..", "%2E", "a/b", "a%2Fb", "a\u{1}", "a%01", "\u{e000}",
+        ];
+        let nodes: std::collections::HashSet<_> =
+            names.iter().map(|name| paths.name(name)).collect();
+        assert_eq!(nodes.len(), names.len());
+        for node in nodes {
+            let name = node
+                .strip_prefix("/taskflow/.jobboard/jobs/conductors/")
+                .unwrap();
+            let is_plain = !name.contains(['/', '\u{1}', '\u{e000}']) && !name.starts_with('.');
+            assert!(is_plain, "{node}");
         }
     }
 
@@ -207,7 +260,9 @@ mod tests {
             let key = paths.key_of(Shelf::Board, child).unwrap();
             assert_eq!(number_of(&key), number, "{child}");
         }
-        for child in ["job0000000012.lock", "other", ".jobboard", ""] {
+        let hostile = ["job/../x", "job\u{1}", "job\u{e000}", "job\u{fff0}"];
+        let others = ["job0000000012.lock", "other", ".jobboard", ""];
+        for child in hostile.into_iter().chain(others) {
             assert_eq!(paths.key_of(Shelf::Board, child), None, "{child}");
         }
         let locked = locked_by("job0000000012.lock");

@@ -5,7 +5,8 @@ use zookeeper_client::{CreateMode, Error, MultiWriteResult};
 use super::{
     Target,
     claim::mode,
-    look,
+    find::find,
+    nodes::READING,
     paths::number_of,
     transaction::{Step, WRITING},
 };
@@ -17,7 +18,7 @@ use crate::{
 /// A transaction has no more jobs than this, and hardly more bytes: the server takes 1 MiB.
 const BATCH: (usize, usize) = (1000, 900_000);
 
-/// What a job takes in a transaction beyond its posting.
+/// What a job takes in a transaction beyond its posting, its paths and its owner.
 const OVERHEAD: usize = 400;
 
 /// A draft and what its node is going to hold.
@@ -33,10 +34,12 @@ impl Target<'_> {
             mode(by.term)?;
         }
         let encoded: Vec<Encoded<'_>> = drafts.iter().map(|one| (one, json::encode(one))).collect();
+        let owner = claimant.map_or(0, |by| json::lock(&by.owner).len());
+        let overhead = OVERHEAD + self.paths.length() + 4 * self.session.depth() + owner;
         let mut answers: Vec<Result<Posted>> = Vec::with_capacity(drafts.len());
         while answers.len() < drafts.len() {
             let rest = &encoded[answers.len()..];
-            if rest[0].1.len() + OVERHEAD > BATCH.1 {
+            if rest[0].1.len() + overhead > BATCH.1 {
                 answers.push(Err(self.too_large(rest[0].1.len())));
                 continue;
             }
@@ -44,7 +47,7 @@ impl Target<'_> {
             // job is, in the same step in which it is posted, takes a number instead.
             let takes_number = |draft: &Draft| draft.chosen || claimant.is_some();
             let is_numbered = takes_number(rest[0].0);
-            let batch = &rest[..batch(rest, |draft| takes_number(draft) == is_numbered)];
+            let batch = &rest[..batch(rest, overhead, |draft| takes_number(draft) == is_numbered)];
             let posted = match is_numbered {
                 true => self.post_numbered(batch, claimant).await,
                 false => self.post_in_sequence(batch).await,
@@ -56,7 +59,9 @@ impl Target<'_> {
                     let missing = drafts.len() - answers.len();
                     answers.extend((0..missing).map(|_| Err(self.not_done(&error))));
                 }
-                Err(Undone::Unknown(error)) => answers.extend(self.look_up(batch, &error).await),
+                Err(Undone::Unknown(error)) => {
+                    answers.extend(self.look_up(batch, claimant, &error).await);
+                }
             }
         }
         Ok(answers)
@@ -94,20 +99,39 @@ impl Target<'_> {
     }
 
     /// Looks once for jobs whose post was not answered.
-    async fn look_up(self, batch: &[Encoded<'_>], error: &BoardError) -> Vec<Result<Posted>> {
+    ///
+    /// One that was to be posted already claimed is only found if the claim is.
+    async fn look_up(
+        self,
+        batch: &[Encoded<'_>],
+        claimant: Option<&Claimant>,
+        error: &BoardError,
+    ) -> Vec<Result<Posted>> {
         let wanted: Vec<_> = batch
             .iter()
             .map(|(draft, _)| JobRef::Uuid(draft.uuid.to_string()))
             .collect();
-        let found = look::find(self.link, self.paths, Shelf::Board, &wanted).await;
-        let found = found.unwrap_or_else(|_| vec![Vec::new(); batch.len()]);
+        let found = async {
+            let session = self.link.session(READING).await?;
+            find(&session, self.paths, Shelf::Board, &wanted).await
+        };
+        let found = found
+            .await
+            .unwrap_or_else(|_| vec![Vec::new(); batch.len()]);
         let answers = batch.iter().zip(found).map(|((draft, _), found)| {
-            match found.first().and_then(Entry::job) {
+            let job = found.first().and_then(Entry::job);
+            let fence = job.and_then(|job| {
+                let holding = job.holding.as_ref()?;
+                let is_ours = claimant.is_some_and(|by| holding.owner.as_ref() == Some(&by.owner));
+                holding.fence.clone().filter(|_| is_ours)
+            });
+            let is_whole = claimant.is_none() || fence.is_some();
+            match job {
                 // One that others may have chosen as well may have been there before.
-                Some(job) if !draft.chosen => Ok(Posted {
+                Some(job) if !draft.chosen && is_whole => Ok(Posted {
                     key: job.key.clone(),
                     sequence: job.sequence.unwrap_or_default(),
-                    fence: None,
+                    fence,
                 }),
                 _ => Err(BoardError::Unknown {
                     board: self.link.name().to_owned(),
@@ -128,7 +152,7 @@ impl Target<'_> {
     }
 
     /// Repeats for another job why an exchange did not take place.
-    fn not_done(self, error: &BoardError) -> BoardError {
+    pub(super) fn not_done(self, error: &BoardError) -> BoardError {
         BoardError::Unreachable {
             board: self.link.name().to_owned(),
             source: error.to_string().into(),
@@ -160,12 +184,12 @@ impl From<Failure> for Undone {
 }
 
 /// Returns how many jobs the next transaction may have, all of a kind.
-fn batch(rest: &[Encoded<'_>], is_of_kind: impl Fn(&Draft) -> bool) -> usize {
+fn batch(rest: &[Encoded<'_>], overhead: usize, is_of_kind: impl Fn(&Draft) -> bool) -> usize {
     let mut bytes = 0;
     rest.iter()
         .take(BATCH.0)
         .take_while(|(draft, posting)| {
-            bytes += posting.len() + OVERHEAD;
+            bytes += posting.len() + overhead;
             bytes <= BATCH.1 && is_of_kind(draft)
         })
         .count()

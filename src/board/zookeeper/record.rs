@@ -18,6 +18,7 @@ use crate::{
 /// The nodes of a job, undecoded.
 #[derive(Debug, Clone)]
 pub(super) struct Record {
+    pub(super) shelf: Shelf,
     pub(super) key: JobKey,
     pub(super) posting: Node,
     pub(super) lock: Option<Node>,
@@ -25,19 +26,25 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Reads them, as they are on a shelf.
-    pub(super) fn read(&self, shelf: Shelf, detail: Detail) -> Entry {
+    /// Makes a job of them, if they can be read.
+    pub(super) fn read(&self, detail: Detail) -> Entry {
         let (holding, lock_problem) = self.holding();
-        match json::decode(&self.posting.data, detail) {
+        let posting = match self.posting.is_denied() {
+            true => Err("we may not read it".to_owned()),
+            false => {
+                json::decode(&self.posting.data, detail).map_err(|problem| problem.to_string())
+            }
+        };
+        match posting {
             Ok(posting) => {
-                let mut job = self.job(shelf, posting);
+                let mut job = self.job(posting);
                 job.holding = holding;
                 job.problem = job.problem.or(lock_problem);
                 Entry::Job(Box::new(job))
             }
             Err(problem) => Entry::Malformed(Malformed {
                 key: self.key.clone(),
-                problem: problem.to_string(),
+                problem,
                 size: self.posting.data.len() as u64,
                 raw: self.posting.data.clone(),
                 holding,
@@ -67,11 +74,35 @@ impl Record {
 
     /// Returns what is kept beside the job; nothing, if it says what we do not understand.
     pub(super) fn side(&self) -> Option<Side> {
-        let bytes = self.side.as_ref().map(|node| node.data.as_slice());
-        match Side::read(bytes) {
+        match self.beside() {
             (side, None) => Some(side),
             (_, Some(_)) => None,
         }
+    }
+
+    /// Returns what is kept beside the job; also what is wrong with that.
+    fn beside(&self) -> (Side, Option<String>) {
+        let node = self.side.as_ref().filter(|node| self.is_ours(node));
+        if node.is_some_and(Node::is_denied) {
+            let problem = "we may not read the record beside it";
+            return (Side::default(), Some(problem.to_owned()));
+        }
+        Side::read(node.map(|node| node.data.as_slice()))
+    }
+
+    /// Whether what is beside the job is about it, and not about an earlier one of its number.
+    ///
+    /// Boards that are removed and made anew count from zero again. A job in the trash may have
+    /// been put there by a peer, who leaves alone what is beside it.
+    fn is_ours(&self, side: &Node) -> bool {
+        let is_older = side.stat.mzxid < self.posting.stat.czxid;
+        side.is_denied() || self.shelf == Shelf::Trash || !is_older
+    }
+
+    /// Whether we may read all that decides about the job.
+    pub(super) fn is_readable(&self) -> bool {
+        let nodes = [Some(&self.posting), self.lock.as_ref(), self.side.as_ref()];
+        !nodes.into_iter().flatten().any(Node::is_denied)
     }
 
     /// Returns when the job was posted, wherever it has been since.
@@ -81,9 +112,8 @@ impl Record {
         moved.or_else(|| time(self.posting.stat.ctime))
     }
 
-    fn job(&self, shelf: Shelf, posting: Posting) -> Job {
-        let bytes = self.side.as_ref().map(|node| node.data.as_slice());
-        let (side, side_problem) = Side::read(bytes);
+    fn job(&self, posting: Posting) -> Job {
+        let (side, side_problem) = self.beside();
         let stat = &self.posting.stat;
         Job {
             key: self.key.clone(),
@@ -94,10 +124,10 @@ impl Record {
             created_on: self.created_on(),
             last_modified: time(stat.mtime),
             holding: None,
-            trashed_on: (shelf == Shelf::Trash)
+            trashed_on: (self.shelf == Shelf::Trash)
                 .then(|| side.trashed_on.or_else(|| time(stat.ctime)))
                 .flatten(),
-            shelf,
+            shelf: self.shelf,
             book: posting.book,
             details: posting.details,
             history: side.history(),
@@ -116,9 +146,13 @@ pub(super) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
             _ => Lease::Session,
         },
         expires_in: None,
-        claimed_on: time(lock.stat.ctime),
-        fence: Some(fence(lock)),
+        claimed_on: time(lock.stat.ctime).filter(|_| !lock.is_denied()),
+        fence: (!lock.is_denied()).then(|| fence(lock)),
     };
+    if lock.is_denied() {
+        let problem = "we may not read its lock";
+        return (Some(held_by(None)), Some(problem.to_owned()));
+    }
     match json::read_lock(&lock.data) {
         Lock::Owned(owner) => (Some(held_by(Some(owner))), None),
         Lock::Vacant(problem) => (None, Some(problem.to_string())),

@@ -3,16 +3,17 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
+use futures_util::future::join_all;
 use zookeeper_client::{CreateMode, Error};
 
 use super::{
-    Target,
+    AT_ONCE, Target,
     marker::Whereabouts,
     nodes::{self, Node},
     transaction::{Step, WRITING},
 };
 use crate::{
-    board::{BoardError, Result, wire::json::Entity},
+    board::{BoardError, Result, failure::Failure, wire::json::Entity},
     job::{Conductor, JobKey, Owner, Shelf},
 };
 
@@ -45,7 +46,11 @@ impl Target<'_> {
             .await
             .map_err(|failure| self.unknown(failure))?
         {
-            Ok(_) => self.sweep().await,
+            Ok(_) => {
+                // It is entered, whatever keeps us from cleaning up.
+                let _ = self.sweep().await;
+                Ok(())
+            }
             Err(refused) if refused.error == Error::NodeExists => Err(taken()),
             Err(refused) => Err(self.refusal(refused)),
         }
@@ -67,46 +72,52 @@ impl Target<'_> {
 
     /// Removes what is kept of jobs that are neither on the board nor in the trash any more.
     async fn sweep(self) -> Result<()> {
-        let (sides, markers) = (self.paths.sides(), self.paths.markers());
-        // The records first: what is posted behind that look is not missed in the later ones.
+        let sides = self.paths.sides();
         let recorded = nodes::children(self.session, &sides).await?;
+        let recorded = recorded.into_iter().map(|name| format!("{sides}/{name}"));
+        let markers = self.paths.markers();
         let marked = nodes::children(self.session, &markers).await?;
-        let marks: Vec<_> = marked.iter().map(|uuid| self.paths.marker(uuid)).collect();
-        let marks: Vec<_> = marks
-            .iter()
-            .cloned()
-            .zip(nodes::read(self.session, &marks).await?)
-            .collect();
+        let marked = marked.into_iter().map(|name| format!("{markers}/{name}"));
+        // Their versions come first: whatever is moved or claimed behind that has another one.
+        let recorded = self.read_all(recorded.collect()).await?;
+        let marked = self.read_all(marked.collect()).await?;
         let mut known = HashSet::new();
         for shelf in [Shelf::Board, Shelf::Trash] {
             let children = nodes::children(self.session, &self.paths.folder(shelf)).await?;
-            known.extend(
-                children
-                    .iter()
-                    .filter_map(|child| self.paths.key_of(shelf, child)),
-            );
+            let keys = children
+                .iter()
+                .filter_map(|child| self.paths.key_of(shelf, child));
+            known.extend(keys);
         }
-        let is_void = |node: &Node| {
-            let whereabouts = Whereabouts::read(node);
-            let places = [Shelf::Board, Shelf::Trash].map(|shelf| whereabouts.on(shelf));
-            places.iter().flatten().all(|key| !known.contains(key))
+        let is_stray = |path: &str| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            !known.contains(&JobKey::new(name))
         };
-        let void = marks.into_iter().filter_map(|(path, node)| {
-            let node = node.filter(is_void)?;
-            Some((path, Some(node.stat.version)))
-        });
-        let stray = recorded.into_iter().map(JobKey::new);
-        let stray = stray.filter(|key| !known.contains(key));
-        let stray = stray.map(|key| (self.paths.side(&key), None));
-        for (path, version) in void.chain(stray) {
-            // One that is in use again by now is not what was seen, and stays.
-            let delete = self.session.client().delete(&path, version);
-            match self.session.ask(WRITING, delete).await? {
-                Ok(()) | Err(Error::NoNode | Error::BadVersion) => {}
-                Err(error) => return Err(self.session.refusal(WRITING, &error)),
-            }
+        let is_void = |node: &Node| Whereabouts::read(node).is_void(&known);
+        let stray = recorded.iter().filter(|(path, _)| is_stray(path));
+        let void = marked.iter().filter(|(_, node)| is_void(node));
+        let doomed: Vec<_> = stray.chain(void).collect();
+        for doomed in doomed.chunks(AT_ONCE) {
+            let gone = doomed.iter().map(|(path, node)| {
+                // One that is in use again by now is not what was seen, and stays.
+                let delete = self.session.client().delete(path, Some(node.stat.version));
+                self.session.ask(WRITING, delete)
+            });
+            // What one of them has against it is no reason to leave the others.
+            let gone: Result<Vec<_>, Failure> = join_all(gone).await.into_iter().collect();
+            gone?;
         }
         Ok(())
+    }
+
+    /// Reads those of these nodes that we may read.
+    async fn read_all(self, paths: Vec<String>) -> Result<Vec<(String, Node)>> {
+        let found = nodes::read(self.session, &paths).await?;
+        let found = paths
+            .into_iter()
+            .zip(found)
+            .filter_map(|(path, node)| Some((path, node.filter(|node| !node.is_denied())?)));
+        Ok(found.collect())
     }
 }
 

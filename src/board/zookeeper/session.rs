@@ -7,7 +7,10 @@ use zookeeper_client::{
     Acls, Client, CreateMode, Error, MultiWriteError, SessionId, SessionState, StateWatcher,
 };
 
-use super::trouble::{Problem, Trouble};
+use super::{
+    transaction::WRITING,
+    trouble::{Problem, Trouble},
+};
 use crate::board::{BoardError, failure::Failure};
 
 /// What a session has to know about its board, to speak of it.
@@ -60,6 +63,11 @@ impl Session {
     /// for a server, it keeps what is to be sent until it has found one.
     pub(super) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Returns by how much the server's paths are longer than ours.
+    pub(super) fn depth(&self) -> usize {
+        self.about.chroot.as_ref().map_or(0, String::len)
     }
 
     /// Returns what tells this session from every other.
@@ -118,6 +126,11 @@ impl Session {
             error => Problem::Said(error.to_string()),
         };
         self.error(doing, problem)
+    }
+
+    /// Says that a node cannot go, because somebody has put others below it.
+    pub(super) fn has_children(&self, path: &str) -> BoardError {
+        self.error(WRITING, Problem::HasChildren(path.to_owned()))
     }
 
     /// Creates the node that takes the place of `/`, and those above it, if they are missing.

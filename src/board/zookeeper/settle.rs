@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use zookeeper_client::{CreateMode, Error};
 
 use super::{
-    TRIES, Target,
+    AT_ONCE, TRIES, Target,
     look::records,
     marker::Mark,
     record::Record,
@@ -18,10 +18,22 @@ use crate::{
 
 impl<'t> Target<'t> {
     pub(super) async fn settle(self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
-        let keys: Vec<_> = settlements.iter().map(|one| one.key.clone()).collect();
-        let found = records(self.session, self.paths, Shelf::Board, &keys).await?;
-        let settled = settlements.iter().zip(found);
-        Ok(join_all(settled.map(|(one, found)| self.settle_one(one, found))).await)
+        let mut answers = Vec::with_capacity(settlements.len());
+        for settlements in settlements.chunks(AT_ONCE) {
+            let keys: Vec<_> = settlements.iter().map(|one| one.key.clone()).collect();
+            let found = records(self.session, self.paths, Shelf::Board, &keys).await;
+            let found = match found {
+                Ok(found) => found,
+                Err(error) if answers.is_empty() => return Err(error),
+                Err(error) => {
+                    answers.extend(settlements.iter().map(|_| Err(self.not_done(&error))));
+                    continue;
+                }
+            };
+            let settled = settlements.iter().zip(found);
+            answers.extend(join_all(settled.map(|(one, found)| self.settle_one(one, found))).await);
+        }
+        Ok(answers)
     }
 
     async fn settle_one(
@@ -29,13 +41,16 @@ impl<'t> Target<'t> {
         settlement: &Settlement,
         mut found: Option<Record>,
     ) -> Result<Settled> {
+        let seen = claim_of(found.as_ref());
         for _ in 0..TRIES {
-            let record = found.as_ref().ok_or(BoardError::NoSuchJob)?;
-            permit(record, settlement)?;
-            let mark = match &settlement.outcome {
-                Outcome::Trash(_) => self.mark_of(record).await?,
-                Outcome::Abandon(_) | Outcome::Consume => None,
-            };
+            let mut record = self.permitted(settlement, found.as_ref(), &seen)?;
+            let mut mark = None;
+            if let Outcome::Trash(_) = &settlement.outcome {
+                mark = self.mark_of(record).await?;
+                // A claim by a peer leaves no trace but the lock itself: as late a look as can be.
+                found = self.record(Shelf::Board, &settlement.key).await?;
+                record = self.permitted(settlement, found.as_ref(), &seen)?;
+            }
             let transaction = self.settling(record, &settlement.outcome, mark.as_ref());
             match transaction
                 .commit()
@@ -52,6 +67,22 @@ impl<'t> Target<'t> {
             found = self.record(Shelf::Board, &settlement.key).await?;
         }
         Err(BoardError::Changed)
+    }
+
+    /// Returns a job that may be settled so, and whose claim is still the one that was seen first.
+    fn permitted<'a>(
+        self,
+        settlement: &Settlement,
+        found: Option<&'a Record>,
+        seen: &Option<(i64, Vec<u8>)>,
+    ) -> Result<&'a Record> {
+        let record = self.require(found)?;
+        permit(record, settlement)?;
+        // Another claim of the same name is not the one that was to be settled.
+        match claim_of(found) == *seen {
+            true => Ok(record),
+            false => Err(BoardError::Changed),
+        }
     }
 
     /// Takes the steps of an outcome, all under the condition that nothing has changed.
@@ -131,6 +162,7 @@ impl<'t> Target<'t> {
             }
             (Step::Side, Error::NoNode) => self.make_folder(&self.paths.sides()).await,
             (Step::Marker, Error::NoNode) => self.make_folder(&self.paths.markers()).await,
+            (_, Error::NotEmpty) => Err(self.session.has_children(&refused.path)),
             // Somebody was quicker: what that means is decided by how things are now.
             (_, Error::NoNode | Error::NodeExists | Error::BadVersion) => Ok(()),
             (_, _) => Err(self
@@ -138,6 +170,12 @@ impl<'t> Target<'t> {
                 .refusal(super::transaction::WRITING, &refused.error)),
         }
     }
+}
+
+/// Returns what tells a claim from every other, as it was read; none, if nobody has the job.
+fn claim_of(found: Option<&Record>) -> Option<(i64, Vec<u8>)> {
+    let lock = found?.lock.as_ref()?;
+    Some((lock.stat.czxid, lock.data.clone()))
 }
 
 /// Whether somebody has the right to this, as the job was read.

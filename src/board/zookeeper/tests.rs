@@ -1,28 +1,204 @@
 //! What is special about a board on ZooKeeper.
 
-use std::{sync::Arc, time::Duration};
+mod away;
+mod claim;
+mod faults;
+mod kept;
+mod loss;
+mod marker;
+mod number;
+mod oddity;
+mod reading;
+mod sweep;
+mod trash;
 
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use serde_json::json;
 use uuid::Uuid;
+use zookeeper_client::{Acls, Client, CreateMode, Error, Stat};
 
 use super::{
     ZooKeeper,
-    testing::{Server, zookeeper_url},
+    paths::Paths,
+    testing::{Mood, Proxy, Server, zookeeper_url},
 };
-use crate::board::conformance::{Subject, keeps_its_promises};
+use crate::{
+    board::{
+        BoardError, BoardExt, JobRef, Result,
+        conformance::{
+            ATTEMPT, BY_HAND, Subject, WHOLE_BOARD, ada, bob, by_name, claim_one, claimant, draft,
+            get, keeps_its_promises, list, on_board, owner, post, post_one, release,
+        },
+    },
+    job::{
+        Authority, Claim, Draft, Entry, Fence, Job, JobKey, Outcome, Settlement, Shelf, Term,
+        Witness,
+    },
+};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn open() -> Option<(Subject, ())> {
-    let server = Server::shared()?;
-    // Deep enough that no two tests share a trash.
-    let path = format!("/{}/jobs", Uuid::new_v4());
-    Some((board_at(server, &path), ()))
+    Some((Site::new()?.board(), ()))
 }
 
 /// Returns a board with a session of its own.
-fn board_at(server: &Server, path: &str) -> Subject {
-    let url = zookeeper_url(&format!("zk://127.0.0.1:{}{path}", server.port()));
+fn board_at(port: u16, path: &str) -> Subject {
+    let url = zookeeper_url(&format!("zk://127.0.0.1:{port}{path}"));
     Arc::new(ZooKeeper::new(&url, None, PATIENCE))
 }
 
 keeps_its_promises!(open);
+
+/// A board that no other test knows, and what is below it.
+struct Site {
+    port: u16,
+    path: String,
+    paths: Paths,
+}
+
+impl Site {
+    fn new() -> Option<Self> {
+        Some(Self::on(Server::shared()?))
+    }
+
+    fn on(server: &Server) -> Self {
+        // Deep enough that no two tests share a trash.
+        Self::at(server.port(), format!("/{}/jobs", Uuid::new_v4()))
+    }
+
+    fn at(port: u16, path: String) -> Self {
+        let paths = Paths::of(&path);
+        Self { port, path, paths }
+    }
+
+    /// Returns the board, with a session of its own.
+    fn board(&self) -> Subject {
+        board_at(self.port, &self.path)
+    }
+
+    /// Returns the board as it is behind a proxy.
+    fn board_behind(&self, proxy: &Proxy) -> Subject {
+        board_at(proxy.port, &self.path)
+    }
+
+    fn job(&self, key: &JobKey) -> String {
+        self.paths.job(Shelf::Board, key)
+    }
+
+    fn trashed(&self, key: &JobKey) -> String {
+        self.paths.job(Shelf::Trash, key)
+    }
+
+    async fn nodes(&self) -> Nodes {
+        let server = format!("127.0.0.1:{}", self.port);
+        Nodes(Client::connect(&server).await.unwrap())
+    }
+}
+
+/// The nodes behind a board, as anybody can write them.
+struct Nodes(Client);
+
+impl Nodes {
+    async fn put(&self, path: &str, data: impl AsRef<[u8]>) {
+        let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+        let (folder, _) = path.rsplit_once('/').unwrap();
+        match self.0.mkdir(folder, &options).await {
+            Ok(()) | Err(Error::NodeExists) => {}
+            Err(error) => panic!("{folder}: {error}"),
+        }
+        match self.0.create(path, data.as_ref(), &options).await {
+            Ok(_) => {}
+            Err(Error::NodeExists) => {
+                self.0.set_data(path, data.as_ref(), None).await.unwrap();
+            }
+            Err(error) => panic!("{path}: {error}"),
+        }
+    }
+
+    async fn get(&self, path: &str) -> Option<(Vec<u8>, Stat)> {
+        match self.0.get_data(path).await {
+            Ok(found) => Some(found),
+            Err(Error::NoNode) => None,
+            Err(error) => panic!("{path}: {error}"),
+        }
+    }
+
+    async fn has(&self, path: &str) -> bool {
+        self.get(path).await.is_some()
+    }
+
+    /// Returns all nodes below one, and how they are.
+    async fn below(&self, path: &str) -> BTreeMap<String, (Vec<u8>, Stat)> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![path.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let Some(node) = self.get(&folder).await else {
+                continue;
+            };
+            for child in self.0.list_children(&folder).await.unwrap() {
+                folders.push(format!("{}/{child}", folder.trim_end_matches('/')));
+            }
+            found.insert(folder, node);
+        }
+        found
+    }
+}
+
+/// Returns a draft whose uuid somebody has chosen.
+fn chosen(name: &str, uuid: Uuid) -> Draft {
+    Draft {
+        uuid,
+        chosen: true,
+        ..draft(name)
+    }
+}
+
+/// Returns the bytes of a posting.
+fn posting(uuid: &str, name: &str) -> String {
+    json!({"uuid": uuid, "name": name, "priority": "NORMAL", "details": {}}).to_string()
+}
+
+async fn settle(
+    board: &Subject,
+    key: &JobKey,
+    authority: Authority,
+    outcome: Outcome,
+) -> Result<()> {
+    let settlement = Settlement {
+        key: key.clone(),
+        outcome,
+        authority,
+    };
+    let mut answers = board.settle(&[settlement]).await?;
+    answers.pop().unwrap().map(drop)
+}
+
+fn trash() -> Outcome {
+    Outcome::Trash(None)
+}
+
+async fn restore(board: &Subject, key: &JobKey) -> Result<()> {
+    board
+        .restore(std::slice::from_ref(key))
+        .await?
+        .pop()
+        .unwrap()
+}
+
+async fn purge(board: &Subject, key: &JobKey) -> Result<()> {
+    board.purge(std::slice::from_ref(key)).await?.pop().unwrap()
+}
+
+/// Posts a job and has ada trash it.
+async fn trashed(board: &Subject, draft: Draft) -> JobKey {
+    let key = post(board, draft).await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    settle(board, &key, by_name("ada"), trash()).await.unwrap();
+    key
+}

@@ -18,7 +18,7 @@ pub(super) enum Step {
     Side,
     Marker,
     Trashed,
-    /// A namesake that has to leave the trash.
+    /// A namesake that has to leave the trash, and what is kept of it.
     Namesake,
     Entity,
     Name,
@@ -74,7 +74,7 @@ impl<'a> Transaction<'a> {
         self.added(step, path, added);
     }
 
-    /// Writes a node, or leaves it alone, provided that it still is as it was read.
+    /// Writes a node, provided that it still is as it was read; one that is not understood stays.
     pub(super) fn put(
         &mut self,
         step: Step,
@@ -85,7 +85,8 @@ impl<'a> Transaction<'a> {
         match (seen, wanted) {
             (None, Some(side)) => self.create(step, path, &side.write(), CreateMode::Persistent),
             (Some(node), Some(side)) => self.set(step, path, &side.write(), node.stat.version),
-            (Some(node), None) => self.check(step, path, node.stat.version),
+            // It says the same, and tells whoever has read it before that something has happened.
+            (Some(node), None) => self.set(step, path, &node.data, node.stat.version),
             (None, None) => self.assert_absent(step, path),
         }
     }

@@ -4,33 +4,39 @@ use futures_util::future::join_all;
 use zookeeper_client::{CreateMode, Error};
 
 use super::{
-    TRIES, Target,
-    look::records,
-    nodes,
+    AT_ONCE, TRIES, Target, nodes,
     record::Record,
     transaction::{Refused, Step},
 };
 use crate::{
-    board::{BoardError, Detail, Result, wire::json},
+    board::{
+        BoardError, Detail, Result,
+        wire::{json, side::Side},
+    },
     job::{JobKey, Shelf},
 };
 
 impl Target<'_> {
     pub(super) async fn restore(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
-        let found = records(self.session, self.paths, Shelf::Trash, keys).await?;
-        let restored = keys.iter().zip(found);
-        Ok(join_all(restored.map(|(key, found)| self.restore_one(key, found))).await)
+        let mut answers = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(AT_ONCE) {
+            answers.extend(join_all(keys.iter().map(|key| self.restore_one(key))).await);
+        }
+        Ok(answers)
     }
 
     pub(super) async fn purge(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
-        let found = records(self.session, self.paths, Shelf::Trash, keys).await?;
-        let purged = keys.iter().zip(found);
-        Ok(join_all(purged.map(|(key, found)| self.purge_one(key, found))).await)
+        let mut answers = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(AT_ONCE) {
+            answers.extend(join_all(keys.iter().map(|key| self.purge_one(key))).await);
+        }
+        Ok(answers)
     }
 
-    async fn restore_one(self, key: &JobKey, mut found: Option<Record>) -> Result<()> {
+    async fn restore_one(self, key: &JobKey) -> Result<()> {
         for _ in 0..TRIES {
-            let record = found.as_ref().ok_or(BoardError::NoSuchJob)?;
+            let found = self.record(Shelf::Trash, key).await?;
+            let record = self.require(found.as_ref())?;
             let Err(refused) = self.try_to_restore(record).await? else {
                 return Ok(());
             };
@@ -38,14 +44,13 @@ impl Target<'_> {
                 return Err(exists(record));
             }
             self.make_way(refused).await?;
-            found = self.record(Shelf::Trash, key).await?;
         }
         Err(BoardError::Changed)
     }
 
     async fn try_to_restore(self, record: &Record) -> Result<Result<(), Refused>> {
         let mark = self.mark_of(record).await?;
-        if mark.as_ref().is_some_and(|mark| mark.is_on_board) {
+        if mark.as_ref().is_some_and(|mark| mark.on_board.is_some()) {
             return Err(exists(record));
         }
         let lock = self.paths.lock(&record.key);
@@ -65,14 +70,10 @@ impl Target<'_> {
         let path = self.paths.job(Shelf::Board, &record.key);
         let posting = &record.posting.data;
         transaction.create(Step::Job, path, posting, CreateMode::Persistent);
-        if let (Some(node), Some(side)) = (&record.side, record.side()) {
+        if record.side.is_some() {
             let path = self.paths.side(&record.key);
-            transaction.set(
-                Step::Side,
-                path,
-                &side.restored().write(),
-                node.stat.version,
-            );
+            let side = record.side().map(Side::restored);
+            transaction.put(Step::Side, path, &record.side, side.as_ref());
         }
         if let Some(mark) = &mark {
             mark.move_to_board(&mut transaction, &record.key);
@@ -81,13 +82,16 @@ impl Target<'_> {
         Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
     }
 
-    async fn purge_one(self, key: &JobKey, mut found: Option<Record>) -> Result<()> {
+    async fn purge_one(self, key: &JobKey) -> Result<()> {
         for _ in 0..TRIES {
-            let record = found.as_ref().ok_or(BoardError::NoSuchJob)?;
+            let found = self.record(Shelf::Trash, key).await?;
+            let record = self.require(found.as_ref())?;
             let mut transaction = self.transaction();
             let path = self.paths.job(Shelf::Trash, key);
             transaction.delete(Step::Trashed, path, record.posting.stat.version);
-            if let Some(node) = &record.side {
+            if let Some(node) = &record.side
+                && !self.is_on_board(key).await?
+            {
                 transaction.delete(Step::Side, self.paths.side(key), node.stat.version);
             }
             let done = transaction.commit().await;
@@ -97,9 +101,15 @@ impl Target<'_> {
                 Err(refused) if refused.error == Error::NoNode => {}
                 Err(refused) => self.make_way(refused).await?,
             }
-            found = self.record(Shelf::Trash, key).await?;
         }
         Err(BoardError::Changed)
+    }
+
+    /// Whether there is such a job on the board; where boards share a trash, it is another one.
+    async fn is_on_board(self, key: &JobKey) -> Result<bool> {
+        let job = self.paths.job(Shelf::Board, key);
+        let found = nodes::read(self.session, &[job]).await?;
+        Ok(found.into_iter().flatten().next().is_some())
     }
 }
 

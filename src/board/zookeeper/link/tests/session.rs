@@ -70,18 +70,18 @@ async fn the_timeout_is_that_of_the_url_or_else_that_of_the_claims() {
     assert_eq!(usual.timeout(), USUAL);
     let old = usual.id();
     drop(usual);
-    let bearing = free.bearing("write to", SHORT).await.unwrap();
+    let bearing = free.bearing("write to", Some(SHORT)).await.unwrap();
     assert_eq!(bearing.timeout(), SHORT);
     assert_ne!(bearing.id(), old);
     assert_eq!(ping(&free).await.id(), bearing.id());
     // Claims that live with it must not die of others that want another timeout.
-    let again = free.bearing("write to", SHORT * 2).await.unwrap();
+    let again = free.bearing("write to", Some(SHORT * 2)).await.unwrap();
     assert_eq!(again.id(), bearing.id());
 
     let bound = Link::new(&server.url("?session=3s"), None, OP_TIMEOUT);
     let usual = ping(&bound).await;
     assert_eq!(usual.timeout(), Duration::from_secs(3));
-    let bearing = bound.bearing("write to", SHORT).await.unwrap();
+    let bearing = bound.bearing("write to", Some(SHORT)).await.unwrap();
     assert_eq!(bearing.id(), usual.id());
 
     // The servers have limits of their own.
@@ -95,7 +95,7 @@ async fn the_session_outlives_a_server_that_is_started_again() {
         return;
     };
     let link = Link::new(&server.url(""), None, OP_TIMEOUT);
-    let session = link.bearing("write to", USUAL).await.unwrap();
+    let session = link.bearing("write to", Some(USUAL)).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     server.stop();
     let peer = server.host();
@@ -157,7 +157,7 @@ async fn a_session_that_has_expired_is_followed_by_another() {
         return;
     };
     let link = Link::new(&server.url(""), None, OP_TIMEOUT);
-    let session = link.bearing("write to", SHORT / 2).await.unwrap();
+    let session = link.bearing("write to", Some(SHORT / 2)).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     server.stop();
     wait_for(&session, SessionState::Expired).await;
@@ -182,7 +182,7 @@ async fn the_session_moves_on_when_the_leader_dies() {
     };
     let hosts = ensemble.hosts();
     let link = link(&format!("zk://{hosts}?session=20s"));
-    let session = link.bearing("write to", SHORT).await.unwrap();
+    let session = link.bearing("write to", Some(SHORT)).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     ensemble.leader().unwrap().stop();
     wait_until("there is another leader", || ensemble.leader().is_some());

@@ -1,0 +1,139 @@
+//! Claims that are lost and won again while somebody settles the one before.
+
+use super::*;
+
+/// A request that reads several nodes, the first of them as a whole.
+const READS: &str = "\0\0\0\u{16}\0\0\0\u{4}\0";
+
+/// Starts to settle a claim, and has it change hands under the same name before that goes on.
+async fn change_hands(authority: impl Fn(Fence) -> Authority, outcome: Outcome) {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let proxy = Proxy::start(site.port);
+    let (first, second) = (site.board_behind(&proxy), site.board());
+    let key = post_one(&first, "resize").await;
+    let fence = claim_one(&first, &key, &ada()).await.unwrap().fence;
+    proxy.set_at(READS, Mood::Stall);
+    let authority = authority(fence.clone());
+    let settling = {
+        let (key, outcome) = (key.clone(), outcome.clone());
+        tokio::spawn(async move { settle(&first, &key, authority, outcome).await })
+    };
+    while !proxy.has_sprung() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // Long enough that the server has read what it was asked for.
+    on_board(&second, &key).await;
+    let seen = Authority::Override(Witness::Claimed {
+        owner: Some(owner("ada")),
+        fence: Some(fence.clone()),
+    });
+    settle(&second, &key, seen, release()).await.unwrap();
+    let other = claim_one(&second, &key, &ada()).await.unwrap().fence;
+    let before = site.nodes().await.below(&site.path).await;
+    proxy.set(Mood::PassOn);
+    let refused = settling.await.unwrap();
+    assert!(
+        matches!(refused, Err(BoardError::Changed)),
+        "{outcome:?}: {refused:?}"
+    );
+    let nodes = site.nodes().await;
+    assert_eq!(nodes.below(&site.path).await, before);
+    assert_eq!(nodes.below(&site.paths.folder(Shelf::Trash)).await.len(), 1);
+    assert_ne!(fence, other);
+
+    // By their versions both locks are the same, and so is the job.
+    let mut blind = nodes.0.new_multi_writer();
+    blind.add_delete(&site.paths.lock(&key), Some(0)).unwrap();
+    blind.add_delete(&site.job(&key), Some(0)).unwrap();
+    blind.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_claim_won_again_under_the_same_name_is_not_settled_for_the_one_before() {
+    for outcome in [Outcome::Consume, release(), trash()] {
+        let by_fence = |fence| Authority::Claim(owner("ada"), fence);
+        change_hands(by_fence, outcome.clone()).await;
+        change_hands(|_| by_name("ada"), outcome.clone()).await;
+        let as_seen = |fence| {
+            Authority::Override(Witness::Claimed {
+                owner: Some(owner("ada")),
+                fence: Some(fence),
+            })
+        };
+        change_hands(as_seen, outcome).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_understood_beside_a_job_tells_claims_apart_as_well() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (board, nodes) = (site.board(), site.nodes().await);
+    let key = post_one(&board, "resize").await;
+    let side = site.paths.side(&key);
+    let strange = br#"{"v": 9, "mood": "good"}"#;
+    nodes.put(&side, strange).await;
+    let before = nodes.get(&side).await.unwrap().1.version;
+    claim_one(&board, &key, &ada()).await.unwrap();
+    let (data, stat) = nodes.get(&side).await.unwrap();
+    assert_eq!(data, strange);
+    assert_ne!(stat.version, before);
+    settle(&board, &key, by_name("ada"), trash()).await.unwrap();
+    restore(&board, &key).await.unwrap();
+    assert_eq!(nodes.get(&side).await.unwrap().0, strange);
+    assert!(
+        on_board(&board, &key)
+            .await
+            .problem
+            .unwrap()
+            .contains("version 9")
+    );
+}
+
+#[tokio::test]
+async fn what_was_kept_of_an_earlier_job_of_that_number_is_not_about_this_one() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (board, nodes) = (site.board(), site.nodes().await);
+    let old = r#"{"v":1,"attempts":4,"not_before":"2100-01-01T00:00:00Z"}"#;
+    for number in 0..4 {
+        let key = super::super::paths::numbered(number);
+        nodes.put(&site.paths.side(&key), old).await;
+    }
+    let key = post_one(&board, "resize").await;
+    assert_eq!(on_board(&board, &key).await.history.attempts, 0);
+    let claimed = board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
+    assert_eq!(claimed.job.history.attempts, 1);
+    assert_eq!(on_board(&board, &key).await.history.attempts, 1);
+    let posted = board.post(&[draft("run")], Some(&bob())).await.unwrap();
+    let key = &posted[0].as_ref().unwrap().key;
+    assert_eq!(on_board(&board, key).await.history.attempts, 1);
+}
+
+#[tokio::test]
+async fn of_one_job_named_twice_one_claim_is_won() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let board = site.board();
+    let key = post_one(&board, "resize").await;
+    let twice = [key.clone(), key.clone()];
+    let answers = board.claim(&twice, &ada(), 2, BY_HAND).await.unwrap();
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
+    let consume = || Settlement {
+        key: key.clone(),
+        outcome: Outcome::Consume,
+        authority: by_name("ada"),
+    };
+    let answers = board.settle(&[consume(), consume()]).await.unwrap();
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
+    assert!(
+        answers
+            .iter()
+            .any(|one| matches!(one, Err(BoardError::NoSuchJob)))
+    );
+}

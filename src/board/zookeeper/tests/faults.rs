@@ -1,0 +1,236 @@
+//! Crowds, and servers that die under load.
+//!
+//! `JOBBOARD_FAULTS=full` makes them large.
+
+use futures_util::future::join_all;
+
+use super::*;
+use crate::board::zookeeper::testing::Ensemble;
+
+/// Returns the size for a full run, or that for every day.
+fn size(full: usize, everyday: usize) -> usize {
+    match std::env::var_os("JOBBOARD_FAULTS") {
+        Some(asked) if asked == "full" => full,
+        _ => everyday,
+    }
+}
+
+#[tokio::test]
+async fn of_64_claimants_one_wins_and_the_others_know_who() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let crowd: Vec<_> = (0..64).map(|_| site.board()).collect();
+    for round in 0..size(300, 10) {
+        let key = post_one(&crowd[0], "wanted").await;
+        let bids = crowd.iter().enumerate().map(|(number, board)| {
+            let by = claimant(&format!("claimant-{number}"), Term::Indefinite);
+            let key = key.clone();
+            async move { claim_one(board, &key, &by).await }
+        });
+        let answers = join_all(bids).await;
+        let winners: Vec<_> = (0..64).filter(|at| answers[*at].is_ok()).collect();
+        assert_eq!(winners.len(), 1, "round {round}");
+        let winner = owner(&format!("claimant-{}", winners[0]));
+        for answer in answers.into_iter().filter(Result::is_err) {
+            match answer {
+                Err(BoardError::AlreadyClaimed { owner }) => {
+                    assert_eq!(owner, Some(winner.clone()))
+                }
+                other => panic!("round {round}: {other:?}"),
+            }
+        }
+        settle(
+            &crowd[winners[0]],
+            &key,
+            Authority::Owner(winner),
+            Outcome::Consume,
+        )
+        .await
+        .unwrap();
+    }
+    join_all(crowd.iter().map(|board| board.close())).await;
+}
+
+/// Posts in one way until there are enough, now and then finishing one, and returns all keys.
+async fn post_many(site: &Site, is_chosen: bool, by: Option<crate::job::Claimant>) -> Vec<JobKey> {
+    let board = site.board();
+    let mut keys = Vec::new();
+    for round in 0..size(1500, 60) {
+        let drafts: Vec<_> = (0..=round % 3)
+            .map(|_| match is_chosen {
+                true => chosen("crowded", Uuid::new_v4()),
+                false => draft("crowded"),
+            })
+            .collect();
+        for posted in board.post(&drafts, by.as_ref()).await.unwrap() {
+            keys.push(posted.unwrap().key);
+        }
+        let key = keys.last().unwrap();
+        if round % 2 == 0 {
+            if by.is_none() {
+                claim_one(&board, key, &ada()).await.unwrap();
+            }
+            settle(&board, key, by_name("ada"), Outcome::Consume)
+                .await
+                .unwrap();
+        }
+    }
+    keys
+}
+
+#[tokio::test]
+async fn whoever_posts_in_whatever_way_has_a_number_of_his_own() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (mut all, mut count) = (HashSet::new(), 0);
+    let ways = [
+        (false, None),
+        (false, None),
+        (true, None),
+        (true, Some(ada())),
+        (false, Some(ada())),
+    ];
+    let site = &site;
+    let posted = join_all(ways.map(|(is_chosen, by)| post_many(site, is_chosen, by))).await;
+    for keys in posted {
+        count += keys.len();
+        all.extend(keys);
+    }
+    assert_eq!(all.len(), count, "a number was given twice");
+    eprintln!("faults: {count} jobs were posted in five ways at once, each under its own number");
+}
+
+#[tokio::test]
+async fn of_many_posts_of_one_uuid_among_others_one_is_posted() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    for _ in 0..size(50, 2) {
+        let uuid = Uuid::new_v4();
+        let crowd = (0..20).map(|_| async {
+            let board = site.board();
+            let answer = board
+                .post(&[chosen("unique", uuid)], None)
+                .await
+                .unwrap()
+                .remove(0);
+            board.close().await;
+            answer
+        });
+        let others = async {
+            let board = site.board();
+            for _ in 0..20 {
+                let key = post_one(&board, "other").await;
+                claim_one(&board, &key, &bob()).await.unwrap();
+                settle(&board, &key, by_name("bob"), Outcome::Consume)
+                    .await
+                    .unwrap();
+            }
+        };
+        let (answers, ()) = tokio::join!(join_all(crowd), others);
+        let won = answers.iter().filter(|answer| answer.is_ok()).count();
+        assert_eq!(won, 1);
+        let lost = answers
+            .iter()
+            .filter(|one| matches!(one, Err(BoardError::Exists { .. })));
+        assert_eq!(lost.count(), 19, "{answers:?}");
+    }
+}
+
+/// What one worker was told while a leader died.
+#[derive(Default)]
+struct Told {
+    posted: HashSet<Uuid>,
+    claimed: Vec<(JobKey, String)>,
+    is_unknown: usize,
+}
+
+async fn work(board: Subject, name: String, end: tokio::time::Instant) -> Told {
+    let by = claimant(&name, Term::Indefinite);
+    let mut told = Told::default();
+    while tokio::time::Instant::now() < end {
+        let draft = draft("loaded");
+        let uuid = draft.uuid;
+        let posted = match board
+            .post(&[draft], None)
+            .await
+            .map(|mut all| all.pop().unwrap())
+        {
+            Ok(Ok(posted)) => posted,
+            Ok(Err(BoardError::Unknown { .. })) => {
+                told.is_unknown += 1;
+                continue;
+            }
+            Ok(Err(BoardError::Unreachable { .. })) | Err(BoardError::Unreachable { .. }) => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+            other => panic!("{other:?}"),
+        };
+        told.posted.insert(uuid);
+        match claim_one(&board, &posted.key, &by).await {
+            Ok(_) => told.claimed.push((posted.key, name.clone())),
+            Err(BoardError::Unknown { .. } | BoardError::Unreachable { .. }) => {
+                told.is_unknown += 1
+            }
+            // The one before it was lost, and won all the same.
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    told
+}
+
+#[tokio::test]
+async fn what_an_ensemble_has_acknowledged_outlives_its_leader() {
+    let Some(mut ensemble) = Ensemble::start() else {
+        return;
+    };
+    let url = zookeeper_url(&format!("zk://{}/load/jobs", ensemble.hosts()));
+    let open = || -> Subject { Arc::new(ZooKeeper::new(&url, None, PATIENCE)) };
+    let end = tokio::time::Instant::now() + Duration::from_secs(size(10, 3) as u64);
+    let workers: Vec<_> = (0..4)
+        .map(|number| tokio::spawn(work(open(), format!("worker-{number}"), end)))
+        .collect();
+    tokio::time::sleep(Duration::from_millis(800)).await;
+    ensemble.leader().unwrap().stop();
+    let told: Vec<_> = join_all(workers)
+        .await
+        .into_iter()
+        .map(|one| one.unwrap())
+        .collect();
+    let board = open();
+    let jobs = loop {
+        match board.post(&[draft("last")], None).await {
+            Ok(_) => break list(&board, WHOLE_BOARD).await,
+            Err(error) => assert!(error.is_retryable(), "{error:?}"),
+        }
+    };
+    let mut there = HashSet::new();
+    for job in &jobs {
+        assert!(
+            there.insert(job.uuid.clone()),
+            "{} was posted twice",
+            job.uuid
+        );
+    }
+    let posted: Vec<_> = told.iter().flat_map(|told| &told.posted).collect();
+    assert!(
+        posted.iter().all(|uuid| there.contains(&uuid.to_string())),
+        "one was lost"
+    );
+    let holders: std::collections::HashMap<_, _> = jobs
+        .iter()
+        .map(|job| (&job.key, job.holding.as_ref()))
+        .collect();
+    for (key, name) in told.iter().flat_map(|told| &told.claimed) {
+        let holder = holders[key].and_then(|holding| holding.owner.clone());
+        assert_eq!(holder, Some(owner(name)));
+    }
+    eprintln!(
+        "faults: {} posts acknowledged while the leader died, {} answers unknown, nothing lost",
+        posted.len(),
+        told.iter().map(|told| told.is_unknown).sum::<usize>()
+    );
+}

@@ -1,0 +1,183 @@
+//! Answers that are lost on their way: nothing is done twice, and what is not known is said.
+
+use super::*;
+
+/// A request that takes several steps, the first of which deletes a node.
+const DELETES: &str = "\0\0\0\u{e}\0\0\0\u{2}\0";
+
+/// How long a board waits for answers that never come.
+const IMPATIENCE: Duration = Duration::from_millis(700);
+
+/// A board behind a proxy, which loses the answer to the next request with such a word.
+struct Lossy {
+    site: Site,
+    proxy: Proxy,
+    board: Subject,
+}
+
+impl Lossy {
+    async fn new() -> Option<Self> {
+        let site = Site::new()?;
+        let proxy = Proxy::start(site.port);
+        let url = zookeeper_url(&format!("zk://127.0.0.1:{}{}", proxy.port, site.path));
+        let board: Subject = Arc::new(ZooKeeper::new(&url, None, IMPATIENCE));
+        // With it come all the folders, for which there would be another attempt.
+        let key = post(&board, chosen("folders", Uuid::new_v4())).await;
+        claim_one(&board, &key, &ada()).await.unwrap();
+        settle(&board, &key, by_name("ada"), Outcome::Consume)
+            .await
+            .unwrap();
+        Some(Self { site, proxy, board })
+    }
+
+    fn lose(&self, word: &'static str, mood: Mood) {
+        self.proxy.set_at(word, mood);
+    }
+
+    /// Returns the jobs that are on the board now, and goes back to answering.
+    async fn jobs(&self) -> Vec<Job> {
+        assert!(self.proxy.has_sprung());
+        self.proxy.set(Mood::PassOn);
+        list(&self.site.board(), WHOLE_BOARD).await
+    }
+}
+
+const MOODS: [Mood; 2] = [Mood::HangUpOnce, Mood::Silent];
+
+fn is_unknown<T: std::fmt::Debug>(answer: Result<T>) {
+    assert!(
+        matches!(answer, Err(BoardError::Unknown { .. })),
+        "{answer:?}"
+    );
+}
+
+async fn post_with(
+    board: &Subject,
+    draft: Draft,
+    by: Option<&crate::job::Claimant>,
+) -> Result<crate::board::Posted> {
+    board.post(&[draft], by).await?.pop().unwrap()
+}
+
+#[tokio::test]
+async fn a_post_whose_answer_is_lost_is_looked_up_once() {
+    let Some(lossy) = Lossy::new().await else {
+        return;
+    };
+    post_one(&lossy.board, "first").await;
+    let kept = claimant("runner", Term::Kept(Duration::from_secs(10)));
+    for (round, by) in [None, Some(&kept), Some(&ada())].into_iter().enumerate() {
+        lossy.lose("swallowed", Mood::HangUpOnce);
+        let posted = post_with(&lossy.board, draft("swallowed"), by)
+            .await
+            .unwrap();
+        let jobs = lossy.jobs().await;
+        assert_eq!(jobs.len(), 2, "round {round}");
+        let job = jobs
+            .into_iter()
+            .find(|job| job.name == "swallowed")
+            .unwrap();
+        assert_eq!(
+            (job.key, job.sequence),
+            (posted.key.clone(), Some(posted.sequence))
+        );
+        let fence = job.holding.and_then(|holding| holding.fence);
+        assert_eq!(posted.fence, fence);
+        assert_eq!(fence.is_some(), by.is_some());
+        let seen = Witness::Unclaimed;
+        let right = by.map_or(Authority::Override(seen), |by| {
+            Authority::Owner(by.owner.clone())
+        });
+        settle(&lossy.board, &posted.key, right, Outcome::Consume)
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_post_that_cannot_be_looked_up_is_unknown_and_not_repeated() {
+    for mood in MOODS {
+        for (is_chosen, by) in [
+            (true, None),
+            (true, Some(ada())),
+            (false, None),
+            (false, Some(ada())),
+        ] {
+            let Some(lossy) = Lossy::new().await else {
+                return;
+            };
+            if !is_chosen && mood == Mood::HangUpOnce {
+                continue;
+            }
+            post_one(&lossy.board, "first").await;
+            lossy.lose("swallowed", mood);
+            let draft = match is_chosen {
+                true => chosen("swallowed", Uuid::new_v4()),
+                false => draft("swallowed"),
+            };
+            is_unknown(post_with(&lossy.board, draft, by.as_ref()).await);
+            assert_eq!(lossy.jobs().await.len(), 2, "{mood:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_claim_whose_answer_is_lost_is_unknown_and_won_once() {
+    for mood in MOODS {
+        let Some(lossy) = Lossy::new().await else {
+            return;
+        };
+        let key = post_one(&lossy.board, "first").await;
+        let swallowed = claimant("swallowed", Term::Indefinite);
+        lossy.lose("swallowed", mood);
+        is_unknown(claim_one(&lossy.board, &key, &swallowed).await);
+        let job = lossy.jobs().await.remove(0);
+        assert_eq!(job.holding.unwrap().owner, Some(owner("swallowed")));
+        let nodes = lossy.site.nodes().await;
+        let side = nodes.get(&lossy.site.paths.side(&key)).await.unwrap();
+        assert_eq!(side.1.version, 0, "it was claimed twice");
+    }
+}
+
+#[tokio::test]
+async fn a_settlement_whose_answer_is_lost_is_unknown_and_done_once() {
+    for mood in MOODS {
+        for (word, outcome) in [
+            (DELETES, Outcome::Consume),
+            (DELETES, release()),
+            ("swallowed", trash()),
+        ] {
+            let Some(lossy) = Lossy::new().await else {
+                return;
+            };
+            let key = post_one(&lossy.board, "swallowed").await;
+            claim_one(&lossy.board, &key, &ada()).await.unwrap();
+            lossy.lose(word, mood);
+            is_unknown(settle(&lossy.board, &key, by_name("ada"), outcome.clone()).await);
+            let jobs = lossy.jobs().await;
+            let is_there = matches!(outcome, Outcome::Abandon(_));
+            assert_eq!(jobs.len(), usize::from(is_there), "{outcome:?}");
+            assert!(jobs.iter().all(|job| job.holding.is_none()));
+            let in_trash = get(&lossy.site.board(), Shelf::Trash, &key).await;
+            assert_eq!(in_trash.is_some(), matches!(outcome, Outcome::Trash(_)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_leaves_the_trash_does_so_once() {
+    for mood in MOODS {
+        let Some(lossy) = Lossy::new().await else {
+            return;
+        };
+        let key = trashed(&lossy.board, draft("swallowed")).await;
+        lossy.lose("swallowed", mood);
+        is_unknown(restore(&lossy.board, &key).await);
+        assert_eq!(lossy.jobs().await.len(), 1);
+        let key = trashed(&lossy.site.board(), draft("other")).await;
+        lossy.lose(DELETES, mood);
+        is_unknown(purge(&lossy.board, &key).await);
+        assert_eq!(lossy.jobs().await.len(), 1);
+        assert!(get(&lossy.site.board(), Shelf::Trash, &key).await.is_none());
+    }
+}

@@ -1,0 +1,121 @@
+//! Nodes as nobody should make them, and what helps.
+
+use super::*;
+
+#[tokio::test]
+async fn a_lock_that_names_no_owner_is_mended_by_an_override() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (board, nodes) = (site.board(), site.nodes().await);
+    for lock in [
+        "",
+        "{",
+        "{}",
+        r#"{"owner": 5}"#,
+        r#"{"owner": ""}"#,
+        "\u{1}",
+        r#"{"owner": null}"#,
+    ] {
+        for outcome in [release(), Outcome::Consume, trash()] {
+            let key = post_one(&board, "odd").await;
+            nodes.put(&site.paths.lock(&key), lock).await;
+            let job = on_board(&board, &key).await;
+            assert!(job.problem.is_some(), "{lock}");
+            assert!(
+                job.holding
+                    .as_ref()
+                    .is_none_or(|holding| holding.owner.is_none())
+            );
+            let refused = claim_one(&board, &key, &bob()).await;
+            assert!(
+                matches!(refused, Err(BoardError::AlreadyClaimed { owner: None })),
+                "{lock}"
+            );
+            let refused = settle(&board, &key, by_name("bob"), outcome.clone()).await;
+            assert!(refused.is_err(), "{lock}");
+            let seen = Witness::of(&Entry::Job(Box::new(job)));
+            settle(&board, &key, Authority::Override(seen), outcome.clone())
+                .await
+                .unwrap();
+            assert!(!nodes.has(&site.paths.lock(&key)).await);
+            if matches!(outcome, Outcome::Abandon(_)) {
+                claim_one(&board, &key, &bob()).await.unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_has_been_put_below_a_job_is_said_and_left_there() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (board, nodes) = (site.board(), site.nodes().await);
+    let key = post_one(&board, "parent").await;
+    let child = format!("{}/child", site.job(&key));
+    nodes.put(&child, "precious").await;
+    claim_one(&board, &key, &ada()).await.unwrap();
+    for outcome in [Outcome::Consume, trash()] {
+        let refused = settle(&board, &key, by_name("ada"), outcome).await;
+        let Err(BoardError::Failed { source, .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        let told = source.to_string();
+        assert!(
+            told.contains(&site.job(&key)) && told.contains("below it"),
+            "{told}"
+        );
+    }
+    settle(&board, &key, by_name("ada"), release())
+        .await
+        .unwrap();
+    assert!(nodes.has(&child).await);
+}
+
+#[tokio::test]
+async fn names_that_can_be_no_jobs_are_none() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let board = site.board();
+    let good = post_one(&board, "good").await;
+    let long = format!("job{}", "9".repeat(5000));
+    for name in [
+        "",
+        "job/../x",
+        "job/x",
+        "..",
+        "job\0",
+        "job\u{1}",
+        "job\u{e000}",
+        &long,
+        "job.lock",
+    ] {
+        let key = JobKey::new(name);
+        let refused = claim_one(&board, &key, &ada()).await;
+        assert!(
+            matches!(refused, Err(BoardError::NoSuchJob)),
+            "{name:?}: {refused:?}"
+        );
+        let refused = settle(&board, &key, by_name("ada"), Outcome::Consume).await;
+        assert!(
+            matches!(refused, Err(BoardError::NoSuchJob)),
+            "{name:?}: {refused:?}"
+        );
+        for refused in [restore(&board, &key).await, purge(&board, &key).await] {
+            assert!(
+                matches!(refused, Err(BoardError::NoSuchJob)),
+                "{name:?}: {refused:?}"
+            );
+        }
+        let answers = board
+            .claim(&[key, good.clone()], &ada(), 1, BY_HAND)
+            .await
+            .unwrap();
+        assert!(answers[1].is_ok());
+        settle(&board, &good, by_name("ada"), release())
+            .await
+            .unwrap();
+    }
+}

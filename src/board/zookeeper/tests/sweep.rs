@@ -1,0 +1,119 @@
+//! What a conductor that comes cleans up, and what it leaves alone.
+
+use super::*;
+use crate::job::Conductor;
+
+fn conductor(name: &str) -> Conductor {
+    Conductor {
+        name: name.to_owned(),
+        host: "here".to_owned(),
+        pid: 7,
+        since: chrono::Utc::now(),
+        owner: owner(name),
+    }
+}
+
+#[tokio::test]
+async fn exactly_what_is_stray_is_swept() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (board, nodes) = (site.board(), site.nodes().await);
+    let (kept, gone) = (Uuid::new_v4(), Uuid::new_v4());
+    let in_trash = trashed(&board, chosen("trashed", kept)).await;
+    let claimed = post(&board, chosen("claimed", Uuid::new_v4())).await;
+    claim_one(&board, &claimed, &ada()).await.unwrap();
+    // A peer consumes, and knows nothing of what is beside.
+    let consumed = post(&board, chosen("consumed", gone)).await;
+    claim_one(&board, &consumed, &bob()).await.unwrap();
+    for path in [site.paths.lock(&consumed), site.job(&consumed)] {
+        nodes.0.delete(&path, None).await.unwrap();
+    }
+    let marker = |uuid: &str| site.paths.marker(uuid);
+    nodes.put(&marker("garbage"), "garbage").await;
+    nodes
+        .put(&marker("later"), r#"{"v":2,"elsewhere":"job7"}"#)
+        .await;
+    nodes
+        .put(&site.paths.side(&JobKey::new("other")), "{}")
+        .await;
+    // Somebody has put something below it.
+    let stuck = site.paths.side(&JobKey::new("job0000000999"));
+    nodes.put(&format!("{stuck}/child"), "").await;
+    board.register(&conductor("worker")).await.unwrap();
+    let left = nodes.below(&site.paths.sides()).await;
+    let left: HashSet<_> = left.into_keys().collect();
+    let expected = [
+        site.paths.sides(),
+        site.paths.side(&in_trash),
+        site.paths.side(&claimed),
+        format!("{stuck}/child"),
+        stuck,
+    ];
+    assert_eq!(left, expected.into());
+    assert!(nodes.has(&marker(&kept.to_string())).await);
+    assert!(nodes.has(&marker("later")).await);
+    assert!(!nodes.has(&marker(&gone.to_string())).await);
+    assert_eq!(nodes.below(&site.paths.markers()).await.len(), 4);
+}
+
+#[tokio::test]
+async fn what_is_in_use_is_never_swept() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let board = site.board();
+    let end = tokio::time::Instant::now() + Duration::from_secs(1);
+    let moving = async {
+        let (mover, uuid) = (site.board(), Uuid::new_v4());
+        let key = trashed(&mover, chosen("moving", uuid)).await;
+        let mut moves = 0;
+        while tokio::time::Instant::now() < end {
+            restore(&mover, &key).await.unwrap();
+            mover.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
+            // It would be gone with what is kept beside it.
+            assert_eq!(on_board(&mover, &key).await.history.attempts, 1);
+            settle(&mover, &key, by_name("ada"), trash()).await.unwrap();
+            let taken = get(&mover, Shelf::Trash, &key).await.unwrap();
+            assert_eq!(taken.history.attempts, 1);
+            assert!(
+                site.nodes()
+                    .await
+                    .has(&site.paths.marker(&uuid.to_string()))
+                    .await
+            );
+            moves += 1;
+        }
+        moves
+    };
+    let posting = async {
+        let poster = site.board();
+        while tokio::time::Instant::now() < end {
+            let uuid = Uuid::new_v4();
+            let posted = poster
+                .post(&[chosen("posted", uuid)], Some(&bob()))
+                .await
+                .unwrap();
+            let key = &posted[0].as_ref().unwrap().key;
+            assert_eq!(on_board(&poster, key).await.history.attempts, 1);
+            let again = poster.post(&[chosen("again", uuid)], None).await.unwrap();
+            assert!(matches!(again[0], Err(BoardError::Exists { .. })));
+            settle(&poster, key, by_name("bob"), Outcome::Consume)
+                .await
+                .unwrap();
+        }
+    };
+    let sweeping = async {
+        let mut number = 0;
+        while tokio::time::Instant::now() < end {
+            board
+                .register(&conductor(&format!("worker-{number}")))
+                .await
+                .unwrap();
+            number += 1;
+        }
+        number
+    };
+    let (moves, (), sweeps) = tokio::join!(moving, posting, sweeping);
+    assert!(moves > 3 && sweeps > 3, "{moves} moves, {sweeps} sweeps");
+}

@@ -1,0 +1,93 @@
+//! A trash that boards share which are beside each other.
+
+use super::*;
+
+/// Two boards whose jobs have the same numbers and go to the same trash.
+fn neighbours() -> Option<(Site, Site)> {
+    let server = Server::shared()?;
+    let parent = Uuid::new_v4();
+    let site = |name| Site::at(server.port(), format!("/{parent}/{name}"));
+    Some((site("one"), site("two")))
+}
+
+#[tokio::test]
+async fn a_place_that_is_taken_is_said_and_nothing_is_lost() {
+    let Some((one, two)) = neighbours() else {
+        return;
+    };
+    let (ours, theirs) = (one.board(), two.board());
+    let key = trashed(&theirs, draft("theirs")).await;
+    assert_eq!(post_one(&ours, "ours").await, key);
+    claim_one(&ours, &key, &ada()).await.unwrap();
+    let nodes = one.nodes().await;
+    let before = nodes.below(&one.path).await;
+    let refused = settle(&ours, &key, by_name("ada"), trash()).await;
+    match refused {
+        Err(BoardError::TrashTaken { node }) => assert_eq!(node, one.trashed(&key)),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(nodes.below(&one.path).await, before);
+    assert_eq!(
+        get(&theirs, Shelf::Trash, &key).await.unwrap().name,
+        "theirs"
+    );
+    restore(&theirs, &key).await.unwrap();
+    settle(&ours, &key, by_name("ada"), trash()).await.unwrap();
+    claim_one(&theirs, &key, &bob()).await.unwrap();
+    let refused = settle(&theirs, &key, by_name("bob"), trash()).await;
+    assert!(
+        matches!(refused, Err(BoardError::TrashTaken { .. })),
+        "{refused:?}"
+    );
+    purge(&ours, &key).await.unwrap();
+    settle(&theirs, &key, by_name("bob"), trash())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn what_is_kept_of_our_job_outlives_their_trashed_one() {
+    let Some((one, two)) = neighbours() else {
+        return;
+    };
+    let (ours, theirs) = (one.board(), two.board());
+    let key = trashed(&theirs, draft("theirs")).await;
+    assert_eq!(post_one(&ours, "ours").await, key);
+    ours.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
+    purge(&ours, &key).await.unwrap();
+    assert_eq!(on_board(&ours, &key).await.history.attempts, 1);
+    assert!(get(&theirs, Shelf::Trash, &key).await.is_none());
+}
+
+#[tokio::test]
+async fn a_stranger_in_the_trash_is_no_namesake() {
+    let Some((one, two)) = neighbours() else {
+        return;
+    };
+    let (ours, theirs) = (one.board(), two.board());
+    let uuid = Uuid::new_v4();
+    let key = trashed(&ours, chosen("ours", uuid)).await;
+    // Somebody takes it away by hand, and the place is taken by another board's job.
+    let nodes = one.nodes().await;
+    nodes.0.delete(&one.trashed(&key), None).await.unwrap();
+    assert_eq!(trashed(&theirs, draft("theirs")).await, key);
+    let again = post(&ours, chosen("again", uuid)).await;
+    assert_ne!(again, key);
+    claim_one(&ours, &again, &ada()).await.unwrap();
+    settle(&ours, &again, by_name("ada"), trash())
+        .await
+        .unwrap();
+    assert_eq!(
+        get(&theirs, Shelf::Trash, &key).await.unwrap().name,
+        "theirs"
+    );
+}
+
+#[test]
+fn a_board_is_not_its_own_trash() {
+    for path in ["/.trash", "/taskflow/.trash"] {
+        let url = format!("zk://localhost{path}").parse::<crate::board::url::BoardUrl>();
+        let told = url.unwrap_err().to_string();
+        assert!(told.contains("is the trash of other boards"), "{told}");
+    }
+}
