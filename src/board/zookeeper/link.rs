@@ -5,7 +5,6 @@
 
 use std::{fmt, future::Future, pin::pin, sync::Arc, time::Duration};
 
-use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::{
     sync::{Mutex, MutexGuard},
     task, time,
@@ -14,8 +13,9 @@ use zookeeper_client::{Acls, Client, Error, SessionState};
 
 pub(super) use super::session::Session;
 use super::{
-    probe::{Deadline, Healthy, probe},
+    probe::Deadline,
     session::Circumstances,
+    survey::survey,
     tls::Tls,
     trouble::{Problem, Trouble},
 };
@@ -38,9 +38,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long the client may try by itself before we ask each server what is the matter.
 const HEAD_START: Duration = Duration::from_millis(500);
-
-/// How long to wait for more servers that are well, once one is.
-const GATHERING: Duration = Duration::from_millis(100);
 
 /// How long the servers may take to end a session.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -162,20 +159,6 @@ impl Link {
         opened.map_err(|trouble| trouble.into_error(doing, self.name()))
     }
 
-    /// Returns what serves the board, as far as we may know: `ZooKeeper 3.8.0`.
-    pub(super) async fn software(&self, doing: &'static str) -> Result<String, BoardError> {
-        let deadline = Deadline::after(PATIENCE);
-        let tls = self.tls();
-        let tls = tls.map_err(|trouble| trouble.into_error(doing, self.name()))?;
-        let mut probes = self.probes(tls.as_ref(), deadline);
-        while let Some((_, result)) = probes.next().await {
-            if let Some(version) = result.ok().and_then(|healthy| healthy.version) {
-                return Ok(format!("ZooKeeper {version}"));
-            }
-        }
-        Ok("ZooKeeper".to_owned())
-    }
-
     /// Ends the session, and waits until the servers know; the next one is opened when needed.
     ///
     /// Its ephemeral nodes are gone then, if nobody else holds a [`Session`] any more.
@@ -271,7 +254,7 @@ impl Link {
         asked: Option<Duration>,
         deadline: Deadline,
     ) -> Result<Session, Trouble> {
-        let (well, mut troubles) = self.survey(tls, deadline).await;
+        let (well, mut troubles) = survey(&self.url.servers, tls, deadline).await;
         if !well.is_empty() {
             let attempt = async {
                 match asked {
@@ -288,37 +271,6 @@ impl Link {
         }
         let all = Trouble::of_all(troubles);
         Err(all.unwrap_or_else(|| self.trouble(Problem::Closed)))
-    }
-
-    /// Returns the servers that are well, and what the matter is with the others.
-    async fn survey(&self, tls: Option<&Tls>, deadline: Deadline) -> (Vec<Server>, Vec<Trouble>) {
-        let mut probes = self.probes(tls, deadline);
-        let mut well = Vec::new();
-        let mut troubles = Vec::new();
-        let mut end = deadline.at + GATHERING;
-        while let Ok(Some((place, result))) = time::timeout_at(end, probes.next()).await {
-            match result {
-                Ok(healthy) => {
-                    well.push(healthy.server);
-                    end = end.min(time::Instant::now() + GATHERING);
-                }
-                Err(trouble) => troubles.push((place, trouble)),
-            }
-        }
-        troubles.sort_by_key(|(place, _)| *place);
-        let troubles = troubles.into_iter().map(|(_, trouble)| trouble);
-        (well, troubles.collect())
-    }
-
-    fn probes<'a>(
-        &'a self,
-        tls: Option<&'a Tls>,
-        deadline: Deadline,
-    ) -> FuturesUnordered<impl Future<Output = (usize, Result<Healthy, Trouble>)> + 'a> {
-        let servers = self.url.servers.iter().enumerate();
-        servers
-            .map(|(place, server)| async move { (place, probe(server, tls, deadline).await) })
-            .collect()
     }
 
     /// Has the client open a session; it tells nothing of why it could not.

@@ -16,6 +16,7 @@ mod record;
 mod registry;
 mod session;
 mod settle;
+mod survey;
 mod tls;
 mod transaction;
 mod trash;
@@ -244,14 +245,14 @@ impl Board for ZooKeeper {
             let jobs = jobs.filter_map(|child| self.paths.key_of(shelf, child));
             Ok::<_, BoardError>(jobs.count() as u64)
         };
-        let (jobs, trashed) = tokio::try_join!(count(Shelf::Board), count(Shelf::Trash))?;
-        let path = self.paths.board();
-        let stat = session
-            .ask(READING, session.client().check_stat(path))
-            .await?;
+        let stat = session.client().check_stat(self.paths.board());
+        let stat = async { Ok(session.ask(READING, stat).await?) };
+        let (stat, jobs, trashed) =
+            tokio::try_join!(stat, count(Shelf::Board), count(Shelf::Trash))?;
         let stat = stat.map_err(|error| session.refusal(READING, &error))?;
         Ok(Health {
-            server: self.link.software(READING).await?,
+            // Its version it would only tell in words that operators are right to forbid.
+            server: "ZooKeeper".to_owned(),
             jobs,
             trashed,
             is_used: jobs + trashed > 0 || stat.is_some_and(|stat| stat.cversion > 0),

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::board::url::Server;
 
-/// How long a server that speaks ZooKeeper may think about a word of four letters.
+/// How long to wait for an answer before others are given what they may be waiting for.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long something may take altogether.
@@ -34,35 +34,21 @@ impl Deadline {
     }
 }
 
-/// A server that speaks ZooKeeper and would serve us.
-#[derive(Debug)]
-pub(super) struct Healthy {
-    pub(super) server: Server,
-    /// Its version, if it tells: `3.8.0`.
-    pub(super) version: Option<String>,
-}
-
-/// Asks a server how it is, without a session.
+/// Finds out whether a server would give us a session; one that does ends it at once.
 pub(super) async fn probe(
     server: &Server,
     tls: Option<&Tls>,
     deadline: Deadline,
-) -> Result<Healthy, Trouble> {
+) -> Result<(), Trouble> {
     let late = match tls {
         Some(_) => Problem::SilentInTls(deadline.length),
         None => Problem::Silent(deadline.length),
     };
-    let asked = time::timeout_at(deadline.at, ask(server, tls));
-    let version = asked
-        .await
-        .unwrap_or_else(|_| Err(Trouble::new(server, late)))?;
-    Ok(Healthy {
-        server: server.clone(),
-        version,
-    })
+    let asked = time::timeout_at(deadline.at, ask(server, tls)).await;
+    asked.unwrap_or_else(|_| Err(Trouble::new(server, late)))
 }
 
-async fn ask(server: &Server, tls: Option<&Tls>) -> Result<Option<String>, Trouble> {
+async fn ask(server: &Server, tls: Option<&Tls>) -> Result<(), Trouble> {
     let trouble = |problem| Trouble::new(server, problem);
     let stream = connect(server).await?;
     let answer = match tls {
@@ -109,19 +95,19 @@ async fn connect(server: &Server) -> Result<TcpStream, Trouble> {
     Err(last)
 }
 
-/// Asks for the state of the server, and returns the beginning of what it says.
+/// Asks for a session and for its end in one breath, and returns the answer to the former.
 ///
 /// Others who wait for the end of a line get one, once ZooKeeper would have answered.
 async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<Vec<u8>> {
     let mut answer = Vec::new();
-    stream.write_all(b"srvr").await?;
+    stream.write_all(&request()).await?;
     stream.flush().await?;
-    let mut reading = (&mut stream).take(4096);
+    let mut reading = (&mut stream).take(ANSWER as u64);
     let Ok(read) = time::timeout(PAUSE, reading.read_to_end(&mut answer)).await else {
         if answer.is_empty() {
             stream.write_all(b"\r\n\r\n").await?;
             stream.flush().await?;
-            let mut bytes = [0; 64];
+            let mut bytes = [0; ANSWER];
             let length = stream.read(&mut bytes).await?;
             answer.extend_from_slice(&bytes[..length]);
         }
@@ -134,27 +120,45 @@ async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result
     }
 }
 
+/// How long the answer to a request for a session is, without what later versions add to it.
+const ANSWER: usize = 40;
+
+/// What both sides send to name a session: so many bytes.
+const PASSWORD: i32 = 16;
+
+/// Returns the requests for a session, and for its end.
+fn request() -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(61);
+    let mut numbers = |numbers: &[i32]| {
+        bytes.extend(numbers.iter().flat_map(|number| number.to_be_bytes()));
+    };
+    // The length; version 0, nothing seen yet, a timeout in milliseconds, and no session to resume
+    // with its password. The last byte is whether a server without its ensemble will do.
+    numbers(&[45, 0, 0, 0, 1000, 0, 0, PASSWORD, 0, 0, 0, 0]);
+    bytes.push(0);
+    // The length, a number for the request, and what it is.
+    let (first, close_session) = (1_i32, -11_i32);
+    for number in [8, first, close_session] {
+        bytes.extend(number.to_be_bytes());
+    }
+    bytes
+}
+
 /// Makes sense of an answer.
-fn understand(answer: &[u8]) -> Result<Option<String>, Problem> {
-    let text = String::from_utf8_lossy(answer);
-    if text.is_empty() {
+fn understand(answer: &[u8]) -> Result<(), Problem> {
+    if answer.is_empty() {
         return Err(Problem::Closed);
     }
-    if text.contains("not currently serving requests") {
-        return Err(Problem::NotServing);
-    }
-    if text.contains("is not executed because it is not in the whitelist") {
-        return Ok(None);
-    }
-    let Some(version) = text.strip_prefix("Zookeeper version: ") else {
+    let number = |at: usize| {
+        let bytes = answer.get(at..at + 4)?.try_into().ok()?;
+        Some(i32::from_be_bytes(bytes))
+    };
+    let (Some(length), Some(version), Some(timeout)) = (number(0), number(4), number(8)) else {
         return Err(Problem::NotZooKeeper);
     };
-    let end = version.find(['-', ',', '\n']).unwrap_or(version.len());
-    let version = &version[..end];
-    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
-    let numbers: [u32; 2] = [(); 2].map(|()| numbers.next().unwrap_or(0));
-    if numbers < [3, 6] {
-        return Err(Problem::Old);
+    let is_session = (36..=37).contains(&length) && version == 0 && timeout > 0;
+    match is_session && number(20) == Some(PASSWORD) {
+        true => Ok(()),
+        false => Err(Problem::NotZooKeeper),
     }
-    Ok(Some(version.to_owned()))
 }

@@ -28,7 +28,10 @@ pub(super) enum Problem {
     SilentInTls(Duration),
     #[error("cannot be reached: {0}")]
     NoWay(String),
-    #[error("closed the connection without an answer")]
+    #[error(
+        "closed the connection when it was asked for a session: it is without its ensemble, has \
+         too many connections, or is no ZooKeeper"
+    )]
     Closed,
     #[error("broke off the connection before it answered")]
     BrokenOff,
@@ -38,8 +41,6 @@ pub(super) enum Problem {
     WantsTls,
     #[error("does not speak TLS")]
     NotTls,
-    #[error("is without its ensemble and serves nobody")]
-    NotServing,
     #[error("answers, but gives us no session")]
     NoSession,
     #[error("ended the session")]
@@ -121,8 +122,8 @@ impl Trouble {
         let board = board.to_owned();
         match &self.problem {
             RefusedConnection | Unresolved(_) | Silent(_) | SilentInTls(_) | NoWay(_) | Closed
-            | BrokenOff | NotZooKeeper | WantsTls | NotTls | NotServing | NoSession
-            | SessionEnded | Throttled | All(_) => BoardError::Unreachable {
+            | BrokenOff | NotZooKeeper | WantsTls | NotTls | NoSession | SessionEnded
+            | Throttled | All(_) => BoardError::Unreachable {
                 board,
                 source: self.into(),
             },

@@ -71,6 +71,5 @@ fn what_it_does_can_be_waited_for_anywhere() {
     let link = link("zk://localhost");
     is_send(&link.session("read"));
     is_send(&link.bearing("read", Some(Duration::from_secs(1))));
-    is_send(&link.software("read"));
     is_send(&link.close());
 }

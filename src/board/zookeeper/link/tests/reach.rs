@@ -5,7 +5,7 @@ use std::time::Instant;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::board::zookeeper::testing::{Server, free_port, impostor};
+use crate::board::zookeeper::testing::{Ensemble, Server, free_port, impostor, wait_until};
 
 /// What was promised, and what a loaded machine may add to it.
 const IN_TIME: Duration = Duration::from_secs(4);
@@ -19,14 +19,54 @@ async fn a_server_answers_by_name_and_by_address() {
     let port = server.port();
     let link = link(&format!("zk://localhost:{port}"));
     ping(&link).await;
-    assert_eq!(link.software("read").await.unwrap(), version(server));
     assert_eq!(link.name(), format!("zk://localhost:{port}/taskflow/jobs"));
 }
 
-fn version(server: &Server) -> String {
-    let told = server.asked("srvr");
-    let version = told.split(['-', ',']).next().unwrap();
-    version.replace("Zookeeper version:", "ZooKeeper")
+#[tokio::test]
+async fn asking_how_a_server_is_leaves_no_session_behind() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    for _ in 0..3 {
+        let (well, troubles) = survey(&link.url.servers, None, Deadline::after(OP_TIMEOUT)).await;
+        assert_eq!((well.len(), troubles.len()), (1, 0));
+    }
+    let connected = || {
+        server
+            .asked("cons")
+            .lines()
+            .filter(|line| line.contains("sid="))
+            .count()
+    };
+    wait_until("nobody is connected", || connected() == 0);
+    let sessions = server.asked("dump");
+    let sessions = sessions
+        .lines()
+        .filter(|line| line.starts_with("\t0x"))
+        .count();
+    assert_eq!(sessions, 0, "{}", server.asked("dump"));
+}
+
+#[tokio::test]
+async fn a_server_without_its_ensemble_is_recognised() {
+    let Some(mut ensemble) = Ensemble::start() else {
+        return;
+    };
+    let hosts = ensemble.hosts();
+    ensemble.leader().unwrap().stop();
+    wait_until("there is another leader", || ensemble.leader().is_some());
+    ensemble.leader().unwrap().stop();
+    let link = link(&format!("zk://{hosts}"));
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let told = failure(&link).await;
+        if told.contains("it is without its ensemble") {
+            assert!(told.contains("refused the connection"), "{told}");
+            break;
+        }
+        assert!(Instant::now() < end, "{told}");
+    }
 }
 
 #[tokio::test]
@@ -91,21 +131,19 @@ async fn what_is_no_zookeeper_server_is_recognised() {
         ),
         (
             // Redis says nothing before the line ends.
-            &["-ERR unknown command 'srvr'\r\n"],
+            &["-ERR unknown command\r\n"],
             "unreachable: PEER does not speak ZooKeeper",
         ),
         (
             &[""],
-            "unreachable: PEER closed the connection without an answer",
+            "unreachable: PEER closed the connection when it was asked for a session: it is without \
+             its ensemble, has too many connections, or is no ZooKeeper",
         ),
         (
-            &["This ZooKeeper instance is not currently serving requests\n"],
-            "unreachable: PEER is without its ensemble and serves nobody",
+            &["\0\0\0\u{25}\0\0\0\u{7} but nothing that a session has in its beginning"],
+            "unreachable: PEER does not speak ZooKeeper",
         ),
-        (
-            &["Zookeeper version: 3.5.9-83df9301aa5c2a5d284a9940177808c01bc35cef, built on\n"],
-            "unsupported: a ZooKeeper server older than 3.6 cannot hold a board",
-        ),
+        (&["\0\0\0"], "unreachable: PEER does not speak ZooKeeper"),
     ];
     for (answers, expected) in cases {
         let (port, impostor) = impostor(answers).await;
