@@ -19,6 +19,7 @@ mod failure;
 mod pages;
 mod picture;
 mod redis;
+mod tls;
 mod wire;
 mod zookeeper;
 

@@ -21,7 +21,10 @@ use super::{
     trouble::{Problem, Trouble},
 };
 use crate::{
-    board::url::{Server, TlsFiles},
+    board::{
+        failure::reason,
+        url::{Server, TlsFiles},
+    },
     secret::Secret,
 };
 
@@ -165,11 +168,4 @@ fn explain(error: &io::Error) -> Problem {
         io::ErrorKind::PermissionDenied => Problem::ForbiddenSocket,
         _ => Problem::NoWay(reason(error)),
     }
-}
-
-/// Returns what the system says, without its number for it.
-pub(super) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let end = text.find(" (os error").unwrap_or(text.len());
-    text[..end].to_lowercase()
 }

@@ -1,9 +1,10 @@
 //! What is said of a change that got no answer.
 
-use std::error::Error as _;
-
 use super::link::Link;
-use crate::{board::BoardError, job::Draft};
+use crate::{
+    board::{BoardError, failure::cause},
+    job::Draft,
+};
 
 /// Says of a request that was sent that its answer was not heard.
 pub(super) fn unknown(link: &Link, error: BoardError) -> BoardError {
@@ -18,7 +19,7 @@ pub(super) fn perhaps(link: &Link, draft: &Draft, error: &BoardError) -> BoardEr
     let uuid = draft.uuid;
     BoardError::Unknown {
         board: link.name().to_owned(),
-        source: format!("{}; if it was, its uuid is {uuid}", reason(error)).into(),
+        source: format!("{}; if it was, its uuid is {uuid}", cause(error)).into(),
     }
 }
 
@@ -26,12 +27,6 @@ pub(super) fn perhaps(link: &Link, draft: &Draft, error: &BoardError) -> BoardEr
 pub(super) fn not_done(link: &Link, error: &BoardError) -> BoardError {
     BoardError::Unreachable {
         board: link.name().to_owned(),
-        source: reason(error).into(),
+        source: cause(error).into(),
     }
-}
-
-fn reason(error: &BoardError) -> String {
-    error
-        .source()
-        .map_or_else(|| error.to_string(), ToString::to_string)
 }

@@ -100,7 +100,7 @@ fn password(sentinel: &Sentinel) -> Result<Option<Secret>, Trouble> {
         return Ok(None);
     };
     Secret::from_file(path).map(Some).map_err(|error| {
-        let problem = Problem::File(super::connect::reason(&error));
+        let problem = Problem::File(crate::board::failure::reason(&error));
         Trouble::new(path.display(), problem)
     })
 }

@@ -11,7 +11,11 @@ use super::{
     transaction::{Step, WRITING},
 };
 use crate::{
-    board::{BoardError, JobRef, Posted, Result, failure::Failure, wire::json},
+    board::{
+        BoardError, JobRef, Posted, Result,
+        failure::{Failure, cause},
+        wire::json,
+    },
     job::{Claimant, Draft, Entry, JobKey, Shelf},
 };
 
@@ -135,7 +139,8 @@ impl Target<'_> {
                 }),
                 _ => Err(BoardError::Unknown {
                     board: self.link.name().to_owned(),
-                    source: error.to_string().into(),
+                    source: format!("{}; if it was, its uuid is {}", cause(error), draft.uuid)
+                        .into(),
                 }),
             }
         });
@@ -155,7 +160,7 @@ impl Target<'_> {
     pub(super) fn not_done(self, error: &BoardError) -> BoardError {
         BoardError::Unreachable {
             board: self.link.name().to_owned(),
-            source: error.to_string().into(),
+            source: cause(error).into(),
         }
     }
 }

@@ -9,10 +9,10 @@ use tokio::{
 };
 
 use super::{
-    tls::{self, Tls, reason},
+    tls::{self, Tls},
     trouble::{Problem, Trouble},
 };
-use crate::board::url::Server;
+use crate::board::{failure::reason, url::Server};
 
 /// How long to wait for an answer before others are given what they may be waiting for.
 const PAUSE: Duration = Duration::from_secs(1);
