@@ -46,6 +46,7 @@ mod input;
 mod interop;
 mod lines;
 mod malformed;
+mod mending;
 mod output;
 mod precedence;
 mod redis;

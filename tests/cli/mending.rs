@@ -1,0 +1,78 @@
+//! A board on ZooKeeper on which something is wrong, and the program as the remedy.
+
+#[allow(dead_code, reason = "the tests of the board itself use the rest of it")]
+#[path = "../../src/board/zookeeper/testing/process.rs"]
+mod process;
+
+use rustix::process::Signal;
+use zookeeper_client::{Acls, Client, CreateMode};
+
+use self::process::Process;
+use crate::env::{Env, wait_until};
+
+fn open() -> Option<(Env, Process)> {
+    let server = Process::start(&[])?;
+    let env = Env::new();
+    let url = format!("zk://127.0.0.1:{}/taskflow/jobs", server.port());
+    env.configure(&format!("default = \"zk\"\n[board.zk]\nurl = \"{url}\"\n"));
+    Some((env, server))
+}
+
+/// Creates a node as somebody may by hand.
+fn create(server: &Process, path: &str, data: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let hosts = format!("127.0.0.1:{}", server.port());
+        let client = Client::connect(&hosts).await.unwrap();
+        let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+        client
+            .create(path, data.as_bytes(), &options)
+            .await
+            .unwrap();
+    });
+}
+
+#[test]
+fn a_lock_that_names_no_owner_is_mended_by_force() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    for lock in ["{}", "{", "", r#"{"owner": 5}"#] {
+        let uuid = env.jobboard(&["post", "odd", "-o", "uuid"]).run().posted();
+        let shown = env.show(&uuid);
+        let key = shown["key"].as_str().unwrap();
+        create(&server, &format!("/taskflow/jobs/{key}.lock"), lock);
+        let shown = env.show(&uuid);
+        assert_eq!(shown["owner"], serde_json::Value::Null);
+        assert!(shown["problem"].is_string(), "{shown}");
+        let state = if lock == "{}" { "UNCLAIMED" } else { "CLAIMED" };
+        assert_eq!(shown["state"], state);
+        let refused = env.jobboard(&["claim", &uuid, "--json"]).run();
+        refused.failed(4);
+        assert!(refused.stderr.contains("already-claimed"), "{refused}");
+        env.jobboard(&["abandon", &uuid]).run().failed(4);
+        env.jobboard(&["abandon", &uuid, "--force", "--yes"])
+            .run()
+            .succeeded();
+        env.jobboard(&["claim", &uuid]).run().succeeded();
+        env.jobboard(&["consume", &uuid]).run().succeeded();
+    }
+}
+
+#[test]
+fn a_held_claim_is_gone_as_soon_as_it_is_interrupted() {
+    let Some((env, _server)) = open() else {
+        return;
+    };
+    let uuid = env.jobboard(&["post", "held", "-o", "uuid"]).run().posted();
+    for signal in [Signal::TERM, Signal::INT] {
+        let holding = env.jobboard(&["claim", &uuid, "--hold"]).spawn();
+        wait_until("it is claimed", || env.state(&uuid) == "CLAIMED");
+        holding.signal(signal);
+        holding.ended().succeeded();
+        assert_eq!(env.state(&uuid), "UNCLAIMED");
+    }
+}
