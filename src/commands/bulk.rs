@@ -1,6 +1,6 @@
 //! `jobboard post --from`: many jobs, one JSON object a line.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use anyhow::Context as _;
 use serde_json::Value;
@@ -53,11 +53,23 @@ pub(crate) async fn run(ctx: &mut Context, args: BulkArgs, is_dry: bool) -> anyh
     let progress = ctx.out.progress("posting", None);
     let mut tally = Tally::default();
     let mut batch = Batch::default();
+    let mut uuids = HashSet::new();
     loop {
         let next = lines.next().await?;
         let is_end = next.is_none();
         match next {
             None => {}
+            Some(Ok(line))
+                if args.check_first && !uuids.insert(line.draft.uuid) && !line.is_unique =>
+            {
+                tally.total += 1;
+                tally.failed += 1;
+                let twice = format!(
+                    "line {}: the uuid {} is in another line as well",
+                    line.number, line.draft.uuid
+                );
+                progress.suspend(|| ctx.tell(&CommandError::usage(twice).into()));
+            }
             Some(Ok(line)) => batch.add(line),
             Some(Err(error)) => {
                 tally.total += 1;

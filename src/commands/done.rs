@@ -29,6 +29,12 @@ impl Done {
         }
     }
 
+    /// Returns what people call the job: a record that cannot be read has no more than a key.
+    fn called(&self) -> &str {
+        let key = || self.more.as_ref()?.get("key")?.as_str();
+        self.name.as_deref().or_else(key).unwrap_or_default()
+    }
+
     /// Adds a fact for programs.
     pub(crate) fn with(mut self, name: &str, value: impl Into<serde_json::Value>) -> Self {
         self.more
@@ -42,7 +48,7 @@ impl Record for Done {
     fn fields(&self) -> Vec<String> {
         vec![
             self.uuid.as_deref().unwrap_or_default().into(),
-            self.name.as_deref().unwrap_or_default().into(),
+            self.called().to_owned(),
             self.done.into(),
         ]
     }
@@ -62,6 +68,6 @@ impl Report for Done {
                 short(self.uuid.as_deref().unwrap_or_default()),
             )
             .plain(" ")
-            .plain(self.name.as_deref().unwrap_or_default());
+            .plain(self.called());
     }
 }

@@ -9,9 +9,10 @@ use super::{
     perform::{Held, OnFailure, Performer, lease, ours},
 };
 use crate::{
-    board::{BoardError, BoardExt},
+    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef},
     conductor::clock::Boottime,
     context::Context,
+    job::{Claimant, Claimed, Shelf},
 };
 
 /// Post a job, run its command here, and consume it
@@ -19,6 +20,9 @@ use crate::{
 /// The job is on the board, claimed, while its command runs on this terminal. When the command
 /// succeeds the job is consumed; otherwise it goes back to the board. Exits as the command does,
 /// with 125 for what is about the board and not about the command.
+///
+/// With --unique a job that an earlier run has left on the board is tried again instead of being
+/// posted; while somebody has it, nothing is run, and the code is 0.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
     /// The name of the job; names need not be unique
@@ -51,21 +55,65 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
         Performer::prepare(ctx, &*board, &args.command, args.lease, args.on_failure).await?;
     let asked = Boottime::now();
     let posted = board.post_one(&draft, Some(performer.claimant())).await;
-    let posted = match posted {
+    let job = match posted {
         Err(BoardError::Exists { uuid, .. }) if args.draft.is_unique() => {
-            ctx.out
-                .note(format!("{uuid} is still on the board, and nothing was run"));
-            return Ok(());
+            let left = claim_left(ctx, &*board, uuid, performer.claimant()).await;
+            match left.with_context(|| ctx.trying("claim", &args.name))? {
+                Some(job) => job,
+                None => return Ok(()),
+            }
         }
-        posted => posted.with_context(|| ctx.trying("post", &args.name))?,
-    };
-    let job = Held {
-        key: posted.key,
-        uuid: draft.uuid.to_string(),
-        name: draft.name,
-        fence: posted.fence.context("the job was posted without a claim")?,
-        attempt: 1,
-        asked,
+        posted => {
+            let posted = posted.with_context(|| ctx.trying("post", &args.name))?;
+            Held {
+                key: posted.key,
+                uuid: draft.uuid.to_string(),
+                name: draft.name,
+                fence: posted.fence.context("the job was posted without a claim")?,
+                attempt: 1,
+                asked,
+            }
+        }
     };
     performer.perform(ctx, board, job).await
+}
+
+/// Claims the job of an earlier run, if that failed and nobody else performs it.
+///
+/// Otherwise one failure would keep every later run from running anything.
+async fn claim_left(
+    ctx: &Context,
+    board: &dyn Board,
+    uuid: String,
+    by: &Claimant,
+) -> board::Result<Option<Held>> {
+    let entry = board.resolve_one(Shelf::Board, &JobRef::Uuid(uuid)).await?;
+    let rules = ClaimRules {
+        is_attempt: true,
+        respects_not_before: true,
+    };
+    let asked = Boottime::now();
+    let (name, key) = (entry.name(), entry.key());
+    match board.claim_one(key, by, rules).await {
+        Ok(Claimed { job, fence }) => {
+            ctx.out.note(format!(
+                "{name} was left by an earlier run, and is tried again"
+            ));
+            Ok(Some(Held {
+                key: job.key,
+                uuid: job.uuid,
+                name: job.name,
+                fence,
+                attempt: job.history.attempts,
+                asked,
+            }))
+        }
+        Err(reason @ (BoardError::AlreadyClaimed { .. } | BoardError::Postponed { .. })) => {
+            ctx.out.note(format!(
+                "nothing was run, {name} is still on the board: {reason}"
+            ));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }

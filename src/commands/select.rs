@@ -130,10 +130,14 @@ pub(super) fn count(jobs: u64) -> String {
 /// Names a record so that a person recognises it.
 fn describe(entry: &Entry) -> String {
     match entry {
-        Entry::Job(job) => match job.owner() {
-            Some(owner) => format!("{} {} (claimed by {owner})", short(&job.uuid), job.name),
-            None => format!("{} {}", short(&job.uuid), job.name),
-        },
+        Entry::Job(job) => {
+            let claim = match (&job.holding, job.owner()) {
+                (_, Some(owner)) => format!(" (claimed by {owner})"),
+                (Some(_), None) => " (claimed by somebody whose name cannot be read)".to_owned(),
+                (None, None) => String::new(),
+            };
+            format!("{} {}{claim}", short(&job.uuid), job.name)
+        }
         Entry::Malformed(record) => format!("key:{} (malformed)", record.key),
     }
 }

@@ -302,7 +302,7 @@ fn what_is_empty_is_not_taken_for_unset() {
     };
     assert_eq!(
         machine.refusal(who, &[]),
-        "cannot act under the name that --who gives: the name of an owner must not be empty"
+        "cannot act under the name that --who gives: the name of an owner must not be empty or blank"
     );
     assert!(
         machine

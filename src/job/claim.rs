@@ -17,7 +17,7 @@ pub(crate) struct Owner(Vec<u8>);
 /// Says why a text cannot be the name of an owner.
 #[derive(Debug, Error)]
 pub(crate) enum InvalidOwner {
-    #[error("the name of an owner must not be empty")]
+    #[error("the name of an owner must not be empty or blank")]
     Empty,
     #[error("the name of an owner must not contain control characters")]
     Control,
@@ -26,7 +26,7 @@ pub(crate) enum InvalidOwner {
 impl Owner {
     /// Checks a name that we are going to write.
     pub(crate) fn new(name: &str) -> Result<Self, InvalidOwner> {
-        if name.is_empty() {
+        if name.trim().is_empty() {
             return Err(InvalidOwner::Empty);
         }
         if name.chars().any(char::is_control) {

@@ -82,3 +82,13 @@ fn what_it_holds_is_covered_since_nobody_knows_what_of_it_is_secret() {
         .run();
     assert!(revealed.succeeded().contains("hunter2"), "{revealed}");
 }
+
+#[test]
+fn what_was_done_to_such_a_record_names_its_key() {
+    let env = Env::new();
+    let uuid = env.post("resize");
+    break_details(&env, "true");
+    let trash = ["trash", "@1", "--force", "--yes"];
+    let told = env.jobboard(&trash).run().succeeded().to_owned();
+    assert_eq!(told, format!("\t{uuid}\ttrashed\n"));
+}

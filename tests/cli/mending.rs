@@ -1,14 +1,12 @@
 //! A board on ZooKeeper on which something is wrong, and the program as the remedy.
 
-#[allow(dead_code, reason = "the tests of the board itself use the rest of it")]
-#[path = "../../src/board/zookeeper/testing/process.rs"]
-mod process;
-
 use rustix::process::Signal;
 use zookeeper_client::{Acls, Client, CreateMode};
 
-use self::process::Process;
-use crate::env::{Env, wait_until};
+use crate::{
+    env::{Env, wait_until},
+    servers::zookeeper::Process,
+};
 
 fn open() -> Option<(Env, Process)> {
     let server = Process::start(&[])?;
@@ -75,4 +73,61 @@ fn a_held_claim_is_gone_as_soon_as_it_is_interrupted() {
         holding.ended().succeeded();
         assert_eq!(env.state(&uuid), "UNCLAIMED");
     }
+}
+
+#[test]
+fn a_board_is_not_taken_for_a_broken_record_of_its_parent() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    env.post("resize");
+    env.jobboard(&["consume", "@0", "--force", "--yes"])
+        .run()
+        .succeeded();
+    let parent = format!("zk://127.0.0.1:{}/taskflow", server.port());
+    let on_parent = |words: &[&str]| {
+        let board = ["--board", parent.as_str()];
+        env.jobboard(&[words, &board].concat()).run()
+    };
+    assert!(on_parent(&["list"]).succeeded().contains("MALFORMED"));
+    for verb in ["trash", "consume"] {
+        let forced = on_parent(&[verb, "--filter", "state=MALFORMED", "--force", "--yes"]);
+        assert!(
+            forced.failed(4).contains("the folder of another board"),
+            "{forced}"
+        );
+    }
+    // It is the same board as before, on which something was posted once.
+    assert_eq!(env.jobboard(&["list"]).run().succeeded(), "");
+    assert_eq!(env.jobboard(&["list"]).run().stderr, "");
+    env.post("again");
+}
+
+#[test]
+fn a_board_that_nobody_used_is_told_from_one_whose_trash_it_shares() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    env.post("resize");
+    env.jobboard(&["trash", "@0", "--force", "--yes"])
+        .run()
+        .succeeded();
+    let mistyped = format!("zk://127.0.0.1:{}/taskflow/job", server.port());
+    let list = env.jobboard(&["list", "--board", &mistyped]).run();
+    list.succeeded();
+    assert!(list.stderr.contains("nothing was ever posted"), "{list}");
+}
+
+#[test]
+fn a_claim_whose_owner_cannot_be_read_is_no_claim_that_nobody_has() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    env.post("resize");
+    create(&server, "/taskflow/jobs/job0000000000.lock", "{");
+    let asked = env.jobboard(&["consume", "@0", "--force"]).run();
+    assert!(
+        asked.failed(8).contains("whose name cannot be read"),
+        "{asked}"
+    );
 }

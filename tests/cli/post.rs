@@ -213,3 +213,17 @@ fn waiting_ends_at_the_timeout_with_the_job_posted() {
     error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the job to be finished
     ");
 }
+
+#[test]
+fn checking_first_finds_a_uuid_that_two_lines_have() {
+    let env = Env::new();
+    let uuid = "33333333-3333-4333-8333-333333333333";
+    let twice = format!("{{\"name\":\"b\",\"uuid\":\"{uuid}\"}}\n").repeat(2);
+    let run = env
+        .jobboard(&["post", "--from", "-", "--check-first"])
+        .stdin(format!("{{\"name\":\"a\"}}\n{twice}"))
+        .run();
+    assert!(run.failed(7).contains("line 3"), "{run}");
+    assert!(run.stderr.contains("nothing was posted"), "{run}");
+    assert!(!env.board().exists());
+}

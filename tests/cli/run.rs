@@ -179,24 +179,41 @@ fn a_command_does_not_inherit_what_is_secret() {
 }
 
 #[test]
-fn a_job_that_is_on_the_board_already_is_not_run_again() {
+fn a_job_that_an_earlier_run_has_left_is_tried_again() {
     let env = Env::new();
-    let again = || {
-        run(
-            &env,
-            &["--unique", "nightly", "--", "sh", "-c", "echo ran; exit 1"],
-        )
-    };
-    assert_eq!(again().stdout, "ran\n");
+    let again = |command: &str| run(&env, &["--unique", "nightly", "--", "sh", "-c", command]);
+    assert_eq!(again("echo ran; exit 1").stdout, "ran\n");
+    insta::assert_snapshot!(again("echo $JOBBOARD_ATTEMPT; exit 3"), @"
+    exit code 3
+    --- stdout
+    2
+    --- stderr
+    resize was left by an earlier run, and is tried again
+    resize is back on the board: the command ended with code 3
+    ");
     let job = env.show("@1");
-    let run = again();
-    assert_eq!(env.everything()[0], serde_json::json!([job]));
-    insta::assert_snapshot!(run, @"
+    assert_eq!(job["attempts"], 2);
+    assert_eq!(again("true").code, 0);
+    assert_eq!(env.everything()[0], serde_json::json!([]));
+}
+
+#[test]
+fn a_job_that_somebody_has_is_not_run_again() {
+    let env = Env::new();
+    env.jobboard(&["post", "resize", "--unique", "nightly"])
+        .run()
+        .succeeded();
+    env.jobboard(&["claim", "@1", "--who", "ada"])
+        .run()
+        .succeeded();
+    let before = env.everything();
+    insta::assert_snapshot!(run(&env, &["--unique", "nightly", "--", "echo", "ran"]), @"
     exit code 0
     --- stdout
     --- stderr
-    00000001-0000-0000-0000-000000000000 is still on the board, and nothing was run
+    nothing was run, resize is still on the board: the job is claimed by ada
     ");
+    assert_eq!(env.everything(), before);
 }
 
 #[test]

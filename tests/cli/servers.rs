@@ -4,7 +4,7 @@
 
 mod authority;
 mod host;
-mod zookeeper;
+pub(crate) mod zookeeper;
 
 use std::{
     env, fs,

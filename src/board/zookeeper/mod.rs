@@ -255,7 +255,8 @@ impl Board for ZooKeeper {
             server: "ZooKeeper".to_owned(),
             jobs,
             trashed,
-            is_used: jobs + trashed > 0 || stat.is_some_and(|stat| stat.cversion > 0),
+            // The trash tells nothing: boards beside this one share it.
+            is_used: stat.is_some_and(|stat| stat.cversion > 0),
         })
     }
 

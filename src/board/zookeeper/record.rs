@@ -109,7 +109,10 @@ impl Record {
     pub(super) fn created_on(&self) -> Option<DateTime<Utc>> {
         let moved = self.side().and_then(|side| side.created_on);
         // The server dates the node, which is another one once the job was moved.
-        moved.or_else(|| time(self.posting.stat.ctime))
+        moved.or_else(|| match self.shelf {
+            Shelf::Board => time(self.posting.stat.ctime),
+            Shelf::Trash => None,
+        })
     }
 
     fn job(&self, posting: Posting) -> Job {

@@ -8,6 +8,7 @@ use super::{
     AT_ONCE, TRIES, Target,
     look::records,
     marker::Mark,
+    paths::number_of,
     record::Record,
     transaction::{Refused, Step, Transaction},
 };
@@ -180,6 +181,13 @@ fn claim_of(found: Option<&Record>) -> Option<(i64, Vec<u8>)> {
 
 /// Whether somebody has the right to this, as the job was read.
 fn permit(record: &Record, settlement: &Settlement) -> Result<()> {
+    // Where a path ends one node too early, a whole board looks like a record that is broken.
+    if number_of(&record.key).is_none() && record.posting.data.is_empty() {
+        return Err(BoardError::Malformed {
+            key: record.key.clone(),
+            problem: "it has neither a number nor data, as the folder of another board".to_owned(),
+        });
+    }
     match &settlement.authority {
         Authority::Owner(owner) => record.is_claimed_by(owner, None),
         Authority::Claim(owner, fence) => record.is_claimed_by(owner, Some(fence)),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 #[path = "../../../src/board/zookeeper/testing/process.rs"]
 mod process;
 
-use self::process::Process;
+pub(crate) use self::process::Process;
 use super::{Host, Peer, Shelf};
 
 /// A board of a test's own.
