@@ -24,9 +24,12 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// Adds a record that nobody has, unless it cannot be read or is postponed.
+    /// Adds a record that nobody has, unless it cannot be read or claimed, or is postponed.
     pub(super) fn consider(&mut self, entry: Entry, now: DateTime<Utc>) {
         let Entry::Job(job) = entry else { return };
+        if job.is_blocked {
+            return;
+        }
         match job.history.not_before.filter(|time| *time > now) {
             None => self.jobs.push(*job),
             Some(time) => {

@@ -70,6 +70,8 @@ pub(crate) struct Job {
     pub(crate) created_on: Option<DateTime<Utc>>,
     pub(crate) last_modified: Option<DateTime<Utc>>,
     pub(crate) holding: Option<Holding>,
+    /// Nobody holds it, and yet nobody can claim it.
+    pub(crate) is_blocked: bool,
     /// Set for a job in the trash, where known.
     pub(crate) trashed_on: Option<DateTime<Utc>>,
     pub(crate) shelf: Shelf,

@@ -137,6 +137,7 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
         created_on: Some(from_micros(row.get(5)?)),
         last_modified: time(6)?,
         holding: holding(row, view)?,
+        is_blocked: false,
         trashed_on: time(17)?,
         shelf: match row.get::<_, i64>(2)? {
             0 => Shelf::Board,

@@ -84,6 +84,7 @@ fn known_at(now: Now, looked: Looked) -> Known {
             .modified
             .map(|seconds| DateTime::from_timestamp(seconds, 0).unwrap()),
         holding,
+        is_blocked: false,
         trashed_on: None,
         shelf: Shelf::Board,
         book: None,

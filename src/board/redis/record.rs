@@ -93,6 +93,7 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside
                 .filter(|_| beside.last_modified.is_some()),
         ),
         holding,
+        is_blocked: false,
         trashed_on: side.trashed_on.filter(|_| shelf == Shelf::Trash),
         shelf,
         book: posting.book,

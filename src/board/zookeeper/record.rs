@@ -38,6 +38,8 @@ impl Record {
         match posting {
             Ok(posting) => {
                 let mut job = self.job(posting);
+                // A lock that names nobody is in everybody's way.
+                job.is_blocked = self.lock.is_some() && holding.is_none();
                 job.holding = holding;
                 job.problem = job.problem.or(lock_problem);
                 Entry::Job(Box::new(job))
@@ -127,6 +129,7 @@ impl Record {
             created_on: self.created_on(),
             last_modified: time(stat.mtime),
             holding: None,
+            is_blocked: false,
             trashed_on: (self.shelf == Shelf::Trash)
                 .then(|| side.trashed_on.or_else(|| time(stat.ctime)))
                 .flatten(),

@@ -120,6 +120,7 @@ fn only(subject: &Subject) -> Job {
         created_on: None,
         last_modified: None,
         holding: None,
+        is_blocked: false,
         trashed_on: None,
         shelf: Shelf::Board,
         book: None,

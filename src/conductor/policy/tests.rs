@@ -17,6 +17,7 @@ fn job(name: &str, details: Value) -> Job {
         created_on: None,
         last_modified: None,
         holding: None,
+        is_blocked: false,
         trashed_on: None,
         shelf: Shelf::Board,
         book: None,

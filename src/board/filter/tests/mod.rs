@@ -31,6 +31,7 @@ fn job() -> Job {
         created_on: ago(3600),
         last_modified: ago(600),
         holding: None,
+        is_blocked: false,
         trashed_on: None,
         shelf: Shelf::Board,
         book: None,
