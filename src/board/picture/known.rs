@@ -91,7 +91,7 @@ impl Known {
     }
 
     /// Remembers an unclaimed job of which an event told.
-    pub(super) fn told(subject: &Subject) -> Self {
+    pub(in crate::board) fn told(subject: &Subject) -> Self {
         Self {
             uuid: other_than(&subject.key, &subject.uuid),
             name: subject.name.as_str().into(),
@@ -105,7 +105,7 @@ impl Known {
     }
 
     /// Returns what events say of it.
-    pub(super) fn subject(&self, key: &JobKey) -> Subject {
+    pub(in crate::board) fn subject(&self, key: &JobKey) -> Subject {
         Subject {
             key: key.clone(),
             uuid: match &self.uuid {
@@ -132,6 +132,22 @@ impl Known {
         self.claim
             .as_ref()
             .is_some_and(|claim| claim.fence.is_some())
+    }
+
+    /// Returns who claims it and which claim that is, as far as known.
+    pub(in crate::board) fn claim(&self) -> Option<(Option<&Owner>, Option<&Fence>)> {
+        let held = self.claim.as_deref()?;
+        Some((held.owner.as_ref(), held.fence.as_ref()))
+    }
+
+    /// Remembers who claims it, as long as it pleases him.
+    pub(in crate::board) fn set_claim(&mut self, claim: Option<(Option<Owner>, Option<Fence>)>) {
+        let held = claim.map(|(owner, fence)| Held {
+            owner,
+            fence,
+            lapse: Lapse::Never,
+        });
+        self.claim = held.map(Box::new);
     }
 
     /// Returns when the claim on it lapses at the latest, if it does.

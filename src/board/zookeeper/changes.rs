@@ -2,42 +2,45 @@
 //!
 //! The nodes of one transaction come and go together and in the order of its steps, so that what
 //! follows a change tells what it was: a lock that goes right before its job was no claim given
-//! up, and a job that leaves the trash as it comes to the board is restored.
+//! up, and a job that leaves the trash as it comes to the board is restored. This is a record of
+//! each step; what only compares two looks, as `board/picture` does, would have to guess.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use chrono::Utc;
 
+use super::sight::{Seen, SeenLock, Sights};
 use crate::{
-    board::{Event, EventKind, event::Subject},
-    job::{Entry, Fence, Holding, JobKey, Owner, Priority, Rank},
+    board::{Event, EventKind, picture::Known},
+    job::{JobKey, Owner},
 };
 
-/// A node that came or went; with what it held, unless it was gone again when it was read.
-#[derive(Debug, Clone, PartialEq)]
+/// A node that came or went.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Change {
-    JobCame(JobKey, Option<Box<Entry>>),
+    JobCame(JobKey),
     JobWent(JobKey),
-    LockCame(JobKey, Option<Holding>),
+    LockCame(JobKey),
     LockWent(JobKey),
     TrashCame(JobKey),
     TrashWent(JobKey),
     ConductorCame(Owner),
     ConductorWent(Owner),
-    /// Somebody wrote to a node that nobody writes to.
-    Meddled,
+    /// Somebody wrote to a node of this job, to which nobody writes.
+    Meddled(JobKey),
 }
 
 impl Change {
-    fn job(&self) -> Option<&JobKey> {
+    pub(super) fn job(&self) -> Option<&JobKey> {
         match self {
-            Self::JobCame(key, _)
+            Self::JobCame(key)
             | Self::JobWent(key)
-            | Self::LockCame(key, _)
+            | Self::LockCame(key)
             | Self::LockWent(key)
             | Self::TrashCame(key)
-            | Self::TrashWent(key) => Some(key),
-            Self::ConductorCame(_) | Self::ConductorWent(_) | Self::Meddled => None,
+            | Self::TrashWent(key)
+            | Self::Meddled(key) => Some(key),
+            Self::ConductorCame(_) | Self::ConductorWent(_) => None,
         }
     }
 
@@ -45,16 +48,9 @@ impl Change {
     fn is_on_board(&self) -> bool {
         matches!(
             self,
-            Self::JobCame(..) | Self::JobWent(_) | Self::LockCame(..) | Self::LockWent(_)
+            Self::JobCame(_) | Self::JobWent(_) | Self::LockCame(_) | Self::LockWent(_)
         )
     }
-}
-
-/// A job as it was last seen.
-#[derive(Debug, Clone)]
-struct Known {
-    subject: Subject,
-    claim: Option<(Option<Owner>, Option<Fence>)>,
 }
 
 /// The jobs of a board and of its trash, as they were last seen.
@@ -62,23 +58,33 @@ struct Known {
 pub(super) struct Picture {
     board: HashMap<JobKey, Known>,
     trash: HashMap<JobKey, Known>,
+    /// The jobs on the board that nobody has and nobody can claim.
+    blocked: HashSet<JobKey>,
 }
 
 impl Picture {
     /// Adds a job as a reader sees it.
-    pub(super) fn add_to_board(&mut self, entry: &Entry) {
-        self.board.insert(entry.key().clone(), Known::of(entry));
+    pub(super) fn add_to_board(&mut self, key: JobKey, known: Known, is_blocked: bool) {
+        if is_blocked {
+            self.blocked.insert(key.clone());
+        }
+        self.board.insert(key, known);
     }
 
-    pub(super) fn add_to_trash(&mut self, entry: &Entry) {
-        self.trash.insert(entry.key().clone(), Known::of(entry));
+    pub(super) fn add_to_trash(&mut self, key: JobKey, known: Known) {
+        self.trash.insert(key, known);
     }
 
     /// Tells what the first `count` changes mean; those behind them are only looked at.
     ///
     /// What was looked at and has been told is taken out.
-    pub(super) fn tell(&mut self, changes: &mut VecDeque<Change>, count: usize) -> Vec<Event> {
-        let mut events = Vec::new();
+    pub(super) fn tell(
+        &mut self,
+        changes: &mut VecDeque<Change>,
+        count: usize,
+        sights: &Sights,
+    ) -> Vec<Event> {
+        let mut events: Vec<Event> = Vec::new();
         let mut left = count.min(changes.len());
         while left > 0
             && let Some(change) = changes.pop_front()
@@ -88,87 +94,171 @@ impl Picture {
                 changes,
                 left: &mut left,
             };
-            events.extend(self.tell_one(change, ahead));
+            let event = self.tell_one(change, ahead, sights);
+            // To look at the board again once is enough.
+            let is_repeated = |event: &Event| {
+                event.kind == EventKind::Resync
+                    && events.last().is_some_and(|last| last.kind == event.kind)
+            };
+            events.extend(event.filter(|event| !is_repeated(event)));
+        }
+        // They were seen in one look, and are in order only as far as the nodes of one folder go.
+        let time = Utc::now();
+        for event in &mut events {
+            event.time = time;
         }
         events
     }
 
-    fn tell_one(&mut self, change: Change, mut ahead: Ahead<'_>) -> Option<Event> {
+    fn tell_one(&mut self, change: Change, ahead: Ahead<'_>, sights: &Sights) -> Option<Event> {
         match change {
-            Change::JobCame(key, job) => {
-                let is_restored = ahead.take(&Change::TrashWent(key.clone()));
-                self.came(key, job, is_restored)
-            }
-            Change::JobWent(key) => {
-                let is_trashed = ahead.take(&Change::TrashCame(key.clone()));
-                let known = self.board.remove(&key)?;
-                if is_trashed {
-                    self.trash.insert(key, known.unclaimed());
-                    return Some(known.tell(EventKind::Trashed));
-                }
-                Some(known.tell(EventKind::Consumed))
-            }
-            Change::LockCame(key, holding) => {
-                let Some(holding) = holding else {
-                    // It proved only that nobody held the job; or was a claim that nobody saw.
-                    let was_proof = ahead.next_is(&Change::JobWent(key.clone()));
-                    let is_known = self.board.contains_key(&key);
-                    return (is_known && !was_proof).then(resync);
-                };
-                let known = self.board.get_mut(&key)?;
-                let claim = Some((holding.owner, holding.fence));
-                if known.claim == claim {
-                    return None;
-                }
-                known.claim = claim;
-                Some(known.tell(EventKind::Claimed))
-            }
-            Change::LockWent(key) => {
-                if ahead.next_is(&Change::JobWent(key.clone())) {
-                    return None;
-                }
-                let known = self.board.get_mut(&key)?;
-                known.claim.as_ref()?;
-                let told = known.tell(EventKind::Abandoned);
-                known.claim = None;
-                Some(told)
-            }
+            Change::JobCame(key) => self.job_came(key, ahead, sights),
+            Change::JobWent(key) => self.job_went(key, ahead, sights),
+            Change::LockCame(key) => self.lock_came(key, &ahead, sights),
+            Change::LockWent(key) => self.lock_went(&key, &ahead, sights),
             Change::TrashCame(key) => {
-                // It belongs to the job that leaves the board for it, and waits until that is told.
                 if ahead.has(&Change::JobWent(key.clone())) {
+                    // It belongs to the job that leaves the board for it, and waits for that.
                     ahead.changes.push_back(Change::TrashCame(key));
+                } else if let Some(known) = sights.of(&key).trashed {
+                    // Boards beside this one share the trash.
+                    self.trash.insert(key, known);
                 }
                 None
             }
-            Change::TrashWent(key) => {
-                if let Some(job) = ahead.take_job_that_came(&key) {
-                    return self.came(key, job, true);
-                }
-                Some(self.trash.remove(&key)?.tell(EventKind::Purged))
-            }
+            Change::TrashWent(key) => self.trash_went(key, ahead, sights),
             Change::ConductorCame(name) => Some(about(EventKind::ConductorJoined, name)),
             Change::ConductorWent(name) => Some(about(EventKind::ConductorLeft, name)),
-            Change::Meddled => Some(resync()),
+            Change::Meddled(key) => self.meddled(key, sights),
         }
     }
 
-    fn came(&mut self, key: JobKey, found: Option<Box<Entry>>, is_restored: bool) -> Option<Event> {
+    fn job_came(&mut self, key: JobKey, mut ahead: Ahead<'_>, sights: &Sights) -> Option<Event> {
+        let seen = sights.of(&key);
+        let is_restored =
+            self.is_trashed(&key, &seen) && ahead.take(&Change::TrashWent(key.clone()));
+        self.came(key, seen, is_restored)
+    }
+
+    /// Whether what was seen on the board may be what was last seen in the trash.
+    fn is_trashed(&self, key: &JobKey, seen: &Seen) -> bool {
+        match (self.trash.get(key), &seen.job) {
+            (Some(trashed), Some(job)) => is_same(key, trashed, job),
+            _ => true,
+        }
+    }
+
+    fn came(&mut self, key: JobKey, seen: Seen, is_restored: bool) -> Option<Event> {
         if self.board.contains_key(&key) {
             return None;
         }
-        let from_trash = self.trash.remove(&key).filter(|_| is_restored);
-        let known = match (found, from_trash) {
-            (Some(entry), _) => Known::of(&entry).unclaimed(),
-            (None, Some(known)) => known,
-            (None, None) => return Some(resync()),
+        let from_trash = match is_restored {
+            true => self.trash.remove(&key),
+            false => None,
+        };
+        // One that is gone already may have left itself in the trash.
+        let Some(known) = seen.job.or(from_trash).or(seen.trashed) else {
+            return Some(Event::resync());
         };
         let kind = match is_restored {
             true => EventKind::Restored,
             false => EventKind::Posted,
         };
-        let event = known.tell(kind);
+        let event = tell(kind, &key, &known);
         self.board.insert(key, known);
         Some(event)
+    }
+
+    fn job_went(&mut self, key: JobKey, mut ahead: Ahead<'_>, sights: &Sights) -> Option<Event> {
+        self.blocked.remove(&key);
+        let Some(mut known) = self.board.remove(&key) else {
+            // Nobody knows what it was; that it is in the trash now is told of all the same.
+            return None;
+        };
+        let trashed = sights.of(&key).trashed;
+        let is_ours = trashed.is_none_or(|trashed| is_same(&key, &known, &trashed));
+        if is_ours && ahead.take(&Change::TrashCame(key.clone())) {
+            let event = tell(EventKind::Trashed, &key, &known);
+            known.set_claim(None);
+            self.trash.insert(key, known);
+            return Some(event);
+        }
+        Some(tell(EventKind::Consumed, &key, &known))
+    }
+
+    fn lock_came(&mut self, key: JobKey, ahead: &Ahead<'_>, sights: &Sights) -> Option<Event> {
+        let known = self.board.get_mut(&key)?;
+        let next = ahead.next_on_board(&key);
+        // What was seen is the last lock that came, if it is still there.
+        let seen = match next {
+            None => sights.of(&key).lock,
+            Some(_) => SeenLock::Gone,
+        };
+        let claim = match seen {
+            SeenLock::Vacant => {
+                self.blocked.insert(key);
+                return None;
+            }
+            // It only proved that nobody held the job.
+            SeenLock::Gone if next == Some(&Change::JobWent(key.clone())) => return None,
+            // Two locks at once there are not: this one was known before it was told of.
+            SeenLock::Gone if known.claim().is_some() => return None,
+            SeenLock::Gone => (None, None),
+            SeenLock::Held(owner, fence) => (owner, fence),
+        };
+        if known.claim() == Some((claim.0.as_ref(), claim.1.as_ref())) {
+            return None;
+        }
+        known.set_claim(Some(claim));
+        Some(tell(EventKind::Claimed, &key, known))
+    }
+
+    fn lock_went(&mut self, key: &JobKey, ahead: &Ahead<'_>, sights: &Sights) -> Option<Event> {
+        if ahead.next_on_board(key) == Some(&Change::JobWent(key.clone())) {
+            return None;
+        }
+        let was_blocked = self.blocked.remove(key);
+        let known = self.board.get_mut(key)?;
+        if known.claim().is_none() && !was_blocked {
+            return None;
+        }
+        let claim = known.claim();
+        let (owner, fence) = claim.map_or((None, None), |(owner, fence)| {
+            (owner.cloned(), fence.cloned())
+        });
+        // Whoever abandons a job may have put it off.
+        if let Some(job) = sights.of(key).job {
+            *known = job;
+        }
+        known.set_claim(None);
+        Some(Event {
+            owner,
+            fence,
+            ..tell(EventKind::Abandoned, key, known)
+        })
+    }
+
+    fn trash_went(&mut self, key: JobKey, mut ahead: Ahead<'_>, sights: &Sights) -> Option<Event> {
+        let seen = sights.of(&key);
+        if self.is_trashed(&key, &seen) && ahead.take(&Change::JobCame(key.clone())) {
+            return self.came(key, seen, true);
+        }
+        let known = self.trash.remove(&key)?;
+        Some(tell(EventKind::Purged, &key, &known))
+    }
+
+    fn meddled(&mut self, key: JobKey, sights: &Sights) -> Option<Event> {
+        let seen = sights.of(&key);
+        if let (Some(known), Some(mut job)) = (self.board.get_mut(&key), seen.job) {
+            self.blocked.remove(&key);
+            match seen.lock {
+                SeenLock::Gone => {}
+                SeenLock::Vacant => _ = self.blocked.insert(key),
+                SeenLock::Held(owner, fence) => job.set_claim(Some((owner, fence))),
+            }
+            *known = job;
+        }
+        Some(Event::resync())
     }
 }
 
@@ -180,10 +270,10 @@ struct Ahead<'a> {
 }
 
 impl Ahead<'_> {
-    /// Whether this is what happens next to the job, as far as the board itself goes.
-    fn next_is(&self, wanted: &Change) -> bool {
+    /// Returns what happens next to a job, as far as the board itself goes.
+    fn next_on_board(&self, key: &JobKey) -> Option<&Change> {
         let mut next = self.changes.iter();
-        next.find(|change| change.is_on_board() && change.job() == wanted.job()) == Some(wanted)
+        next.find(|change| change.is_on_board() && change.job() == Some(key))
     }
 
     fn has(&self, wanted: &Change) -> bool {
@@ -193,91 +283,34 @@ impl Ahead<'_> {
     /// Takes a change out, if it is there.
     fn take(&mut self, wanted: &Change) -> bool {
         let found = self.changes.iter().position(|change| change == wanted);
-        found.and_then(|at| self.remove(at)).is_some()
-    }
-
-    fn take_job_that_came(&mut self, wanted: &JobKey) -> Option<Option<Box<Entry>>> {
-        let came = |change: &Change| matches!(change, Change::JobCame(key, _) if key == wanted);
-        let at = self.changes.iter().position(came)?;
-        match self.remove(at) {
-            Some(Change::JobCame(_, found)) => Some(found),
-            _ => None,
+        if let Some(at) = found {
+            *self.left -= usize::from(at < *self.left);
+            self.changes.remove(at);
         }
-    }
-
-    fn remove(&mut self, at: usize) -> Option<Change> {
-        if at < *self.left {
-            *self.left -= 1;
-        }
-        self.changes.remove(at)
+        found.is_some()
     }
 }
 
-impl Known {
-    fn of(entry: &Entry) -> Self {
-        let subject = match entry {
-            Entry::Job(job) => Subject {
-                key: job.key.clone(),
-                uuid: job.uuid.clone(),
-                name: job.name.clone(),
-                sequence: job.sequence,
-                rank: job.rank(),
-                not_before: job.history.not_before,
-            },
-            Entry::Malformed(record) => Subject {
-                key: record.key.clone(),
-                uuid: String::new(),
-                name: String::new(),
-                sequence: super::paths::number_of(&record.key),
-                rank: Rank::new(Priority::default(), None),
-                not_before: None,
-            },
-        };
-        let holding = entry.holding();
-        Self {
-            subject,
-            claim: holding.map(|holding| (holding.owner.clone(), holding.fence.clone())),
-        }
-    }
+/// Whether these two are of one job: boards beside each other number theirs alike.
+fn is_same(key: &JobKey, one: &Known, other: &Known) -> bool {
+    let (one, other) = (one.subject(key).uuid, other.subject(key).uuid);
+    one == other
+}
 
-    fn unclaimed(&self) -> Self {
-        Self {
-            subject: self.subject.clone(),
-            claim: None,
-        }
-    }
-
-    fn tell(&self, kind: EventKind) -> Event {
-        let (owner, fence) = self.claim.clone().unwrap_or_default();
-        Event {
-            kind,
-            time: Utc::now(),
-            subject: Some(self.subject.clone()),
-            owner,
-            fence,
-        }
+fn tell(kind: EventKind, key: &JobKey, known: &Known) -> Event {
+    let (owner, fence) = known.claim().unwrap_or_default();
+    Event {
+        subject: Some(known.subject(key)),
+        owner: owner.cloned(),
+        fence: fence.cloned(),
+        ..Event::now(kind)
     }
 }
 
 fn about(kind: EventKind, conductor: Owner) -> Event {
     Event {
         owner: Some(conductor),
-        ..plain(kind)
-    }
-}
-
-/// Says that something may have been missed.
-pub(super) fn resync() -> Event {
-    plain(EventKind::Resync)
-}
-
-fn plain(kind: EventKind) -> Event {
-    Event {
-        kind,
-        time: Utc::now(),
-        subject: None,
-        owner: None,
-        fence: None,
+        ..Event::now(kind)
     }
 }
 

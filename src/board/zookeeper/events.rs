@@ -1,39 +1,47 @@
 //! What happens on a board, as its nodes come and go.
 //!
 //! Watches name the node that changed and nothing else, and say nothing of who changed it or how.
-//! They are told in the order of the changes, and before any answer that shows a later state.
+//! They are told in the order of the changes, and before any answer that shows a later state to
+//! the same session; whoever listens therefore has a session of its own, and looks in it.
 
 use std::collections::VecDeque;
 
 use futures_util::{FutureExt, StreamExt, stream, stream::BoxStream};
-use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState, WatchedEvent};
+use tokio::time::Instant;
 
 use super::{
     ZooKeeper,
-    changes::{Change, Picture, resync},
+    changes::{Change, Picture},
     look::Reader,
-    nodes::{self, READING},
-    paths::{Paths, locked_by},
-    record::Record,
+    nodes::READING,
     session::Session,
+    sight::Sights,
+    watches::{Heard, Watches},
 };
 use crate::{
-    board::{Board, BoardError, Detail, Event, Order, Query, Result, Which},
-    job::{Owner, Shelf},
+    board::{
+        Board, BoardError, Detail, Event, EventKind, Order, Query, Result, Which,
+        picture::{Known, Looked},
+    },
+    job::Shelf,
 };
 
 /// More changes at once than this are not told one by one.
 const MOST: usize = 10_000;
 
+/// How often to look again at a job that changes while it is looked at.
+const TRIES: usize = 4;
+
 /// Starts to listen, on a session of its own.
 pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Event>>> {
     let session = board.link.another(READING).await?;
-    let watches = Watches::set(board, &session).await?;
+    let watches = Watches::set(&session, &board.paths).await?;
     let mut watcher = Watcher {
         board,
         session,
         watches,
         picture: Picture::default(),
+        is_reconnected: false,
         changes: VecDeque::new(),
         pending: VecDeque::new(),
     };
@@ -49,62 +57,13 @@ pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Eve
     .boxed())
 }
 
-/// The watches on all that belongs to a board.
-struct Watches {
-    board: PersistentWatcher,
-    trash: PersistentWatcher,
-    entities: PersistentWatcher,
-}
-
-impl Watches {
-    async fn set(board: &ZooKeeper, session: &Session) -> Result<Self> {
-        let set = async |path: String| {
-            let watch = session
-                .client()
-                .watch(&path, AddWatchMode::PersistentRecursive);
-            let watch = session.ask(READING, watch).await?;
-            watch.map_err(|error| session.refusal(READING, &error))
-        };
-        Ok(Self {
-            board: set(Place::Board.folder(&board.paths)).await?,
-            trash: set(Place::Trash.folder(&board.paths)).await?,
-            entities: set(Place::Entities.folder(&board.paths)).await?,
-        })
-    }
-
-    async fn next(&mut self) -> (Place, WatchedEvent) {
-        tokio::select! {
-            biased;
-            event = self.board.changed() => (Place::Board, event),
-            event = self.trash.changed() => (Place::Trash, event),
-            event = self.entities.changed() => (Place::Entities, event),
-        }
-    }
-}
-
-/// What a watch is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Board,
-    Trash,
-    Entities,
-}
-
-impl Place {
-    fn folder(self, paths: &Paths) -> String {
-        match self {
-            Self::Board => paths.folder(Shelf::Board),
-            Self::Trash => paths.folder(Shelf::Trash),
-            Self::Entities => paths.entities(),
-        }
-    }
-}
-
 struct Watcher<'a> {
     board: &'a ZooKeeper,
     session: Session,
     watches: Watches,
     picture: Picture,
+    /// Whether the watches are those of a connection that is gone.
+    is_reconnected: bool,
     /// What has changed and is not told yet, in order.
     changes: VecDeque<Change>,
     pending: VecDeque<Event>,
@@ -112,6 +71,7 @@ struct Watcher<'a> {
 
 impl Watcher<'_> {
     async fn look(&mut self) -> Result<()> {
+        // The one before is of no use any more; both together could be too much.
         self.picture = Picture::default();
         for shelf in [Shelf::Board, Shelf::Trash] {
             let mut reader = Reader::new(Query {
@@ -120,14 +80,19 @@ impl Watcher<'_> {
                 order: Order::Any,
                 detail: Detail::Brief,
             });
-            // On the session of the watches: another one may be with a server that lags behind.
+            let mut asked = Instant::now();
             while let Some(page) = reader.next(&self.session, &self.board.paths).await? {
-                for entry in &page {
+                let answered = Instant::now();
+                for entry in page {
+                    let known = Known::of(&entry, Looked { asked, answered });
+                    let key = entry.key().clone();
+                    let is_blocked = entry.job().is_some_and(|job| job.is_blocked);
                     match shelf {
-                        Shelf::Board => self.picture.add_to_board(entry),
-                        Shelf::Trash => self.picture.add_to_trash(entry),
+                        Shelf::Board => self.picture.add_to_board(key, known, is_blocked),
+                        Shelf::Trash => self.picture.add_to_trash(key, known),
                     }
                 }
+                asked = answered;
             }
         }
         Ok(())
@@ -138,152 +103,82 @@ impl Watcher<'_> {
             if let Some(event) = self.pending.pop_front() {
                 return Ok(event);
             }
-            if self.changes.is_empty() {
-                let (place, event) = self.watches.next().await;
-                self.hear(place, event).await?;
+            if self.changes.is_empty() && !self.is_reconnected {
+                let heard = self.watches.next(&self.board.paths).await;
+                self.hear(heard)?;
             }
-            self.tell().await?;
+            match self.see().await? {
+                Some((count, sights)) => {
+                    let told = self.picture.tell(&mut self.changes, count, &sights);
+                    self.pending.extend(told);
+                }
+                None => self.start_over().await?,
+            }
         }
     }
 
-    /// Tells what has changed so far, once it is known what came with it.
-    async fn tell(&mut self) -> Result<()> {
-        self.hear_all().await?;
-        let count = self.changes.len();
-        if count > MOST {
-            return self.start_over().await;
-        }
-        self.read().await?;
-        // All that belongs to those changes has arrived by now, and may say what they were.
-        self.hear_all().await?;
-        for event in self.picture.tell(&mut self.changes, count) {
-            let is_repeated = event.subject.is_none()
-                && event.kind == resync().kind
-                && self
-                    .pending
-                    .back()
-                    .is_some_and(|last| last.kind == event.kind);
-            if !is_repeated {
-                self.pending.push_back(event);
+    /// Looks at what has changed, and returns how many changes may be told; `None` if all has to
+    /// be looked at.
+    async fn see(&mut self) -> Result<Option<(usize, Sights)>> {
+        let mut tries = TRIES;
+        loop {
+            self.hear_all()?;
+            if self.has_lost_track() {
+                return Ok(None);
+            }
+            let count = self.changes.len();
+            let mut sights = Sights::look(&self.session, &self.board.paths, &self.changes).await?;
+            // All that belongs to those changes has arrived by now, and may say what they were.
+            self.hear_all()?;
+            if self.has_lost_track() {
+                return Ok(None);
+            }
+            tries -= 1;
+            // Whose lock was seen cannot be told if there was another one meanwhile.
+            if !sights.forget_locks(self.changes.range(count..)) || tries == 0 {
+                return Ok(Some((count, sights)));
             }
         }
-        Ok(())
+    }
+
+    fn has_lost_track(&self) -> bool {
+        self.is_reconnected || self.changes.len() > MOST
     }
 
     /// Takes in what the watches have told by now.
-    async fn hear_all(&mut self) -> Result<()> {
-        while let Some((place, event)) = self.watches.next().now_or_never() {
-            self.hear(place, event).await?;
+    fn hear_all(&mut self) -> Result<()> {
+        while let Some(heard) = self.watches.next(&self.board.paths).now_or_never() {
+            self.hear(heard)?;
         }
         Ok(())
     }
 
-    async fn hear(&mut self, place: Place, event: WatchedEvent) -> Result<()> {
-        match (event.event_type, event.session_state) {
-            // The library does not set such watches again on a new connection.
-            (EventType::Session, SessionState::SyncConnected) if place == Place::Board => {
-                self.watches = Watches::set(self.board, &self.session).await?;
-                self.start_over().await
+    fn hear(&mut self, heard: Heard) -> Result<()> {
+        match heard {
+            Heard::Change(change) => self.changes.push_back(change),
+            Heard::Reconnected => self.is_reconnected = true,
+            Heard::Ended => {
+                return Err(BoardError::Unreachable {
+                    board: self.board.name().to_owned(),
+                    source: "the session has ended".into(),
+                });
             }
-            (EventType::Session, state) if state.is_terminated() => Err(BoardError::Unreachable {
-                board: self.board.name().to_owned(),
-                source: "the session has ended".into(),
-            }),
-            (EventType::Session, _) => Ok(()),
-            (kind, _) => {
-                let folder = place.folder(&self.board.paths);
-                let child = event.path.strip_prefix(&folder);
-                // A watch is also on the folder itself, and on whatever is below its children.
-                if let Some(child) = child.and_then(|child| child.strip_prefix('/')) {
-                    let change = self.change(place, kind, child);
-                    self.changes.extend(change);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn change(&self, place: Place, kind: EventType, child: &str) -> Option<Change> {
-        let came = kind == EventType::NodeCreated;
-        if place == Place::Entities {
-            let name = child
-                .rsplit_once('@')?
-                .0
-                .replace("%2F", "/")
-                .replace("%25", "%");
-            let name = Owner::from_stored(name);
-            return match kind {
-                EventType::NodeCreated => Some(Change::ConductorCame(name)),
-                EventType::NodeDeleted => Some(Change::ConductorWent(name)),
-                _ => None,
-            };
-        }
-        let paths = &self.board.paths;
-        let (job, lock) = match place {
-            Place::Trash => (paths.key_of(Shelf::Trash, child), None),
-            _ => (paths.key_of(Shelf::Board, child), locked_by(child)),
-        };
-        match kind {
-            EventType::NodeCreated | EventType::NodeDeleted => {}
-            // Nobody changes a job or a lock in place; who does it by hand wants it looked at.
-            EventType::NodeDataChanged if place == Place::Board => {
-                return job.or(lock).map(|_| Change::Meddled);
-            }
-            _ => return None,
-        }
-        Some(match (job, lock, place) {
-            (Some(key), _, Place::Trash) if came => Change::TrashCame(key),
-            (Some(key), _, Place::Trash) => Change::TrashWent(key),
-            (Some(key), _, _) if came => Change::JobCame(key, None),
-            (Some(key), _, _) => Change::JobWent(key),
-            (None, Some(key), _) if came => Change::LockCame(key, None),
-            (None, Some(key), _) => Change::LockWent(key),
-            (None, None, _) => return None,
-        })
-    }
-
-    /// Reads what came, in one exchange; one that reads nothing still brings what was told before.
-    async fn read(&mut self) -> Result<()> {
-        let paths = &self.board.paths;
-        let mut wanted = vec![paths.board().to_owned()];
-        for change in &self.changes {
-            match change {
-                Change::JobCame(key, _) => wanted.push(paths.job(Shelf::Board, key)),
-                Change::LockCame(key, _) => wanted.push(paths.lock(key)),
-                _ => {}
-            }
-        }
-        let mut found = nodes::read(&self.session, &wanted)
-            .await?
-            .into_iter()
-            .skip(1);
-        for change in &mut self.changes {
-            match change {
-                Change::JobCame(key, entry) => {
-                    let record = found.next().flatten().map(|posting| Record {
-                        shelf: Shelf::Board,
-                        key: key.clone(),
-                        posting,
-                        lock: None,
-                        side: None,
-                    });
-                    *entry = record.map(|record| Box::new(record.read(Detail::Brief)));
-                }
-                Change::LockCame(_, holding) => {
-                    let lock = found.next().flatten();
-                    *holding = lock.and_then(|lock| super::record::holding(&lock).0);
-                }
-                _ => {}
-            }
+            Heard::Noise => {}
         }
         Ok(())
     }
 
     /// Looks again, and says that something may have been missed.
     async fn start_over(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.is_reconnected) {
+            // The old ones are dropped behind: with the last one on a folder the server ends it.
+            self.watches = Watches::set(&self.session, &self.board.paths).await?;
+        }
         self.changes.clear();
         self.look().await?;
-        self.pending.push_back(resync());
+        if self.pending.back().map(|last| last.kind) != Some(EventKind::Resync) {
+            self.pending.push_back(Event::resync());
+        }
         Ok(())
     }
 }

@@ -16,11 +16,13 @@ mod record;
 mod registry;
 mod session;
 mod settle;
+mod sight;
 mod survey;
 mod tls;
 mod transaction;
 mod trash;
 mod trouble;
+mod watches;
 
 #[cfg(test)]
 mod testing;

@@ -1,53 +1,103 @@
 //! What is told of a board, by its nodes alone.
 
+use tokio::time::Instant;
+
 use super::*;
-use crate::job::{Lease, Malformed};
+use crate::{
+    board::picture::Looked,
+    job::{Entry, Fence, Malformed},
+};
 
 fn key() -> JobKey {
     JobKey::new("job0000000001")
 }
 
-/// A record as a reader of the board sees it.
-fn entry(owner: Option<&str>) -> Entry {
-    Entry::Malformed(Malformed {
+/// A record as a reader of the board sees it, claimed or not.
+fn known(owner: Option<&str>) -> Known {
+    let record = Entry::Malformed(Malformed {
         key: key(),
         problem: String::new(),
         size: 0,
         raw: Vec::new(),
-        holding: owner.map(holding),
-    })
+        holding: None,
+    });
+    let now = Instant::now();
+    let mut known = Known::of(
+        &record,
+        Looked {
+            asked: now,
+            answered: now,
+        },
+    );
+    known.set_claim(owner.map(claim));
+    known
 }
 
-fn holding(owner: &str) -> Holding {
-    Holding {
-        owner: Some(Owner::new(owner).unwrap()),
-        lease: Lease::None,
-        expires_in: None,
-        claimed_on: None,
-        fence: Some(Fence(format!("fence of {owner}"))),
+fn claim(owner: &str) -> (Option<Owner>, Option<Fence>) {
+    let fence = Fence(format!("fence of {owner}"));
+    (Some(Owner::new(owner).unwrap()), Some(fence))
+}
+
+/// The lock that somebody has made.
+fn lock_of(owner: &str) -> SeenLock {
+    let (owner, fence) = claim(owner);
+    SeenLock::Held(owner, fence)
+}
+
+/// Nothing but a lock.
+fn locked(lock: SeenLock) -> Seen {
+    Seen {
+        lock,
+        ..Seen::default()
     }
 }
 
-fn job_came() -> Change {
-    Change::JobCame(key(), Some(Box::new(entry(None))))
+/// Nothing but the job itself.
+fn there() -> Seen {
+    Seen {
+        job: Some(known(None)),
+        ..Seen::default()
+    }
 }
 
-fn lock_came(owner: &str) -> Change {
-    Change::LockCame(key(), Some(holding(owner)))
+fn gone() -> Seen {
+    Seen::default()
+}
+
+const NAME: &str = "job0000000001";
+
+fn job_came() -> Change {
+    Change::JobCame(key())
 }
 
 fn job_went() -> Change {
     Change::JobWent(key())
 }
 
+fn lock_came() -> Change {
+    Change::LockCame(key())
+}
+
 fn lock_went() -> Change {
     Change::LockWent(key())
 }
 
-/// Tells some changes and looks at those behind them; what is left must be those.
-fn tell(picture: &mut Picture, now: &[Change], ahead: &[Change]) -> Vec<(EventKind, String)> {
-    let mut changes: VecDeque<_> = now.iter().chain(ahead).cloned().collect();
-    let events = picture.tell(&mut changes, now.len());
+fn trash_came() -> Change {
+    Change::TrashCame(key())
+}
+
+fn trash_went() -> Change {
+    Change::TrashWent(key())
+}
+
+type Told = Vec<(EventKind, String)>;
+
+/// Tells the first few of some changes, and looks at those behind them.
+fn tell(picture: &mut Picture, changes: &[Change], count: usize, seen: Seen) -> Told {
+    let mut changes: VecDeque<_> = changes.iter().cloned().collect();
+    let mut sights = Sights::default();
+    sights.add(JobKey::new(NAME), seen);
+    let events = picture.tell(&mut changes, count, &sights);
     let owner = |event: Event| event.owner.map_or(String::new(), |owner| owner.to_string());
     events
         .into_iter()
@@ -55,11 +105,21 @@ fn tell(picture: &mut Picture, now: &[Change], ahead: &[Change]) -> Vec<(EventKi
         .collect()
 }
 
-/// Tells changes of a board with one job, which somebody may hold.
-fn told(owner: Option<&str>, changes: &[Change]) -> Vec<(EventKind, String)> {
+fn board(owner: Option<&str>) -> Picture {
     let mut picture = Picture::default();
-    picture.add_to_board(&entry(owner));
-    tell(&mut picture, changes, &[])
+    picture.add_to_board(key(), known(owner), false);
+    picture
+}
+
+fn trash() -> Picture {
+    let mut picture = Picture::default();
+    picture.add_to_trash(key(), known(None));
+    picture
+}
+
+/// Tells changes of a board with one job, which somebody may hold.
+fn told(owner: Option<&str>, changes: &[Change], seen: Seen) -> Told {
+    tell(&mut board(owner), changes, changes.len(), seen)
 }
 
 fn by(kind: EventKind, owner: &str) -> (EventKind, String) {
@@ -69,105 +129,204 @@ fn by(kind: EventKind, owner: &str) -> (EventKind, String) {
 #[test]
 fn what_follows_a_change_tells_what_it_was() {
     use EventKind::{Abandoned, Claimed, Consumed, Trashed};
-    let trash_came = Change::TrashCame(key());
-    type Case<'a> = (Option<&'a str>, &'a [Change], &'a [(EventKind, String)]);
+    type Case<'a> = (
+        Option<&'a str>,
+        &'a [Change],
+        Seen,
+        &'a [(EventKind, String)],
+    );
+    let ada = Some("ada");
     let cases: [Case<'_>; 8] = [
-        (None, &[lock_came("ada")], &[by(Claimed, "ada")]),
-        (Some("ada"), &[lock_went()], &[by(Abandoned, "ada")]),
         (
-            Some("ada"),
+            None,
+            &[lock_came()],
+            locked(lock_of("ada")),
+            &[by(Claimed, "ada")],
+        ),
+        (ada, &[lock_went()], there(), &[by(Abandoned, "ada")]),
+        (
+            ada,
             &[lock_went(), job_went()],
+            gone(),
             &[by(Consumed, "ada")],
         ),
         (
-            Some("ada"),
-            &[lock_went(), job_went(), trash_came.clone()],
+            ada,
+            &[lock_went(), job_went(), trash_came()],
+            gone(),
             &[by(Trashed, "ada")],
         ),
         // The watch on the trash may be heard before the one on the board.
         (
-            Some("ada"),
-            &[trash_came, lock_went(), job_went()],
+            ada,
+            &[trash_came(), lock_went(), job_went()],
+            gone(),
             &[by(Trashed, "ada")],
         ),
         // Whoever forces a job that nobody has proves that nobody has it.
         (
             None,
-            &[Change::LockCame(key(), None), job_went(), lock_went()],
+            &[lock_came(), job_went(), lock_went()],
+            gone(),
             &[by(Consumed, "")],
         ),
         (
-            Some("ada"),
-            &[lock_went(), lock_came("bob")],
+            ada,
+            &[lock_went(), lock_came()],
+            Seen {
+                job: Some(known(None)),
+                ..locked(lock_of("bob"))
+            },
             &[by(Abandoned, "ada"), by(Claimed, "bob")],
         ),
-        (None, &[job_went()], &[by(Consumed, "")]),
+        (None, &[job_went()], gone(), &[by(Consumed, "")]),
     ];
-    for (owner, changes, expected) in cases {
-        assert_eq!(told(owner, changes), expected, "{changes:?}");
+    for (owner, changes, seen, expected) in cases {
+        assert_eq!(told(owner, changes, seen), expected, "{changes:?}");
     }
 }
 
 #[test]
-fn a_claim_that_nobody_saw_is_no_event_but_something_missed() {
-    use EventKind::Resync;
-    let claim = [Change::LockCame(key(), None), lock_went()];
-    assert_eq!(told(None, &claim), [by(Resync, "")]);
+fn a_claim_that_nobody_saw_is_told_without_its_owner() {
+    use EventKind::{Abandoned, Claimed, Consumed};
+    let ended = [lock_came(), lock_went()];
+    assert_eq!(
+        told(None, &ended, gone()),
+        [by(Claimed, ""), by(Abandoned, "")]
+    );
+    let consumed = [lock_came(), lock_went(), job_went()];
+    assert_eq!(
+        told(None, &consumed, gone()),
+        [by(Claimed, ""), by(Consumed, "")]
+    );
+    // What is seen of a lock is the last one; whose the one before it was is not known.
+    let again = [lock_came(), lock_went(), lock_came()];
+    let expected = [by(Claimed, ""), by(Abandoned, ""), by(Claimed, "bob")];
+    assert_eq!(told(None, &again, locked(lock_of("bob"))), expected);
+}
+
+#[test]
+fn a_job_that_nobody_saw_is_something_missed() {
+    let changes = [job_came(), lock_came(), lock_went(), job_went()];
     let mut picture = Picture::default();
-    let came_and_went = [Change::JobCame(key(), None), job_went()];
-    assert_eq!(tell(&mut picture, &came_and_went, &[]), [by(Resync, "")]);
+    assert_eq!(
+        tell(&mut picture, &changes, 4, gone()),
+        [by(EventKind::Resync, "")]
+    );
+    // Unless it has left itself in the trash.
+    let trashed = [&changes[..], &[trash_came()]].concat();
+    let seen = Seen {
+        trashed: Some(known(None)),
+        ..gone()
+    };
+    use EventKind::{Claimed, Posted, Trashed};
+    assert_eq!(
+        tell(&mut picture, &trashed, 5, seen),
+        [by(Posted, ""), by(Claimed, ""), by(Trashed, "")]
+    );
 }
 
 #[test]
 fn what_is_known_already_is_not_told_again() {
-    assert_eq!(told(Some("ada"), &[job_came(), lock_came("ada")]), []);
-    assert_eq!(told(None, &[lock_went()]), []);
+    let ada = Some("ada");
+    let seen = Seen {
+        job: Some(known(None)),
+        ..locked(lock_of("ada"))
+    };
+    assert_eq!(told(ada, &[job_came(), lock_came()], seen), []);
+    assert_eq!(told(None, &[lock_went()], there()), []);
+    // It was seen before it was told of, and has ended since.
+    let ended = [lock_came(), lock_went()];
+    assert_eq!(told(ada, &ended, gone()), [by(EventKind::Abandoned, "ada")]);
     // A lock of another job, or of none.
     let mut picture = Picture::default();
+    assert_eq!(tell(&mut picture, &ended, 2, gone()), []);
+    assert_eq!(tell(&mut picture, &[job_went()], 1, gone()), []);
+}
+
+#[test]
+fn a_lock_that_names_nobody_is_no_claim_but_its_end_sets_the_job_free() {
+    let mut picture = board(None);
+    let vacant = || locked(SeenLock::Vacant);
+    assert_eq!(tell(&mut picture, &[lock_came()], 1, vacant()), []);
+    let freed = [by(EventKind::Abandoned, "")];
+    assert_eq!(tell(&mut picture, &[lock_went()], 1, there()), freed);
+    picture.add_to_board(key(), known(None), true);
+    assert_eq!(tell(&mut picture, &[lock_went()], 1, there()), freed);
+    assert_eq!(tell(&mut picture, &[lock_went()], 1, there()), []);
+}
+
+#[test]
+fn a_node_that_was_written_to_is_looked_at_again() {
+    let mut picture = board(Some("ada"));
+    let seen = Seen {
+        job: Some(known(None)),
+        ..locked(lock_of("bob"))
+    };
+    let meddled = [Change::Meddled(key())];
     assert_eq!(
-        tell(&mut picture, &[lock_came("ada"), lock_went()], &[]),
-        []
+        tell(&mut picture, &meddled, 1, seen),
+        [by(EventKind::Resync, "")]
     );
-    assert_eq!(tell(&mut picture, &[job_went()], &[]), []);
-    // The trash is shared with boards beside this one.
-    let theirs = [Change::TrashCame(key()), Change::TrashWent(key())];
-    assert_eq!(tell(&mut picture, &theirs, &[]), []);
+    let abandoned = [by(EventKind::Abandoned, "bob")];
+    assert_eq!(tell(&mut picture, &[lock_went()], 1, there()), abandoned);
 }
 
 #[test]
 fn a_job_that_leaves_the_trash_is_restored_or_purged() {
     use EventKind::{Posted, Purged, Restored};
-    let trash_went = Change::TrashWent(key());
-    let trash = || {
-        let mut picture = Picture::default();
-        picture.add_to_trash(&entry(None));
-        picture
-    };
     let restored = [by(Restored, "")];
-    let in_either_order = [
-        [job_came(), trash_went.clone()],
-        [trash_went.clone(), job_came()],
-    ];
-    for changes in in_either_order {
-        assert_eq!(tell(&mut trash(), &changes, &[]), restored);
+    for changes in [[job_came(), trash_went()], [trash_went(), job_came()]] {
+        assert_eq!(tell(&mut trash(), &changes, 2, there()), restored);
         // Half of it may only just have been heard.
-        assert_eq!(tell(&mut trash(), &changes[..1], &changes[1..]), restored);
+        assert_eq!(tell(&mut trash(), &changes, 1, there()), restored);
     }
-    assert_eq!(tell(&mut trash(), &[trash_went], &[]), [by(Purged, "")]);
     assert_eq!(
-        tell(&mut Picture::default(), &[job_came()], &[]),
+        tell(&mut trash(), &[trash_went()], 1, gone()),
+        [by(Purged, "")]
+    );
+    assert_eq!(
+        tell(&mut Picture::default(), &[job_came()], 1, there()),
         [by(Posted, "")]
+    );
+}
+
+#[test]
+fn what_a_board_beside_this_one_does_in_the_trash_is_not_done_to_its_namesakes_here() {
+    use EventKind::{Consumed, Posted, Purged};
+    let theirs = || {
+        let subject = crate::board::event::Subject {
+            uuid: "theirs".to_owned(),
+            ..known(None).subject(&key())
+        };
+        Known::told(&subject)
+    };
+    let trashed = || Seen {
+        trashed: Some(theirs()),
+        ..gone()
+    };
+    let ended = [trash_came(), lock_went(), job_went()];
+    assert_eq!(told(Some("ada"), &ended, trashed()), [by(Consumed, "ada")]);
+    // Whoever restores or purges it here finds it all the same.
+    let mut picture = Picture::default();
+    assert_eq!(tell(&mut picture, &[trash_came()], 1, trashed()), []);
+    let both = [trash_went(), job_came()];
+    assert_eq!(
+        tell(&mut picture, &both, 2, there()),
+        [by(Purged, ""), by(Posted, "")]
     );
 }
 
 #[test]
 fn changes_that_are_only_looked_at_are_told_later() {
     use EventKind::{Abandoned, Claimed, Consumed};
-    let mut picture = Picture::default();
-    picture.add_to_board(&entry(Some("ada")));
-    let mut changes = VecDeque::from([lock_went(), lock_came("bob"), lock_went(), job_went()]);
+    let mut picture = board(Some("ada"));
+    let mut changes = VecDeque::from([lock_went(), lock_came(), lock_went(), job_went()]);
     let kinds = |events: Vec<Event>| -> Vec<_> { events.iter().map(|event| event.kind).collect() };
-    assert_eq!(kinds(picture.tell(&mut changes, 2)), [Abandoned, Claimed]);
-    assert_eq!(kinds(picture.tell(&mut changes, 2)), [Consumed]);
+    let sights = Sights::default();
+    let first = picture.tell(&mut changes, 2, &sights);
+    assert!(first.iter().all(|event| event.time == first[0].time));
+    assert_eq!(kinds(first), [Abandoned, Claimed]);
+    assert_eq!(kinds(picture.tell(&mut changes, 2, &sights)), [Consumed]);
     assert!(changes.is_empty());
 }
