@@ -4,10 +4,10 @@
 //! They are told in the order of the changes, and before any answer that shows a later state to
 //! the same session; whoever listens therefore has a session of its own, and looks in it.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, stream, stream::BoxStream};
-use tokio::time::Instant;
+use tokio::time::{self, Instant};
 
 use super::{
     ZooKeeper,
@@ -32,6 +32,9 @@ const MOST: usize = 10_000;
 /// How often to look again at a job that changes while it is looked at.
 const TRIES: usize = 4;
 
+/// How long a connection may be gone before that is told.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// Starts to listen, on a session of its own.
 pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Event>>> {
     let session = board.link.another(READING).await?;
@@ -42,6 +45,7 @@ pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Eve
         watches,
         picture: Picture::default(),
         is_reconnected: false,
+        lost_since: None,
         changes: VecDeque::new(),
         pending: VecDeque::new(),
     };
@@ -64,6 +68,7 @@ struct Watcher<'a> {
     picture: Picture,
     /// Whether the watches are those of a connection that is gone.
     is_reconnected: bool,
+    lost_since: Option<Instant>,
     /// What has changed and is not told yet, in order.
     changes: VecDeque<Change>,
     pending: VecDeque<Event>,
@@ -104,8 +109,8 @@ impl Watcher<'_> {
                 return Ok(event);
             }
             if self.changes.is_empty() && !self.is_reconnected {
-                let heard = self.watches.next(&self.board.paths).await;
-                self.hear(heard)?;
+                self.listen().await?;
+                continue;
             }
             match self.see().await? {
                 Some((count, sights)) => {
@@ -115,6 +120,18 @@ impl Watcher<'_> {
                 None => self.start_over().await?,
             }
         }
+    }
+
+    /// Waits until something is heard; an error, if that cannot be for too long.
+    async fn listen(&mut self) -> Result<()> {
+        let heard = self.watches.next(&self.board.paths);
+        let heard = match self.lost_since {
+            None => heard.await,
+            Some(since) => time::timeout_at(since + GRACE, heard)
+                .await
+                .map_err(|_| unreachable(self.board, "the connection is gone"))?,
+        };
+        self.hear(heard)
     }
 
     /// Looks at what has changed, and returns how many changes may be told; `None` if all has to
@@ -156,13 +173,9 @@ impl Watcher<'_> {
     fn hear(&mut self, heard: Heard) -> Result<()> {
         match heard {
             Heard::Change(change) => self.changes.push_back(change),
-            Heard::Reconnected => self.is_reconnected = true,
-            Heard::Ended => {
-                return Err(BoardError::Unreachable {
-                    board: self.board.name().to_owned(),
-                    source: "the session has ended".into(),
-                });
-            }
+            Heard::Disconnected => self.lost_since = Some(Instant::now()),
+            Heard::Reconnected => (self.is_reconnected, self.lost_since) = (true, None),
+            Heard::Ended => return Err(unreachable(self.board, "the session has ended")),
             Heard::Noise => {}
         }
         Ok(())
@@ -180,5 +193,12 @@ impl Watcher<'_> {
             self.pending.push_back(Event::resync());
         }
         Ok(())
+    }
+}
+
+fn unreachable(board: &ZooKeeper, why: &'static str) -> BoardError {
+    BoardError::Unreachable {
+        board: board.name().to_owned(),
+        source: why.into(),
     }
 }

@@ -121,9 +121,12 @@ impl Trouble {
         use Problem::*;
         let board = board.to_owned();
         match &self.problem {
-            RefusedConnection | Unresolved(_) | Silent(_) | SilentInTls(_) | NoWay(_) | Closed
-            | BrokenOff | NotZooKeeper | WantsTls | NotTls | NoSession | SessionEnded
-            | Throttled | All(_) => BoardError::Unreachable {
+            RefusedConnection | Silent(_) | SilentInTls(_) | NoWay(_) | Closed | BrokenOff
+            | NoSession | SessionEnded | Throttled | All(_) => BoardError::Unreachable {
+                board,
+                source: self.into(),
+            },
+            Unresolved(_) | NotZooKeeper | WantsTls | NotTls => BoardError::Misdirected {
                 board,
                 source: self.into(),
             },

@@ -17,6 +17,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) enum Heard {
     Change(Change),
+    /// The connection is gone; the library looks for another one for as long as it pleases.
+    Disconnected,
     /// There is a connection again, and whatever happened in between was not told.
     Reconnected,
     /// The session has ended; the watches must not be asked again.
@@ -98,6 +100,7 @@ impl Watch {
             return match event.session_state {
                 // Each of them is told; and the library does not set such watches again.
                 SessionState::SyncConnected if self.place == Place::Board => Heard::Reconnected,
+                SessionState::Disconnected if self.place == Place::Board => Heard::Disconnected,
                 state if state.is_terminated() => Heard::Ended,
                 _ => Heard::Noise,
             };

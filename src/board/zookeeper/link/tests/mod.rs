@@ -36,6 +36,7 @@ async fn ping(link: &Link) -> Session {
 fn told(error: BoardError) -> String {
     let kind = match &error {
         BoardError::Unreachable { .. } => "unreachable",
+        BoardError::Misdirected { .. } => "misdirected",
         BoardError::Denied { .. } => "denied",
         BoardError::Failed { .. } => "failed",
         BoardError::Unsupported { .. } => return format!("unsupported: {error}"),

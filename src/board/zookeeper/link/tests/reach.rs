@@ -88,7 +88,7 @@ async fn where_nobody_listens_the_connection_is_refused() {
 #[tokio::test]
 async fn a_name_that_does_not_resolve_is_said() {
     let told = failure(&link("zk://nowhere.invalid")).await;
-    let expected = "unreachable: the name nowhere.invalid does not resolve: ";
+    let expected = "misdirected: the name nowhere.invalid does not resolve: ";
     assert!(told.starts_with(expected), "{told}");
 }
 
@@ -127,12 +127,13 @@ async fn what_is_no_zookeeper_server_is_recognised() {
     let cases: [(&'static [&'static str], &str); 5] = [
         (
             &["HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"],
-            "unreachable: PEER does not speak ZooKeeper",
+            "misdirected: PEER does not speak ZooKeeper",
         ),
         (
             // Redis says nothing before the line ends.
-            &["-ERR unknown command\r\n"],
-            "unreachable: PEER does not speak ZooKeeper",
+            &["-ERR unknown command
+"],
+            "misdirected: PEER does not speak ZooKeeper",
         ),
         (
             &[""],
@@ -141,9 +142,9 @@ async fn what_is_no_zookeeper_server_is_recognised() {
         ),
         (
             &["\0\0\0\u{25}\0\0\0\u{7} but nothing that a session has in its beginning"],
-            "unreachable: PEER does not speak ZooKeeper",
+            "misdirected: PEER does not speak ZooKeeper",
         ),
-        (&["\0\0\0"], "unreachable: PEER does not speak ZooKeeper"),
+        (&["\0\0\0"], "misdirected: PEER does not speak ZooKeeper"),
     ];
     for (answers, expected) in cases {
         let (port, impostor) = impostor(answers).await;

@@ -54,12 +54,12 @@ async fn a_server_is_trusted_by_its_authority_and_by_the_names_in_its_certificat
 
     assert_eq!(
         failure(&link(&format!("zk://127.0.0.1:{port}"))).await,
-        format!("unreachable: 127.0.0.1:{port} wants TLS")
+        format!("misdirected: 127.0.0.1:{port} wants TLS")
     );
     let plain = server.port();
     assert_eq!(
         failure(&secured("127.0.0.1", plain, &ca, None)).await,
-        format!("unreachable: 127.0.0.1:{plain} does not speak TLS")
+        format!("misdirected: 127.0.0.1:{plain} does not speak TLS")
     );
 }
 
