@@ -292,7 +292,8 @@ impl Peer {
         Self::with(&server.conf())
     }
 
-    fn with(conf: &Value) -> Option<Self> {
+    /// Starts one for the board that a configuration of TaskFlow names.
+    pub(crate) fn with(conf: &Value) -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let python = env::var_os("JOBBOARD_TEST_PYTHON").map_or_else(
             || root.join("target/taskflow-venv/bin/python"),

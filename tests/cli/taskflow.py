@@ -110,6 +110,10 @@ class Peer:
         metadata = {"hostname": host, "pid": pid}
         self.board.register_entity(entity.Entity("conductor", f"{name}@{host}:{pid}", metadata))
 
+    def close(self):
+        """Ends the session in which the board was used, with all that lives as long."""
+        self.board.close()
+
     def burst(self, count, who):
         """Posts that many jobs, then claims them all, then consumes them all."""
         jobs = [self.board.post(f"burst-{number}") for number in range(count)]
@@ -148,8 +152,20 @@ class Peer:
             nodes.update(self.nodes(child))
         return nodes
 
-    def create(self, path, data=""):
-        self.raw.create(path, data.encode("latin-1"), makepath=True)
+    def write(self, path, data):
+        self.raw.set(path, data.encode("latin-1"))
+
+    def delete(self, path):
+        self.raw.delete(path)
+
+    def create(self, path, data="", hidden=False):
+        """Makes a node, which nobody may read if it is to be hidden."""
+        from kazoo.security import make_acl
+
+        rights = {"write": True, "create": True, "delete": True, "admin": True, "read": not hidden}
+        acl = [make_acl("world", "anyone", **rights)]
+        self.raw.ensure_path(path.rsplit("/", 1)[0] or "/")
+        self.raw.create(path, data.encode("latin-1"), acl=acl)
 
 
 def main():

@@ -56,6 +56,20 @@ impl ZooKeeper {
         self.process.as_mut().expect("a server of its own")
     }
 
+    /// Whether somebody watches all that belongs to the board.
+    pub(crate) fn is_watched(&self) -> bool {
+        let process = self.process.as_ref().or_else(|| Process::shared());
+        let watched = process.unwrap().asked("wchp");
+        // The last watch that is set.
+        let entities = format!("{}/.entities/conductor", self.top);
+        watched.lines().any(|line| line == entities)
+    }
+
+    /// Returns the URL of another board, which shares the trash.
+    pub(crate) fn beside(&self) -> String {
+        format!("zk://127.0.0.1:{}{}/others", self.port, self.top)
+    }
+
     /// Returns where the board is.
     pub(crate) fn path(&self) -> &str {
         &self.path

@@ -1,0 +1,169 @@
+//! Much at once, much to look at, and nothing at all.
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{QUIET, Told, Watched, count, is_full, watch};
+use crate::{
+    env::{Env, wait_until},
+    faults::size,
+    servers::{Server, ZooKeeper},
+};
+
+/// Returns the memory that a process has now, in KiB.
+fn memory(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Returns the processor time that a process has used.
+fn processor_time(pid: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<_> = stat
+        .rsplit(')')
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
+}
+
+#[test]
+fn a_burst_is_told_whole_or_owned_up_to_on_redis() {
+    a_burst_is_told_whole_or_owned_up_to::<Server>();
+}
+
+#[test]
+fn a_burst_is_told_whole_or_owned_up_to_on_zookeeper() {
+    a_burst_is_told_whole_or_owned_up_to::<ZooKeeper>();
+}
+
+fn a_burst_is_told_whole_or_owned_up_to<H: Told>() {
+    let Some(mut watched) = Watched::<H>::new() else {
+        return;
+    };
+    let jobs = size(1000, 100);
+    let pid = watched.watching.pid();
+    let before = memory(pid);
+    watched
+        .peer
+        .told(&json!({"do": "burst", "count": jobs, "who": "ada"}));
+    let stream = || watched.watching.stdout();
+    wait_until("all is told, or that it is not", || {
+        let stream = stream();
+        let told = ["posted", "claimed", "consumed"].map(|kind| count(&stream, kind));
+        told == [jobs; 3] || count(&stream, "resync") > 0
+    });
+    let told = ["posted", "claimed", "consumed", "resync"].map(|kind| count(&stream(), kind));
+    eprintln!(
+        "faults: of a burst of {jobs} jobs by TaskFlow on {}, posted, claimed, consumed and resync \
+         were told {told:?} times",
+        H::KIND
+    );
+
+    // Ours are told one by one, whatever happens meanwhile.
+    let from = stream().lines().count();
+    let uuids = watched.env.post_many(jobs);
+    let lines: String = uuids.iter().map(|uuid| format!("{uuid}\n")).collect();
+    for verb in ["trash", "purge"] {
+        let all = [verb, "-", "--yes", "--force"];
+        let all = if verb == "purge" { &all[..3] } else { &all[..] };
+        let run = watched.env.jobboard(all).stdin(lines.clone()).run();
+        run.succeeded();
+    }
+    let told = || {
+        let stream = stream();
+        let lines = stream.lines().skip(from).map(str::to_owned);
+        // The last of TaskFlow's may still be coming.
+        let ours: Vec<_> = lines
+            .filter(|line| uuids.iter().any(|uuid| line.contains(uuid)))
+            .collect();
+        let ours = ours.join("\n");
+        ["posted", "trashed", "purged", "claimed"].map(|kind| count(&ours, kind))
+    };
+    wait_until("all of ours is told", || told()[2] == jobs);
+    assert_eq!(told(), [jobs, jobs, jobs, 0]);
+    let grown = memory(pid).saturating_sub(before);
+    eprintln!(
+        "faults: watching {} events on {} grew the memory by {grown} KiB",
+        jobs * 6,
+        H::KIND
+    );
+    assert!(grown < 20 * 1024, "{grown} KiB");
+}
+
+#[test]
+fn a_large_board_is_watched_at_a_bounded_cost() {
+    let Some(watched) = Watched::<ZooKeeper>::new() else {
+        return;
+    };
+    let jobs = size(100_000, 1000);
+    watched.env.post_many(jobs);
+    let start = Instant::now();
+    let second = watch(&watched.env, &[]);
+    let pid = second.pid();
+    let (began, used_at_start) = (start.elapsed(), processor_time(pid));
+    let at_start = memory(pid);
+    let start = Instant::now();
+    let changes = size(5000, 100);
+    // A hundred at a time, as they would come.
+    for _ in 0..changes / 100 {
+        watched.env.post_many(100);
+    }
+    let told = || count(&second.stdout(), "posted");
+    wait_until("all is told", || told() >= changes);
+    let (took, used) = (start.elapsed(), processor_time(pid) - used_at_start);
+    eprintln!(
+        "faults: a watch of {jobs} jobs began within {began:.1?} (processor {used_at_start:.1?}, \
+         {at_start} KiB); {} changes within {took:.1?} took it {used:.1?} of a processor, and it \
+         has {} KiB",
+        changes,
+        memory(pid)
+    );
+    // A picture of that many jobs, and not what they hold.
+    assert!(memory(pid) < 150 * 1024);
+    assert_eq!(told(), changes);
+}
+
+#[test]
+fn an_idle_watch_does_nothing() {
+    let (redis, zookeeper) = (Watched::<Server>::new(), Watched::<ZooKeeper>::new());
+    let file = Env::new();
+    let beside = watch(&file, &[]);
+    let redis = redis.as_ref().map(|it| ("Redis", &it.env, &it.watching));
+    let zookeeper = zookeeper.as_ref();
+    let zookeeper = zookeeper.map(|it| ("ZooKeeper", &it.env, &it.watching));
+    let mut boards: Vec<_> = redis.into_iter().chain(zookeeper).collect();
+    boards.push(("a file", &file, &beside));
+    for (_, env, watching) in &boards {
+        env.post_many(100);
+        watching.prints(100);
+    }
+    thread::sleep(QUIET);
+    let before: Vec<_> = boards
+        .iter()
+        .map(|(_, _, watching)| (Instant::now(), processor_time(watching.pid())))
+        .collect();
+    thread::sleep(Duration::from_secs(if is_full() { 20 } else { 1 }));
+    for ((what, _, watching), (start, before)) in boards.iter().zip(before) {
+        let used = processor_time(watching.pid()) - before;
+        let share = used.as_secs_f64() / start.elapsed().as_secs_f64();
+        eprintln!(
+            "faults: an idle watch of {what} uses {:.2} % of a core",
+            share * 100.0
+        );
+        let limit = if is_full() { 0.005 } else { 0.05 };
+        assert!(share < limit, "{what}: {share}");
+        watching.signal(Signal::INT);
+    }
+}

@@ -1,0 +1,189 @@
+//! What is told of boards that others use as well, whoever did it and whatever breaks.
+
+mod load;
+mod redis;
+mod truth;
+mod verbs;
+mod waiting;
+mod zookeeper;
+
+use std::{
+    collections::BTreeMap,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    env::{Env, Running},
+    interop::shared::Shared,
+    servers::{Host, Peer, Server, ZooKeeper},
+};
+
+/// About as long as a look is put off that follows another one.
+const QUIET: Duration = Duration::from_millis(100);
+
+fn is_full() -> bool {
+    std::env::var_os("JOBBOARD_FAULTS").is_some_and(|asked| asked == "full")
+}
+
+/// A board that tells what happens on it.
+trait Told: Host {
+    /// Whether claims may have an expiry, which can be changed.
+    const HAS_EXPIRY: bool;
+
+    /// Starts a server that nobody else uses, and that may be stopped.
+    fn alone() -> Option<Self>;
+
+    /// Whether somebody listens to what happens on the board.
+    fn is_listened_to(&self) -> bool;
+
+    fn stop(&mut self);
+
+    fn start_again(&mut self);
+}
+
+impl Told for Server {
+    const HAS_EXPIRY: bool = true;
+
+    fn alone() -> Option<Self> {
+        Self::start()
+    }
+
+    fn is_listened_to(&self) -> bool {
+        let answer = self.run(&["PUBSUB", "NUMSUB", "taskflow:events"]);
+        answer.ends_with('1')
+    }
+
+    fn stop(&mut self) {
+        self.kill();
+    }
+
+    fn start_again(&mut self) {
+        self.start_again();
+    }
+}
+
+impl Told for ZooKeeper {
+    const HAS_EXPIRY: bool = false;
+
+    fn alone() -> Option<Self> {
+        Self::start_own()
+    }
+
+    fn is_listened_to(&self) -> bool {
+        self.is_watched()
+    }
+
+    fn stop(&mut self) {
+        self.process().stop();
+    }
+
+    fn start_again(&mut self) {
+        self.process().start_again();
+    }
+}
+
+/// A board, somebody who watches it, and Python TaskFlow.
+struct Watched<H> {
+    env: Env,
+    peer: Peer,
+    server: H,
+    watching: Running,
+    seen: usize,
+}
+
+impl<H: Told> Watched<H> {
+    fn new() -> Option<Self> {
+        Some(Self::on(Shared::new()?))
+    }
+
+    fn on(shared: Shared<H>) -> Self {
+        let watching = watch(&shared.env, &[]);
+        Self {
+            env: shared.env,
+            peer: shared.peer,
+            server: shared.server,
+            watching,
+            seen: 0,
+        }
+    }
+
+    /// Returns the next events.
+    fn next(&mut self, count: usize) -> Vec<Value> {
+        let lines = self.watching.prints(self.seen + count);
+        let events = lines[self.seen..].iter();
+        let events: Vec<Value> = events
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        self.seen = lines.len();
+        events
+    }
+
+    /// Requires that something yields exactly these events, and returns how long they took to come.
+    fn yields(&mut self, expected: &[&str], act: impl FnOnce(&mut Self)) -> Duration {
+        thread::sleep(if is_full() { QUIET * 10 } else { QUIET });
+        act(self);
+        let done = Instant::now();
+        let events = self.next(expected.len());
+        let took = done.elapsed();
+        assert_eq!(kinds(&events), expected, "{events:?}");
+        took
+    }
+
+    /// Has TaskFlow do something to a job.
+    fn does(&mut self, verb: &str, uuid: &str) {
+        let request = json!({"do": verb, "uuid": uuid, "who": "ada"});
+        self.peer.told(&request);
+    }
+
+    /// Has TaskFlow post a job.
+    fn post(&mut self, name: &str) -> String {
+        let post = json!({"do": "post", "name": name, "priority": "HIGH"});
+        self.peer.told(&post).as_str().unwrap().to_owned()
+    }
+}
+
+fn watch(env: &Env, more: &[&str]) -> Running {
+    let watching = env.jobboard(&[&["watch", "--json"], more].concat()).spawn();
+    watching.says("watching ");
+    watching
+}
+
+fn kinds(events: &[Value]) -> Vec<&str> {
+    let kinds = events.iter().map(|event| event["event"].as_str().unwrap());
+    kinds.collect()
+}
+
+/// Returns the kinds of all events in a stream.
+fn kinds_in(stream: &str) -> Vec<String> {
+    let events: Vec<Value> = whole(stream)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    kinds(&events).into_iter().map(str::to_owned).collect()
+}
+
+/// Returns the lines of a stream that are complete.
+fn whole(stream: &str) -> &str {
+    &stream[..stream.rfind('\n').map_or(0, |end| end + 1)]
+}
+
+/// Returns how many events of a kind there are.
+fn count(stream: &str, kind: &str) -> usize {
+    stream.matches(&format!("\"event\":\"{kind}\"")).count()
+}
+
+/// Returns the owner of each job on the board.
+fn listed(env: &Env) -> BTreeMap<String, Value> {
+    let jobs = env.jobboard(&["list", "--json"]).run().json();
+    let jobs = jobs.as_array().unwrap().iter();
+    jobs.map(|job| {
+        (
+            job["uuid"].as_str().unwrap().to_owned(),
+            job["owner"].clone(),
+        )
+    })
+    .collect()
+}

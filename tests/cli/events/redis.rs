@@ -1,0 +1,91 @@
+//! What is special about what a board on Redis tells.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{Watched, count, is_full, kinds, watch};
+use crate::{
+    env::{Env, wait_until},
+    servers::{Peer, Server},
+};
+
+#[test]
+fn a_claim_that_lapses_is_told_at_its_deadline_however_busy_the_server_is_with_others() {
+    let Some(mut watched) = Watched::<Server>::new() else {
+        return;
+    };
+    // The server looks for what has lapsed among all of them.
+    let script = "for n = 1, 5000 do redis.call('SET', 'other:' .. n, n, 'PX', 3600000 + n) end";
+    watched.server.run(&["EVAL", script, "0"]);
+    let post = json!({"do": "post", "name": "resize"});
+    let uuid = watched.peer.told(&post).as_str().unwrap().to_owned();
+    watched.next(1);
+    let mut worst = Duration::ZERO;
+    for _ in 0..if is_full() { 10 } else { 2 } {
+        let asked = Instant::now();
+        watched
+            .peer
+            .told(&json!({"do": "claim", "uuid": uuid, "who": "ada", "expiry": 0.4}));
+        let events = watched.next(2);
+        let late = asked.elapsed().saturating_sub(Duration::from_millis(400));
+        assert_eq!(kinds(&events), ["claimed", "expired"]);
+        worst = worst.max(late);
+    }
+    eprintln!("faults: an expiry was told {worst:.1?} after its deadline at the latest");
+    let limit = if is_full() { 250 } else { 1000 };
+    assert!(worst < Duration::from_millis(limit), "{worst:?}");
+}
+
+#[test]
+fn where_the_server_may_not_push_the_board_is_looked_at_again_and_again() {
+    thread::scope(|scope| {
+        for (right, lack) in [
+            ("-client|tracking", "looked at again"),
+            ("resetchannels", "not heard"),
+        ] {
+            scope.spawn(move || told_without(right, lack));
+        }
+    });
+}
+
+fn told_without(right: &str, lack: &str) {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let Some(mut peer) = Peer::start(&server, "taskflow") else {
+        return;
+    };
+    let user = [
+        "ACL", "SETUSER", "eve", "on", "nopass", "~*", "&*", "+@all", right,
+    ];
+    server.run(&user);
+    let env = Env::new();
+    server.serves(&env, "");
+    let eve = format!("redis://eve@{}", server.host());
+    let watching = watch(&env, &["--board", &eve]);
+    watching.says(lack);
+    let ours = env.post("ours");
+    let theirs = peer.told(&json!({"do": "post", "name": "theirs"}));
+    for uuid in [ours.as_str(), theirs.as_str().unwrap()] {
+        peer.told(&json!({"do": "claim", "uuid": uuid, "who": "ada"}));
+        let claimed = || {
+            let lines = watching.stdout();
+            let mut lines = lines.lines();
+            lines.any(|line| line.contains("\"claimed\"") && line.contains(uuid))
+        };
+        wait_until("it is told as claimed", claimed);
+        peer.told(&json!({"do": "consume", "uuid": uuid, "who": "ada"}));
+    }
+    wait_until("both are told as consumed", || {
+        count(&watching.stdout(), "consumed") == 2
+    });
+    assert_eq!(count(&watching.stdout(), "posted"), 2);
+    watching.signal(Signal::INT);
+    let run = watching.ended();
+    assert_eq!(run.stderr.matches(lack).count(), 1, "{run}");
+}

@@ -1,0 +1,241 @@
+//! Each verb, by whomever: its event, once, in order and soon.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{QUIET, Told, Watched, is_full, kinds, kinds_in, watch};
+use crate::{
+    env::Env,
+    interop::shared::Shared,
+    servers::{Host, Peer, Server, ZooKeeper},
+};
+
+#[test]
+fn every_verb_of_taskflow_yields_its_event_soon_on_redis() {
+    thread::scope(|scope| {
+        scope.spawn(|| Watched::<Server>::new().map(each_verb_of_taskflow));
+        scope.spawn(|| nameless().map(each_verb_of_taskflow));
+    });
+}
+
+/// Returns a board in the namespace that has no name.
+fn nameless() -> Option<Watched<Server>> {
+    let server = Server::start()?;
+    let mut peer = Peer::start(&server, "")?;
+    peer.told(&json!({"do": "list"}));
+    let env = Env::new();
+    server.serves(&env, "?namespace=");
+    Some(Watched::on(Shared { env, peer, server }))
+}
+
+#[test]
+fn every_verb_of_taskflow_yields_its_event_soon_on_zookeeper() {
+    thread::scope(|scope| {
+        scope.spawn(|| Watched::<ZooKeeper>::new().map(each_verb_of_taskflow));
+        // There, jobs have other names in the trash.
+        scope.spawn(|| {
+            let shared = Shared::on(ZooKeeper::start()?.in_chroot("/job"))?;
+            each_verb_of_taskflow(Watched::on(shared));
+            Some(())
+        });
+    });
+}
+
+fn each_verb_of_taskflow<H: Told>(mut watched: Watched<H>) {
+    let size = if is_full() { 1000 } else { 100 };
+    watched.env.post_many(size);
+    watched.next(size);
+    let mut took = Vec::new();
+    for (end, ended) in [("consume", "consumed"), ("trash", "trashed")] {
+        let mut uuid = String::new();
+        took.push(watched.yields(&["posted"], |it| uuid = it.post("resize")));
+        let verbs = [
+            ("claim", "claimed"),
+            ("abandon", "abandoned"),
+            ("claim", "claimed"),
+        ];
+        for (verb, event) in verbs {
+            took.push(watched.yields(&[event], |it| it.does(verb, &uuid)));
+        }
+        if H::HAS_EXPIRY {
+            for (expiry, event) in [(60, "extended"), (0, "expired")] {
+                let extend = json!({"do": "extend", "uuid": uuid, "expiry": expiry});
+                took.push(watched.yields(&[event], |it| _ = it.peer.told(&extend)));
+            }
+            took.push(watched.yields(&["claimed"], |it| it.does("claim", &uuid)));
+        }
+        took.push(watched.yields(&[ended], |it| it.does(end, &uuid)));
+    }
+    took.sort();
+    let (median, slowest) = (took[took.len() / 2], took[took.len() - 1]);
+    eprintln!(
+        "faults: events of TaskFlow on {} came after {median:.1?}, the slowest after {slowest:.1?}",
+        H::KIND
+    );
+    // One of them may have had to wait for a processor.
+    let (limit, slow) = if is_full() { (50, 50) } else { (100, 1000) };
+    assert!(median < Duration::from_millis(limit), "{took:?}");
+    assert!(slowest < Duration::from_millis(slow), "{took:?}");
+}
+
+#[test]
+fn who_did_it_and_to_what_is_told_also_of_peers() {
+    says_who::<Server>();
+    says_who::<ZooKeeper>();
+}
+
+fn says_who<H: Told>() {
+    let Some(mut watched) = Watched::<H>::new() else {
+        return;
+    };
+    let uuid = watched.post("resize");
+    let posted = watched.next(1).remove(0);
+    watched.does("claim", &uuid);
+    let claimed = watched.next(1).remove(0);
+    watched.does("trash", &uuid);
+    let trashed = watched.next(1).remove(0);
+    assert!(posted["sequence"].is_i64());
+    for event in [&claimed, &trashed] {
+        assert_eq!(event["uuid"], uuid.as_str());
+        assert_eq!(event["name"], "resize");
+        assert_eq!(event["owner"], "ada");
+        assert_eq!(event["sequence"], posted["sequence"]);
+    }
+    // A node says when it was made, also for peers; who claims on Redis would have to say so.
+    assert_eq!(claimed["fence"] == Value::Null, H::HAS_EXPIRY, "{claimed}");
+    assert_eq!(claimed["fence"], trashed["fence"]);
+}
+
+#[test]
+fn every_verb_of_ours_yields_its_event_once_on_redis() {
+    thread::scope(|scope| {
+        for tail in ["", "?namespace=", "?bare=true"] {
+            scope.spawn(move || {
+                let server = Server::start()?;
+                let url = server.url(tail);
+                each_verb_of_ours(&url, true);
+                Some(())
+            });
+        }
+    });
+}
+
+#[test]
+fn every_verb_of_ours_yields_its_event_once_on_zookeeper() {
+    thread::scope(|scope| {
+        for path in ["/jobs", "/job"] {
+            scope.spawn(move || {
+                let server = ZooKeeper::start()?.in_chroot(path);
+                each_verb_of_ours(&server.board(), false);
+                Some(())
+            });
+        }
+    });
+}
+
+#[test]
+fn every_verb_of_ours_yields_its_event_once_on_a_file() {
+    let env = Env::new();
+    let url = format!("sqlite:{}", env.file("jobs.db").display());
+    each_verb_of_ours(&url, true);
+}
+
+fn each_verb_of_ours(url: &str, has_expiry: bool) {
+    let env = Env::new();
+    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+    let watching = watch(&env, &[]);
+    let mut expected: Vec<&str> = Vec::new();
+    let mut does = |events: &[&'static str], arguments: &[&str]| {
+        env.jobboard(arguments).run().succeeded();
+        expected.extend(events);
+    };
+    let uuid = env.post("resize");
+    does(&["posted"], &["list"]);
+    does(&["claimed"], &["claim", &uuid, "--who", "ada"]);
+    if has_expiry {
+        let extend = ["extend", &uuid, "--who", "ada", "--expiry", "2h"];
+        does(&["extended"], &extend);
+    }
+    does(&["abandoned"], &["abandon", &uuid, "--who", "ada"]);
+    does(&["claimed"], &["claim", &uuid, "--who", "ada"]);
+    does(&["abandoned"], &["abandon", &uuid, "--force", "--yes"]);
+    does(&["trashed"], &["trash", &uuid, "--force", "--yes"]);
+    does(&["restored"], &["restore", &uuid, "--yes"]);
+    does(&["claimed"], &["claim", &uuid, "--who", "ada"]);
+    does(&["trashed"], &["trash", &uuid, "--who", "ada"]);
+    does(&["purged"], &["purge", &uuid, "--yes"]);
+    let unique = ["post", "nightly", "--unique", "nightly"];
+    does(&["posted"], &unique);
+    let nightly = env.jobboard(&unique).run().posted();
+    does(&["consumed"], &["consume", &nightly, "--force", "--yes"]);
+    let whole = ["posted", "claimed", "consumed"];
+    // It takes a moment, so that no watch can miss it.
+    does(&whole, &["run", "here", "--", "sleep", "0.1"]);
+    let told = watching.prints(expected.len());
+    // What is looked at afterwards finds nothing that was not told.
+    thread::sleep(QUIET);
+    assert_eq!(kinds_in(&watching.stdout()), expected, "{told:?}");
+}
+
+#[test]
+fn what_ends_with_a_session_is_told_when_it_ends() {
+    let Some(mut watched) = Watched::<ZooKeeper>::new() else {
+        return;
+    };
+    let mut conf = watched.server.conf();
+    conf["timeout"] = json!(1);
+    let uuid = watched.post("resize");
+    watched.next(1);
+    for is_clean in [true, false] {
+        let mut brief = Peer::with(&conf).unwrap();
+        let claim = json!({"do": "claim", "uuid": uuid, "who": "ada"});
+        brief.told(&claim);
+        let register = json!({"do": "register", "name": "a@b", "host": "host", "pid": 7});
+        brief.told(&register);
+        let joined = watched.next(2);
+        assert_eq!(kinds(&joined), ["claimed", "conductor-joined"]);
+        assert_eq!(joined[1]["owner"], "a@b");
+        if is_clean {
+            brief.told(&json!({"do": "close"}));
+        }
+        let start = Instant::now();
+        drop(brief);
+        let mut left = watched.next(2);
+        // They go one after the other, in an order that nobody knows.
+        left.sort_by_key(|event| event["event"].to_string());
+        assert_eq!(kinds(&left), ["abandoned", "conductor-left"]);
+        assert_eq!(left[0]["owner"], "ada");
+        assert_eq!(left[1]["owner"], "a@b");
+        eprintln!(
+            "faults: the end of a session was told {:.1?} after {}",
+            start.elapsed(),
+            if is_clean { "its close" } else { "its crash" }
+        );
+    }
+}
+
+#[test]
+fn a_claim_that_is_held_is_told_from_its_beginning_to_its_end() {
+    let Some(mut watched) = Watched::<ZooKeeper>::new() else {
+        return;
+    };
+    let uuid = watched.post("resize");
+    watched.next(1);
+    for signal in [Signal::TERM, Signal::KILL] {
+        let hold = ["claim", &uuid, "--hold", "--who", "ada", "--lease", "1s"];
+        let holder = watched.env.jobboard(&hold).spawn();
+        let claimed = watched.next(1).remove(0);
+        assert_eq!(claimed["event"], "claimed");
+        holder.signal(signal);
+        let abandoned = watched.next(1).remove(0);
+        assert_eq!(abandoned["event"], "abandoned", "{signal:?}");
+        assert_eq!(abandoned["owner"], claimed["owner"]);
+        assert_eq!(abandoned["fence"], claimed["fence"]);
+        drop(holder);
+    }
+}

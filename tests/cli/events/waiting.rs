@@ -1,0 +1,157 @@
+//! Waiting for what others do.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+
+use super::{QUIET, Told, is_full};
+use crate::{
+    env::{Env, Running, wait_until},
+    faults::size,
+    interop::shared::Shared,
+    servers::{Server, ZooKeeper},
+};
+
+/// Starts to wait, and waits until nothing is missed from here on.
+fn waiting<H: Told>(server: &H, env: &Env, arguments: &[&str]) -> Running {
+    wait_until("nobody listens any more", || !server.is_listened_to());
+    let waiting = env.jobboard(&[&["wait"], arguments].concat()).spawn();
+    wait_until("it listens", || server.is_listened_to());
+    waiting
+}
+
+fn report(what: &str, mut took: Vec<Duration>) {
+    took.sort();
+    let (median, slowest) = (took[took.len() / 2], took[took.len() - 1]);
+    eprintln!(
+        "faults: a post {what} woke `wait --any` after {median:.1?}, {slowest:.1?} at the latest"
+    );
+    let limit = if is_full() { 20 } else { 200 };
+    assert!(median < Duration::from_millis(limit), "{took:?}");
+}
+
+#[test]
+fn a_post_of_taskflow_wakes_whoever_waits_for_a_job() {
+    thread::scope(|scope| {
+        scope.spawn(wakes::<Server>);
+        scope.spawn(wakes::<ZooKeeper>);
+    });
+}
+
+fn wakes<H: Told>() {
+    let Some(mut shared) = Shared::<H>::new() else {
+        return;
+    };
+    let mut took = Vec::new();
+    for number in 0..size(20, 3) {
+        let name = format!("resize-{number}");
+        let filter = format!("name={name}");
+        let wait = ["--any", "--filter", &filter];
+        let mut waiting = waiting(&shared.server, &shared.env, &wait);
+        thread::sleep(QUIET);
+        shared.peer.told(&json!({"do": "post", "name": name}));
+        let posted = Instant::now();
+        wait_until("it is woken", || waiting.has_ended());
+        took.push(posted.elapsed());
+        assert!(waiting.ended().succeeded().contains(&name));
+    }
+    report(&format!("of TaskFlow on {}", H::KIND), took);
+}
+
+#[test]
+fn a_post_on_a_file_wakes_whoever_waits_for_a_job() {
+    let env = Env::new();
+    env.post("other");
+    let mut took = Vec::new();
+    for number in 0..size(20, 3) {
+        let name = format!("resize-{number}");
+        let wait = ["wait", "--any", "--filter", &format!("name={name}")];
+        let mut waiting = env.jobboard(&wait).spawn();
+        waiting.listens();
+        thread::sleep(QUIET);
+        env.post(&name);
+        let posted = Instant::now();
+        wait_until("it is woken", || waiting.has_ended());
+        took.push(posted.elapsed());
+        assert!(waiting.ended().succeeded().contains(&name));
+    }
+    report("on a file", took);
+}
+
+#[test]
+fn whoever_waits_is_told_how_a_job_of_taskflow_ended() {
+    thread::scope(|scope| {
+        scope.spawn(told_how_it_ended::<Server>);
+        scope.spawn(told_how_it_ended::<ZooKeeper>);
+    });
+}
+
+fn told_how_it_ended<H: Told>() {
+    let Some(Shared {
+        env,
+        mut peer,
+        server,
+    }) = Shared::<H>::new()
+    else {
+        return;
+    };
+    let mut does = |verb: &str, uuid: &str| {
+        peer.told(&json!({"do": verb, "uuid": uuid, "who": "ada"}));
+    };
+    for (verb, code) in [("consume", 0), ("trash", 9)] {
+        let uuid = env.post("resize");
+        let mut waits = waiting(&server, &env, &[&uuid]);
+        does("claim", &uuid);
+        assert!(!waits.has_ended());
+        does(verb, &uuid);
+        assert_eq!(waits.ended().code, code, "{}", H::KIND);
+        // Whoever posts may wait as well.
+        let mut posts = env.jobboard(&["post", "resize", "--wait"]).spawn();
+        wait_until("it listens", || server.is_listened_to());
+        let uuid = posts.prints(1)[0].split('\t').next().unwrap().to_owned();
+        does("claim", &uuid);
+        assert!(!posts.has_ended());
+        does(verb, &uuid);
+        assert_eq!(posts.ended().code, code, "{}", H::KIND);
+    }
+    env.post_many(2);
+    let mut waits = waiting(&server, &env, &["--empty"]);
+    for uuid in super::listed(&env).keys() {
+        assert!(!waits.has_ended());
+        does("claim", uuid);
+        does("consume", uuid);
+    }
+    waits.ended().succeeded();
+}
+
+#[test]
+fn whoever_waits_waits_on_while_the_server_is_away() {
+    thread::scope(|scope| {
+        scope.spawn(waits_on::<Server>);
+        scope.spawn(waits_on::<ZooKeeper>);
+    });
+}
+
+fn waits_on<H: Told>() {
+    let Some(mut server) = H::alone() else {
+        return;
+    };
+    let env = Env::new();
+    // With a session that does not outlive what is to come.
+    let tail = if H::HAS_EXPIRY { "" } else { "?session=1s" };
+    let url = format!("{}{tail}", server.board());
+    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+    let waiting = waiting(&server, &env, &["--any"]);
+    // It looks once before it waits, and a server that is away by then is an error.
+    thread::sleep(QUIET * 5);
+    server.stop();
+    waiting.says("trying again");
+    server.start_again();
+    let uuid = env.post("resize");
+    let run = waiting.ended();
+    assert!(run.succeeded().starts_with(&uuid), "{run}");
+    assert_eq!(run.stderr.matches("trying again").count(), 1, "{run}");
+}

@@ -1,0 +1,150 @@
+//! What is special about what a board on ZooKeeper tells.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{Watched, kinds, kinds_in};
+use crate::{
+    env::{Env, SOON},
+    interop::shared::Shared,
+    servers::{Host, ZooKeeper},
+};
+
+/// Returns the node of the only job on the board.
+fn node(watched: &mut Watched<ZooKeeper>) -> String {
+    let jobs = watched.env.jobboard(&["list", "--json"]).run().json();
+    format!(
+        "{}/{}",
+        watched.server.path(),
+        jobs[0]["key"].as_str().unwrap()
+    )
+}
+
+#[test]
+fn a_job_that_nobody_can_claim_is_no_job_to_wait_for() {
+    let Some(mut watched) = Watched::<ZooKeeper>::new() else {
+        return;
+    };
+    let uuid = watched.post("stuck");
+    watched.next(1);
+    let lock = format!("{}.lock", node(&mut watched));
+    watched
+        .peer
+        .told(&json!({"do": "create", "path": lock, "data": "{}"}));
+    let wait = ["wait", "--any", "--timeout", "300ms"];
+    assert_eq!(watched.env.jobboard(&wait).run().code, 124);
+    let waiting = watched.env.jobboard(&["wait", "--any"]).spawn();
+    let free = ["abandon", &uuid, "--force", "--yes"];
+    watched.env.jobboard(&free).run().succeeded();
+    assert!(waiting.ended().succeeded().starts_with(&uuid));
+    let freed = watched.next(1);
+    assert_eq!(kinds(&freed), ["abandoned"]);
+    assert_eq!(freed[0]["owner"], Value::Null);
+}
+
+#[test]
+fn what_we_may_not_read_keeps_nothing_else_from_being_told() {
+    let Some(mut watched) = Watched::<ZooKeeper>::new() else {
+        return;
+    };
+    let hidden = format!("{}/job0000000099", watched.server.path());
+    let secret = json!({"do": "create", "path": hidden, "hidden": true});
+    watched.peer.told(&secret);
+    let uuid = watched.post("plain");
+    // Some servers tell of it, and some keep it to themselves.
+    let mut event = watched.next(1).remove(0);
+    if event["key"] == "job0000000099" {
+        assert_eq!(event["uuid"], Value::Null);
+        event = watched.next(1).remove(0);
+    }
+    assert_eq!(event["event"], "posted");
+    assert_eq!(event["uuid"], uuid.as_str());
+}
+
+#[test]
+fn boards_that_share_a_trash_are_told_apart() {
+    let Some(mut watched) = Watched::<ZooKeeper>::new() else {
+        return;
+    };
+    let other = watched.server.beside();
+    let beside = |words: &[&str]| {
+        let words = [&["--board", &other], words].concat();
+        let run = watched.env.jobboard(&words).run();
+        run.succeeded().trim_end().to_owned()
+    };
+    let theirs = beside(&["post", "theirs"]);
+    let ours = watched.env.post("ours");
+    beside(&["trash", &theirs, "--force", "--yes"]);
+    for words in [
+        ["claim", &ours, "--who", "ada"],
+        ["consume", &ours, "--who", "ada"],
+    ] {
+        watched.env.jobboard(&words).run().succeeded();
+    }
+    // It is in the trash that this board has as well.
+    beside(&["purge", &theirs, "--yes"]);
+    let events = watched.next(4);
+    assert_eq!(kinds(&events), ["posted", "claimed", "consumed", "purged"]);
+    assert_eq!(events[3]["uuid"], theirs.as_str());
+    assert!(
+        events[..3]
+            .iter()
+            .all(|event| event["uuid"] == ours.as_str())
+    );
+}
+
+#[test]
+fn a_server_that_is_away_is_waited_for_at_the_start_and_later() {
+    let Some(mut server) = ZooKeeper::start_own() else {
+        return;
+    };
+    let env = Env::new();
+    let url = format!("{}?session=1s", server.board());
+    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+    server.process().stop();
+    let watching = env.jobboard(&["watch", "--json"]).spawn();
+    watching.says("trying again");
+    // Whoever has enough of it is not kept.
+    let impatient = env.jobboard(&["watch"]).spawn();
+    impatient.says("trying again");
+    impatient.signal(Signal::INT);
+    assert_eq!(impatient.ended().code, 130);
+    server.process().start_again();
+    watching.says("watching ");
+    env.post("first");
+    watching.prints(1);
+    server.process().stop();
+    // Its session cannot outlive that.
+    thread::sleep(Duration::from_secs(2));
+    server.process().start_again();
+    watching.says("is back");
+    watching.prints(2);
+    assert_eq!(kinds_in(&watching.stdout()), ["posted", "resync"]);
+    watching.signal(Signal::INT);
+    let run = watching.ended();
+    assert_eq!(run.code, 130);
+    assert_eq!(run.stderr.matches("trying again").count(), 2, "{run}");
+}
+
+#[test]
+fn a_board_that_does_not_let_us_in_or_is_not_there_ends_a_watch() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let secret = shared.server.beside();
+    let path = &secret[secret.rfind("/test").unwrap()..];
+    let hidden = json!({"do": "create", "path": path, "hidden": true});
+    shared.peer.told(&hidden);
+    let start = Instant::now();
+    let nowhere = "zk://no.such.host.invalid/jobs";
+    for board in [nowhere, "zk://eve@127.0.0.1:1/jobs", &secret] {
+        let run = shared.env.jobboard(&["watch", "--board", board]).run();
+        run.failed(5);
+    }
+    assert!(start.elapsed() < SOON / 2);
+}
