@@ -26,7 +26,7 @@ mod zookeeper;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 use std::{fmt, time::Duration};
 
 use async_trait::async_trait;

@@ -5,6 +5,7 @@ mod authority;
 mod impostor;
 #[path = "../../../tests/cli/proxy.rs"]
 mod proxy;
+pub(crate) mod scripted;
 
 use std::{
     env, thread,

@@ -1,15 +1,17 @@
 //! Waiting for something to become true of a board, woken by its events.
 
 mod ending;
+#[cfg(test)]
+mod tests;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     time::Duration,
 };
 
 use chrono::{DateTime, Utc};
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream::BoxStream};
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use self::ending::look_for_endings;
 pub(crate) use self::ending::{Awaited, Ending};
@@ -24,6 +26,9 @@ use crate::job::{Job, JobKey, Shelf};
 /// How often to look at the clock while a job is postponed: somebody may set it.
 const LOOK_AT_CLOCK: Duration = Duration::from_secs(60);
 
+/// How often to look for jobs that become the right ones by the mere passing of time.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// The most events that one look answers to.
 const AT_ONCE: usize = 1000;
 
@@ -34,6 +39,8 @@ pub(crate) struct Vigil<'a> {
     /// Told when the board cannot be reached, and when it can be again.
     tell: Box<dyn Fn(&News) + 'a>,
     is_lost: bool,
+    /// What happened while the board could not be asked, and has still to be heeded.
+    pending: VecDeque<Event>,
 }
 
 impl<'a> Vigil<'a> {
@@ -44,6 +51,7 @@ impl<'a> Vigil<'a> {
             news: follow(board, Start::Now),
             tell: Box::new(tell),
             is_lost: false,
+            pending: VecDeque::new(),
         };
         while !matches!(vigil.news().await?, News::Listening) {}
         Ok(vigil)
@@ -62,6 +70,9 @@ impl<'a> Vigil<'a> {
             let found = self
                 .patiently(async |board| look_for_endings(board, awaited, &endings).await)
                 .await?;
+            // What is gone by now may have gone by way of the trash.
+            let told = self.told()?;
+            let has_more = heed(told, awaited, &mut trashed);
             for (at, ending) in found {
                 let was_trashed = trashed.contains(&awaited[at].key);
                 endings[at] = Some(if was_trashed { Ending::Trashed } else { ending });
@@ -70,35 +81,8 @@ impl<'a> Vigil<'a> {
             if is_over || endings.contains(&Some(Ending::Trashed)) {
                 return Ok(endings);
             }
-            self.until_one_ends(awaited, &mut trashed).await?;
-        }
-    }
-
-    /// Waits for an event by which one of these jobs may have ended, and notes which were trashed.
-    async fn until_one_ends(
-        &mut self,
-        awaited: &[Awaited],
-        trashed: &mut HashSet<JobKey>,
-    ) -> Result<()> {
-        let sequences: HashMap<_, _> = awaited.iter().map(|one| (&one.key, one.sequence)).collect();
-        loop {
-            let mut may_have_ended = false;
-            for event in self.events().await? {
-                let Some(subject) = &event.subject else {
-                    may_have_ended |= event.kind == EventKind::Resync;
-                    continue;
-                };
-                let Some(sequence) = sequences.get(&subject.key) else {
-                    continue;
-                };
-                may_have_ended = true;
-                // It may be out of the trash by the time somebody looks.
-                if event.kind == EventKind::Trashed && subject.sequence == *sequence {
-                    trashed.insert(subject.key.clone());
-                }
-            }
-            if may_have_ended {
-                return Ok(());
+            if !has_more {
+                while !heed(self.events().await?, awaited, &mut trashed) {}
             }
         }
     }
@@ -116,29 +100,38 @@ impl<'a> Vigil<'a> {
     }
 
     /// Waits until a job can be claimed, and returns the best one.
+    ///
+    /// One that is excepted counts again as soon as something sets it free.
     pub(crate) async fn until_claimable(
         &mut self,
         filters: &Filters,
         except: &HashSet<JobKey>,
     ) -> Result<Job> {
         loop {
+            let start = Instant::now();
             let mut candidates = self
                 .patiently(async |board| board.candidates(filters, 1, except).await)
                 .await?;
             if let Some(job) = candidates.jobs.pop() {
                 return Ok(job);
             }
+            // Nobody tells when a job has become old enough; a large board is not looked at all the time.
+            let again = filters
+                .change_with_time()
+                .then(|| Instant::now() + LOOK_AGAIN.max(start.elapsed()));
             let mut next = candidates.next_not_before;
             // Nothing could be claimed, and so only what is set free now can be.
             loop {
-                let events = match time::timeout(until(next), self.events()).await {
+                let left = again.map(|again| again.saturating_duration_since(Instant::now()));
+                let patience = until(next).min(left.unwrap_or(Duration::MAX));
+                let events = match time::timeout(patience, self.events()).await {
                     Ok(events) => events?,
                     Err(_) => break,
                 };
                 if events.iter().any(|event| event.kind == EventKind::Resync) {
                     break;
                 }
-                let freed = self.freed(events, filters, except).await?;
+                let freed = self.freed(events, filters).await?;
                 if let Some(best) = freed.jobs.into_iter().min_by_key(Job::rank) {
                     return Ok(best);
                 }
@@ -148,18 +141,12 @@ impl<'a> Vigil<'a> {
     }
 
     /// Looks at the jobs that events have set free, and returns those that can be claimed.
-    async fn freed(
-        &mut self,
-        events: Vec<Event>,
-        filters: &Filters,
-        except: &HashSet<JobKey>,
-    ) -> Result<Candidates> {
+    async fn freed(&mut self, events: Vec<Event>, filters: &Filters) -> Result<Candidates> {
         use EventKind::{Abandoned, Expired, Posted, Restored};
         let freed: HashSet<_> = events
             .into_iter()
             .filter(|event| matches!(event.kind, Posted | Abandoned | Expired | Restored))
             .filter_map(|event| event.subject)
-            .filter(|subject| !except.contains(&subject.key))
             .map(|subject| subject.key)
             .collect();
         let freed: Vec<_> = freed.into_iter().map(JobRef::Key).collect();
@@ -184,31 +171,51 @@ impl<'a> Vigil<'a> {
         let mut backoff = Backoff::after_one();
         loop {
             match look(self.board).await {
-                Err(error) if error.is_retryable() => {
-                    self.note(&News::Lost(error));
-                    // Once it is heard again it can also be asked.
-                    if let Ok(news) = time::timeout(backoff.pause(), self.news()).await {
-                        news?;
-                    }
-                }
+                Err(error) if error.is_retryable() => self.rest(error, backoff.pause()).await?,
                 answer => return answer,
             }
         }
     }
 
+    /// Listens for a while, and keeps what it hears; once the board is back it can also be asked.
+    async fn rest(&mut self, error: BoardError, pause: Duration) -> Result<()> {
+        self.note(&News::Lost(error));
+        let end = Instant::now() + pause;
+        // What comes beyond is kept by the board for as long as it keeps anything.
+        while self.pending.len() < AT_ONCE {
+            match time::timeout_at(end, self.news()).await {
+                Err(_) => return Ok(()),
+                Ok(news) => match news? {
+                    News::Event(event) => self.pending.push_back(event),
+                    News::Lost(_) => {}
+                    News::Back | News::Listening => return Ok(()),
+                },
+            }
+        }
+        time::sleep_until(end).await;
+        Ok(())
+    }
+
     /// Waits for the next event, and takes with it those that have come already.
     async fn events(&mut self) -> Result<Vec<Event>> {
         loop {
-            let mut events: Vec<_> = event_of(self.news().await?).into_iter().collect();
-            while events.len() < AT_ONCE
-                && let Some(news) = self.news().now_or_never()
-            {
-                events.extend(event_of(news?));
-            }
+            let events = self.told()?;
             if !events.is_empty() {
                 return Ok(events);
             }
+            let event = event_of(self.news().await?);
+            self.pending.extend(event);
         }
+    }
+
+    /// Takes the events that have come already, without waiting for any.
+    fn told(&mut self) -> Result<Vec<Event>> {
+        while self.pending.len() < AT_ONCE
+            && let Some(news) = self.news().now_or_never()
+        {
+            self.pending.extend(event_of(news?));
+        }
+        Ok(self.pending.drain(..).collect())
     }
 
     async fn news(&mut self) -> Result<News> {
@@ -245,6 +252,27 @@ fn event_of(news: News) -> Option<Event> {
         News::Event(event) => Some(event),
         News::Listening | News::Lost(_) | News::Back => None,
     }
+}
+
+/// Whether one of these jobs may have ended by these events; notes which of them were trashed.
+fn heed(events: Vec<Event>, awaited: &[Awaited], trashed: &mut HashSet<JobKey>) -> bool {
+    let sequences: HashMap<_, _> = awaited.iter().map(|one| (&one.key, one.sequence)).collect();
+    let mut may_have_ended = false;
+    for event in events {
+        let Some(subject) = &event.subject else {
+            may_have_ended |= event.kind == EventKind::Resync;
+            continue;
+        };
+        let Some(sequence) = sequences.get(&subject.key) else {
+            continue;
+        };
+        may_have_ended = true;
+        // It may be out of the trash by the time somebody looks.
+        if event.kind == EventKind::Trashed && subject.sequence == *sequence {
+            trashed.insert(subject.key.clone());
+        }
+    }
+    may_have_ended
 }
 
 /// Returns how long to wait for something that happens by itself at a time.

@@ -1,0 +1,224 @@
+//! A board in memory that happens as a test says, for those who look at boards and listen to them.
+
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use chrono::Utc;
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+use serde_json::json;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::{
+    board::{
+        Board, BoardError, Capabilities, ClaimRules, Event, EventKind, Health, JobRef, Posted,
+        Query, Result, Settled, Which, event::Subject,
+    },
+    job::{
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, History, Holding, Job, JobKey, Lease,
+        Owner, Priority, Settlement, Shelf,
+    },
+};
+
+/// A board that can be looked at and listened to, once.
+#[derive(Debug)]
+pub(crate) struct Scripted {
+    jobs: Mutex<Vec<Job>>,
+    tell: UnboundedSender<Event>,
+    told: Mutex<Option<UnboundedReceiver<Event>>>,
+    /// What is told when the next look-up fails; none, if it does not.
+    failure: Mutex<Option<Vec<Event>>>,
+    looks: AtomicUsize,
+    finds: AtomicUsize,
+}
+
+impl Scripted {
+    pub(crate) fn new() -> Self {
+        let (tell, told) = unbounded_channel();
+        Self {
+            jobs: Mutex::default(),
+            tell,
+            told: Mutex::new(Some(told)),
+            failure: Mutex::default(),
+            looks: AtomicUsize::new(0),
+            finds: AtomicUsize::new(0),
+        }
+    }
+
+    /// Puts a job on the board, perhaps with a size in its details, and tells nobody.
+    pub(crate) fn post(&self, name: &str, size: Option<u64>) -> Job {
+        let mut jobs = self.jobs.lock().unwrap();
+        let job = Job {
+            key: JobKey::new(name),
+            uuid: name.to_owned(),
+            name: name.to_owned(),
+            priority: Priority::Normal,
+            sequence: Some(jobs.len() as i64),
+            created_on: Some(Utc::now()),
+            last_modified: None,
+            holding: None,
+            trashed_on: None,
+            shelf: Shelf::Board,
+            book: None,
+            details: Some(json!({ "size": size })),
+            history: History::default(),
+            size: 0,
+            problem: None,
+        };
+        jobs.push(job.clone());
+        job
+    }
+
+    /// Changes a job, and tells nobody.
+    pub(crate) fn change(&self, job: &Job, change: impl FnOnce(&mut Job)) {
+        let mut jobs = self.jobs.lock().unwrap();
+        let found = jobs.iter_mut().find(|found| found.key == job.key);
+        change(found.unwrap());
+    }
+
+    /// Has somebody claim a job whom nobody hears.
+    pub(crate) fn claim_silently(&self, job: &Job) {
+        self.change(job, |job| {
+            job.holding = Some(Holding {
+                owner: Some(Owner::new("ada").unwrap()),
+                lease: Lease::None,
+                expires_in: None,
+                claimed_on: None,
+                fence: None,
+            });
+        });
+    }
+
+    /// Takes a job off the board, and tells nobody.
+    pub(crate) fn remove(&self, job: &Job) {
+        let mut jobs = self.jobs.lock().unwrap();
+        jobs.retain(|found| found.key != job.key);
+    }
+
+    /// Tells of something.
+    pub(crate) fn tell(&self, event: Event) {
+        self.tell.send(event).unwrap();
+    }
+
+    /// Has the next look-up fail, while this happens.
+    pub(crate) fn fails_next(&self, meanwhile: &[Event]) {
+        *self.failure.lock().unwrap() = Some(meanwhile.to_vec());
+    }
+
+    /// Returns how often the whole board was looked at.
+    pub(crate) fn looks(&self) -> usize {
+        self.looks.load(Ordering::Relaxed)
+    }
+
+    /// Returns how often jobs were looked up.
+    pub(crate) fn finds(&self) -> usize {
+        self.finds.load(Ordering::Relaxed)
+    }
+}
+
+/// Returns the event of a job.
+pub(crate) fn event(kind: EventKind, job: &Job) -> Event {
+    Event {
+        subject: Some(Subject {
+            key: job.key.clone(),
+            uuid: job.uuid.clone(),
+            name: job.name.clone(),
+            sequence: job.sequence,
+            rank: job.rank(),
+            not_before: None,
+        }),
+        ..Event::now(kind)
+    }
+}
+
+#[async_trait]
+impl Board for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        let jobs = self.jobs.lock().unwrap().clone();
+        let is_wanted = |job: &Job| query.which == Which::All || job.holding.is_none();
+        let found: Vec<_> = jobs.into_iter().filter(is_wanted).collect();
+        stream::iter(found.into_iter().map(|job| Ok(Entry::Job(Box::new(job))))).boxed()
+    }
+
+    async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+        self.finds.fetch_add(1, Ordering::Relaxed);
+        if let Some(meanwhile) = self.failure.lock().unwrap().take() {
+            meanwhile.into_iter().for_each(|event| self.tell(event));
+            return Err(BoardError::Unreachable {
+                board: "scripted".to_owned(),
+                source: "as the test says".into(),
+            });
+        }
+        let jobs = self.jobs.lock().unwrap();
+        let is_meant = |wanted: &JobRef, job: &Job| {
+            job.shelf == shelf && *wanted == JobRef::Key(job.key.clone())
+        };
+        let found = wanted.iter().map(|wanted| {
+            let found = jobs.iter().filter(|job| is_meant(wanted, job));
+            found.map(|job| Entry::Job(Box::new(job.clone()))).collect()
+        });
+        Ok(found.collect())
+    }
+
+    async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
+        let told = self.told.lock().unwrap().take().unwrap();
+        let next = async |mut told: UnboundedReceiver<Event>| Some((Ok(told.recv().await?), told));
+        Ok(stream::unfold(told, next).boxed())
+    }
+
+    fn lack_of_events(&self) -> Option<String> {
+        None
+    }
+
+    async fn close(&self) {}
+
+    fn capabilities(&self) -> Capabilities {
+        unimplemented!()
+    }
+    async fn lease_term(&self, _: std::time::Duration) -> Result<std::time::Duration> {
+        unimplemented!()
+    }
+    async fn renew(&self, _: &[Claim]) -> Result<Vec<Result<()>>> {
+        unimplemented!()
+    }
+    async fn post(&self, _: &[Draft], _: Option<&Claimant>) -> Result<Vec<Result<Posted>>> {
+        unimplemented!()
+    }
+    async fn claim(
+        &self,
+        _: &[JobKey],
+        _: &Claimant,
+        _: usize,
+        _: ClaimRules,
+    ) -> Result<Vec<Result<Claimed>>> {
+        unimplemented!()
+    }
+    async fn settle(&self, _: &[Settlement]) -> Result<Vec<Result<Settled>>> {
+        unimplemented!()
+    }
+    async fn restore(&self, _: &[JobKey]) -> Result<Vec<Result<()>>> {
+        unimplemented!()
+    }
+    async fn purge(&self, _: &[JobKey]) -> Result<Vec<Result<()>>> {
+        unimplemented!()
+    }
+    async fn register(&self, _: &Conductor) -> Result<()> {
+        unimplemented!()
+    }
+    async fn conductors(&self) -> Result<Vec<Conductor>> {
+        unimplemented!()
+    }
+    async fn health(&self) -> Result<Health> {
+        unimplemented!()
+    }
+}
