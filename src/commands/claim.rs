@@ -1,26 +1,28 @@
 //! `jobboard claim`.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+mod search;
+
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 
+use self::search::{Limits, Search};
 use super::{
     complete,
     done::Done,
-    perform::{Held, LEASE, OnFailure, Performer, code, kept_owner, lease, ours},
+    perform::{Held, LEASE, OnFailure, Performer, kept_owner, lease, ours},
     select::reference,
-    wait::{vigil, within},
 };
 use crate::{
     board::{
-        Board, BoardError, BoardExt, ClaimRules, Result,
+        Board, BoardError, BoardExt, ClaimRules,
         filter::{Filter, Filters},
     },
     conductor::{clock::Boottime, lease::Keeper, signal::Signals},
     context::Context,
     duration,
     exit::CommandError,
-    job::{Aftermath, Authority, Claim, Claimant, Claimed, Entry, JobKey, Outcome, Shelf, Term},
+    job::{Aftermath, Authority, Claim, Claimant, Claimed, Entry, Outcome, Shelf, Term},
 };
 
 /// The shortest and the longest that a claim may be asked to last.
@@ -28,9 +30,6 @@ const EXPIRY: (Duration, Duration) = (
     Duration::from_millis(1),
     Duration::from_secs(3650 * 24 * 60 * 60),
 );
-
-/// How many of the best jobs are tried at once, since others are after them too.
-const CANDIDATES: usize = 16;
 
 /// Claim a job
 ///
@@ -107,7 +106,12 @@ pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()
         owner: ctx.who().clone(),
         term: args.expiry.map_or(Term::Indefinite, Term::For),
     };
-    let won = win(ctx, &*board, &args, &by, false).await?;
+    let wish = Wish {
+        args: &args,
+        by: &by,
+        is_attempt: false,
+    };
+    let won = win(ctx, &*board, &wish, Limits::new(None)).await?;
     ctx.out.report(&report(&won.claimed, &by))
 }
 
@@ -118,8 +122,14 @@ async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     let mut performer =
         Performer::prepare(ctx, &*board, command, lease, OnFailure::Abandon).await?;
     let by = performer.claimant().clone();
-    let win = win(ctx, &*board, &args, &by, true);
-    let won = unless_ended(&mut performer.signals, win).await?;
+    let wish = Wish {
+        args: &args,
+        by: &by,
+        is_attempt: true,
+    };
+    // Whoever is ended while the claim is made is told so again before the command is started.
+    let limits = Limits::new(Some(&mut performer.signals));
+    let won = win(ctx, &*board, &wish, limits).await?;
     let Claimed { job, fence } = won.claimed;
     let job = Held {
         key: job.key,
@@ -140,8 +150,13 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         owner: kept_owner(ctx.who())?,
         term: Term::Kept(term),
     };
-    let win = win(ctx, &*board, &args, &by, false);
-    let Won { claimed, asked } = unless_ended(&mut signals, win).await?;
+    let wish = Wish {
+        args: &args,
+        by: &by,
+        is_attempt: false,
+    };
+    let limits = Limits::new(Some(&mut signals));
+    let Won { claimed, asked } = win(ctx, &*board, &wish, limits).await?;
     let keeper = Keeper::start(Arc::clone(&board));
     let claim = Claim {
         key: claimed.job.key.clone(),
@@ -172,17 +187,6 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     told
 }
 
-/// Waits for a job, unless somebody ends us before there is one.
-async fn unless_ended(
-    signals: &mut Signals,
-    win: impl Future<Output = anyhow::Result<Won>>,
-) -> anyhow::Result<Won> {
-    tokio::select! {
-        won = win => won,
-        signal = signals.next() => Err(code(128 + signal.as_raw())),
-    }
-}
-
 fn no_expiry() -> BoardError {
     BoardError::Unsupported {
         board: "this kind of board",
@@ -209,61 +213,59 @@ struct Won {
     asked: Boottime,
 }
 
+/// What is to be claimed, and as whom.
+struct Wish<'a> {
+    args: &'a ClaimArgs,
+    by: &'a Claimant,
+    is_attempt: bool,
+}
+
 /// Claims the job that was named, or the best one.
 async fn win(
     ctx: &Context,
     board: &dyn Board,
-    args: &ClaimArgs,
-    by: &Claimant,
-    is_attempt: bool,
+    wish: &Wish<'_>,
+    mut limits: Limits<'_>,
 ) -> anyhow::Result<Won> {
+    let Wish { args, by, .. } = *wish;
     if let Some(wanted) = &args.job {
-        return win_named(ctx, board, wanted, by, is_attempt).await;
+        return win_named(ctx, board, wanted, wish, limits).await;
     }
-    let mut search = Search {
-        board,
-        filters: Filters::new(args.filter.clone()),
-        by,
-        rules: ClaimRules {
-            is_attempt,
-            respects_not_before: true,
-        },
-        passed_over: HashSet::new(),
+    let rules = ClaimRules {
+        is_attempt: wish.is_attempt,
+        respects_not_before: true,
     };
+    let mut search = Search::new(board, Filters::new(args.filter.clone()), by, rules);
     let trying = || ctx.trying("claim", "the next job");
-    if let Some(won) = search.win().await.with_context(trying)? {
+    if let Some(won) = search.win(&mut limits).await.with_context(trying)? {
         return Ok(won);
     }
-    match args.wait {
-        None => Err(CommandError::Nothing("no job can be claimed".to_owned()).into()),
-        Some(timeout) => {
-            let wait = search.wait(ctx);
-            within(Some(timeout), "a job that can be claimed", wait)
-                .await
-                .with_context(trying)
-        }
-    }
+    let Some(wait) = args.wait else {
+        return Err(CommandError::Nothing("no job can be claimed".to_owned()).into());
+    };
+    limits.end_after(wait);
+    search.wait(ctx, &mut limits).await.with_context(trying)
 }
 
 async fn win_named(
     ctx: &Context,
     board: &dyn Board,
     wanted: &str,
-    by: &Claimant,
-    is_attempt: bool,
+    wish: &Wish<'_>,
+    mut limits: Limits<'_>,
 ) -> anyhow::Result<Won> {
     let wanted = reference(ctx, wanted)?;
-    let entry = board
-        .resolve_one(Shelf::Board, &wanted)
+    let entry = limits
+        .bound(board.resolve_one(Shelf::Board, &wanted))
         .await
         .with_context(|| ctx.trying("claim", &wanted))?;
     let rules = ClaimRules {
-        is_attempt,
+        is_attempt: wish.is_attempt,
         respects_not_before: false,
     };
     let asked = Boottime::now();
     let claimed = match &entry {
-        Entry::Job(job) => board.claim_one(&job.key, by, rules).await,
+        Entry::Job(job) => board.claim_one(&job.key, wish.by, rules).await,
         Entry::Malformed(record) => Err(BoardError::Malformed {
             key: record.key.clone(),
             problem: record.problem.clone(),
@@ -271,55 +273,4 @@ async fn win_named(
     };
     let claimed = claimed.with_context(|| ctx.trying("claim", entry.name()))?;
     Ok(Won { claimed, asked })
-}
-
-/// Looks for the best job that can be had.
-struct Search<'a> {
-    board: &'a dyn Board,
-    filters: Filters,
-    by: &'a Claimant,
-    rules: ClaimRules,
-    /// Jobs that turned out to be none when they were to be claimed, or that nobody can claim.
-    passed_over: HashSet<JobKey>,
-}
-
-impl Search<'_> {
-    /// Claims the best job there is; others may be faster, and then it is the next best.
-    async fn win(&mut self) -> Result<Option<Won>> {
-        loop {
-            let candidates = self
-                .board
-                .candidates(&self.filters, CANDIDATES, &self.passed_over)
-                .await?;
-            if candidates.jobs.is_empty() {
-                return Ok(None);
-            }
-            let keys: Vec<JobKey> = candidates.jobs.into_iter().map(|job| job.key).collect();
-            let asked = Boottime::now();
-            let answers = self.board.claim(&keys, self.by, 1, self.rules).await?;
-            for (key, answer) in keys.into_iter().zip(answers) {
-                match answer {
-                    Ok(claimed) => return Ok(Some(Won { claimed, asked })),
-                    // A lock that names nobody makes a job that counts as unclaimed and is not.
-                    Err(
-                        BoardError::Malformed { .. } | BoardError::AlreadyClaimed { owner: None },
-                    ) => _ = self.passed_over.insert(key),
-                    Err(_) => {}
-                }
-            }
-        }
-    }
-
-    /// Waits until there is one.
-    async fn wait(&mut self, ctx: &Context) -> Result<Won> {
-        let mut vigil = vigil(ctx, self.board).await?;
-        loop {
-            vigil
-                .until_claimable(&self.filters, &self.passed_over)
-                .await?;
-            if let Some(won) = self.win().await? {
-                return Ok(won);
-            }
-        }
-    }
 }

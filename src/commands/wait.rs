@@ -232,7 +232,7 @@ fn of_entry(entry: &Entry) -> Found {
 }
 
 /// Waits, but no longer than it is told.
-pub(crate) async fn within<T>(
+async fn within<T>(
     timeout: Option<Duration>,
     what: &str,
     wait: impl Future<Output = board::Result<T>>,
@@ -242,10 +242,12 @@ pub(crate) async fn within<T>(
     };
     match tokio::time::timeout(timeout, wait).await {
         Ok(ended) => Ok(ended?),
-        Err(_) => Err(CommandError::TimedOut(format!(
-            "waited {} for {what}",
-            duration::exact(timeout)
-        ))
-        .into()),
+        Err(_) => Err(out_of_time(timeout, what)),
     }
+}
+
+/// Says that it was waited as long as it was to be, and in vain.
+pub(super) fn out_of_time(timeout: Duration, what: &str) -> anyhow::Error {
+    let waited = duration::exact(timeout);
+    CommandError::TimedOut(format!("waited {waited} for {what}")).into()
 }

@@ -6,6 +6,7 @@ mod bulk;
 mod listing;
 mod lost;
 mod reach;
+mod waiting;
 
 use std::{collections::BTreeMap, process::Child};
 

@@ -177,6 +177,14 @@ impl<'a> Vigil<'a> {
         }
     }
 
+    /// Lets some time pass after an error that may not last; any other one is returned.
+    pub(crate) async fn outlast(&mut self, error: BoardError) -> Result<()> {
+        match error.is_retryable() {
+            true => self.rest(error, Backoff::after_one().pause()).await,
+            false => Err(error),
+        }
+    }
+
     /// Listens for a while, and keeps what it hears; once the board is back it can also be asked.
     async fn rest(&mut self, error: BoardError, pause: Duration) -> Result<()> {
         self.note(&News::Lost(error));

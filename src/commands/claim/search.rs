@@ -1,0 +1,162 @@
+//! Claiming the best job there is, or waiting for one; a claim that was asked for is never given up.
+
+use std::{collections::HashSet, time::Duration};
+
+use tokio::time::{self, Instant};
+
+use super::{
+    super::{
+        perform::code,
+        wait::{out_of_time, vigil},
+    },
+    Won,
+};
+use crate::{
+    board::{self, Board, BoardError, BoardExt, ClaimRules, filter::Filters},
+    conductor::{clock::Boottime, signal::Signals},
+    context::Context,
+    job::{Claimant, JobKey},
+};
+
+/// How many of the best jobs are tried at once, since others are after them too.
+const CANDIDATES: usize = 16;
+
+/// How long a job is passed over that could not be claimed: that it was mended may be told by nobody.
+const PASSED_OVER: Duration = Duration::from_secs(5);
+
+/// What ends the waiting, but never a claim that is on its way.
+///
+/// Given up, it could be won without anybody knowing.
+pub(super) struct Limits<'a> {
+    signals: Option<&'a mut Signals>,
+    /// When to end, and how long that was from the start.
+    end: Option<(Instant, Duration)>,
+}
+
+impl<'a> Limits<'a> {
+    pub(super) fn new(signals: Option<&'a mut Signals>) -> Self {
+        Self { signals, end: None }
+    }
+
+    /// Sets when the waiting ends, counted from now.
+    pub(super) fn end_after(&mut self, wait: Duration) {
+        self.end = Some((Instant::now() + wait, wait));
+    }
+
+    /// Waits for something that may be given up at any moment.
+    pub(super) async fn bound<T>(
+        &mut self,
+        wait: impl Future<Output = board::Result<T>>,
+    ) -> anyhow::Result<T> {
+        let signal = async {
+            match &mut self.signals {
+                Some(signals) => signals.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let end = self.end;
+        let is_over = async {
+            match end {
+                Some((end, _)) => time::sleep_until(end).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            signal = signal => Err(code(128 + signal.as_raw())),
+            answer = wait => Ok(answer?),
+            () = is_over => {
+                let waited = end.map_or(Duration::ZERO, |(_, wait)| wait);
+                Err(out_of_time(waited, "a job that can be claimed"))
+            }
+        }
+    }
+}
+
+/// Looks for the best job that can be had.
+pub(super) struct Search<'a> {
+    board: &'a dyn Board,
+    filters: Filters,
+    by: &'a Claimant,
+    rules: ClaimRules,
+    /// Jobs that turned out to be none when they were to be claimed, or that nobody can claim.
+    passed_over: HashSet<JobKey>,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(
+        board: &'a dyn Board,
+        filters: Filters,
+        by: &'a Claimant,
+        rules: ClaimRules,
+    ) -> Self {
+        Self {
+            board,
+            filters,
+            by,
+            rules,
+            passed_over: HashSet::new(),
+        }
+    }
+
+    /// Claims the best job there is; others may be faster, and then it is the next best.
+    pub(super) async fn win(&mut self, limits: &mut Limits<'_>) -> anyhow::Result<Option<Won>> {
+        loop {
+            let candidates = self
+                .board
+                .candidates(&self.filters, CANDIDATES, &self.passed_over);
+            let candidates = limits.bound(candidates).await?;
+            if candidates.jobs.is_empty() {
+                return Ok(None);
+            }
+            let keys = candidates.jobs.into_iter().map(|job| job.key).collect();
+            if let Some(won) = self.claim(keys).await? {
+                return Ok(Some(won));
+            }
+        }
+    }
+
+    /// Claims the first of these jobs that can be had.
+    async fn claim(&mut self, keys: Vec<JobKey>) -> board::Result<Option<Won>> {
+        let asked = Boottime::now();
+        let answers = self.board.claim(&keys, self.by, 1, self.rules).await?;
+        for (key, answer) in keys.into_iter().zip(answers) {
+            match answer {
+                Ok(claimed) => return Ok(Some(Won { claimed, asked })),
+                // A lock that names nobody makes a job that counts as unclaimed and is not.
+                Err(BoardError::Malformed { .. } | BoardError::AlreadyClaimed { owner: None }) => {
+                    self.passed_over.insert(key);
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits until there is one.
+    pub(super) async fn wait(
+        &mut self,
+        ctx: &Context,
+        limits: &mut Limits<'_>,
+    ) -> anyhow::Result<Won> {
+        let mut vigil = limits.bound(vigil(ctx, self.board)).await?;
+        loop {
+            let claimable = vigil.until_claimable(&self.filters, &self.passed_over);
+            let patience = match self.passed_over.is_empty() {
+                true => Duration::MAX,
+                false => PASSED_OVER,
+            };
+            let claimable = async { time::timeout(patience, claimable).await.ok().transpose() };
+            match limits.bound(claimable).await? {
+                Some(job) => _ = self.passed_over.remove(&job.key),
+                None => self.passed_over.clear(),
+            }
+            match self.win(limits).await {
+                Ok(Some(won)) => return Ok(won),
+                Ok(None) => {}
+                // Of a claim that may have been made the board says so, by another error.
+                Err(error) => limits.bound(vigil.outlast(error.downcast()?)).await?,
+            }
+        }
+    }
+}
