@@ -11,7 +11,7 @@ use crate::{
         process::{Ended, Process},
     },
     context::Context,
-    exit::CommandError,
+    exit::{CommandError, chain},
     output::{Text, complain},
 };
 
@@ -26,6 +26,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(super) struct Handler {
     performance: Performance,
     waiting: VecDeque<Happening>,
+    /// Whether the last of those that wait is the resync that stands for what there was no room for.
+    has_overflown: bool,
     running: Option<Process>,
     handled: usize,
     failed: usize,
@@ -42,22 +44,33 @@ impl Handler {
             performance.unset(name);
         }
         performance.unset(front::MARK);
-        Ok(Self {
+        Ok(Self::new(performance))
+    }
+
+    fn new(performance: Performance) -> Self {
+        Self {
             performance,
             waiting: VecDeque::new(),
+            has_overflown: false,
             running: None,
             handled: 0,
             failed: 0,
-        })
+        }
     }
 
     /// Has the command run for an event, once those before it are done.
-    pub(super) fn take(&mut self, happening: Happening) {
-        if self.waiting.len() >= WAITING {
-            self.waiting.clear();
-            self.waiting.push_back(Happening::resync());
+    ///
+    /// Returns whether it will be run for one more: a resync that waits stands for all that follow.
+    pub(super) fn take(&mut self, happening: Happening) -> bool {
+        if self.has_overflown {
+            return false;
         }
-        self.waiting.push_back(happening);
+        self.has_overflown = self.waiting.len() >= WAITING;
+        self.waiting.push_back(match self.has_overflown {
+            true => Happening::resync(),
+            false => happening,
+        });
+        true
     }
 
     pub(super) fn is_at_work(&self) -> bool {
@@ -69,25 +82,31 @@ impl Handler {
         if let Some(process) = &self.running {
             let ended = process.ended().await?;
             self.running = None;
-            self.judge(ended);
+            let wrong = (ended != Ended::Exit(0)).then(|| ended.to_string());
+            self.judge(wrong.as_deref());
             return Ok(());
         }
         if let Some(happening) = self.waiting.pop_front() {
+            // The resync is the last one.
+            self.has_overflown &= !self.waiting.is_empty();
             let mut event = serde_json::to_vec(&happening)?;
             event.push(b'\n');
             self.performance.input = Input::Text(event);
-            self.running = Some(Process::start(&self.performance)?);
+            match Process::start(&self.performance) {
+                Ok(process) => self.running = Some(process),
+                Err(error) => self.judge(Some(&chain(&error))),
+            }
         }
         Ok(())
     }
 
-    fn judge(&mut self, ended: Ended) {
+    /// Counts an event for which the command was run, and tells what went wrong, if anything did.
+    fn judge(&mut self, wrong: Option<&str>) {
         self.handled += 1;
-        if ended != Ended::Exit(0) {
+        if let Some(wrong) = wrong {
             self.failed += 1;
-            let what = ended;
             complain(&Text::from(format!(
-                "error: an event was not handled: {what}"
+                "error: an event was not handled: {wrong}"
             )));
         }
     }
@@ -103,5 +122,68 @@ impl Handler {
             return Err(CommandError::Partly { failed, total }.into());
         }
         ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+    use crate::board::{Event, EventKind};
+
+    fn handler(program: &str) -> Handler {
+        let argv = [OsString::from(program)];
+        Handler::new(Performance::here(&argv, std::env::var_os("PATH").as_deref()).unwrap())
+    }
+
+    #[test]
+    fn what_waits_is_kept_and_one_resync_stands_for_the_rest() {
+        let mut handler = handler("true");
+        let posted = || Happening::of(&Event::now(EventKind::Posted));
+        let taken = (0..WAITING + 5000).filter(|_| handler.take(posted()));
+        assert_eq!(taken.count(), WAITING + 1);
+        let kinds: Vec<_> = handler.waiting.iter().map(Happening::kind).collect();
+        assert!(
+            kinds[..WAITING]
+                .iter()
+                .all(|kind| *kind == EventKind::Posted)
+        );
+        assert_eq!(kinds[WAITING..], [EventKind::Resync]);
+    }
+
+    #[tokio::test]
+    async fn once_the_resync_was_handed_over_events_count_again() {
+        let mut handler = handler("true");
+        while handler.take(Happening::resync()) {}
+        handler.waiting.drain(1..WAITING);
+        assert!(!handler.take(Happening::resync()));
+        for _ in 0..4 {
+            handler.step().await.unwrap();
+        }
+        assert_eq!((handler.handled, handler.failed), (2, 0));
+        assert!(handler.take(Happening::resync()));
+    }
+
+    #[tokio::test]
+    async fn a_command_that_cannot_be_started_any_more_has_failed_for_its_event_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        let write = || {
+            fs::write(&script, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        write();
+        let mut handler = handler(script.to_str().unwrap());
+        handler.take(Happening::resync());
+        handler.take(Happening::resync());
+        fs::remove_file(&script).unwrap();
+        handler.step().await.unwrap();
+        assert_eq!((handler.handled, handler.failed), (1, 1));
+        write();
+        while handler.is_at_work() {
+            handler.step().await.unwrap();
+        }
+        assert_eq!((handler.handled, handler.failed), (2, 1));
     }
 }

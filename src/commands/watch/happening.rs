@@ -49,6 +49,11 @@ impl Happening {
         Self::of(&Event::resync())
     }
 
+    #[cfg(test)]
+    pub(super) fn kind(&self) -> EventKind {
+        self.event
+    }
+
     /// Returns what people call the job.
     fn what(&self) -> String {
         match (&self.name, &self.key) {

@@ -191,14 +191,22 @@ impl Watch<'_> {
         handler: Option<&mut Handler>,
         event: Event,
     ) -> anyhow::Result<()> {
-        if self.left == Some(0) || !self.choice.admits(self.board, &event).await {
+        if self.left == Some(0) {
             return Ok(());
         }
-        self.left = self.left.map(|left| left - 1);
+        if !self.choice.admits(self.board, &event).await {
+            return Ok(());
+        }
         let happening = Happening::of(&event);
-        match handler {
+        let counts = match handler {
             Some(handler) => handler.take(happening),
-            None => ctx.out.report(&happening)?,
+            None => {
+                ctx.out.report(&happening)?;
+                true
+            }
+        };
+        if counts {
+            self.left = self.left.map(|left| left - 1);
         }
         Ok(())
     }
