@@ -106,6 +106,8 @@ pub(crate) struct Output {
     verbosity: Verbosity,
     is_coloured: bool,
     stdout: BufWriter<io::Stdout>,
+    /// Takes what is said instead, while that is not to reach the reader yet.
+    aside: Option<Vec<u8>>,
     /// Whether work goes on although nobody reads of it any more.
     outlives_reader: bool,
     is_terminal: bool,
@@ -133,6 +135,7 @@ impl Output {
                 ColorChoice::Auto => is_terminal && !style.is_plain,
             },
             stdout: BufWriter::new(io::stdout()),
+            aside: None,
             outlives_reader: false,
             is_terminal,
         }
@@ -161,6 +164,25 @@ impl Output {
     pub(crate) fn report(&mut self, report: &impl Report) -> anyhow::Result<()> {
         self.say(report)?;
         self.flush()
+    }
+
+    /// Says one thing, at once, and does not keep others waiting while the reader takes its time.
+    ///
+    /// Given up, it may still be said.
+    pub(crate) async fn report_aside(&mut self, report: &impl Report) -> anyhow::Result<()> {
+        self.flush()?;
+        self.aside = Some(Vec::new());
+        let said = self.write_report(report);
+        let bytes = self.aside.take().unwrap_or_default();
+        said?;
+        // A pipe that is full, or a terminal that was stopped, can only hold up a thread.
+        let write = move || {
+            let mut stdout = io::stdout();
+            stdout.write_all(&bytes)?;
+            stdout.flush()
+        };
+        let told = written(tokio::task::spawn_blocking(write).await?);
+        self.unless_outlived(told)
     }
 
     /// Says one of many things, which reach the reader at the latest by the next flush.
@@ -234,7 +256,7 @@ impl Output {
     }
 
     fn json(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
-        serde_json::to_writer(&mut self.stdout, value).map_err(|error| {
+        serde_json::to_writer(self.sink(), value).map_err(|error| {
             if error.io_error_kind() == Some(io::ErrorKind::BrokenPipe) {
                 Closed.into()
             } else {
@@ -244,7 +266,14 @@ impl Output {
     }
 
     fn write(&mut self, text: &str) -> anyhow::Result<()> {
-        written(self.stdout.write_all(text.as_bytes()))
+        written(self.sink().write_all(text.as_bytes()))
+    }
+
+    fn sink(&mut self) -> &mut dyn Write {
+        match &mut self.aside {
+            Some(aside) => aside,
+            None => &mut self.stdout,
+        }
     }
 
     /// Writes a help text of ours.

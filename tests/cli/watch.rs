@@ -234,6 +234,35 @@ fn a_signal_ends_it_and_its_command() {
 }
 
 #[test]
+fn it_ends_although_what_it_prints_is_not_read() {
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    for (words, signal, code) in [
+        (&[][..], Some(Signal::TERM), 143),
+        (&["--timeout", "4s"], None, 0),
+    ] {
+        let env = Env::new();
+        let (_unread, writer) = std::io::pipe().unwrap();
+        rustix::pipe::fcntl_setpipe_size(&writer, 4096).unwrap();
+        let pipe = writer.try_clone().unwrap();
+        let words = [&["watch"], words].concat();
+        let watching = env.jobboard(&words).spawn_into(writer);
+        watching.says("watching ");
+        env.post_many(100);
+        wait_until("the pipe is full", || {
+            let mut fds = [PollFd::new(&pipe, PollFlags::OUT)];
+            let now = rustix::event::Timespec::default();
+            poll(&mut fds, Some(&now)).unwrap() == 0
+        });
+        if let Some(signal) = signal {
+            watching.signal(signal);
+        }
+        let run = watching.ended();
+        assert_eq!(run.code, code, "{run}");
+    }
+}
+
+#[test]
 fn it_ends_when_nobody_reads_any_more() {
     let env = Env::new();
     env.post("resize");

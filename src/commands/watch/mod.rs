@@ -201,7 +201,7 @@ impl Watch<'_> {
         let counts = match handler {
             Some(handler) => handler.take(happening),
             None => {
-                ctx.out.report(&happening)?;
+                ctx.out.report_aside(&happening).await?;
                 true
             }
         };
