@@ -114,6 +114,14 @@ impl Field {
         Ok(Self { name, kind })
     }
 
+    /// Whether an event has the value, so that the job need not be looked up.
+    pub(super) fn is_told_by_events(&self) -> bool {
+        matches!(
+            self.name,
+            "name" | "state" | "owner" | "priority" | "sequence"
+        )
+    }
+
     /// Makes a test of the operator and the value, as far as the type of the field allows.
     pub(super) fn test(self, operator: Operator, value: &str) -> Result<Test, Fault> {
         let Operator { relation, name, .. } = operator;

@@ -36,6 +36,7 @@ pub(crate) struct Filter {
     text: String,
     test: Test,
     is_negated: bool,
+    is_answered_by_events: bool,
 }
 
 impl Filter {
@@ -57,6 +58,7 @@ impl Filter {
         let operator = Operator::named(operator)?;
         Ok(Self {
             text: text.to_owned(),
+            is_answered_by_events: field.is_told_by_events(),
             test: field.test(operator, value)?,
             is_negated: operator.is_negated,
         })
@@ -120,6 +122,11 @@ impl Filters {
     /// Whether any of them looks at the details, so that they have to be fetched.
     pub(crate) fn needs_details(&self) -> bool {
         self.0.iter().any(Filter::needs_details)
+    }
+
+    /// Whether an event says all that they ask of its job.
+    pub(crate) fn are_answered_by_events(&self) -> bool {
+        self.0.iter().all(|filter| filter.is_answered_by_events)
     }
 
     /// Whether any of them may come to hold though nothing happens.

@@ -5,9 +5,18 @@ use std::collections::HashSet;
 use chrono::Utc;
 
 use crate::{
-    board::{Board, Event, EventKind, JobRef, event::Subject, filter::Filters},
+    board::{Board, Event, EventKind, JobRef, Result, event::Subject, filter::Filters},
     job::{Entry, History, Holding, Job, JobKey, Lease, Shelf},
 };
+
+/// What becomes of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    Told,
+    Untold,
+    /// The board cannot say whether its job is meant: something is missed.
+    Unknown,
+}
 
 /// What somebody wants to be told.
 #[derive(Debug)]
@@ -28,22 +37,29 @@ impl Choice {
         }
     }
 
-    /// Whether an event is to be told; a job that has to be looked at is looked up on the board.
-    pub(super) async fn admits(&mut self, board: &dyn Board, event: &Event) -> bool {
+    /// Says whether an event is to be told; a job that has to be looked at is looked up on the board.
+    pub(super) async fn judge(&mut self, board: &dyn Board, event: &Event) -> Admission {
+        let is_asked_for = self.kinds.is_empty() || self.kinds.contains(&event.kind);
         // The job is followed also through what is not told.
-        let is_meant = self.filters.is_empty() || self.is_of_such_a_job(board, event).await;
-        is_meant && (self.kinds.is_empty() || self.kinds.contains(&event.kind))
+        let is_meant = match self.filters.is_empty() {
+            true => Ok(true),
+            false => self.is_of_such_a_job(board, event).await,
+        };
+        match (is_asked_for, is_meant) {
+            (true, Ok(true)) => Admission::Told,
+            (true, Err(_)) => Admission::Unknown,
+            (false, _) | (_, Ok(false)) => Admission::Untold,
+        }
     }
 
-    async fn is_of_such_a_job(&mut self, board: &dyn Board, event: &Event) -> bool {
+    async fn is_of_such_a_job(&mut self, board: &dyn Board, event: &Event) -> Result<bool> {
         let Some(subject) = &event.subject else {
-            return event.kind == EventKind::Resync;
+            return Ok(event.kind == EventKind::Resync);
         };
-        let found = look_up(board, subject).await;
-        let is_gone = found.is_none();
+        let (found, is_gone) = self.look(board, event, subject).await?;
         let entry = as_left_by(event, subject, found);
         let holds = self.filters.matches(&entry, Utc::now());
-        match (is_gone, holds) {
+        Ok(match (is_gone, holds) {
             (false, true) => {
                 self.admitted.insert(subject.key.clone());
                 true
@@ -54,16 +70,36 @@ impl Choice {
             }
             // What is gone cannot be asked any more.
             (true, holds) => self.admitted.remove(&subject.key) || holds,
-        }
+        })
+    }
+
+    /// Looks the job up, if it takes that to judge it; also says whether it is gone.
+    async fn look(
+        &self,
+        board: &dyn Board,
+        event: &Event,
+        subject: &Subject,
+    ) -> Result<(Option<Job>, bool)> {
+        let shelves = match event.kind {
+            EventKind::Consumed | EventKind::Purged => return Ok((None, true)),
+            // A record that cannot be read has no name.
+            _ if self.filters.are_answered_by_events() && !subject.name.is_empty() => {
+                return Ok((None, false));
+            }
+            EventKind::Trashed => [Shelf::Trash, Shelf::Board],
+            _ => [Shelf::Board, Shelf::Trash],
+        };
+        let found = look_up(board, subject, shelves).await?;
+        let is_gone = found.is_none();
+        Ok((found, is_gone))
     }
 }
 
-/// Finds the record of a job, wherever it is by now.
-async fn look_up(board: &dyn Board, subject: &Subject) -> Option<Job> {
+/// Finds the record of a job, wherever it is by now; first where it should be.
+async fn look_up(board: &dyn Board, subject: &Subject, shelves: [Shelf; 2]) -> Result<Option<Job>> {
     let wanted = [JobRef::Key(subject.key.clone())];
-    for shelf in [Shelf::Board, Shelf::Trash] {
-        // What cannot be asked for now is judged by what is known.
-        let found = board.find(shelf, &wanted).await.unwrap_or_default();
+    for shelf in shelves {
+        let found = board.find(shelf, &wanted).await?;
         let job = found.into_iter().flatten().find_map(|entry| match entry {
             Entry::Job(job) if subject.sequence.is_none() || job.sequence == subject.sequence => {
                 Some(*job)
@@ -71,10 +107,10 @@ async fn look_up(board: &dyn Board, subject: &Subject) -> Option<Job> {
             _ => None,
         });
         if job.is_some() {
-            return job;
+            return Ok(job);
         }
     }
-    None
+    Ok(None)
 }
 
 /// Returns the job as it was right after the event, as far as that is known.
@@ -131,5 +167,55 @@ fn only(subject: &Subject) -> Job {
         },
         size: 0,
         problem: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::testing::scripted::{Scripted, event};
+
+    fn choice(kinds: &[EventKind], filter: &str) -> Choice {
+        Choice::new(kinds.to_vec(), Filters::new(vec![filter.parse().unwrap()]))
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_looked_up_is_missed_and_the_job_is_still_known() {
+        let board = Scripted::new();
+        let job = board.post("large", Some(3));
+        let mut choice = choice(&[], "details.size>2");
+        let posted = event(EventKind::Posted, &job);
+        assert_eq!(choice.judge(&board, &posted).await, Admission::Told);
+        board.fails_next(&[]);
+        let claimed = event(EventKind::Claimed, &job);
+        assert_eq!(choice.judge(&board, &claimed).await, Admission::Unknown);
+        let consumed = event(EventKind::Consumed, &job);
+        assert_eq!(choice.judge(&board, &consumed).await, Admission::Told);
+    }
+
+    #[tokio::test]
+    async fn what_was_not_asked_for_is_not_even_missed() {
+        let board = Scripted::new();
+        let job = board.post("large", Some(3));
+        let mut choice = choice(&[EventKind::Consumed], "details.size>2");
+        board.fails_next(&[]);
+        let posted = event(EventKind::Posted, &job);
+        assert_eq!(choice.judge(&board, &posted).await, Admission::Untold);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_looked_up_that_the_event_says_itself() {
+        let board = Scripted::new();
+        let job = board.post("large", None);
+        for (filter, expected) in [
+            ("name=large", Admission::Told),
+            ("state=claimed", Admission::Untold),
+            ("priority=normal", Admission::Told),
+        ] {
+            let mut choice = choice(&[], filter);
+            let posted = event(EventKind::Posted, &job);
+            assert_eq!(choice.judge(&board, &posted).await, expected, "{filter}");
+        }
+        assert_eq!(board.finds(), 0);
     }
 }

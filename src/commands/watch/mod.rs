@@ -10,7 +10,11 @@ use anyhow::Context as _;
 use futures_util::{StreamExt, stream::BoxStream};
 use tokio::time::{self, Instant};
 
-use self::{choice::Choice, handler::Handler, happening::Happening};
+use self::{
+    choice::{Admission, Choice},
+    handler::Handler,
+    happening::Happening,
+};
 use super::{list, perform, select, wait};
 use crate::{
     board::{
@@ -194,10 +198,11 @@ impl Watch<'_> {
         if self.left == Some(0) {
             return Ok(());
         }
-        if !self.choice.admits(self.board, &event).await {
-            return Ok(());
-        }
-        let happening = Happening::of(&event);
+        let happening = match self.choice.judge(self.board, &event).await {
+            Admission::Told => Happening::of(&event),
+            Admission::Untold => return Ok(()),
+            Admission::Unknown => Happening::resync(),
+        };
         let counts = match handler {
             Some(handler) => handler.take(happening),
             None => {
