@@ -119,14 +119,16 @@ impl Link {
         for answer in answers {
             last = Some(answer.map_err(|error| self.refusal(doing, &error))?);
         }
-        at_once(last).ok_or_else(|| {
-            Trouble::new(self.place(), Problem::Strange).into_error(doing, &self.name)
-        })
+        at_once(last).ok_or_else(|| self.error(doing, Problem::Strange))
     }
 
     /// Makes an error of what the server said instead of doing one of several commands.
     pub(super) fn refusal(&self, doing: &'static str, error: &ServerError) -> BoardError {
-        let problem = meaning(error, self.url.user.as_deref());
+        self.error(doing, meaning(error, self.url.user.as_deref()))
+    }
+
+    /// Makes an error of what is the matter with the server.
+    pub(super) fn error(&self, doing: &'static str, problem: Problem) -> BoardError {
         Trouble::new(self.place(), problem).into_error(doing, &self.name)
     }
 

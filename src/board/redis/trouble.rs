@@ -34,6 +34,8 @@ pub(super) enum Problem {
     Closed,
     #[error("broke off the connection before it answered")]
     BrokenOff,
+    #[error("breaks off the connection again and again")]
+    Unsteady,
     #[error("does not speak Redis")]
     NotRedis,
     #[error("wants TLS")]
@@ -137,8 +139,8 @@ impl Trouble {
         let board = board.to_owned();
         match &self.problem {
             RefusedConnection | NoSocket | Silent(_) | SilentInTls(_) | NoWay(_) | Closed
-            | BrokenOff | Full | Loading | Busy | Orphaned | ClusterDown | TooFewReplicas
-            | NotMaster => BoardError::Unreachable {
+            | BrokenOff | Unsteady | Full | Loading | Busy | Orphaned | ClusterDown
+            | TooFewReplicas | NotMaster => BoardError::Unreachable {
                 board,
                 source: self.into(),
             },
