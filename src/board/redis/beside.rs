@@ -14,6 +14,9 @@ use crate::{board::Result, job::Shelf};
 /// What a reader was doing when it failed.
 const DOING: &str = "read";
 
+/// How long a key that is not there is said to last.
+const GONE: i64 = -2;
+
 /// Reads what is beside the postings in some fields.
 pub(super) async fn beside(
     link: &Link,
@@ -72,11 +75,8 @@ async fn add_lives(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<(
     let hidden = if free > 0 { answers.pop() } else { None };
     let held = all.iter_mut().filter(|one| one.owner.is_some());
     for (one, answer) in held.zip(answers) {
-        match number(link, answer)? {
-            // It lapsed between the two questions.
-            -2 => one.owner = None,
-            left => one.left = life(left),
-        }
+        let owner = one.owner.take();
+        one.claim(owner, number(link, answer)?);
     }
     match hidden.map(|answer| number(link, answer)).transpose()? {
         // Nobody has those that seemed to be free.
@@ -85,7 +85,7 @@ async fn add_lives(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<(
     }
 }
 
-/// Finds claims whose owner is no text: whatever is under that key, TaskFlow takes for a claim.
+/// Finds claims whose owner is no text.
 async fn add_nameless(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<()> {
     let mut questions = Pipeline::new();
     let free: Vec<_> = names
@@ -107,16 +107,21 @@ async fn add_nameless(link: &Link, names: &[Names], all: &mut [Beside]) -> Resul
         let is_claim =
             !matches!(&kind, Value::SimpleString(kind) if kind == "none" || kind == "string");
         if is_claim {
-            one.owner = Some(Vec::new());
-            one.left = life(number(link, left)?);
+            one.claim(None, number(link, left)?);
         }
     }
     Ok(())
 }
 
-/// Returns how long something lasts, which may be for ever.
-fn life(left: i64) -> Option<Duration> {
-    u64::try_from(left).ok().map(Duration::from_millis)
+impl Beside {
+    /// Takes what is under the key of the owner, its text if it is one, and how long it still lasts.
+    ///
+    /// Whatever is there, TaskFlow takes for a claim; nothing is there any more if it lapsed
+    /// between two questions.
+    pub(super) fn claim(&mut self, owner: Option<Vec<u8>>, left: i64) {
+        self.owner = (left != GONE).then(|| owner.unwrap_or_default());
+        self.left = u64::try_from(left).ok().map(Duration::from_millis);
+    }
 }
 
 fn number(link: &Link, answer: Result<Value, ServerError>) -> Result<i64> {

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// What is beside a posting, undecoded.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Beside {
     /// Present while the job is claimed; empty if what is there is no name.
     pub(super) owner: Option<Vec<u8>>,

@@ -1,7 +1,5 @@
 //! Looking at a few jobs at one moment: what is on the board, in the trash, and beside them.
 
-use std::time::Duration;
-
 use redis::{Pipeline, Value, from_redis_value};
 
 use super::super::{
@@ -58,20 +56,20 @@ pub(super) fn places(
         let (owner, last_modified, side) = (beside.next()?, beside.next()?, beside.next()?);
         let left: i64 = from_redis_value(answers.next()?).ok()?;
         let field = field_of(key);
-        let known = |shelf: Shelf, posting: &[u8], owner: Option<Vec<u8>>| {
-            let beside = Beside {
-                left: u64::try_from(left).ok().map(Duration::from_millis),
-                owner,
-                last_modified: last_modified.clone(),
-                side: side.clone(),
-            };
+        let mut beside = Beside {
+            last_modified,
+            side,
+            ..Beside::default()
+        };
+        let known = |shelf: Shelf, posting: &[u8], beside: Beside| {
             Known::of(&read(shelf, Detail::Brief, &field, posting, beside), looked)
         };
+        let trash = trashed.map(|posting| known(Shelf::Trash, &posting, beside.clone()));
+        // In the trash nobody holds it.
+        beside.claim(owner, left);
         places.push(Place {
-            // -2: what was there has lapsed by now.
-            board: posting
-                .map(|posting| known(Shelf::Board, &posting, owner.filter(|_| left != -2))),
-            trash: trashed.map(|posting| known(Shelf::Trash, &posting, None)),
+            board: posting.map(|posting| known(Shelf::Board, &posting, beside)),
+            trash,
         });
     }
     Some(places)

@@ -13,6 +13,9 @@ mod told;
 mod touched;
 mod watcher;
 
+#[cfg(test)]
+mod tests;
+
 use futures_util::{
     StreamExt,
     stream::{self, BoxStream},

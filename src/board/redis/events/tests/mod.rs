@@ -1,0 +1,48 @@
+//! What is told of a board that is busy, or lost, or used in ways that nobody foresaw.
+
+mod hand;
+
+use std::{
+    future::Future,
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::stream::BoxStream;
+
+use super::{super::testing::Server, *};
+use crate::{
+    board::{
+        Board, EventKind,
+        conformance::draft,
+    },
+    job::JobKey,
+};
+
+type Events<'a> = BoxStream<'a, Result<Event>>;
+
+/// How long anything may take that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Starts a server with these arguments, and opens a board on it.
+fn open(arguments: &[&str]) -> Option<(Arc<Redis>, Server)> {
+    let server = Server::start(arguments)?;
+    let board = Redis::new(&server.url(""), None, PATIENCE);
+    Some((Arc::new(board), server))
+}
+
+/// Puts so many jobs on a board.
+async fn fill(board: &Arc<Redis>, count: usize) -> Vec<JobKey> {
+    let drafts: Vec<_> = (0..count).map(|_| draft("old")).collect();
+    let posted = board.post(&drafts, None).await.unwrap();
+    posted.into_iter().map(|it| it.unwrap().key).collect()
+}
+
+async fn in_time<T>(work: impl Future<Output = T>) -> T {
+    let done = tokio::time::timeout(PATIENCE, work).await;
+    done.expect("it does not take for ever")
+}
+
+async fn next(events: &mut Events<'_>) -> Event {
+    in_time(events.next()).await.unwrap().unwrap()
+}
