@@ -114,17 +114,26 @@ fn set(keys: &Keys, name: &str, text: &str, condition: &str) -> Cmd {
 async fn refresh(link: Arc<Link>, keys: Keys, name: String, text: String) {
     loop {
         tokio::time::sleep(REFRESH).await;
-        let mut prolong = Cmd::new();
-        prolong
-            .arg("PEXPIRE")
-            .arg(keys.conductor(&name))
-            .arg(LIFE.as_millis().to_string());
-        // A refresh that fails is made up for by the next one, or the entry lapses.
-        let known: Result<i64> = link.ask(DOING, &prolong).await;
-        if matches!(known, Ok(0)) {
-            let _: Result<Value> = link.ask(DOING, &set(&keys, &name, &text, "NX")).await;
+        // One that fails is made up for by the next one, or the entry lapses.
+        let _ = prolong(&link, &keys, &name, &text).await;
+    }
+}
+
+/// Says that a conductor is alive, also after it had seemed not to be.
+async fn prolong(link: &Link, keys: &Keys, name: &str, text: &str) -> Result<()> {
+    let mut prolong = Cmd::new();
+    prolong
+        .arg("PEXPIRE")
+        .arg(keys.conductor(name))
+        .arg(LIFE.as_millis().to_string());
+    let known: i64 = link.ask(DOING, &prolong).await?;
+    if known == 0 {
+        let entered: Value = link.ask(DOING, &set(keys, name, text, "NX")).await?;
+        if entered != Value::Nil {
+            tell(link, keys, EventKind::ConductorJoined, name).await;
         }
     }
+    Ok(())
 }
 
 async fn tell(link: &Link, keys: &Keys, kind: EventKind, name: &str) {
@@ -180,6 +189,42 @@ impl From<Entry> for Conductor {
             pid: entry.pid,
             since: entry.since,
             owner: Owner::from_stored(entry.owner),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt;
+
+    use super::*;
+    use crate::board::{
+        Board,
+        redis::{Redis, testing::Server},
+    };
+
+    #[tokio::test]
+    async fn a_conductor_whose_entry_lapsed_joins_again() {
+        let Some(server) = Server::start(&[]) else {
+            return;
+        };
+        let board = Redis::new(&server.url(""), None, Duration::from_secs(5));
+        let mut events = board.events().await.unwrap();
+        let mut told = async || {
+            let event = tokio::time::timeout(Duration::from_secs(10), events.next());
+            event.await.unwrap().unwrap().unwrap().kind
+        };
+        let entry = board.keys.conductor("night");
+        for _ in 0..2 {
+            prolong(&board.link, &board.keys, "night", "{}")
+                .await
+                .unwrap();
+            assert_eq!(told().await, EventKind::ConductorJoined);
+            prolong(&board.link, &board.keys, "night", "{}")
+                .await
+                .unwrap();
+            server.run::<()>(&["DEL", &entry]);
+            assert_eq!(told().await, EventKind::ConductorLeft);
         }
     }
 }

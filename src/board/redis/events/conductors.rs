@@ -1,16 +1,31 @@
 //! Conductors that leave without a word: their entry in the registry lapses.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
-use crate::board::{Event, EventKind};
+use crate::{
+    board::{Event, EventKind},
+    job::Owner,
+};
 
-/// Keeps each departure from being told twice.
+/// So many are remembered who have left; each process has a name of its own.
+const REMEMBERED: usize = 1000;
+
+/// Whether the entry of a conductor is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    There,
+    Gone,
+}
+
+/// Keeps each arrival and each departure from being told twice.
 #[derive(Debug, Default)]
 pub(super) struct Conductors {
     /// Those whose entry was touched, to be looked at.
     touched: HashSet<String>,
-    /// Those that are known to have left.
-    gone: HashSet<String>,
+    /// Those that are known to have left, the latest last.
+    gone: VecDeque<String>,
+    /// Those that were seen to be back, and may still say so themselves.
+    back: HashSet<String>,
 }
 
 impl Conductors {
@@ -31,25 +46,94 @@ impl Conductors {
     pub(super) fn hear(&mut self, event: &Event) -> bool {
         let name = event.owner.as_ref().map(ToString::to_string);
         match (event.kind, name) {
-            (EventKind::ConductorLeft, Some(name)) => self.gone.insert(name),
+            (EventKind::ConductorLeft, Some(name)) => self.leave(name),
             (EventKind::ConductorJoined, Some(name)) => {
-                self.gone.remove(&name);
-                true
+                self.join(&name);
+                !self.back.remove(&name)
             }
             _ => true,
         }
     }
 
     /// Takes what a look at the entry of a conductor showed.
-    pub(super) fn see(&mut self, name: String, is_there: bool) -> Option<Event> {
-        if is_there {
-            self.gone.remove(&name);
-            return None;
-        }
-        let owner = crate::job::Owner::from_stored(name.clone());
-        self.gone.insert(name).then(|| Event {
+    pub(super) fn see(&mut self, name: String, presence: Presence) -> Option<Event> {
+        let owner = Owner::from_stored(name.clone());
+        let kind = match presence {
+            Presence::There => {
+                let is_back = self.join(&name);
+                is_back.then(|| self.back.insert(name))?;
+                EventKind::ConductorJoined
+            }
+            Presence::Gone => self.leave(name).then_some(EventKind::ConductorLeft)?,
+        };
+        Some(Event {
             owner: Some(owner),
-            ..Event::now(EventKind::ConductorLeft)
+            ..Event::now(kind)
         })
+    }
+
+    /// Notes that one is there; returns whether it had left.
+    fn join(&mut self, name: &str) -> bool {
+        let known = self.gone.len();
+        self.gone.retain(|gone| gone != name);
+        self.gone.len() < known
+    }
+
+    /// Notes that one has left; returns whether that is news.
+    fn leave(&mut self, name: String) -> bool {
+        self.back.remove(&name);
+        if self.gone.contains(&name) {
+            return false;
+        }
+        self.gone.push_back(name);
+        if self.gone.len() > REMEMBERED {
+            self.gone.pop_front();
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: EventKind, name: &str) -> Event {
+        Event {
+            owner: Some(Owner::from_stored(name)),
+            ..Event::now(kind)
+        }
+    }
+
+    fn seen(conductors: &mut Conductors, name: &str, presence: Presence) -> Option<EventKind> {
+        let event = conductors.see(name.to_owned(), presence);
+        event.map(|event| event.kind)
+    }
+
+    #[test]
+    fn what_is_both_said_and_seen_is_told_once() {
+        let mut conductors = Conductors::default();
+        let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
+        for _ in 0..2 {
+            assert!(conductors.hear(&event(joined, "night")));
+            assert_eq!(seen(&mut conductors, "night", Presence::There), None);
+            assert_eq!(seen(&mut conductors, "night", Presence::Gone), Some(left));
+            assert!(!conductors.hear(&event(left, "night")));
+            assert_eq!(
+                seen(&mut conductors, "night", Presence::There),
+                Some(joined)
+            );
+            assert!(!conductors.hear(&event(joined, "night")));
+            assert!(conductors.hear(&event(left, "night")));
+            assert_eq!(seen(&mut conductors, "night", Presence::Gone), None);
+        }
+    }
+
+    #[test]
+    fn not_all_who_ever_left_are_remembered() {
+        let mut conductors = Conductors::default();
+        for number in 0..10 * REMEMBERED {
+            conductors.hear(&event(EventKind::ConductorLeft, &number.to_string()));
+        }
+        assert_eq!(conductors.gone.len(), REMEMBERED);
     }
 }

@@ -24,3 +24,36 @@ async fn a_claim_without_a_name_that_is_touched_is_still_there() {
     );
     assert_eq!(freed.subject.unwrap().key, keys[0]);
 }
+
+#[tokio::test]
+async fn a_conductor_that_lapsed_and_is_back_has_joined() {
+    use EventKind::{ConductorJoined, ConductorLeft, Posted};
+    let Some((board, server)) = open(&[]) else {
+        return;
+    };
+    let mut events = events(&board).await.unwrap();
+    let entry = "taskflow:conductor.night";
+    for round in 0..3 {
+        server.run::<()>(&["SET", entry, "{}"]);
+        if round > 0 {
+            assert_eq!(next(&mut events).await.kind, ConductorJoined);
+        }
+        server.run::<()>(&["DEL", entry]);
+        assert_eq!(next(&mut events).await.kind, ConductorLeft);
+    }
+    // One that says so itself has joined once.
+    let night = crate::job::Conductor {
+        name: "night".to_owned(),
+        host: "host".to_owned(),
+        pid: 4711,
+        since: chrono::Utc::now(),
+        owner: crate::job::Owner::new("night").unwrap(),
+    };
+    board.register(&night).await.unwrap();
+    mark(&board).await;
+    let told = until(&mut events, Posted).await;
+    let kinds: Vec<_> = told.into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, [ConductorJoined, Posted]);
+    board.close().await;
+    assert_eq!(next(&mut events).await.kind, ConductorLeft);
+}

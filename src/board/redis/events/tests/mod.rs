@@ -14,7 +14,7 @@ use super::{super::testing::Server, *};
 use crate::{
     board::{
         Board, EventKind,
-        conformance::draft,
+        conformance::{Subject, draft, post_one},
     },
     job::JobKey,
 };
@@ -38,6 +38,12 @@ async fn fill(board: &Arc<Redis>, count: usize) -> Vec<JobKey> {
     posted.into_iter().map(|it| it.unwrap().key).collect()
 }
 
+/// Posts a job by whose events it is seen what was told before it.
+async fn mark(board: &Arc<Redis>) -> JobKey {
+    let subject: Subject = Arc::clone(board) as Subject;
+    post_one(&subject, "marker").await
+}
+
 async fn in_time<T>(work: impl Future<Output = T>) -> T {
     let done = tokio::time::timeout(PATIENCE, work).await;
     done.expect("it does not take for ever")
@@ -45,4 +51,15 @@ async fn in_time<T>(work: impl Future<Output = T>) -> T {
 
 async fn next(events: &mut Events<'_>) -> Event {
     in_time(events.next()).await.unwrap().unwrap()
+}
+
+/// Returns all that is told up to an event of this kind, and of which job.
+async fn until(events: &mut Events<'_>, kind: EventKind) -> Vec<(EventKind, String)> {
+    let mut told = Vec::new();
+    while told.last().is_none_or(|(last, _)| *last != kind) {
+        let event = next(events).await;
+        let name = event.subject.map(|subject| subject.name);
+        told.push((event.kind, name.unwrap_or_default()));
+    }
+    told
 }

@@ -8,7 +8,9 @@ use tokio::time::Instant;
 use super::{
     super::{
         super::{keys::key_of, scan::Scan},
-        DOING, gaze,
+        DOING,
+        conductors::Presence,
+        gaze,
         survey::{Counts, Stale, missing},
     },
     Watcher,
@@ -105,8 +107,11 @@ impl Watcher<'_> {
         let answers = self.ask(&commands).await?;
         self.drain()?;
         for (name, answer) in names.into_iter().zip(answers) {
-            let is_there: bool = from_redis_value(answer).unwrap_or(true);
-            self.pending.extend(self.conductors.see(name, is_there));
+            let presence = match answer {
+                Value::Int(0) => Presence::Gone,
+                _ => Presence::There,
+            };
+            self.pending.extend(self.conductors.see(name, presence));
         }
         Ok(())
     }
