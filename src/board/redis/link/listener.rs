@@ -118,6 +118,12 @@ impl Listener {
         self.has_lost.swap(false, Ordering::Relaxed)
     }
 
+    /// Returns where it is noted that pushes were lost.
+    #[cfg(test)]
+    pub(in super::super) fn loss(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.has_lost)
+    }
+
     /// Returns the error that says that the server is gone.
     pub(in super::super) fn broken(&self, doing: &'static str) -> BoardError {
         let trouble = self.line.trouble(Problem::BrokenOff);

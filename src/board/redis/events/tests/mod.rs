@@ -1,11 +1,12 @@
 //! What is told of a board that is busy, or lost, or used in ways that nobody foresaw.
 
 mod hand;
+mod lost;
 
 use std::{
     future::Future,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_util::stream::BoxStream;
@@ -62,4 +63,22 @@ async fn until(events: &mut Events<'_>, kind: EventKind) -> Vec<(EventKind, Stri
         told.push((event.kind, name.unwrap_or_default()));
     }
     told
+}
+
+/// Returns how often the server was given a command.
+fn calls(server: &Server, command: &str) -> u32 {
+    let stats: String = server.run(&["INFO", "commandstats"]);
+    let start = format!("cmdstat_{command}:calls=");
+    let line = stats.lines().find_map(|line| line.strip_prefix(&start));
+    line.and_then(|rest| rest.split(',').next())
+        .map_or(0, |calls| calls.parse().unwrap())
+}
+
+/// Lets the tasks of the runtime work until something is so, but for the one that waits.
+async fn until_so(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "waited in vain until {what}");
+        tokio::task::yield_now().await;
+    }
 }

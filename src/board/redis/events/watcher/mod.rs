@@ -4,12 +4,11 @@ mod looking;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use futures_util::TryStreamExt;
 use redis::{PushInfo, PushKind};
 use tokio::time::{self, Instant};
 
 use super::{
-    super::{Redis, keys::Part, link::Listener},
+    super::{Redis, keys::Part, link::Listener, look::Reader},
     DOING, Ears,
     conductors::Conductors,
     pace::{Pace, Round},
@@ -19,7 +18,7 @@ use super::{
 };
 use crate::{
     board::{
-        Board, Detail, Event, EventKind, Order, Query, Result, Which,
+        Detail, Event, EventKind, Order, Query, Result, Which,
         picture::{Known, Looked, Picture, Traces},
     },
     job::{JobKey, Shelf},
@@ -64,30 +63,67 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// Makes a picture of the board as it is.
+    /// Makes a picture of the board as it is; where something was lost meanwhile, it is not whole.
     pub(super) async fn start(&mut self) -> Result<()> {
+        self.forget()?;
+        let before = self.counts().await?.sequence;
         let mut picture = Picture::default();
         for shelf in [Shelf::Board, Shelf::Trash] {
+            self.read(shelf, &mut picture).await?;
+        }
+        let sequence = self.counts().await?.sequence;
+        self.skip()?;
+        // Numbers never go back, unless everything was removed; not every server tells of that.
+        self.has_lost |= sequence < before;
+        self.picture = picture;
+        self.account = Account::at(sequence);
+        Ok(())
+    }
+
+    /// Forgets all that is known, and what was pushed by now.
+    fn forget(&mut self) -> Result<()> {
+        while let Some(push) = self.pushed() {
+            if push.kind == PushKind::Disconnection {
+                return self.hear(Some(push));
+            }
+        }
+        self.picture = Picture::default();
+        (self.touched, self.conductors) = (HashMap::new(), Conductors::default());
+        (self.stale, self.to_settle) = (Stale::ALL, None);
+        self.pending.clear();
+        self.has_lost = false;
+        Ok(())
+    }
+
+    /// Adds a shelf to a picture, page by page, for as long as nothing is lost.
+    async fn read(&mut self, shelf: Shelf, picture: &mut Picture) -> Result<()> {
+        let query = Query {
+            shelf,
+            which: Which::All,
+            order: Order::Any,
+            detail: Detail::Brief,
+        };
+        let mut reader = Reader::new(&self.board.keys, query);
+        while !self.has_lost {
             let asked = Instant::now();
-            let mut entries = self.board.entries(Query {
-                shelf,
-                which: Which::All,
-                order: Order::Any,
-                detail: Detail::Brief,
-            });
-            while let Some(entry) = entries.try_next().await? {
-                let answered = Instant::now();
+            let page = reader.next(&self.board.link, &self.board.keys).await?;
+            let answered = Instant::now();
+            let Some(page) = page else { break };
+            for entry in page {
                 let known = Known::of(&entry, Looked { asked, answered });
                 picture.put(shelf, entry.key(), known);
             }
+            self.skip()?;
         }
-        self.picture = picture;
-        (self.to_settle, self.touched) = (None, HashMap::new());
-        // What was touched meanwhile is looked at again; what was told meanwhile is in the past.
-        self.drain()?;
-        (self.has_lost, self.stale) = (false, Stale::ALL);
+        Ok(())
+    }
+
+    /// Hears what was pushed by now: it may be older than what was read, and is looked at again.
+    fn skip(&mut self) -> Result<()> {
+        for key in self.drain()? {
+            self.touched.entry(key).or_default();
+        }
         self.pending.clear();
-        self.account = Account::at(self.counts().await?.sequence);
         Ok(())
     }
 
@@ -172,15 +208,18 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
+    /// Returns the next push, if one has come by now.
+    fn pushed(&mut self) -> Option<PushInfo> {
+        let listener = self.listener.as_mut()?;
+        self.has_lost |= listener.has_lost();
+        listener.pushes.try_recv().ok()
+    }
+
     /// Hears all that was pushed by now; returns the jobs of which something was told.
     fn drain(&mut self) -> Result<HashSet<JobKey>> {
         let before = self.pending.len();
-        while let Some(listener) = &mut self.listener {
-            self.has_lost |= listener.has_lost();
-            match listener.pushes.try_recv() {
-                Ok(push) => self.hear(Some(push))?,
-                Err(_) => break,
-            }
+        while let Some(push) = self.pushed() {
+            self.hear(Some(push))?;
         }
         let told = self.pending.range(before..);
         let subjects = told.filter_map(|event| event.subject.as_ref());

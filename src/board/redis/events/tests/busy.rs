@@ -1,0 +1,84 @@
+//! What is told of a board on which there is always something to look at.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread::{self, JoinHandle},
+};
+
+use super::*;
+
+/// So many jobs that one look does not suffice.
+const JOBS: usize = 5000;
+
+/// Claims all jobs, and claims them again, as a peer may who already has them.
+const CLAIM_ALL: &str = "for _, key in ipairs(redis.call('HKEYS', 'taskflow:listings')) do \
+                         redis.call('SET', 'taskflow:' .. key .. '.owned', 'ada') end";
+
+/// Touches the claims of a board again and again, until it is dropped.
+struct Hammer {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Hammer {
+    fn start(server: &Server) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let has_ended = Arc::clone(&is_over);
+        let client = redis::Client::open(format!("redis://{}", server.host())).unwrap();
+        let mut connection = client.get_connection().unwrap();
+        let work = move || {
+            while !has_ended.load(Ordering::Relaxed) {
+                let mut touch = redis::cmd("EVAL");
+                touch.arg(CLAIM_ALL).arg(0).exec(&mut connection).unwrap();
+                thread::sleep(Duration::from_millis(50));
+            }
+        };
+        Self {
+            is_over,
+            thread: Some(thread::spawn(work)),
+        }
+    }
+}
+
+impl Drop for Hammer {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_is_removed_is_told_while_many_claims_are_touched() {
+    let Some((board, server)) = open(&[]) else {
+        return;
+    };
+    let keys = fill(&board, JOBS).await;
+    server.run::<()>(&["EVAL", CLAIM_ALL, "0"]);
+    let mut events = events(&board).await.unwrap();
+    let _hammer = Hammer::start(&server);
+    let removed = keys[JOBS / 2].as_str();
+    server.run::<()>(&["HDEL", "taskflow:listings", removed]);
+    let told = next(&mut events).await;
+    assert_eq!(told.kind, EventKind::Consumed);
+    assert_eq!(told.subject.unwrap().key.as_str(), removed);
+}
+
+#[tokio::test]
+async fn jobs_that_we_posted_ourselves_need_no_look() {
+    let Some((board, server)) = open(&[]) else {
+        return;
+    };
+    let mut events = events(&board).await.unwrap();
+    let keys = fill(&board, JOBS).await;
+    for _ in 0..JOBS {
+        assert_eq!(next(&mut events).await.kind, EventKind::Posted);
+    }
+    let before = calls(&server, "hmget");
+    let owner = format!("taskflow:{}.owned", keys[JOBS / 2]);
+    server.run::<()>(&["SET", &owner, "ada"]);
+    assert_eq!(next(&mut events).await.kind, EventKind::Claimed);
+    let looks = (calls(&server, "hmget") - before) / 2;
+    assert!(looks <= 2, "{looks}");
+}
