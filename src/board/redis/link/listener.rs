@@ -2,11 +2,11 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use redis::{
-    Cmd, FromRedisValue, Pipeline, PushInfo, Value,
+    Cmd, FromRedisValue, Pipeline, PushInfo, PushKind, Value,
     aio::{AsyncPushSender, SendError},
 };
 use tokio::sync::mpsc::{Receiver, Sender, channel, error::TrySendError};
@@ -24,41 +24,82 @@ use crate::board::BoardError;
 /// How many pushes may wait for whoever listens: enough for a burst, and no danger to the memory.
 const PUSHES: usize = 20_000;
 
+/// How large they may be in sum: a message may tell of a thousand jobs.
+const BYTES: usize = 16 * 1024 * 1024;
+
+/// How much waits to be heard, and whether some of it was lost.
+#[derive(Debug, Default)]
+struct Backlog {
+    bytes: AtomicUsize,
+    has_lost: AtomicBool,
+}
+
 /// Takes what the server pushes to whoever listens, as long as there is room.
 #[derive(Clone)]
 pub(in super::super) struct Pusher {
     sender: Sender<PushInfo>,
-    has_lost: Arc<AtomicBool>,
+    backlog: Arc<Backlog>,
 }
 
 impl AsyncPushSender for Pusher {
     fn send(&self, push: PushInfo) -> Result<(), SendError> {
-        match self.sender.try_send(push) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Full(_)) => {
-                self.has_lost.store(true, Ordering::Relaxed);
-                Ok(())
+        let size = size(&push);
+        // Nobody else adds to it.
+        let has_room = self.backlog.bytes.load(Ordering::Relaxed) + size <= BYTES;
+        // That the connection is gone is always said.
+        let permit = match self.sender.try_reserve() {
+            Ok(permit) if has_room || push.kind == PushKind::Disconnection => permit,
+            Err(TrySendError::Closed(())) => return Err(SendError),
+            Ok(_) | Err(TrySendError::Full(())) => {
+                self.backlog.has_lost.store(true, Ordering::Relaxed);
+                return Ok(());
             }
-            Err(TrySendError::Closed(_)) => Err(SendError),
-        }
+        };
+        self.backlog.bytes.fetch_add(size, Ordering::Relaxed);
+        permit.send(push);
+        Ok(())
     }
 }
 
-/// What was pushed, and whether some of it was lost.
+/// What was pushed and waits to be heard.
 pub(super) struct Pushed {
     receiver: Receiver<PushInfo>,
-    has_lost: Arc<AtomicBool>,
+    backlog: Arc<Backlog>,
+}
+
+impl Pushed {
+    /// Makes room for more.
+    fn taken(&self, push: PushInfo) -> PushInfo {
+        self.backlog.bytes.fetch_sub(size(&push), Ordering::Relaxed);
+        push
+    }
 }
 
 /// Returns both ends of what a server pushes.
 pub(super) fn pushes() -> (Pusher, Pushed) {
     let (sender, receiver) = channel(PUSHES);
-    let has_lost = Arc::new(AtomicBool::new(false));
+    let backlog = Arc::new(Backlog::default());
     let pusher = Pusher {
         sender,
-        has_lost: Arc::clone(&has_lost),
+        backlog: Arc::clone(&backlog),
     };
-    (pusher, Pushed { receiver, has_lost })
+    (pusher, Pushed { receiver, backlog })
+}
+
+/// Returns about how much memory a push takes.
+fn size(push: &PushInfo) -> usize {
+    push.data.iter().map(size_of_value).sum()
+}
+
+fn size_of_value(value: &Value) -> usize {
+    let behind = match value {
+        Value::BulkString(bytes) => bytes.len(),
+        Value::SimpleString(text) => text.len(),
+        Value::Array(values) => values.iter().map(size_of_value).sum(),
+        // Nothing else is pushed.
+        _ => 0,
+    };
+    size_of::<Value>() + behind
 }
 
 /// A connection on which the server pushes messages.
@@ -66,9 +107,7 @@ pub(in super::super) struct Listener {
     name: String,
     user: Option<String>,
     line: Line,
-    /// What the server pushed; confirmations of subscriptions are among it.
-    pub(in super::super) pushes: Receiver<PushInfo>,
-    has_lost: Arc<AtomicBool>,
+    pushed: Pushed,
 }
 
 impl Listener {
@@ -77,8 +116,7 @@ impl Listener {
             name: name.to_owned(),
             user,
             line,
-            pushes: pushed.receiver,
-            has_lost: pushed.has_lost,
+            pushed,
         }
     }
 
@@ -113,15 +151,28 @@ impl Listener {
         at_once(last).ok_or_else(|| error(self.line.trouble(Problem::Strange)))
     }
 
-    /// Whether pushes were lost since this was last asked, because there was no room for them.
-    pub(in super::super) fn has_lost(&self) -> bool {
-        self.has_lost.swap(false, Ordering::Relaxed)
+    /// Waits for what the server pushes next; confirmations of subscriptions are among it.
+    pub(in super::super) async fn recv(&mut self) -> Option<PushInfo> {
+        let push = self.pushed.receiver.recv().await?;
+        Some(self.pushed.taken(push))
     }
 
-    /// Returns where it is noted that pushes were lost.
+    /// Returns what the server pushed next, if it has come by now.
+    pub(in super::super) fn try_recv(&mut self) -> Option<PushInfo> {
+        let push = self.pushed.receiver.try_recv().ok()?;
+        Some(self.pushed.taken(push))
+    }
+
+    /// Whether pushes were lost since this was last asked, because there was no room for them.
+    pub(in super::super) fn has_lost(&self) -> bool {
+        self.pushed.backlog.has_lost.swap(false, Ordering::Relaxed)
+    }
+
+    /// Returns what says whether pushes were lost that nobody has asked for yet.
     #[cfg(test)]
-    pub(in super::super) fn loss(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.has_lost)
+    pub(in super::super) fn loss(&self) -> impl Fn() -> bool + use<> {
+        let backlog = Arc::clone(&self.pushed.backlog);
+        move || backlog.has_lost.load(Ordering::Relaxed)
     }
 
     /// Returns the error that says that the server is gone.

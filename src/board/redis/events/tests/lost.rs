@@ -1,6 +1,6 @@
 //! What is told when not all was heard.
 
-use std::{pin::Pin, sync::atomic::Ordering};
+use std::pin::Pin;
 
 use super::*;
 
@@ -59,7 +59,7 @@ async fn what_is_lost_while_the_board_is_read_is_admitted() {
         let flood =
             "for i = 1, 25000 do redis.call('PUBLISH', 'taskflow:events', string.char(144)) end";
         server.run::<()>(&["EVAL", flood, "0"]);
-        until_so("something is lost", || loss.load(Ordering::Relaxed)).await;
+        until_so("something is lost", loss).await;
         in_time(start).await.unwrap();
     }
     let told = in_time(watcher.next()).await.unwrap();
@@ -67,4 +67,38 @@ async fn what_is_lost_while_the_board_is_read_is_admitted() {
     mark(&board).await;
     let told = in_time(watcher.next()).await.unwrap();
     assert_eq!(told.kind, EventKind::Posted);
+}
+
+/// How much memory this process has in use, in MiB.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = status.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096 / 1024 / 1024
+}
+
+#[tokio::test]
+async fn who_does_not_listen_for_a_while_keeps_little_in_memory() {
+    // The server must not be the first to give up.
+    let limit = ["--client-output-buffer-limit", "pubsub 0 0 0"];
+    let Some((board, server)) = open(&limit) else {
+        return;
+    };
+    let mut events = events(&board).await.unwrap();
+    let before = memory();
+    // As many events in one message as a bulk post has, and more than may ever wait: 400 MiB.
+    let flood = "local text = string.char(145) .. string.rep('x', 200000) \
+                 for i = 1, 40 do redis.call('PUBLISH', 'taskflow:events', text) end";
+    let is_heard = || {
+        let clients: String = server.run(&["CLIENT", "LIST", "TYPE", "pubsub"]);
+        clients.contains(" omem=0 ")
+    };
+    for _ in 0..50 {
+        server.run::<()>(&["EVAL", flood, "0"]);
+        until_so("all is heard", is_heard).await;
+    }
+    let grown = memory().saturating_sub(before);
+    assert!(grown < 200, "{grown} MiB");
+    assert_eq!(next(&mut events).await.kind, EventKind::Resync);
+    mark(&board).await;
+    until(&mut events, EventKind::Posted).await;
 }

@@ -24,6 +24,9 @@ use crate::{
     job::{JobKey, Shelf},
 };
 
+/// So many events may wait to be told: about as many as the pushes that may wait can tell of.
+const PENDING: usize = 100_000;
+
 /// It hears here, and looks in `looking`.
 pub(super) struct Watcher<'a> {
     board: &'a Redis,
@@ -132,7 +135,7 @@ impl<'a> Watcher<'a> {
             if let Some(event) = self.pending.pop_front() {
                 return Ok(event);
             }
-            self.drain()?;
+            self.listen()?;
             if self.has_lost {
                 self.start().await?;
                 self.pending.push_back(Event::resync());
@@ -180,7 +183,7 @@ impl<'a> Watcher<'a> {
         };
         let push = tokio::select! {
             biased;
-            push = listener.pushes.recv() => push,
+            push = listener.recv() => push,
             () = wake => return Ok(()),
         };
         self.hear(push)
@@ -212,18 +215,35 @@ impl<'a> Watcher<'a> {
     fn pushed(&mut self) -> Option<PushInfo> {
         let listener = self.listener.as_mut()?;
         self.has_lost |= listener.has_lost();
-        listener.pushes.try_recv().ok()
+        listener.try_recv()
+    }
+
+    /// Hears what was pushed by now, until there is something to be told.
+    fn listen(&mut self) -> Result<()> {
+        while self.pending.is_empty()
+            && let Some(push) = self.pushed()
+        {
+            self.hear(Some(push))?;
+        }
+        Ok(())
     }
 
     /// Hears all that was pushed by now; returns the jobs of which something was told.
     fn drain(&mut self) -> Result<HashSet<JobKey>> {
-        let before = self.pending.len();
+        let mut told = HashSet::new();
         while let Some(push) = self.pushed() {
+            let before = self.pending.len();
             self.hear(Some(push))?;
+            let events = self.pending.range(before..);
+            let subjects = events.filter_map(|event| event.subject.as_ref());
+            told.extend(subjects.map(|subject| subject.key.clone()));
+            if self.pending.len() > PENDING {
+                self.has_lost = true;
+                self.pending.clear();
+                break;
+            }
         }
-        let told = self.pending.range(before..);
-        let subjects = told.filter_map(|event| event.subject.as_ref());
-        Ok(subjects.map(|subject| subject.key.clone()).collect())
+        Ok(told)
     }
 
     fn hear(&mut self, push: Option<PushInfo>) -> Result<()> {

@@ -126,21 +126,21 @@ async fn the_server_pushes_messages_to_a_listener_until_it_is_gone() {
     link.ask::<()>("write to", cmd("SET").arg("ab").arg(1))
         .await
         .unwrap();
-    let pushed = listener.pushes.recv().await.unwrap();
+    let pushed = listener.recv().await.unwrap();
     assert_eq!(pushed.kind, redis::PushKind::Invalidate);
     listener
         .ask::<Value>("watch", cmd("SUBSCRIBE").arg("channel"))
         .await
         .unwrap();
-    let subscribed = listener.pushes.recv().await.unwrap();
+    let subscribed = listener.recv().await.unwrap();
     assert_eq!(subscribed.kind, redis::PushKind::Subscribe);
     server.run::<()>(&["PUBLISH", "channel", "message"]);
-    let message = listener.pushes.recv().await.unwrap();
+    let message = listener.recv().await.unwrap();
     assert_eq!(message.kind, redis::PushKind::Message);
     server.kill();
-    let last = listener.pushes.recv().await.unwrap();
+    let last = listener.recv().await.unwrap();
     assert_eq!(last.kind, redis::PushKind::Disconnection);
-    assert!(listener.pushes.recv().await.is_none());
+    assert!(listener.recv().await.is_none());
 }
 
 #[tokio::test]
