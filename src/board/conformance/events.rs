@@ -232,28 +232,60 @@ async fn holders(board: &Subject) -> BTreeMap<JobKey, Option<Owner>> {
         .collect()
 }
 
+/// Who holds each job, as far as events tell.
+#[derive(Default)]
+struct Followed {
+    holders: BTreeMap<JobKey, Option<Owner>>,
+    /// How often the board had to be asked itself.
+    resyncs: usize,
+}
+
+impl Followed {
+    async fn follow(&mut self, event: Event, board: &Subject) {
+        use EventKind::{Abandoned, Claimed, Consumed, Expired, Posted, Restored, Resync, Trashed};
+        let key = event.subject.map(|subject| subject.key);
+        match (event.kind, key) {
+            (Posted | Restored | Abandoned | Expired, Some(key)) => {
+                self.holders.insert(key, None);
+            }
+            (Claimed, Some(key)) => _ = self.holders.insert(key, event.owner),
+            (Consumed | Trashed, Some(key)) => _ = self.holders.remove(&key),
+            (Resync, _) => {
+                self.holders = holders(board).await;
+                self.resyncs += 1;
+            }
+            (kind, _) => panic!("nobody did that: {kind}"),
+        }
+    }
+}
+
 pub(crate) async fn following_the_events_leads_to_what_is_listed(board: &Subject) {
-    use EventKind::{Abandoned, Claimed, Consumed, Expired, Posted, Restored, Resync, Trashed};
     let mut events = board.events().await.unwrap();
     let workers = (0..4).map(|number| tokio::spawn(work(Arc::clone(board), number)));
     for worker in workers.collect::<Vec<_>>() {
         worker.await.unwrap();
     }
     let listed = holders(board).await;
-    let mut followed = BTreeMap::new();
-    while followed != listed {
+    let mut followed = Followed::default();
+    while followed.holders != listed {
         let event = next_event(&mut events).await;
-        let key = event.subject.map(|subject| subject.key);
-        match (event.kind, key) {
-            (Posted | Restored | Abandoned | Expired, Some(key)) => {
-                followed.insert(key, None);
-            }
-            (Claimed, Some(key)) => _ = followed.insert(key, event.owner),
-            (Consumed | Trashed, Some(key)) => _ = followed.remove(&key),
-            (Resync, _) => followed = holders(board).await,
-            (kind, _) => panic!("nobody did that: {kind}"),
-        }
+        followed.follow(event, board).await;
     }
+    // Nothing that comes later leads away from there; and not even a resync hides a post.
+    let last = post_one(board, "last").await;
+    let with_last = holders(board).await;
+    let mut has_come = false;
+    while !has_come {
+        let event = next_event(&mut events).await;
+        let subject = event.subject.as_ref();
+        has_come = event.kind == EventKind::Posted && subject.is_some_and(|it| it.key == last);
+        followed.follow(event, board).await;
+    }
+    assert_eq!(followed.holders, with_last);
+    // A board that is watched, and does not tell by itself, may see too late what became of a job.
+    let is_watched = !board.capabilities().has_expiring_claims;
+    let most = if is_watched { listed.len() } else { 0 };
+    assert!(followed.resyncs <= most, "{}", followed.resyncs);
 }
 
 fn conductor(name: &str) -> Conductor {
