@@ -5,6 +5,7 @@
 //! look. What was touched is looked at on the same connection, so that it is known which of the
 //! two came first; the picture of the board tells what must have happened.
 
+mod agenda;
 mod conductors;
 mod gaze;
 mod pace;

@@ -11,24 +11,6 @@ use crate::job::JobKey;
 /// How long after its number a job may still be posted.
 const LATE: Duration = Duration::from_secs(2);
 
-/// Which hashes may have changed since they were last compared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Stale {
-    pub(super) postings: bool,
-    pub(super) trash: bool,
-}
-
-impl Stale {
-    pub(super) const ALL: Self = Self {
-        postings: true,
-        trash: true,
-    };
-
-    pub(super) fn is_any(self) -> bool {
-        self.postings || self.trash
-    }
-}
-
 /// How many records there are, and how many numbers were ever given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counts {

@@ -1,5 +1,6 @@
 //! What is told of a board that is busy, or lost, or used in ways that nobody foresaw.
 
+mod busy;
 mod hand;
 mod lost;
 

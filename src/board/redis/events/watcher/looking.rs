@@ -9,9 +9,10 @@ use super::{
     super::{
         super::{keys::key_of, scan::Scan},
         DOING,
+        agenda::Cause,
         conductors::Presence,
         gaze,
-        survey::{Counts, Stale, missing},
+        survey::{Counts, missing},
     },
     Watcher,
 };
@@ -29,11 +30,10 @@ const AT_ONCE: usize = 200;
 impl Watcher<'_> {
     /// Looks at some of the jobs that were touched.
     pub(super) async fn look(&mut self) -> Result<()> {
-        let some: Vec<_> = self.touched.keys().take(AT_ONCE).cloned().collect();
+        let (some, traces): (Vec<_>, Vec<_>) = self.agenda.take(AT_ONCE).into_iter().unzip();
         if some.is_empty() {
             return Ok(());
         }
-        let traces: Vec<_> = some.iter().map(|key| self.touched.remove(key)).collect();
         let asked = Instant::now();
         let commands = gaze::commands(&self.board.keys, &some);
         let answers = self.ask(&commands).await?;
@@ -50,14 +50,13 @@ impl Watcher<'_> {
             return Ok(());
         }
         let mut seen = Vec::new();
-        for ((key, place), traces) in some.into_iter().zip(places).zip(traces) {
-            let mut traces = traces.unwrap_or_default();
+        for ((key, place), mut traces) in some.into_iter().zip(places).zip(traces) {
             if told.contains(&key) {
-                self.touched.entry(key).or_default().add(traces);
+                self.agenda.add(key, Cause::Touched, traces);
                 continue;
             }
             // Also by what came with the answer.
-            traces.add(self.touched.get(&key).copied().unwrap_or_default());
+            traces.add(self.agenda.traces(&key));
             seen.extend(self.see(&key, place, traces, looked));
         }
         // Jobs that were posted between two looks are at least told in the order of their numbers.
@@ -82,7 +81,7 @@ impl Watcher<'_> {
         if !is_known && place.board.is_none() && place.trash.is_none() {
             if traces.claim {
                 self.account.suspect();
-                self.stale.postings = true;
+                self.be_stale();
             }
             return None;
         }
@@ -120,7 +119,7 @@ impl Watcher<'_> {
     pub(super) async fn survey(&mut self) -> Result<()> {
         let began = Instant::now();
         // What changes from here on is told again.
-        self.stale = Stale::default();
+        self.stale_since = None;
         self.account.ask();
         let counts = self.counts().await?;
         self.drain()?;
@@ -143,7 +142,7 @@ impl Watcher<'_> {
         for (shelf, _) in differ.into_iter().filter(|(_, differs)| *differs) {
             self.compare(shelf).await?;
         }
-        self.to_settle = Some(counts.sequence);
+        self.to_settle = Some((counts.sequence, Instant::now()));
         match differ.iter().any(|(_, differs)| *differs) {
             true => self.surveys.spent(began),
             false => self.surveys.spared(began),
@@ -174,16 +173,19 @@ impl Watcher<'_> {
                 }
                 found.insert(key);
             }
+            // What was posted behind the page on which it would have been is not missing.
+            found.extend(told);
         }
         for key in missing(self.picture.keys(shelf), &found) {
-            self.touched.entry(key).or_default();
+            self.agenda.add(key, Cause::Noted, Traces::default());
         }
         Ok(())
     }
 
     /// Notes a posting that was not known; what else happened to its job, a look will show.
     fn find(&mut self, shelf: Shelf, key: &JobKey, posting: &[u8], looked: Looked) {
-        self.touched.entry(key.clone()).or_default();
+        self.agenda
+            .add(key.clone(), Cause::Noted, Traces::default());
         if shelf == Shelf::Board && !self.picture.has(Shelf::Trash, key) {
             // By then it may be gone, and it is proven that it was there.
             let place = Place {
@@ -199,12 +201,12 @@ impl Watcher<'_> {
     pub(super) async fn go_round(&mut self) -> Result<()> {
         let began = Instant::now();
         let before = self.pending.len();
-        self.stale = Stale::ALL;
         self.survey().await?;
         for key in self.picture.keys(Shelf::Board) {
-            self.touched.entry(key.clone()).or_default();
+            self.agenda
+                .add(key.clone(), Cause::Noted, Traces::default());
         }
-        while !self.touched.is_empty() && !self.has_lost {
+        while !self.agenda.is_empty() && !self.has_lost {
             self.look().await?;
         }
         let found_something = self.pending.len() > before;

@@ -1,44 +1,51 @@
 //! Whoever listens to a board: hears, looks where something was touched, and tells what happened.
 
 mod looking;
+mod starting;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 use redis::{PushInfo, PushKind};
-use tokio::time::{self, Instant};
+use tokio::time::{self, Duration, Instant};
 
 use super::{
-    super::{Redis, keys::Part, link::Listener, look::Reader},
+    super::{Redis, keys::Part, link::Listener},
     DOING, Ears,
+    agenda::{Agenda, Cause},
     conductors::Conductors,
     pace::{Pace, Round},
-    survey::{Account, Stale},
+    survey::Account,
     told,
     touched::{self, Touched},
 };
 use crate::{
     board::{
-        Detail, Event, EventKind, Order, Query, Result, Which,
-        picture::{Known, Looked, Picture, Traces},
+        Event, EventKind, Result,
+        picture::{Picture, Traces},
     },
-    job::{JobKey, Shelf},
+    job::JobKey,
 };
 
 /// So many events may wait to be told: about as many as the pushes that may wait can tell of.
 const PENDING: usize = 100_000;
 
-/// It hears here, and looks in `looking`.
+/// So long a survey lets the jobs go first that are to be looked at.
+const COURTESY: Duration = Duration::from_secs(1);
+
+/// It begins in `starting`, hears here, and looks in `looking`.
 pub(super) struct Watcher<'a> {
     board: &'a Redis,
     listener: Option<Listener>,
     picture: Picture,
-    /// The jobs to look at, and what is known of why.
-    touched: HashMap<JobKey, Traces>,
+    /// The jobs to look at.
+    agenda: Agenda,
     conductors: Conductors,
-    stale: Stale,
+    /// Since when the hashes may have changed, if they may.
+    stale_since: Option<Instant>,
     account: Account,
-    /// The last number that was given out when the hashes were compared, until that is settled.
-    to_settle: Option<i64>,
+    /// The last number that was given out when the hashes were compared, and when that was, until
+    /// it is settled.
+    to_settle: Option<(i64, Instant)>,
     looks: Pace,
     surveys: Pace,
     /// Set for a server that does not tell what others change.
@@ -53,9 +60,9 @@ impl<'a> Watcher<'a> {
             board,
             listener: ears.listener,
             picture: Picture::default(),
-            touched: HashMap::new(),
+            agenda: Agenda::default(),
             conductors: Conductors::default(),
-            stale: Stale::default(),
+            stale_since: None,
             account: Account::default(),
             to_settle: None,
             looks: Pace::new(),
@@ -64,70 +71,6 @@ impl<'a> Watcher<'a> {
             has_lost: false,
             pending: VecDeque::new(),
         }
-    }
-
-    /// Makes a picture of the board as it is; where something was lost meanwhile, it is not whole.
-    pub(super) async fn start(&mut self) -> Result<()> {
-        self.forget()?;
-        let before = self.counts().await?.sequence;
-        let mut picture = Picture::default();
-        for shelf in [Shelf::Board, Shelf::Trash] {
-            self.read(shelf, &mut picture).await?;
-        }
-        let sequence = self.counts().await?.sequence;
-        self.skip()?;
-        // Numbers never go back, unless everything was removed; not every server tells of that.
-        self.has_lost |= sequence < before;
-        self.picture = picture;
-        self.account = Account::at(sequence);
-        Ok(())
-    }
-
-    /// Forgets all that is known, and what was pushed by now.
-    fn forget(&mut self) -> Result<()> {
-        while let Some(push) = self.pushed() {
-            if push.kind == PushKind::Disconnection {
-                return self.hear(Some(push));
-            }
-        }
-        self.picture = Picture::default();
-        (self.touched, self.conductors) = (HashMap::new(), Conductors::default());
-        (self.stale, self.to_settle) = (Stale::ALL, None);
-        self.pending.clear();
-        self.has_lost = false;
-        Ok(())
-    }
-
-    /// Adds a shelf to a picture, page by page, for as long as nothing is lost.
-    async fn read(&mut self, shelf: Shelf, picture: &mut Picture) -> Result<()> {
-        let query = Query {
-            shelf,
-            which: Which::All,
-            order: Order::Any,
-            detail: Detail::Brief,
-        };
-        let mut reader = Reader::new(&self.board.keys, query);
-        while !self.has_lost {
-            let asked = Instant::now();
-            let page = reader.next(&self.board.link, &self.board.keys).await?;
-            let answered = Instant::now();
-            let Some(page) = page else { break };
-            for entry in page {
-                let known = Known::of(&entry, Looked { asked, answered });
-                picture.put(shelf, entry.key(), known);
-            }
-            self.skip()?;
-        }
-        Ok(())
-    }
-
-    /// Hears what was pushed by now: it may be older than what was read, and is looked at again.
-    fn skip(&mut self) -> Result<()> {
-        for key in self.drain()? {
-            self.touched.entry(key).or_default();
-        }
-        self.pending.clear();
-        Ok(())
     }
 
     pub(super) async fn next(&mut self) -> Result<Event> {
@@ -143,7 +86,7 @@ impl<'a> Watcher<'a> {
             }
             let now = Instant::now();
             for key in self.picture.due(now) {
-                self.touched.entry(key).or_default();
+                self.agenda.add(key, Cause::Due, Traces::default());
             }
             match self.work_at() {
                 Some(at) if at <= now => self.work(now).await?,
@@ -156,17 +99,28 @@ impl<'a> Watcher<'a> {
     /// Returns when there is something to be looked at.
     fn work_at(&self) -> Option<Instant> {
         let look = self.has_touched().then(|| self.looks.next());
-        let survey = (self.stale.is_any() || self.to_settle.is_some()) && !self.has_touched();
-        let survey = survey.then(|| self.surveys.next());
         let round = self.rounds.map(Round::next);
-        [look, survey, round, self.picture.next_deadline()]
+        [look, self.survey_at(), round, self.picture.next_deadline()]
             .into_iter()
             .flatten()
             .min()
     }
 
+    /// Returns when the hashes are to be compared, or what came of it to be settled.
+    ///
+    /// Looks tell more of what happened, and cost less; on a busy board there is no end of them.
+    fn survey_at(&self) -> Option<Instant> {
+        let settle_since = self.to_settle.map(|(_, since)| since);
+        let since = [self.stale_since, settle_since].into_iter().flatten().min();
+        let at = since?.max(self.surveys.next());
+        Some(match self.has_touched() {
+            true => at + COURTESY,
+            false => at,
+        })
+    }
+
     fn has_touched(&self) -> bool {
-        !self.touched.is_empty() || self.conductors.has_touched()
+        !self.agenda.is_empty() || self.conductors.has_touched()
     }
 
     /// Waits for a push, or for the time to look.
@@ -193,20 +147,20 @@ impl<'a> Watcher<'a> {
         if self.rounds.is_some_and(|rounds| rounds.next() <= now) {
             return self.go_round().await;
         }
-        if self.has_touched() {
-            if self.looks.next() <= now {
-                self.look_at_conductors().await?;
-                self.look().await?;
+        if self.survey_at().is_some_and(|at| at <= now) {
+            if let Some((sequence, _)) = self.to_settle.take()
+                && self.account.settle(sequence, now)
+            {
+                self.tell(vec![Event::resync()]);
+            }
+            if self.stale_since.is_some() {
+                self.survey().await?;
             }
             return Ok(());
         }
-        if let Some(sequence) = self.to_settle.take()
-            && self.account.settle(sequence, now)
-        {
-            self.tell(vec![Event::resync()]);
-        }
-        if self.stale.is_any() && self.surveys.next() <= now {
-            return self.survey().await;
+        if self.has_touched() && self.looks.next() <= now {
+            self.look_at_conductors().await?;
+            self.look().await?;
         }
         Ok(())
     }
@@ -275,10 +229,15 @@ impl<'a> Watcher<'a> {
         if !self.conductors.hear(&event) {
             return;
         }
-        if let Some(subject) = &event.subject {
+        if let Some(subject) = &event.subject
+            && matches!(event.kind, EventKind::Claimed | EventKind::Extended)
+        {
             // When its claim lapses, only a look can tell.
-            let traces = self.touched.entry(subject.key.clone()).or_default();
-            traces.is_ours = true;
+            let traces = Traces {
+                claim: false,
+                is_ours: true,
+            };
+            self.agenda.add(subject.key.clone(), Cause::Noted, traces);
         }
         let told = self.picture.hear(event);
         self.tell(told);
@@ -286,17 +245,23 @@ impl<'a> Watcher<'a> {
 
     fn touch(&mut self, part: Part) {
         if let Some(key) = part.job() {
-            let traces = self.touched.entry(key.clone()).or_default();
-            traces.claim |= matches!(part, Part::Owner(_));
-            traces.is_ours |= matches!(part, Part::Side(_));
+            let traces = Traces {
+                claim: matches!(part, Part::Owner(_)),
+                is_ours: matches!(part, Part::Side(_)),
+            };
+            self.agenda.add(key.clone(), Cause::Touched, traces);
             return;
         }
         match part {
-            Part::Postings => self.stale.postings = true,
-            Part::Trash => self.stale.trash = true,
+            Part::Postings | Part::Trash => self.be_stale(),
             Part::Conductor(name) => self.conductors.touch(name),
             Part::Owner(_) | Part::Modified(_) | Part::Side(_) => {}
         }
+    }
+
+    /// Notes that the hashes may have changed.
+    fn be_stale(&mut self) {
+        self.stale_since.get_or_insert_with(Instant::now);
     }
 
     fn tell(&mut self, events: Vec<Event>) {

@@ -1,0 +1,142 @@
+//! The jobs that are to be looked at, the most urgent first.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::{board::picture::Traces, job::JobKey};
+
+/// Why a job is to be looked at, the most urgent cause first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Cause {
+    /// Its claim should have lapsed by now.
+    Due,
+    /// The server says that it was touched.
+    Touched,
+    /// What was told of it, or found in a hash, leaves something open.
+    Noted,
+}
+
+/// What is to be looked at and is known of why, each job once.
+#[derive(Debug, Default)]
+pub(super) struct Agenda {
+    jobs: HashMap<JobKey, (Cause, Traces)>,
+    /// In the order in which they came; a job that became more urgent is still in its old queue.
+    queues: [VecDeque<JobKey>; 3],
+}
+
+impl Agenda {
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Notes a job; what was known of it before is still known.
+    pub(super) fn add(&mut self, key: JobKey, cause: Cause, traces: Traces) {
+        match self.jobs.get_mut(&key) {
+            Some((before, known)) => {
+                known.add(traces);
+                if cause >= *before {
+                    return;
+                }
+                *before = cause;
+            }
+            None => _ = self.jobs.insert(key.clone(), (cause, traces)),
+        }
+        self.queues[cause as usize].push_back(key);
+    }
+
+    /// Returns what is known of a job that is to be looked at.
+    pub(super) fn traces(&self, key: &JobKey) -> Traces {
+        self.jobs.get(key).map_or(Traces::default(), |it| it.1)
+    }
+
+    /// Takes the most urgent jobs out, at most so many.
+    pub(super) fn take(&mut self, most: usize) -> Vec<(JobKey, Traces)> {
+        // Where something is touched all the time, the rest must not wait for ever.
+        let share = self.queues[Cause::Noted as usize].len().min(most / 4);
+        let mut taken = Vec::new();
+        self.move_to(&mut taken, Cause::Due, most);
+        self.move_to(&mut taken, Cause::Touched, most - share);
+        self.move_to(&mut taken, Cause::Noted, most);
+        taken
+    }
+
+    fn move_to(&mut self, taken: &mut Vec<(JobKey, Traces)>, cause: Cause, most: usize) {
+        while taken.len() < most
+            && let Some(key) = self.queues[cause as usize].pop_front()
+        {
+            if self.jobs.get(&key).is_some_and(|it| it.0 == cause)
+                && let Some((key, (_, traces))) = self.jobs.remove_entry(&key)
+            {
+                taken.push((key, traces));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agenda(jobs: &[(&str, Cause)]) -> Agenda {
+        let mut agenda = Agenda::default();
+        for (key, cause) in jobs {
+            agenda.add(JobKey::new(*key), *cause, Traces::default());
+        }
+        agenda
+    }
+
+    fn take(agenda: &mut Agenda, most: usize) -> Vec<String> {
+        let taken = agenda.take(most).into_iter();
+        taken.map(|(key, _)| key.to_string()).collect()
+    }
+
+    #[test]
+    fn what_is_most_urgent_comes_first_and_what_came_first_before_its_like() {
+        use Cause::{Due, Noted, Touched};
+        let mut agenda = agenda(&[
+            ("noted", Noted),
+            ("second", Touched),
+            ("third", Touched),
+            ("due", Due),
+            ("noted", Touched),
+            ("second", Noted),
+        ]);
+        assert_eq!(take(&mut agenda, 2), ["due", "second"]);
+        assert_eq!(take(&mut agenda, 9), ["third", "noted"]);
+        assert!(agenda.is_empty());
+        assert_eq!(take(&mut agenda, 9), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_least_urgent_does_not_wait_for_ever() {
+        let touched: Vec<_> = (0..100).map(|job| format!("touched{job}")).collect();
+        let mut all = vec![("noted", Cause::Noted)];
+        all.extend(touched.iter().map(|key| (key.as_str(), Cause::Touched)));
+        let taken = take(&mut agenda(&all), 8);
+        assert_eq!(taken.len(), 8);
+        assert!(taken.contains(&"noted".to_owned()), "{taken:?}");
+    }
+
+    #[test]
+    fn what_is_known_of_a_job_adds_up() {
+        let key = JobKey::new("job");
+        let mut agenda = Agenda::default();
+        let (claim, ours) = (
+            Traces {
+                claim: true,
+                is_ours: false,
+            },
+            Traces {
+                claim: false,
+                is_ours: true,
+            },
+        );
+        agenda.add(key.clone(), Cause::Noted, claim);
+        agenda.add(key.clone(), Cause::Touched, ours);
+        let both = Traces {
+            claim: true,
+            is_ours: true,
+        };
+        assert_eq!(agenda.traces(&key), both);
+        assert_eq!(agenda.take(1), [(key, both)]);
+    }
+}

@@ -1,0 +1,87 @@
+//! Starting, also anew: a picture of the board is made while what happens meanwhile is heard.
+
+use redis::PushKind;
+use tokio::time::Instant;
+
+use super::{
+    super::{
+        super::look::Reader,
+        agenda::{Agenda, Cause},
+        conductors::Conductors,
+        survey::Account,
+    },
+    Watcher,
+};
+use crate::{
+    board::{
+        Detail, Order, Query, Result, Which,
+        picture::{Known, Looked, Picture, Traces},
+    },
+    job::Shelf,
+};
+
+impl Watcher<'_> {
+    /// Makes a picture of the board as it is; where something was lost meanwhile, it is not whole.
+    pub(in super::super) async fn start(&mut self) -> Result<()> {
+        self.forget()?;
+        let before = self.counts().await?.sequence;
+        let mut picture = Picture::default();
+        for shelf in [Shelf::Board, Shelf::Trash] {
+            self.read(shelf, &mut picture).await?;
+        }
+        let sequence = self.counts().await?.sequence;
+        self.skip()?;
+        // Numbers never go back, unless everything was removed; not every server tells of that.
+        self.has_lost |= sequence < before;
+        self.picture = picture;
+        self.account = Account::at(sequence);
+        Ok(())
+    }
+
+    /// Forgets all that is known, and what was pushed by now.
+    fn forget(&mut self) -> Result<()> {
+        while let Some(push) = self.pushed() {
+            if push.kind == PushKind::Disconnection {
+                return self.hear(Some(push));
+            }
+        }
+        self.picture = Picture::default();
+        (self.agenda, self.conductors) = (Agenda::default(), Conductors::default());
+        (self.stale_since, self.to_settle) = (Some(Instant::now()), None);
+        self.pending.clear();
+        self.has_lost = false;
+        Ok(())
+    }
+
+    /// Adds a shelf to a picture, page by page, for as long as nothing is lost.
+    async fn read(&mut self, shelf: Shelf, picture: &mut Picture) -> Result<()> {
+        let query = Query {
+            shelf,
+            which: Which::All,
+            order: Order::Any,
+            detail: Detail::Brief,
+        };
+        let mut reader = Reader::new(&self.board.keys, query);
+        while !self.has_lost {
+            let asked = Instant::now();
+            let page = reader.next(&self.board.link, &self.board.keys).await?;
+            let answered = Instant::now();
+            let Some(page) = page else { break };
+            for entry in page {
+                let known = Known::of(&entry, Looked { asked, answered });
+                picture.put(shelf, entry.key(), known);
+            }
+            self.skip()?;
+        }
+        Ok(())
+    }
+
+    /// Hears what was pushed by now: it may be older than what was read, and is looked at again.
+    fn skip(&mut self) -> Result<()> {
+        for key in self.drain()? {
+            self.agenda.add(key, Cause::Noted, Traces::default());
+        }
+        self.pending.clear();
+        Ok(())
+    }
+}
