@@ -72,10 +72,18 @@ pub(in crate::board) fn compare(
         (Some(known), Some(seen)) if known.is_same_job(seen) => story.go_on(known, seen),
         (known, seen) => {
             if let Some(known) = known {
-                story.end(known, was_trashed);
+                let end = match was_trashed {
+                    true => EventKind::Trashed,
+                    false => EventKind::Consumed,
+                };
+                story.end(known, end);
             }
             if let Some(seen) = seen {
-                story.begin(seen, was_restored);
+                let beginning = match was_restored {
+                    true => EventKind::Restored,
+                    false => EventKind::Posted,
+                };
+                story.begin(seen, beginning);
             }
         }
     }
@@ -125,11 +133,12 @@ impl Story<'_> {
             (None, Some(claim)) => self.step(EventKind::Claimed, seen, Some(claim)),
             (Some(claim), None) => {
                 // Whoever abandons a job leaves the time behind; time leaves nothing behind.
-                let has_lapsed = match is_modified {
-                    Some(is_modified) => !is_modified,
-                    None => claim.may_have_lapsed(self.at),
+                let end = match is_modified {
+                    Some(true) => EventKind::Abandoned,
+                    Some(false) => EventKind::Expired,
+                    None => claim.end(self.at),
                 };
-                self.step(let_go(has_lapsed), seen, Some(claim));
+                self.step(end, seen, Some(claim));
             }
             (Some(before), Some(after))
                 if before.is_same_claim(after.owner.as_ref(), after.fence.as_ref()) =>
@@ -139,15 +148,14 @@ impl Story<'_> {
                 }
             }
             (Some(before), Some(after)) => {
-                let has_lapsed = before.may_have_lapsed(self.at);
-                self.step(let_go(has_lapsed), seen, Some(before));
+                self.step(before.end(self.at), seen, Some(before));
                 self.step(EventKind::Claimed, seen, Some(after));
             }
         }
     }
 
-    /// The job is gone from the board.
-    fn end(&mut self, known: &Known, was_trashed: bool) {
+    /// The job is gone from the board, and was trashed or consumed.
+    fn end(&mut self, known: &Known, end: EventKind) {
         if known.claim.is_none() {
             // Only its owner can take it away, but for an operator, and strangers.
             match self.traces.claim {
@@ -156,26 +164,22 @@ impl Story<'_> {
             }
         }
         let claim = known.claim.as_deref();
-        match (was_trashed, known.is_job) {
-            (true, _) => self.step(EventKind::Trashed, known, claim),
-            (false, true) => self.step(EventKind::Consumed, known, claim),
+        match end {
             // Some readers remove what they cannot read.
-            (false, false) => self.findings.is_more = true,
+            EventKind::Consumed if !known.is_job => self.findings.is_more = true,
+            _ => self.step(end, known, claim),
         }
     }
 
-    /// The job is new on the board.
-    fn begin(&mut self, seen: &Known, was_restored: bool) {
-        match was_restored {
-            true => self.step(EventKind::Restored, seen, None),
-            false => self.step(EventKind::Posted, seen, None),
-        }
+    /// The job is new on the board, and was posted or restored.
+    fn begin(&mut self, seen: &Known, beginning: EventKind) {
+        self.step(beginning, seen, None);
         match &seen.claim {
             Some(claim) => self.step(EventKind::Claimed, seen, Some(claim)),
             // A posting alone modifies nothing: somebody claimed it and let go of it.
             None => {
                 let is_modified = matches!(seen.modified, Modified::At(_));
-                self.findings.is_more |= is_modified && !was_restored;
+                self.findings.is_more |= is_modified && beginning == EventKind::Posted;
             }
         }
     }
@@ -188,13 +192,5 @@ impl Story<'_> {
             false => self.findings.is_more = true,
         }
         self.step(EventKind::Trashed, seen, None);
-    }
-}
-
-/// Returns how a claim ended of which no more is known.
-pub(super) fn let_go(has_lapsed: bool) -> EventKind {
-    match has_lapsed {
-        true => EventKind::Expired,
-        false => EventKind::Abandoned,
     }
 }

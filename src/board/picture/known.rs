@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use tokio::time::{Duration, Instant};
 
 use crate::{
-    board::event::Subject,
+    board::{EventKind, event::Subject},
     job::{Entry, Fence, Holding, JobKey, Owner, Rank},
 };
 
@@ -180,9 +180,12 @@ impl Held {
         self.owner.as_ref() == owner && is_same_fence
     }
 
-    /// Whether it may have lapsed by then.
-    pub(super) fn may_have_lapsed(&self, by: Instant) -> bool {
-        matches!(self.lapse, Lapse::Between(earliest, _) if earliest <= by)
+    /// Returns how it ended by then, if no more is known than that it did.
+    pub(super) fn end(&self, by: Instant) -> EventKind {
+        match self.lapse {
+            Lapse::Between(earliest, _) if earliest <= by => EventKind::Expired,
+            _ => EventKind::Abandoned,
+        }
     }
 }
 

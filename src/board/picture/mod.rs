@@ -15,13 +15,13 @@ use std::collections::{BTreeSet, HashMap};
 use chrono::Utc;
 use tokio::time::Instant;
 
+use self::{
+    compare::compare,
+    known::{Held, Lapse, Modified},
+};
 pub(super) use self::{
     compare::{Place, Traces},
     known::{Known, Looked},
-};
-use self::{
-    compare::{compare, let_go},
-    known::{Held, Lapse, Modified},
 };
 use super::{Event, EventKind, event::Subject};
 use crate::job::{Fence, JobKey, Owner, Shelf};
@@ -197,8 +197,8 @@ impl Picture {
                     && (event.kind == Claimed
                         || owner.is_some() && !held.is_same_claim(owner, event.fence.as_ref()))
                 {
-                    let has_lapsed = held.may_have_lapsed(Instant::now());
-                    before(let_go(has_lapsed), held.owner.clone(), held.fence.clone());
+                    let end = held.end(Instant::now());
+                    before(end, held.owner.clone(), held.fence.clone());
                     known.claim = None;
                 }
                 if known.claim.is_none() && owner.is_some() {

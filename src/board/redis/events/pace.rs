@@ -66,12 +66,12 @@ impl Round {
         self.next
     }
 
-    /// Notes what a round cost that began then, and whether it was worth it.
-    pub(super) fn done(&mut self, began: Instant, found_something: bool) {
+    /// Notes what a round cost that began then, and how many events it was worth.
+    pub(super) fn done(&mut self, began: Instant, found: usize) {
         let (shortest, longest) = PAUSES;
-        self.pause = match found_something {
-            true => shortest,
-            false => (self.pause * 2).min(longest),
+        self.pause = match found {
+            0 => (self.pause * 2).min(longest),
+            _ => shortest,
         };
         let now = Instant::now();
         self.next = now + self.pause.max((now - began) * REST);
@@ -94,10 +94,10 @@ mod tests {
     fn rounds_become_rare_where_nothing_happens() {
         let mut round = Round::new();
         for _ in 0..10 {
-            round.done(Instant::now(), false);
+            round.done(Instant::now(), 0);
         }
         assert_eq!(round.pause, PAUSES.1);
-        round.done(Instant::now(), true);
+        round.done(Instant::now(), 1);
         assert_eq!(round.pause, PAUSES.0);
     }
 }

@@ -209,9 +209,9 @@ impl Watcher<'_> {
         while !self.agenda.is_empty() && !self.has_lost {
             self.look().await?;
         }
-        let found_something = self.pending.len() > before;
+        let found = self.pending.len().saturating_sub(before);
         if let Some(rounds) = &mut self.rounds {
-            rounds.done(began, found_something);
+            rounds.done(began, found);
         }
         Ok(())
     }
