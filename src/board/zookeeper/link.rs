@@ -3,7 +3,13 @@
 //! Nothing is ever sent twice here. Whoever changes the board learns whether an error means that
 //! nothing has happened, or that the answer was lost.
 
-use std::{fmt, future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::Future,
+    pin::pin,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use tokio::{
     sync::{Mutex, MutexGuard},
@@ -50,6 +56,8 @@ pub(super) struct Link {
     url: ZooKeeperUrl,
     about: Arc<Circumstances>,
     kept: Mutex<Option<Kept>>,
+    /// The timeout that was asked for when something first depended on it.
+    term: OnceLock<Duration>,
 }
 
 /// The session that is open.
@@ -85,6 +93,7 @@ impl Link {
             url,
             about: Arc::new(about),
             kept: Mutex::new(None),
+            term: OnceLock::new(),
         }
     }
 
@@ -106,8 +115,7 @@ impl Link {
             if let Some(session) = self.revive(&mut kept, deadline).await? {
                 return Ok(session);
             }
-            let asked = self.url.session.unwrap_or(USUAL);
-            self.open(&mut kept, asked, deadline).await
+            self.open(&mut kept, self.timeout(), deadline).await
         };
         let found: Result<_, Trouble> = found.await;
         found.map_err(|trouble| trouble.into_error(doing, self.name()))
@@ -123,6 +131,9 @@ impl Link {
         timeout: Option<Duration>,
     ) -> Result<Session, BoardError> {
         let deadline = Deadline::after(PATIENCE);
+        if let Some(timeout) = timeout {
+            self.term.get_or_init(|| timeout);
+        }
         let wanted = timeout.map(|timeout| self.url.session.unwrap_or(timeout));
         let found = async {
             let mut kept = self.lock(deadline).await?;
@@ -139,7 +150,7 @@ impl Link {
             let session = match self.revive(&mut kept, deadline).await? {
                 Some(session) => session,
                 None => {
-                    let wanted = wanted.or(self.url.session).unwrap_or(USUAL);
+                    let wanted = wanted.unwrap_or_else(|| self.timeout());
                     self.open(&mut kept, wanted, deadline).await?
                 }
             };
@@ -150,6 +161,12 @@ impl Link {
         };
         let found: Result<_, Trouble> = found.await;
         found.map_err(|trouble| trouble.into_error(doing, self.name()))
+    }
+
+    /// Returns the timeout to ask for where nobody says which.
+    fn timeout(&self) -> Duration {
+        let term = self.term.get().copied();
+        self.url.session.or(term).unwrap_or(USUAL)
     }
 
     /// Opens a session of its own, for whoever listens; it ends with its last clone.

@@ -13,6 +13,7 @@ mod paths;
 mod post;
 mod probe;
 mod record;
+mod registration;
 mod registry;
 mod session;
 mod settle;
@@ -29,7 +30,11 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use futures_util::{stream, stream::BoxStream};
@@ -41,6 +46,7 @@ use self::{
     nodes::READING,
     paths::Paths,
     record::Record,
+    registration::{Registration, SWEEP},
     session::Session,
     transaction::{Refused, Transaction, WRITING},
 };
@@ -61,16 +67,18 @@ const AT_ONCE: usize = 256;
 
 /// A board on a ZooKeeper server, or on an ensemble of them.
 pub(crate) struct ZooKeeper {
-    link: Link,
+    link: Arc<Link>,
     paths: Paths,
+    registration: Mutex<Option<Registration>>,
 }
 
 impl ZooKeeper {
     /// Takes the address of a board; connects when something is asked first.
     pub(crate) fn new(url: &ZooKeeperUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
         Self {
-            link: Link::new(url, password, op_timeout),
+            link: Arc::new(Link::new(url, password, op_timeout)),
             paths: Paths::of(&url.path),
+            registration: Mutex::default(),
         }
     }
 
@@ -230,8 +238,14 @@ impl Board for ZooKeeper {
     }
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
-        let session = self.link.bearing(WRITING, None).await?;
-        self.target(&session).register(conductor).await
+        let name = &conductor.name;
+        if (self.registration().as_ref()).is_some_and(|entered| entered.is_of(name)) {
+            return Err(BoardError::NameTaken { name: name.clone() });
+        }
+        let (link, paths) = (Arc::clone(&self.link), self.paths.clone());
+        let entered = Registration::enter(link, paths, conductor.clone(), SWEEP).await?;
+        *self.registration() = Some(entered);
+        Ok(())
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {
@@ -263,11 +277,17 @@ impl Board for ZooKeeper {
     }
 
     async fn close(&self) {
+        self.registration().take();
         self.link.close().await;
     }
 }
 
 impl ZooKeeper {
+    fn registration(&self) -> MutexGuard<'_, Option<Registration>> {
+        let locked = self.registration.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the session on which a claim is made; a kept claim is as old as that becomes.
     async fn session_for(&self, claimant: Option<&Claimant>) -> Result<Session> {
         match claimant.map(|by| by.term) {

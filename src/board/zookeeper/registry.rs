@@ -71,7 +71,7 @@ impl Target<'_> {
     }
 
     /// Removes what is kept of jobs that are neither on the board nor in the trash any more.
-    async fn sweep(self) -> Result<()> {
+    pub(super) async fn sweep(self) -> Result<()> {
         let sides = self.paths.sides();
         let recorded = nodes::children(self.session, &sides).await?;
         let recorded = recorded.into_iter().map(|name| format!("{sides}/{name}"));

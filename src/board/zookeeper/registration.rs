@@ -1,0 +1,130 @@
+//! The entry of this process in the registry, which is made anew whenever its session has ended.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{task::JoinHandle, time};
+use zookeeper_client::StateWatcher;
+
+use super::{
+    Target, link::Link, nodes::READING, paths::Paths, session::Session, transaction::WRITING,
+};
+use crate::{
+    board::{BoardError, Result},
+    job::Conductor,
+};
+
+/// How often what nobody needs any more is removed, by a conductor that stays.
+pub(super) const SWEEP: Duration = Duration::from_secs(3600);
+
+/// How long after an entry that could not be made it is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The entry of this process; dropped, it is not made anew any more, and goes with its session.
+#[derive(Debug)]
+pub(super) struct Registration {
+    name: String,
+    stay: JoinHandle<()>,
+}
+
+impl Registration {
+    /// Enters a conductor, unless another one is alive under its name.
+    pub(super) async fn enter(
+        link: Arc<Link>,
+        paths: Paths,
+        conductor: Conductor,
+        sweep: Duration,
+    ) -> Result<Self> {
+        let name = conductor.name.clone();
+        let place = Place {
+            link,
+            paths,
+            conductor,
+        };
+        let states = place.enter().await?;
+        let stay = tokio::spawn(place.stay(states, sweep));
+        Ok(Self { name, stay })
+    }
+
+    /// Whether it is the entry under this name.
+    pub(super) fn is_of(&self, name: &str) -> bool {
+        self.name == name
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.stay.abort();
+    }
+}
+
+/// Where somebody is registered, and as whom.
+struct Place {
+    link: Arc<Link>,
+    paths: Paths,
+    conductor: Conductor,
+}
+
+impl Place {
+    /// Makes the entry, and returns what tells of the end of the session that bears it.
+    async fn enter(&self) -> Result<StateWatcher> {
+        let session = self.link.bearing(WRITING, None).await?;
+        // From before the entry on, so that no end of the session falls in between.
+        let states = session.client().state_watcher();
+        match self.target(&session).register(&self.conductor).await {
+            // An entry that was made without our hearing of it is ours nevertheless.
+            Err(error @ BoardError::NameTaken { .. }) if !self.is_ours(&session).await? => {
+                Err(error)
+            }
+            Ok(()) | Err(BoardError::NameTaken { .. }) => Ok(states),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether the name is taken by this very session.
+    async fn is_ours(&self, session: &Session) -> Result<bool> {
+        let name = self.paths.name(&self.conductor.name);
+        let found = session.client().check_stat(&name);
+        let found = session.ask(READING, found).await?;
+        let stat = found.map_err(|error| session.refusal(READING, &error))?;
+        Ok(stat.is_some_and(|stat| stat.ephemeral_owner == session.id().0))
+    }
+
+    /// Makes the entry again each time that it has gone with its session.
+    async fn stay(self, mut states: StateWatcher, sweep: Duration) {
+        loop {
+            tokio::select! {
+                () = ended(&mut states) => states = self.enter_again().await,
+                () = time::sleep(sweep) => self.sweep().await,
+            }
+        }
+    }
+
+    /// Makes the entry as soon as the servers are there, and the one of the old session is not.
+    async fn enter_again(&self) -> StateWatcher {
+        loop {
+            if let Ok(states) = self.enter().await {
+                return states;
+            }
+            time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn sweep(&self) {
+        // What cannot be removed now is removed another time.
+        if let Ok(session) = self.link.session(WRITING).await {
+            let _ = self.target(&session).sweep().await;
+        }
+    }
+
+    fn target<'a>(&'a self, session: &'a Session) -> Target<'a> {
+        Target {
+            link: &self.link,
+            session,
+            paths: &self.paths,
+        }
+    }
+}
+
+async fn ended(states: &mut StateWatcher) {
+    while !states.changed().await.is_terminated() {}
+}
