@@ -34,7 +34,8 @@ pub(super) fn is_final_at_first(error: &BoardError) -> bool {
         || !(error.is_retryable() || is_unknown(error))
 }
 
-fn is_unknown(error: &BoardError) -> bool {
+/// Whether it is not known what became of a request.
+pub(super) fn is_unknown(error: &BoardError) -> bool {
     matches!(error, BoardError::Unknown { .. })
 }
 

@@ -8,6 +8,7 @@ use super::{
     crew::Crew,
     outage::{Outage, is_final_at_first},
     progress::Note,
+    terms::Terms,
 };
 use crate::{
     board::{Board, BoardError},
@@ -24,11 +25,17 @@ pub(super) async fn register(
     board: &dyn Board,
     conductor: &Conductor,
     crew: &Crew,
+    terms: &mut Terms,
 ) -> Result<(), BoardError> {
     let mut outage = Outage::new(crew);
     let mut taken_since = None;
     loop {
-        match board.register(conductor).await {
+        let entered = async {
+            // First of all: what bears the entry may be what claims are kept by.
+            terms.ask(board, &crew.reporter).await?;
+            board.register(conductor).await
+        };
+        match entered.await {
             Ok(()) => {
                 outage.is_over();
                 return Ok(());

@@ -1,5 +1,6 @@
 //! Picks jobs and claims them: the best that may be performed here, as many as there is room for.
 
+mod claim;
 mod hear;
 mod look;
 
@@ -15,29 +16,27 @@ use tokio::{
     time::{self, Duration, Instant},
 };
 
-use self::look::Left;
+use self::{claim::Haul, look::Left};
 use super::{
     attempt::Phase,
     clock::Boottime,
     crew::Crew,
     outage::{Outage, is_final},
     rooms::{Room, Rooms},
+    terms::Terms,
     verdict::chance,
 };
 use crate::{
     board::{
-        Board, BoardError, ClaimRules, Event, JobRef, Result,
+        Board, Event, Result,
         backlog::{Backlog, CAPACITY, Candidate},
         filter::Filters,
     },
-    job::{Aftermath, Authority, Claimant, Claimed, JobKey, Outcome, Settlement, Shelf},
+    job::{Claimant, Claimed, JobKey, Term},
 };
 
 /// How many more candidates are tried than are wanted, since others are after them too.
 const SPARE: usize = 16;
-
-/// How many of the first candidates are left to others in the largest crowd.
-const WIDEST_SPREAD: usize = 256;
 
 /// A claim may be asked for no more jobs at once.
 const MOST: usize = 64;
@@ -53,6 +52,8 @@ pub(super) struct Won {
     pub(super) claimed: Claimed,
     /// From before the claim was asked for.
     pub(super) asked: Boottime,
+    /// How long it lasts from a renewal on.
+    pub(super) term: Duration,
     pub(super) room: Room,
 }
 
@@ -70,7 +71,7 @@ pub(super) struct Picker {
     pub(super) board: Arc<dyn Board>,
     pub(super) crew: Arc<Crew>,
     pub(super) filters: Filters,
-    pub(super) by: Claimant,
+    pub(super) terms: Terms,
     pub(super) aim: Aim,
     pub(super) rooms: Arc<Rooms>,
     pub(super) won: UnboundedSender<Won>,
@@ -85,7 +86,7 @@ impl Picker {
             board,
             crew,
             filters,
-            by,
+            terms,
             aim,
             rooms,
             won,
@@ -97,7 +98,11 @@ impl Picker {
             board: &*board,
             crew: &crew,
             filters,
-            by,
+            by: Claimant {
+                owner: crew.owner.clone(),
+                term: Term::Kept(terms.wanted()),
+            },
+            terms,
             drains: aim.drain,
             backlog: Backlog::new(CAPACITY),
             events: None,
@@ -122,21 +127,19 @@ impl Picker {
                 chance = pick.chance(&rooms, most) => chance,
             };
             // A claim that was asked for is not dropped: it may have been won.
-            let claimed = match chance {
+            let haul = match chance {
                 Ok(None) => return Ok(()),
                 Ok(Some(chance)) => pick.claim(chance, &rooms).await,
-                Err(error) => Err(error),
+                Err(error) => Haul::none(error),
             };
-            match claimed {
-                Ok(jobs) => {
-                    outage.is_over();
-                    jobs_left = jobs_left.saturating_sub(jobs.len() as u64);
-                    for job in jobs {
-                        crew.hands.take(&job.claimed.job.key);
-                        // Whoever performs is there as long as we are.
-                        let _ = won.send(job);
-                    }
-                }
+            jobs_left = jobs_left.saturating_sub(haul.won.len() as u64);
+            for job in haul.won {
+                crew.hands.take(&job.claimed.job.key);
+                // Whoever performs is there as long as we are.
+                let _ = won.send(job);
+            }
+            match haul.trouble.map_or(Ok(()), Err) {
+                Ok(()) => outage.is_over(),
                 Err(error) if is_final(&error) => return Err(error),
                 Err(error) => {
                     outage.begin(&error);
@@ -170,6 +173,7 @@ struct Pick<'a> {
     crew: &'a Crew,
     filters: Filters,
     by: Claimant,
+    terms: Terms,
     drains: bool,
     backlog: Backlog,
     /// What happens on the board, while the backlog has room for it.
@@ -257,80 +261,5 @@ impl Pick<'_> {
         while self.crew.guard.check().is_err() {
             time::sleep(GUARD_PAUSE).await;
         }
-    }
-
-    /// Claims as many of these jobs as there is room for.
-    async fn claim(&mut self, chance: Chance, rooms: &Arc<Rooms>) -> Result<Vec<Won>> {
-        let Chance { room, keys } = chance;
-        let rules = ClaimRules {
-            is_attempt: true,
-            respects_not_before: true,
-        };
-        let asked = Boottime::now();
-        let answers = self.board.claim(&keys, &self.by, room, rules).await;
-        let answers = match answers {
-            Ok(answers) => answers,
-            Err(error) => {
-                if matches!(error, BoardError::Unknown { .. }) {
-                    self.doubtful.extend(keys);
-                }
-                return Err(error);
-            }
-        };
-        let (mut won, mut missed) = (Vec::new(), 0);
-        let now = Utc::now();
-        for (key, answer) in keys.iter().zip(answers) {
-            match answer {
-                Ok(claimed) => {
-                    self.backlog.remove(key);
-                    won.push(Won {
-                        claimed,
-                        asked,
-                        room: rooms.take(),
-                    });
-                }
-                Err(BoardError::Postponed { until }) => self.backlog.postpone(key, until, now),
-                Err(error) => {
-                    missed += usize::from(matches!(error, BoardError::AlreadyClaimed { .. }));
-                    if matches!(error, BoardError::Malformed { .. }) {
-                        self.unreadable.insert(key.clone());
-                    }
-                    self.backlog.remove(key);
-                }
-            }
-        }
-        // The more others are faster, the further apart we begin.
-        self.spread = match missed {
-            0 => self.spread / 2,
-            missed => (self.spread * 2).max(missed * 4).min(WIDEST_SPREAD),
-        };
-        Ok(won)
-    }
-
-    /// Gives back what we turn out to have claimed without hearing of it.
-    async fn release_doubtful(&mut self) -> Result<()> {
-        if self.doubtful.is_empty() {
-            return Ok(());
-        }
-        let wanted: Vec<_> = self.doubtful.iter().cloned().map(JobRef::Key).collect();
-        let found = self.board.find(Shelf::Board, &wanted).await?;
-        let ours = found.into_iter().flatten().filter_map(|entry| {
-            let holding = entry.holding()?;
-            let is_ours = holding.owner.as_ref() == Some(&self.by.owner);
-            let is_lost = is_ours && !self.crew.hands.hold(entry.key());
-            let fence = holding.fence.clone().filter(|_| is_lost)?;
-            Some(Settlement {
-                key: entry.key().clone(),
-                outcome: Outcome::Abandon(Aftermath::Interrupted),
-                authority: Authority::Claim(self.by.owner.clone(), fence),
-            })
-        });
-        let ours: Vec<_> = ours.collect();
-        if !ours.is_empty() {
-            // One that is refused is not ours any more, which is as good.
-            self.board.settle(&ours).await?;
-        }
-        self.doubtful.clear();
-        Ok(())
     }
 }
