@@ -62,6 +62,7 @@ impl Scripted {
             created_on: Some(Utc::now()),
             last_modified: None,
             holding: None,
+            is_blocked: false,
             trashed_on: None,
             shelf: Shelf::Board,
             book: None,

@@ -4,6 +4,7 @@ mod ending;
 mod failing;
 mod output;
 mod policy;
+mod session;
 mod stage;
 
 use std::collections::BTreeMap;
@@ -164,7 +165,7 @@ fn a_command_gets_what_its_job_says_and_no_secret(stage: &Stage) {
     } else {
         &[]
     };
-    if let Some(server) = stage.server() {
+    if let Some(server) = stage.redis_server() {
         server.run(&["CONFIG", "SET", "requirepass", "hunter2"]);
     }
     let conduct = stage.conduct(&[&["--drain"], allow].concat());

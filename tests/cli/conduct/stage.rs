@@ -6,13 +6,28 @@ use serde_json::json;
 
 use crate::{
     env::{Env, Invocation, Running, wait_until},
-    servers::Server,
+    servers::{Host, Server, ZooKeeper},
 };
 
 /// A board of some kind, with surroundings of its own.
 pub(crate) struct Stage {
     pub(crate) env: Env,
-    server: Option<Server>,
+    server: Option<Kind>,
+}
+
+/// A server with a board.
+enum Kind {
+    Redis(Server),
+    ZooKeeper(ZooKeeper),
+}
+
+impl Kind {
+    fn board(&self) -> String {
+        match self {
+            Self::Redis(server) => server.board(),
+            Self::ZooKeeper(server) => server.board(),
+        }
+    }
 }
 
 impl Stage {
@@ -31,13 +46,29 @@ impl Stage {
 
     /// A board on a server.
     pub(crate) fn redis() -> Option<Self> {
-        Some(Self::on(Server::start()?))
+        Some(Self::on(Kind::Redis(Server::start()?)))
     }
 
-    /// A board on this server.
-    pub(crate) fn on(server: Server) -> Self {
+    /// A board on a server that has on its disk whatever it has acknowledged.
+    pub(crate) fn redis_keeping_data() -> Option<Self> {
+        Some(Self::on(Kind::Redis(Server::start_keeping_data()?)))
+    }
+
+    /// A board on the server that all tests share.
+    pub(crate) fn zookeeper() -> Option<Self> {
+        let server: ZooKeeper = Host::start()?;
+        Some(Self::on(Kind::ZooKeeper(server)))
+    }
+
+    /// A board on a server that the test may stop.
+    pub(crate) fn zookeeper_of_its_own() -> Option<Self> {
+        Some(Self::on(Kind::ZooKeeper(ZooKeeper::start_own()?)))
+    }
+
+    fn on(server: Kind) -> Self {
         let env = Env::new();
-        server.serves(&env, "");
+        let url = server.board();
+        env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
         Self {
             env,
             server: Some(server),
@@ -48,14 +79,55 @@ impl Stage {
         self.server.is_some()
     }
 
-    /// Returns the server, of a board that has one.
-    pub(crate) fn server(&self) -> Option<&Server> {
-        self.server.as_ref()
+    /// Whether a claim lasts as long as the session of whoever keeps it.
+    pub(crate) fn has_sessions(&self) -> bool {
+        matches!(self.server, Some(Kind::ZooKeeper(_)))
     }
 
-    /// Returns the server, of a board that has one, to be stopped and started again.
-    pub(crate) fn server_mut(&mut self) -> Option<&mut Server> {
-        self.server.as_mut()
+    /// Returns the server of a board on Redis.
+    pub(crate) fn redis_server(&self) -> Option<&Server> {
+        match &self.server {
+            Some(Kind::Redis(server)) => Some(server),
+            Some(Kind::ZooKeeper(_)) | None => None,
+        }
+    }
+
+    /// Returns the server of a board on ZooKeeper.
+    pub(crate) fn zookeeper_server(&mut self) -> Option<&mut ZooKeeper> {
+        match &mut self.server {
+            Some(Kind::ZooKeeper(server)) => Some(server),
+            Some(Kind::Redis(_)) | None => None,
+        }
+    }
+
+    /// Returns where the server listens.
+    pub(crate) fn port(&self) -> u16 {
+        match self.server.as_ref().expect("a server") {
+            Kind::Redis(server) => server.port(),
+            Kind::ZooKeeper(server) => server.port(),
+        }
+    }
+
+    /// Returns the URL of the board for who goes by another port.
+    pub(crate) fn url_at(&self, port: u16) -> String {
+        let url = self.server.as_ref().expect("a server").board();
+        url.replace(&self.port().to_string(), &port.to_string())
+    }
+
+    /// Ends the server at once.
+    pub(crate) fn stop_server(&mut self) {
+        match self.server.as_mut().expect("a server") {
+            Kind::Redis(server) => server.kill(),
+            Kind::ZooKeeper(server) => server.process().stop(),
+        }
+    }
+
+    /// Starts the server again, with what it has on disk.
+    pub(crate) fn start_server(&mut self) {
+        match self.server.as_mut().expect("a server") {
+            Kind::Redis(server) => server.start_again(),
+            Kind::ZooKeeper(server) => server.process().start_again(),
+        }
     }
 
     /// Prepares a conductor that may run whatever is posted.
@@ -137,6 +209,7 @@ macro_rules! on_every_board {
     ($($promise:ident),* $(,)?) => {
         on_every_board!(@on embedded $($promise)*);
         on_every_board!(@on redis $($promise)*);
+        on_every_board!(@on zookeeper $($promise)*);
     };
 }
 pub(crate) use on_every_board;

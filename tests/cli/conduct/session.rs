@@ -1,0 +1,135 @@
+//! Conductors on ZooKeeper, whose claims and whose entry live with a session.
+
+use std::{thread, time::Duration};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::Stage;
+use crate::{
+    env::{Running, wait_until},
+    servers::Peer,
+};
+
+/// Returns the names of the conductors of the board.
+fn conductors(stage: &Stage) -> Vec<String> {
+    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    let names = listed.as_array().unwrap().iter();
+    names
+        .map(|conductor| conductor["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn ends_well(conductor: Running) -> String {
+    conductor.signal(Signal::TERM);
+    let run = conductor.ended();
+    run.succeeded();
+    run.stderr
+}
+
+#[test]
+fn what_the_server_grants_is_what_counts_and_is_said_once() {
+    let Some(stage) = Stage::zookeeper() else {
+        return;
+    };
+    // The servers of these tests grant a minute and no more.
+    let conductor = stage.start(&["--lease", "2m"]);
+    for count in 1..=3 {
+        stage.post("a", "echo ran >> log");
+        stage.logged(count);
+    }
+    let told = ends_well(conductor);
+    let granted = "lease_granted wanted=2m granted=1m";
+    assert_eq!(told.matches(granted).count(), 1, "{told}");
+    assert_eq!(told.matches("lease_granted").count(), 1, "{told}");
+    let run = stage.conduct(&["--lease", "2s", "--drain"]).run();
+    run.succeeded();
+    assert!(!run.stderr.contains("lease_granted"), "{run:?}");
+}
+
+#[test]
+fn whose_session_is_over_registers_again_and_goes_on() {
+    let Some(stage) = Stage::zookeeper() else {
+        return;
+    };
+    let conductor = stage.start(&["--name", "w1", "--lease", "1s"]);
+    assert_eq!(conductors(&stage), ["w1"]);
+    conductor.signal(Signal::STOP);
+    wait_until("its session is over", || conductors(&stage).is_empty());
+    conductor.signal(Signal::CONT);
+    wait_until("it is registered", || conductors(&stage) == ["w1"]);
+    // It lives with the session that the claims are kept by, and not with one in passing.
+    stage.post("a", "echo ran >> log");
+    stage.logged(1);
+    assert_eq!(conductors(&stage), ["w1"]);
+    ends_well(conductor);
+    assert_eq!(conductors(&stage), [""; 0]);
+}
+
+#[test]
+fn the_name_of_one_that_died_is_free_once_its_session_is_over() {
+    let Some(stage) = Stage::zookeeper() else {
+        return;
+    };
+    let words = ["--name", "w1", "--lease", "1s"];
+    stage.start(&words).kill();
+    let next = stage.conduct(&words).spawn();
+    stage.says(&next, "name_taken");
+    stage.says(&next, "conducting");
+    assert_eq!(conductors(&stage), ["w1"]);
+    ends_well(next);
+}
+
+#[test]
+fn conductors_of_taskflow_and_ours_stand_side_by_side() {
+    let Some(mut stage) = Stage::zookeeper() else {
+        return;
+    };
+    let server = stage.zookeeper_server().unwrap();
+    let Some(mut peer) = Peer::on(server) else {
+        return;
+    };
+    peer.told(&json!({"do": "register", "name": "py", "host": "h1", "pid": 7}));
+    let flow = json!({"do": "post", "name": "flow", "details": {"flow_uuid": "x"}});
+    peer.told(&flow);
+    let conductor = stage.start(&["--name", "rs"]);
+    assert_eq!(conductors(&stage), ["py", "rs"]);
+    stage.says(&conductor, "passed_over jobs=1");
+    let nodes = stage.zookeeper_server().unwrap().nodes(&mut peer);
+    let entries: Vec<Value> = nodes
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(path, node)| path.contains(".entities/") && node["is_ephemeral"] == true)
+        .filter_map(|(_, node)| serde_json::from_str(node["data"].as_str()?).ok())
+        .collect();
+    let keys = |entry: &Value| {
+        entry
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(entries.len(), 2, "{nodes}");
+    assert_eq!(keys(&entries[0]), keys(&entries[1]));
+    ends_well(conductor);
+    assert_eq!(conductors(&stage), ["py"]);
+    assert_eq!(stage.env.names(), ["flow"]);
+}
+
+#[test]
+fn a_session_that_ends_with_the_server_away_costs_no_more_than_itself() {
+    let Some(mut stage) = Stage::zookeeper_of_its_own() else {
+        return;
+    };
+    let conductor = stage.start(&["--name", "w1", "--lease", "1s"]);
+    stage.stop_server();
+    thread::sleep(Duration::from_secs(2));
+    stage.start_server();
+    // The one that it had may outlive the restart: its name is taken until then.
+    wait_until("it is registered", || conductors(&stage) == ["w1"]);
+    stage.post("a", "echo ran >> log");
+    stage.logged(1);
+    ends_well(conductor);
+}
