@@ -1,5 +1,7 @@
 //! One attempt at a job: its command is started under the claim, watched, and cleared away.
 
+mod running;
+
 use std::{io, sync::Arc, time::Duration};
 
 use rustix::process::Signal;
@@ -8,37 +10,21 @@ use tokio::{
     time::{self, Instant},
 };
 
+use self::running::{Performed, Running};
 use super::{
     capture::Capture,
-    clock::Boottime,
     crew::Crew,
-    guard::{CONDUCTOR, MARK, kill_strays},
+    guard::{CONDUCTOR, MARK},
     lease::{KeptLease, Lost},
     performance::{NotRun, Performance},
+    phase::{Phase, told_to_end},
     policy::Plan,
-    process::{Ended, Process},
+    process::Process,
     progress::{Note, Tag},
     rooms::{PATIENCE, Room},
     verdict::{Case, Course, Verdict},
 };
 use crate::job::{Fence, Job};
-
-/// How long a command may take to end once it was asked to.
-pub(super) const GRACE: Duration = Duration::from_secs(5);
-
-/// How long it may take until what was killed has let go of its pipe.
-const STRAYS: Duration = Duration::from_millis(200);
-
-/// How far a conductor has come with its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// It claims and performs.
-    Work,
-    /// It claims no more; what runs may end by itself.
-    Finish,
-    /// What runs is ended, at this moment by force.
-    Abort(Boottime),
-}
 
 /// A claimed job.
 #[derive(Debug)]
@@ -57,24 +43,6 @@ pub(super) struct Finished {
     pub(super) end: Result<Verdict, Lost>,
     pub(super) has_run: bool,
     pub(super) took: Duration,
-}
-
-/// How an attempt ended.
-struct Performed {
-    course: Result<Course, Lost>,
-    stderr: String,
-    /// What is left to show, of a command that was started.
-    remains: Option<Capture>,
-}
-
-impl Performed {
-    fn not(course: Result<Course, Lost>) -> Self {
-        Self {
-            course,
-            stderr: String::new(),
-            remains: None,
-        }
-    }
 }
 
 impl Attempt {
@@ -240,100 +208,6 @@ impl Attempt {
     }
 }
 
-/// A command that runs.
-struct Running<'a> {
-    attempt: &'a mut Attempt,
-    crew: &'a Crew,
-    process: Process,
-    capture: Capture,
-}
-
-impl Running<'_> {
-    /// Sees the command through to its end, whoever brings that about.
-    async fn watch(
-        &mut self,
-        phase: &mut watch::Receiver<Phase>,
-        timeout: Option<Duration>,
-    ) -> io::Result<Result<Course, Lost>> {
-        // One that is further off than the clock counts is never.
-        let too_late = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        tokio::select! {
-            biased;
-            ended = self.process.ended() => Ok(Ok(Course::Ended(ended?))),
-            lost = self.attempt.lease.lost() => {
-                self.stop(lost.kill_at()).await?;
-                Ok(Err(lost))
-            }
-            kill_at = aborted(phase) => self.abort(phase, kill_at).await,
-            limit = expired(too_late, timeout) => {
-                self.stop(Boottime::now() + GRACE).await?;
-                Ok(Ok(Course::TimedOut(limit)))
-            }
-            never = self.capture.pump(&self.crew.reporter) => match never {},
-        }
-    }
-
-    /// Ends the command because we end; what succeeds all the same has succeeded.
-    async fn abort(
-        &mut self,
-        phase: &mut watch::Receiver<Phase>,
-        mut kill_at: Boottime,
-    ) -> io::Result<Result<Course, Lost>> {
-        let ended = loop {
-            tokio::select! {
-                biased;
-                ended = self.stop(kill_at) => break ended?,
-                // Somebody has become more impatient.
-                () = changed(phase) => {
-                    if let Phase::Abort(sooner) = *phase.borrow_and_update() {
-                        kill_at = sooner;
-                    }
-                }
-            }
-        };
-        Ok(Ok(match ended {
-            Ended::Exit(0 | 75) => Course::Ended(ended),
-            _ => Course::Interrupted,
-        }))
-    }
-
-    /// Ends the command, and hears what it has to say until it has ended.
-    async fn stop(&mut self, kill_at: Boottime) -> io::Result<Ended> {
-        tokio::select! {
-            biased;
-            ended = self.process.stop(kill_at) => ended,
-            never = self.capture.pump(&self.crew.reporter) => match never {},
-        }
-    }
-
-    /// Leaves nothing of the command behind, and returns what there is to know of it.
-    async fn clear_away(self, course: io::Result<Result<Course, Lost>>) -> Performed {
-        let Self {
-            attempt,
-            crew,
-            process,
-            mut capture,
-        } = self;
-        process.clear_away(&crew.guard).await;
-        if capture.drain() {
-            // Somebody who has left the group still has our pipe.
-            kill_strays(&crew.mark, &attempt.fence.0);
-            // Killed, they are gone at once, unless they are none of ours.
-            let _ = time::timeout(STRAYS, capture.close()).await;
-        }
-        // What ended too late has achieved nothing that is ours to settle.
-        let course = match attempt.lease.lost_by_now() {
-            Some(lost) => Err(lost),
-            None => course.unwrap_or(Ok(Course::Interrupted)),
-        };
-        Performed {
-            course,
-            stderr: capture.tail(),
-            remains: Some(capture),
-        }
-    }
-}
-
 /// Waits for the turn of a claimed job to run; none, if it is better given back.
 async fn turn<'a>(
     room: &'a Room,
@@ -341,39 +215,11 @@ async fn turn<'a>(
 ) -> Option<SemaphorePermit<'a>> {
     tokio::select! {
         biased;
-        // Also if whoever leads the work is gone.
-        _ = phase.wait_for(|phase| *phase != Phase::Work) => None,
+        () = told_to_end(phase) => None,
         turn = room.turn() => turn,
         () = time::sleep(PATIENCE) => {
             room.waited_in_vain();
             None
         }
-    }
-}
-
-/// Waits until what runs is to be ended.
-async fn aborted(phase: &mut watch::Receiver<Phase>) -> Boottime {
-    loop {
-        if let Phase::Abort(kill_at) = *phase.borrow_and_update() {
-            return kill_at;
-        }
-        changed(phase).await;
-    }
-}
-
-async fn changed(phase: &mut watch::Receiver<Phase>) {
-    if phase.changed().await.is_err() {
-        // Whoever leads the work is gone, and takes us along.
-        std::future::pending().await
-    }
-}
-
-async fn expired(moment: Option<Instant>, limit: Option<Duration>) -> Duration {
-    match (moment, limit) {
-        (Some(moment), Some(limit)) => {
-            time::sleep_until(moment).await;
-            limit
-        }
-        _ => std::future::pending().await,
     }
 }

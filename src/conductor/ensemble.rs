@@ -9,10 +9,11 @@ use tokio::{
 
 use super::{
     Halted, Settings,
-    attempt::{Attempt, Finished, GRACE, Phase},
+    attempt::{Attempt, Finished},
     clock::{self, Boottime},
     crew::Crew,
     lease::Keeper,
+    phase::{GRACE, Phase},
     picker::{Aim, Picker, Won},
     progress::{Note, Tag},
     rooms::Rooms,

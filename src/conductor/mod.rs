@@ -20,6 +20,7 @@ pub(crate) mod init;
 pub(crate) mod lease;
 mod outage;
 pub(crate) mod performance;
+mod phase;
 mod picker;
 pub(crate) mod policy;
 pub(crate) mod process;

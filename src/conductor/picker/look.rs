@@ -65,13 +65,18 @@ impl Pick<'_> {
             detail: self.detail(),
         });
         let (mut unfit, mut example, mut taken) = (0, None, 0);
+        // Those that are gone need not be remembered any more.
+        let unreadable = std::mem::take(&mut self.unreadable);
         let now = Utc::now();
         while let Some(entry) = entries.try_next().await? {
             let Entry::Job(job) = entry else { continue };
-            let job = match self.is_meant(*job, now) {
-                Some(job) if !self.unreadable.contains(&job.key) => job,
-                _ => continue,
+            let Some(job) = self.is_meant(*job, now) else {
+                continue;
             };
+            if unreadable.contains(&job.key) {
+                self.unreadable.insert(job.key);
+                continue;
+            }
             match self.crew.policy.admit(&job) {
                 Ok(_) if taken == CAPACITY => {
                     self.backlog.leave_rest_out();

@@ -18,10 +18,10 @@ use tokio::{
 
 use self::{claim::Haul, look::Left};
 use super::{
-    attempt::Phase,
     clock::Boottime,
     crew::Crew,
     outage::{Outage, is_final},
+    phase::{Phase, told_to_end},
     rooms::{Room, Rooms},
     terms::Terms,
     verdict::chance,
@@ -154,11 +154,6 @@ impl Picker {
         }
         Ok(())
     }
-}
-
-async fn told_to_end(phase: &mut watch::Receiver<Phase>) {
-    // Whoever leads the work is gone: that is an end as well.
-    let _ = phase.wait_for(|phase| *phase != Phase::Work).await;
 }
 
 /// Room for some jobs, and jobs for it.

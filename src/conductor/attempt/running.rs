@@ -1,0 +1,146 @@
+//! A command that runs under a claim: watched until it has ended, and cleared away.
+
+use std::{io, time::Duration};
+
+use tokio::{
+    sync::watch,
+    time::{self, Instant},
+};
+
+use super::Attempt;
+use crate::conductor::{
+    capture::Capture,
+    clock::Boottime,
+    crew::Crew,
+    guard::kill_strays,
+    lease::Lost,
+    phase::{GRACE, Phase, aborted, changed},
+    process::{Ended, Process},
+    verdict::Course,
+};
+
+/// How long it may take until what was killed has let go of its pipe.
+const STRAYS: Duration = Duration::from_millis(200);
+
+/// How an attempt ended.
+pub(super) struct Performed {
+    pub(super) course: Result<Course, Lost>,
+    pub(super) stderr: String,
+    /// What is left to show, of a command that was started.
+    pub(super) remains: Option<Capture>,
+}
+
+impl Performed {
+    /// No command was started.
+    pub(super) fn not(course: Result<Course, Lost>) -> Self {
+        Self {
+            course,
+            stderr: String::new(),
+            remains: None,
+        }
+    }
+}
+
+/// A command that runs.
+pub(super) struct Running<'a> {
+    pub(super) attempt: &'a mut Attempt,
+    pub(super) crew: &'a Crew,
+    pub(super) process: Process,
+    pub(super) capture: Capture,
+}
+
+impl Running<'_> {
+    /// Sees the command through to its end, whoever brings that about.
+    pub(super) async fn watch(
+        &mut self,
+        phase: &mut watch::Receiver<Phase>,
+        timeout: Option<Duration>,
+    ) -> io::Result<Result<Course, Lost>> {
+        // One that is further off than the clock counts is never.
+        let too_late = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        tokio::select! {
+            biased;
+            ended = self.process.ended() => Ok(Ok(Course::Ended(ended?))),
+            lost = self.attempt.lease.lost() => {
+                self.stop(lost.kill_at()).await?;
+                Ok(Err(lost))
+            }
+            kill_at = aborted(phase) => self.abort(phase, kill_at).await,
+            limit = expired(too_late, timeout) => {
+                self.stop(Boottime::now() + GRACE).await?;
+                Ok(Ok(Course::TimedOut(limit)))
+            }
+            never = self.capture.pump(&self.crew.reporter) => match never {},
+        }
+    }
+
+    /// Ends the command because we end; what succeeds all the same has succeeded.
+    async fn abort(
+        &mut self,
+        phase: &mut watch::Receiver<Phase>,
+        mut kill_at: Boottime,
+    ) -> io::Result<Result<Course, Lost>> {
+        let ended = loop {
+            tokio::select! {
+                biased;
+                ended = self.stop(kill_at) => break ended?,
+                // Somebody has become more impatient.
+                () = changed(phase) => {
+                    if let Phase::Abort(sooner) = *phase.borrow_and_update() {
+                        kill_at = sooner;
+                    }
+                }
+            }
+        };
+        Ok(Ok(match ended {
+            Ended::Exit(0 | 75) => Course::Ended(ended),
+            _ => Course::Interrupted,
+        }))
+    }
+
+    /// Ends the command, and hears what it has to say until it has ended.
+    async fn stop(&mut self, kill_at: Boottime) -> io::Result<Ended> {
+        tokio::select! {
+            biased;
+            ended = self.process.stop(kill_at) => ended,
+            never = self.capture.pump(&self.crew.reporter) => match never {},
+        }
+    }
+
+    /// Leaves nothing of the command behind, and returns what there is to know of it.
+    pub(super) async fn clear_away(self, course: io::Result<Result<Course, Lost>>) -> Performed {
+        let Self {
+            attempt,
+            crew,
+            process,
+            mut capture,
+        } = self;
+        process.clear_away(&crew.guard).await;
+        if capture.drain() {
+            // Somebody who has left the group still has our pipe.
+            kill_strays(&crew.mark, &attempt.fence.0);
+            // Killed, they are gone at once, unless they are none of ours.
+            let _ = time::timeout(STRAYS, capture.close()).await;
+        }
+        // What ended too late has achieved nothing that is ours to settle.
+        let course = match attempt.lease.lost_by_now() {
+            Some(lost) => Err(lost),
+            None => course.unwrap_or(Ok(Course::Interrupted)),
+        };
+        Performed {
+            course,
+            stderr: capture.tail(),
+            remains: Some(capture),
+        }
+    }
+}
+
+async fn expired(moment: Option<Instant>, limit: Option<Duration>) -> Duration {
+    match (moment, limit) {
+        (Some(moment), Some(limit)) => {
+            time::sleep_until(moment).await;
+            limit
+        }
+        _ => std::future::pending().await,
+    }
+}
