@@ -37,7 +37,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use futures_util::{stream, stream::BoxStream};
+use futures_util::{future::join, stream, stream::BoxStream};
 use zookeeper_client::{CreateMode, Error};
 
 use self::{
@@ -190,8 +190,12 @@ impl Board for ZooKeeper {
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+        // Somebody else's word for what is there may have come by another server than ours.
         let session = self.link.session(READING).await?;
-        find::find(&session, &self.paths, shelf, wanted).await
+        let found = find::find(&session, &self.paths, shelf, wanted);
+        let (caught_up, found) = join(self.catch_up(), found).await;
+        caught_up?;
+        found
     }
 
     async fn claim(
@@ -230,7 +234,10 @@ impl Board for ZooKeeper {
     }
 
     async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
-        events::events(self).await
+        let events = events::events(self).await?;
+        // They come by another session: what it has seen, and will not tell, must be seen here.
+        self.catch_up().await?;
+        Ok(events)
     }
 
     fn lack_of_events(&self) -> Option<String> {
@@ -286,6 +293,14 @@ impl ZooKeeper {
     fn registration(&self) -> MutexGuard<'_, Option<Registration>> {
         let locked = self.registration.lock();
         locked.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the server to which we are connected know all that any of them knew when we asked.
+    async fn catch_up(&self) -> Result<()> {
+        let session = self.link.session(READING).await?;
+        let sync = session.client().sync(self.paths.board());
+        let caught_up = session.ask(READING, sync).await?;
+        caught_up.map_err(|error| session.refusal(READING, &error))
     }
 
     /// Returns the session on which a claim is made; a kept claim is as old as that becomes.

@@ -128,3 +128,66 @@ impl Place {
 async fn ended(states: &mut StateWatcher) {
     while !states.changed().await.is_terminated() {}
 }
+
+#[cfg(test)]
+mod tests {
+    use chrono::Utc;
+    use uuid::Uuid;
+    use zookeeper_client::{Acls, CreateMode};
+
+    use super::*;
+    use crate::{
+        board::zookeeper::testing::Server,
+        job::{JobKey, Owner},
+    };
+
+    fn conductor(name: &str) -> Conductor {
+        Conductor {
+            name: name.to_owned(),
+            host: "h1".to_owned(),
+            pid: 42,
+            since: Utc::now(),
+            owner: Owner::new(name).unwrap(),
+        }
+    }
+
+    #[tokio::test]
+    async fn who_stays_removes_what_came_to_belong_to_nobody() {
+        let Some(server) = Server::shared() else {
+            return;
+        };
+        let link = Arc::new(Link::new(&server.url(""), None, Duration::from_secs(5)));
+        let paths = Paths::of(&format!("/{}/jobs", Uuid::new_v4()));
+        let soon = Duration::from_millis(20);
+        let entered =
+            Registration::enter(Arc::clone(&link), paths.clone(), conductor("night"), soon);
+        let _entered = entered.await.unwrap();
+        let session = link.session(READING).await.unwrap();
+        let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+        let stray = paths.side(&JobKey::new("job0000000042"));
+        session.client().mkdir(&stray, &options).await.unwrap();
+        let end = time::Instant::now() + Duration::from_secs(20);
+        while session.client().check_stat(&stray).await.unwrap().is_some() {
+            assert!(time::Instant::now() < end, "it stays");
+            time::sleep(soon).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn an_entry_that_was_made_unheard_counts_as_made() {
+        let Some(server) = Server::shared() else {
+            return;
+        };
+        let link = Arc::new(Link::new(&server.url(""), None, Duration::from_secs(5)));
+        let paths = Paths::of(&format!("/{}/jobs", Uuid::new_v4()));
+        let enter = |link: &Arc<Link>| {
+            let (link, paths) = (Arc::clone(link), paths.clone());
+            Registration::enter(link, paths, conductor("night"), SWEEP)
+        };
+        drop(enter(&link).await.unwrap());
+        let _entered = enter(&link).await.unwrap();
+        let other = Arc::new(Link::new(&server.url(""), None, Duration::from_secs(5)));
+        let refused = enter(&other).await;
+        assert!(matches!(refused, Err(BoardError::NameTaken { .. })));
+    }
+}
