@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     board::{self, Board, BoardError},
+    duration,
     job::Claim,
 };
 
@@ -242,7 +243,13 @@ impl Ensemble {
 
     /// Has nothing started any more, since somebody told us to end.
     fn stop_starting(&self) {
-        self.crew.reporter.tell(Note::new("stopping"));
+        let note = match self.crew.hands.count() {
+            0 => Note::new("stopping"),
+            jobs => Note::new("stopping")
+                .with("jobs", jobs)
+                .with("grace", duration::exact(self.grace)),
+        };
+        self.crew.reporter.tell(note);
         self.phase.send_replace(Phase::Finish);
     }
 

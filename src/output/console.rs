@@ -76,6 +76,13 @@ impl Console {
     }
 
     fn write(&mut self, side: Side, bytes: &[u8]) {
+        // Where both are seen together, what came first comes first.
+        if self.is_terminal == (true, true) {
+            let _ = match side {
+                Side::Output => self.stderr.flush(),
+                Side::Errors => self.stdout.flush(),
+            };
+        }
         let _ = match side {
             Side::Output => whole(&mut self.stdout, bytes),
             Side::Errors => whole(&mut self.stderr, bytes),
