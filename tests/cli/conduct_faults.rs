@@ -17,7 +17,6 @@ use crate::{
     env::{Running, SOON, wait_until},
     faults::{random, size},
     process::{self, Tag, is_alive},
-    proxy::{Mood, Proxy},
 };
 
 on_every_board!(
@@ -271,38 +270,6 @@ fn a_zookeeper_server_that_is_away_for_less_than_a_session_disturbs_no_job() {
 fn a_zookeeper_server_that_is_away_for_longer_than_a_session_has_jobs_run_again() {
     let away = Duration::from_secs(6);
     a_server_goes_away(Stage::zookeeper_of_its_own(), away, false);
-}
-
-/// Has the answer to a claim get lost, of a conductor whose lease nobody could wait for.
-fn an_answer_gets_lost(stage: Option<Stage>) {
-    let Some(stage) = stage else { return };
-    let proxy = Proxy::start(stage.port());
-    let board = stage.url_at(proxy.port);
-    let conduct = ["--board", &board, "--name", "w1", "--lease", "1m", "-j3"];
-    let conductor = stage.start(&conduct);
-    proxy.set_at("w1", Mood::HangUpOnce);
-    let mut jobs = stage.post_many(3, &alone("true"));
-    wait_until("all is done", || stage.env.names().is_empty());
-    assert!(proxy.has_sprung());
-    let runs = runs(&stage);
-    jobs.sort();
-    assert!(runs.keys().eq(&jobs), "{runs:?}");
-    let once = |runs: &Runs| (runs.starts, runs.ends) == (1, 1);
-    assert!(runs.values().all(once), "{runs:?}");
-    conductor.signal(Signal::TERM);
-    let run = conductor.ended();
-    run.succeeded();
-    assert!(run.stderr.contains("board_unreachable"), "{run:?}");
-}
-
-#[test]
-fn a_claim_whose_answer_is_lost_is_not_forgotten_on_redis() {
-    an_answer_gets_lost(Stage::redis());
-}
-
-#[test]
-fn a_claim_whose_answer_is_lost_is_not_forgotten_on_zookeeper() {
-    an_answer_gets_lost(Stage::zookeeper());
 }
 
 /// Returns how much memory a process takes, in bytes.

@@ -100,20 +100,6 @@ impl Stage {
         }
     }
 
-    /// Returns where the server listens.
-    pub(crate) fn port(&self) -> u16 {
-        match self.server.as_ref().expect("a server") {
-            Kind::Redis(server) => server.port(),
-            Kind::ZooKeeper(server) => server.port(),
-        }
-    }
-
-    /// Returns the URL of the board for who goes by another port.
-    pub(crate) fn url_at(&self, port: u16) -> String {
-        let url = self.server.as_ref().expect("a server").board();
-        url.replace(&self.port().to_string(), &port.to_string())
-    }
-
     /// Ends the server at once.
     pub(crate) fn stop_server(&mut self) {
         match self.server.as_mut().expect("a server") {

@@ -70,11 +70,6 @@ impl ZooKeeper {
         format!("zk://127.0.0.1:{}{}/others", self.port, self.top)
     }
 
-    /// Returns where the server listens.
-    pub(crate) fn port(&self) -> u16 {
-        self.port
-    }
-
     /// Returns where the board is.
     pub(crate) fn path(&self) -> &str {
         &self.path
