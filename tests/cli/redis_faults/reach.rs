@@ -125,7 +125,11 @@ fn a_failover_is_followed() {
     env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
     let before = env.post("before");
     env.claim(&before, "ada");
-    assert_eq!(master.run(&["WAIT", "1", "10000"]), "1");
+    // WAIT would wait for what its own connection has written, which is nothing.
+    let claim = format!("taskflow:{before}.owned");
+    wait_until("the replica has it", || {
+        replica.run(&["GET", &claim]) == "ada"
+    });
     master.kill();
     let start = Instant::now();
     let after = loop {
