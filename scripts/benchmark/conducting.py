@@ -1,0 +1,99 @@
+"""Running the jobs of a board as commands."""
+
+import statistics
+import time
+
+import jobs
+from bench import Figure, rates, row, times
+from processes import Process, seconds
+
+FLAGS = ("conduct", "-q", "--allow-any", "--output", "discard")
+
+
+def drain(bench, url, count, conductors=1):
+    """Returns how long conductors take to empty a board of jobs that run `true`."""
+    jobs.post(bench, url, count, ["true"])
+    command = bench.ours("--board", url, *FLAGS, "-j2", "--drain")
+    if conductors == 1:
+        return seconds(command)
+    start = time.perf_counter()
+    all_of_them = [Process(command, bench.path("conductors.log")) for _ in range(conductors)]
+    try:
+        for one in all_of_them:
+            one.wait()
+    finally:
+        for one in all_of_them:
+            one.stop()
+    return time.perf_counter() - start
+
+
+def against_xargs(bench, url):
+    bench.needs("conduct")
+    count = bench.pick(5_000, 1_000)
+    lines = bench.path("lines")
+    with open(lines, "w") as file:
+        file.writelines(f"{number}\n" for number in range(count))
+    xargs = ["xargs", "-P2", "-n1", "true"]
+    taken = times(bench.pick(9, 3), lambda: drain(bench, url, count), lambda: seconds(xargs, stdin=lines))
+    return rates(taken, count, count)
+
+
+def against_taskflow(bench, server):
+    bench.needs("conduct")
+    count, rival_count = bench.pick((5_000, 300), (1_000, 100))
+    ours, theirs = server.url("conduct"), server.taskflow("taskflow")
+    taken = times(
+        bench.pick(5, 3), lambda: drain(bench, ours, count), lambda: bench.peer(theirs, "conduct", rival_count)
+    )
+    return rates(taken, count, rival_count)
+
+
+XARGS = "xargs -P2 -n1 true"
+
+
+@row("conduct-redis", "conduct -j2 of true, Redis", "1.2 x or more", ("least", 1.2), XARGS)
+def conduct_redis(bench):
+    return against_xargs(bench, bench.redis.url("conduct"))
+
+
+@row("conduct-embedded", "conduct -j2 of true, embedded", "1.2 x or more", ("least", 1.2), XARGS)
+def conduct_embedded(bench):
+    return against_xargs(bench, bench.embedded("conduct"))
+
+
+@row("conduct-zookeeper", "conduct -j2 of true, ZooKeeper", "0.8 x or more", ("least", 0.8), XARGS)
+def conduct_zookeeper(bench):
+    return against_xargs(bench, bench.zookeeper.url("conduct"))
+
+
+@row("conduct-taskflow", "conduct -j2 of true, Redis", "20 x or more", ("least", 20), "TaskFlow's conductor")
+def conduct_taskflow(bench):
+    return against_taskflow(bench, bench.redis)
+
+
+@row("crowd-redis", "8 conductors on one board, Redis", "0.9 x or more", ("least", 0.9), "one conductor")
+def crowd_redis(bench):
+    bench.needs("conduct")
+    count = bench.pick(10_000, 1_000)
+    url = bench.redis.url("crowd")
+    taken = times(bench.pick(5, 3), lambda: drain(bench, url, count, 8), lambda: drain(bench, url, count))
+    return rates(taken, count, count)
+
+
+@row("claims-redis", "conduct, 100,000 other jobs, Redis", "1.2 x or less", ("most", 1.2), "no other jobs")
+def claims_redis(bench):
+    """What a claim costs must not grow with the board: the others are no commands, and stay."""
+    bench.needs("conduct")
+    count = bench.pick(5_000, 1_000)
+    crowded, alone = bench.redis.url("crowded"), bench.redis.url("alone")
+    others = bench.pick(100_000, 5_000)
+    jobs.post(bench, crowded, others)
+    command = (*FLAGS, "-j2", "--max-jobs", str(count))
+
+    def run(url):
+        jobs.post(bench, url, count, ["true"])
+        return seconds(bench.ours("--board", url, *command))
+
+    taken = times(bench.pick(5, 3), lambda: run(crowded), lambda: run(alone))
+    middle = {who: statistics.median(some) / count * 1000 for who, some in taken.items()}
+    return Figure(**middle, unit="ms a job", samples=taken, note="the one read of the whole board is in it")

@@ -1,0 +1,167 @@
+"""Conductors that wait: how soon they begin, and what they cost meanwhile."""
+
+import json
+import os
+import select
+import statistics
+import subprocess
+import time
+
+from taskflow.jobs import backends
+
+import jobs
+from bench import Figure, row
+from conducting import FLAGS
+from processes import Failed, Process, memory, until, worked
+
+#: How many jobs that it does not run are on the board of an idle conductor.
+OTHERS = 1_000
+
+#: How long a job may take to begin, in seconds.
+PATIENCE = 10
+
+
+class Idle:
+    """A conductor with nothing to do; gives its process id."""
+
+    def __init__(self, bench, url):
+        bench.needs("conduct")
+        jobs.post(bench, url, OTHERS)
+        self.process = Process(bench.ours("--board", url, *FLAGS), bench.path("idle.log"))
+
+        def is_registered():
+            conductors = json.loads(bench.output("--board", url, "--json", "conductors"))
+            return self.process.pid in [conductor["pid"] for conductor in conductors]
+
+        until("the conductor is registered", is_registered)
+
+    def __enter__(self):
+        # What it does once it is there, it has done by then.
+        time.sleep(2)
+        return self.process.pid
+
+    def __exit__(self, *_):
+        self.process.stop()
+
+
+class Bell:
+    """A pipe, and a command that rings it."""
+
+    def __init__(self, path):
+        if not os.path.exists(path):
+            os.mkfifo(path)
+        self.command = ["sh", "-c", "echo >$0", path]
+        # As long as we could write as well, it does not count as ended whenever a command has.
+        self.pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        self.poll = select.poll()
+        self.poll.register(self.pipe, select.POLLIN)
+
+    def after(self, begin):
+        """Returns how long it takes to ring after something is begun, in milliseconds."""
+        start = time.perf_counter()
+        begin()
+        if not self.poll.poll(PATIENCE * 1000):
+            raise Failed(f"the command did not begin within {PATIENCE} s")
+        took = time.perf_counter() - start
+        os.read(self.pipe, 100)
+        return took * 1000
+
+    def close(self):
+        os.close(self.pipe)
+
+
+def latency(bench, url, post):
+    """Posts jobs one by one, while nothing else is to be done; `post` posts one with such details."""
+    bell = Bell(bench.path("bell"))
+    children = []
+    ours, theirs = [], []
+    with Idle(bench, url):
+        for _ in range(bench.pick(500, 100)):
+            ours.append(bell.after(lambda: post({"command": bell.command})))
+            theirs.append(bell.after(lambda: children.append(subprocess.Popen(bell.command))))
+            children.pop().wait()
+            time.sleep(0.02)
+    bell.close()
+    late, alone = statistics.quantiles(ours, n=100)[98], statistics.median(theirs)
+    note = f"p99 {late:.1f} ms, asked 20 ms; the command alone takes {alone:.1f} ms"
+    return Figure(statistics.median(ours), note=note, samples={"ours": ours, "theirs": theirs})
+
+
+def by_jobboard(bench, url):
+    """Keeps one process that posts what it reads, so that its start is not counted."""
+    bench.needs("conduct")
+    command = bench.ours("--board", url, "post", "-q", "--from", "-")
+    poster = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+
+    def post(details):
+        line = json.dumps({"name": "ring", "details": details}) + "\n"
+        os.write(poster.stdin.fileno(), line.encode())
+
+    try:
+        return latency(bench, url, post)
+    finally:
+        poster.stdin.close()
+        poster.wait()
+
+
+def by_taskflow(bench, url, conf):
+    bench.needs("conduct")
+    board = backends.fetch("bench", conf)
+    board.connect()
+    try:
+        return latency(bench, url, lambda details: board.post("ring", details=details))
+    finally:
+        board.close()
+
+
+ASKED = "p50 5 ms"
+LIMIT = ("most", 5)
+
+
+@row("latency-redis", "post to start, Redis", ASKED, LIMIT)
+def latency_redis(bench):
+    return by_jobboard(bench, bench.redis.url("latency"))
+
+
+@row("latency-embedded", "post to start, embedded", ASKED, LIMIT)
+def latency_embedded(bench):
+    return by_jobboard(bench, bench.embedded("latency"))
+
+
+@row("latency-zookeeper", "post to start, ZooKeeper", ASKED, LIMIT)
+def latency_zookeeper(bench):
+    return by_jobboard(bench, bench.zookeeper.url("latency"))
+
+
+@row("latency-redis-peer", "post by TaskFlow to start, Redis", ASKED, LIMIT)
+def latency_redis_peer(bench):
+    return by_taskflow(bench, bench.redis.url("peer"), bench.redis.taskflow("peer"))
+
+
+def idle_cpu(bench, url):
+    with Idle(bench, url) as pid:
+        before, start = worked(pid), time.monotonic()
+        time.sleep(bench.pick(30, 5))
+        share = (worked(pid) - before) / (time.monotonic() - start)
+    return Figure(share * 100, unit="%")
+
+
+@row("idle-redis", "processor, idle conduct, Redis", "below 0.5 %", ("most", 0.5))
+def idle_redis(bench):
+    return idle_cpu(bench, bench.redis.url("idle"))
+
+
+@row("idle-embedded", "processor, idle conduct, embedded", "below 0.5 %", ("most", 0.5))
+def idle_embedded(bench):
+    return idle_cpu(bench, bench.embedded("idle"))
+
+
+@row("idle-zookeeper", "processor, idle conduct, ZooKeeper", "below 0.5 %", ("most", 0.5))
+def idle_zookeeper(bench):
+    return idle_cpu(bench, bench.zookeeper.url("idle"))
+
+
+@row("memory-conduct", "memory, idle conduct, Redis", "below 20 MB", ("most", 20))
+def memory_conduct(bench):
+    with Idle(bench, bench.redis.url("idle-memory")) as pid:
+        return Figure(memory(pid) / 1e6, unit="MB")

@@ -1,0 +1,37 @@
+"""Listing a board of which half is claimed."""
+
+from bench import durations, rates, row, times
+from processes import seconds
+
+
+def list_all(bench, url):
+    return seconds(bench.ours("--board", url, "list"))
+
+
+def against_taskflow(bench, kind, server, count, rounds):
+    name, url = bench.half_claimed(kind, count)
+    theirs = server.taskflow(name)
+    taken = times(rounds, lambda: list_all(bench, url), lambda: bench.peer(theirs, "list", count))
+    return rates(taken, count, count)
+
+
+@row("list-redis-hgetall", "list, 100,000 jobs, Redis", "2 x or less", ("most", 2.0), "redis-cli HGETALL")
+def list_redis_hgetall(bench):
+    name, url = bench.half_claimed("redis", 100_000)
+    theirs = bench.redis.cli("HGETALL", f"{name}:listings")
+    taken = times(bench.pick(15, 7), lambda: list_all(bench, url), lambda: seconds(theirs))
+    return durations(taken)
+
+
+@row("list-redis", "list, 100,000 jobs, Redis", "100 x or more", ("least", 100), "TaskFlow")
+def list_redis(bench):
+    if bench.is_quick:
+        # What TaskFlow takes for one job does not change with the board; ours is measured above.
+        return against_taskflow(bench, "redis", bench.redis, 10_000, 3)
+    return against_taskflow(bench, "redis", bench.redis, 100_000, 3)
+
+
+@row("list-zookeeper", "list, 20,000 jobs, ZooKeeper", "100 x or more", ("least", 100), "TaskFlow")
+def list_zookeeper(bench):
+    count = bench.pick(20_000, 3_000)
+    return against_taskflow(bench, "zookeeper", bench.zookeeper, count, bench.pick(3, 1))

@@ -1,0 +1,111 @@
+"""Processes: timed from their start to their end, with their peak of memory, and never left behind."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+
+class Failed(Exception):
+    """What was to be measured did not work."""
+
+
+def seconds(command, stdin=os.devnull, stdout=os.devnull, env=None):
+    """Returns how long a program takes from its start to its end; it has to succeed."""
+    into = os.open(stdin, os.O_RDONLY)
+    out = os.open(stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    files = [(os.POSIX_SPAWN_DUP2, into, 0), (os.POSIX_SPAWN_DUP2, out, 1)]
+    try:
+        # As little as can be is done here between the two looks at the clock.
+        start = time.perf_counter()
+        pid = os.posix_spawnp(command[0], command, env or os.environ, file_actions=files)
+        _, status = os.waitpid(pid, 0)
+        took = time.perf_counter() - start
+    finally:
+        os.close(into)
+        os.close(out)
+    if status:
+        raise Failed(f"{' '.join(command[:4])} … ended with {os.waitstatus_to_exitcode(status)}")
+    return took
+
+
+def peak(command, stdin=os.devnull):
+    """Returns how long a program takes, and the most memory that it had, in bytes."""
+    with open(stdin, "rb") as into:
+        # Started from here, it would count as its own what this process has.
+        done = subprocess.run(
+            ["/usr/bin/time", "--format", "%e %M", *command],
+            stdin=into,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    if done.returncode:
+        raise Failed(f"{' '.join(command[:4])} …: {done.stderr.strip()}")
+    took, kilobytes = done.stderr.split()[-2:]
+    return float(took), int(kilobytes) * 1024
+
+
+def output(command, stdin=None):
+    """Returns what a program prints; it has to succeed."""
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True)
+    if done.returncode:
+        raise Failed(f"{' '.join(command[:4])} …: {done.stderr.strip()}")
+    return done.stdout
+
+
+def until(what, is_so, patience=60):
+    """Waits for a condition."""
+    deadline = time.monotonic() + patience
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise Failed(f"waited in vain until {what}")
+        time.sleep(0.01)
+
+
+def memory(pid):
+    """Returns the memory that a process has now, in bytes."""
+    with open(f"/proc/{pid}/status") as status:
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1]) * 1024
+
+
+def worked(pid):
+    """Returns for how many seconds a process has had a processor."""
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Process:
+    """A process that goes on until it is stopped, with all that it started."""
+
+    def __init__(self, command, log, **options):
+        self.log = log
+        with open(log, "ab") as out:
+            self.child = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, **options
+            )
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def is_running(self):
+        return self.child.poll() is None
+
+    def wait(self, patience=600):
+        """Waits until it ends by itself, which has to be well."""
+        if code := self.child.wait(timeout=patience):
+            with open(self.log) as log:
+                raise Failed(f"{self.child.args[0]} ended with {code}: {log.read()[-500:]}")
+
+    def stop(self):
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            if not self.is_running():
+                return
+            os.killpg(self.child.pid, how)
+            try:
+                self.child.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                pass

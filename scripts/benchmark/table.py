@@ -1,0 +1,42 @@
+"""The table that people read."""
+
+COLUMNS = (("row", 19), ("what", 34), ("ours", 14), ("theirs", 14), ("ratio", 8), ("asked", 14), ("", 9))
+
+
+def head(state):
+    print(f"{state['processor']}, {state['cores']} cores, load {state['load']}, Linux {state['kernel']}")
+    print("; ".join(state["versions"]))
+    print()
+    write(title for title, _ in COLUMNS)
+
+
+def line(row):
+    def value(who):
+        return "" if row.get(who) is None else f"{number(row[who])} {row['unit']}"
+
+    ratio = row.get("ratio")
+    write(
+        (
+            row["row"],
+            row["what"],
+            value("ours"),
+            value("theirs"),
+            "" if ratio is None else f"{number(ratio)} x",
+            row["asked"],
+            row["result"],
+        )
+    )
+    for note in ([f"against {row['rival']}"] if row["rival"] else []) + ([row["note"]] if row.get("note") else []):
+        print(f"{'':20}{note}", flush=True)
+
+
+def write(cells):
+    cells = (f"{cell:{width}}" for cell, (_, width) in zip(cells, COLUMNS))
+    print(" ".join(cells).rstrip(), flush=True)
+
+
+def number(value):
+    """Words a number with three digits that count."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
