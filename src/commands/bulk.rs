@@ -3,7 +3,9 @@
 use std::collections::{HashSet, VecDeque};
 
 use anyhow::Context as _;
+use futures_util::future::join;
 use serde_json::Value;
+use tokio::task::yield_now;
 
 use super::{
     draft,
@@ -48,57 +50,107 @@ pub(crate) async fn run(ctx: &mut Context, args: BulkArgs, is_dry: bool) -> anyh
         true => ctx.board()?,
         false => ctx.writable_board()?,
     };
-    let mut lines = Lines::open(source.as_deref(), ctx.config.max_details.value)?;
+    let mut input = Input {
+        lines: Lines::open(source.as_deref(), ctx.config.max_details.value)?,
+        batch: Batch::default(),
+        mistakes: Vec::new(),
+        is_ended: false,
+    };
     ctx.out.outlive_reader();
     let progress = ctx.out.progress("posting", None);
     let mut tally = Tally::default();
-    let mut batch = Batch::default();
-    let mut uuids = HashSet::new();
+    while args.check_first && !input.is_ended {
+        input.read().await?;
+        input.own_up(ctx, &progress, &mut tally);
+    }
+    if args.check_first {
+        input.take_out_twins();
+        input.own_up(ctx, &progress, &mut tally);
+    }
+    if tally.failed > 0 {
+        let (total, failed) = (tally.total + input.batch.lines.len(), tally.failed);
+        ctx.out.note("nothing was posted");
+        return Err(CommandError::Partly { failed, total }.into());
+    }
     loop {
-        let next = lines.next().await?;
-        let is_end = next.is_none();
-        match next {
-            None => {}
-            Some(Ok(line))
-                if args.check_first && !uuids.insert(line.draft.uuid) && !line.is_unique =>
-            {
-                tally.total += 1;
-                tally.failed += 1;
-                let twice = format!(
-                    "line {}: the uuid {} is in another line as well",
-                    line.number, line.draft.uuid
-                );
-                progress.suspend(|| ctx.tell(&CommandError::usage(twice).into()));
-            }
-            Some(Ok(line)) => batch.add(line),
-            Some(Err(error)) => {
-                tally.total += 1;
-                tally.failed += 1;
-                progress.suspend(|| ctx.tell(&error));
-            }
+        while input.wants_more() {
+            input.read().await?;
+            input.own_up(ctx, &progress, &mut tally);
         }
-        // Lines that come slowly are posted as they come.
-        let is_due = batch.is_full() || lines.would_block();
-        if is_end && args.check_first && tally.failed > 0 {
-            let total = tally.total + batch.lines.len();
-            let failed = tally.failed;
-            ctx.out.note("nothing was posted");
-            return Err(CommandError::Partly { failed, total }.into());
-        }
-        if is_end || (is_due && !args.check_first) {
-            while !batch.lines.is_empty() {
-                let some = batch.take();
-                send(ctx, &*board, some, is_dry, &progress, &mut tally).await?;
-            }
-        }
-        if is_end {
+        if input.batch.lines.is_empty() {
             break;
         }
+        let board = (!is_dry).then_some(&*board);
+        send(ctx, board, &mut input, &progress, &mut tally).await?;
+        input.own_up(ctx, &progress, &mut tally);
     }
     drop(progress);
     match tally {
         Tally { failed: 0, .. } => Ok(()),
         Tally { failed, total } => Err(CommandError::Partly { failed, total }.into()),
+    }
+}
+
+/// What is read, and what of it still has to be posted.
+struct Input {
+    lines: Lines,
+    batch: Batch,
+    /// What is wrong with lines, not told yet.
+    mistakes: Vec<anyhow::Error>,
+    is_ended: bool,
+}
+
+impl Input {
+    /// Reads one line.
+    async fn read(&mut self) -> anyhow::Result<()> {
+        match self.lines.next().await? {
+            None => self.is_ended = true,
+            Some(Ok(line)) => line.into_iter().for_each(|line| self.batch.add(line)),
+            Some(Err(mistake)) => self.mistakes.push(mistake),
+        }
+        Ok(())
+    }
+
+    /// Whether another line goes with the next exchange: those that come slowly are posted as they come.
+    fn wants_more(&self) -> bool {
+        !self.is_ended && (self.batch.lines.is_empty() || self.has_more_at_hand())
+    }
+
+    fn has_more_at_hand(&self) -> bool {
+        !self.is_ended && !self.batch.is_full() && !self.lines.would_block()
+    }
+
+    /// Reads what need not be waited for, while the board is busy with what was read before.
+    async fn read_ahead(&mut self) -> anyhow::Result<()> {
+        // The exchange goes out first.
+        yield_now().await;
+        while self.has_more_at_hand() {
+            self.read().await?;
+        }
+        Ok(())
+    }
+
+    /// Takes out the lines whose uuid another line has before them.
+    fn take_out_twins(&mut self) {
+        let (mut uuids, mistakes) = (HashSet::new(), &mut self.mistakes);
+        self.batch.lines.retain(|line| {
+            let is_twin = !uuids.insert(line.draft.uuid) && !line.is_unique;
+            if is_twin {
+                let (number, uuid) = (line.number, line.draft.uuid);
+                let twice = format!("line {number}: the uuid {uuid} is in another line as well");
+                mistakes.push(CommandError::usage(twice).into());
+            }
+            !is_twin
+        });
+    }
+
+    /// Tells what is wrong with lines.
+    fn own_up(&mut self, ctx: &Context, progress: &Progress, tally: &mut Tally) {
+        for mistake in self.mistakes.drain(..) {
+            tally.total += 1;
+            tally.failed += 1;
+            progress.suspend(|| ctx.tell(&mistake));
+        }
     }
 }
 
@@ -150,26 +202,29 @@ fn weight(line: &Numbered) -> usize {
     of(&line.draft.details) + line.draft.name.len() + 64
 }
 
+/// Posts the next batch, and reads on meanwhile; without a board it is only shown.
 async fn send(
     ctx: &mut Context,
-    board: &dyn Board,
-    lines: Vec<Numbered>,
-    is_dry: bool,
+    board: Option<&dyn Board>,
+    input: &mut Input,
     progress: &Progress,
     tally: &mut Tally,
 ) -> anyhow::Result<()> {
-    let (drafts, origins): (Vec<_>, Vec<_>) = lines
+    let (drafts, origins): (Vec<_>, Vec<_>) = input
+        .batch
+        .take()
         .into_iter()
         .map(|line| (line.draft, (line.number, line.is_unique)))
         .unzip();
-    if is_dry {
+    let Some(board) = board else {
         tally.total += drafts.len();
         return drafts.iter().try_for_each(|draft| post::show(ctx, draft));
-    }
+    };
     let line_of = |origin: Option<&(u64, bool)>| origin.map_or(0, |(line, _)| *line);
     let (first, last) = (line_of(origins.first()), line_of(origins.last()));
     let count = origins.len();
-    let answers = board.post(&drafts, None).await.with_context(|| {
+    let (answers, ahead) = join(board.post(&drafts, None), input.read_ahead()).await;
+    let answers = answers.with_context(|| {
         let confirmed = tally.total - tally.failed;
         let lines = match last == first {
             true => format!("line {first}"),
@@ -194,5 +249,5 @@ async fn send(
     }
     progress.suspend(|| ctx.out.flush())?;
     progress.add(count as u64);
-    Ok(())
+    ahead
 }

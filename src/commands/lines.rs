@@ -21,6 +21,9 @@ const READ: usize = 256 * 1024;
 /// Room for what a line has beside the details.
 const BESIDE_DETAILS: u64 = 64 * 1024;
 
+/// No value takes more than this many times the bytes that it was written in: `9e15` is the worst.
+const SWELLING: u64 = 8;
+
 /// A line of a bulk post.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +52,8 @@ pub(super) struct Numbered {
 pub(super) struct Lines {
     reader: BufReader<Box<dyn AsyncRead + Unpin>>,
     source: String,
+    /// Whether nobody is still writing it.
+    is_file: bool,
     number: u64,
     max_details: u64,
 }
@@ -56,18 +61,24 @@ pub(super) struct Lines {
 impl Lines {
     /// Opens a file, or standard input.
     pub(super) fn open(path: Option<&Path>, max_details: u64) -> anyhow::Result<Self> {
-        let (source, input): (_, Box<dyn AsyncRead + Unpin>) = match path {
-            None => ("standard input".to_owned(), Box::new(tokio::io::stdin())),
+        let (source, is_file, input): (_, _, Box<dyn AsyncRead + Unpin>) = match path {
+            None => {
+                let input = Box::new(tokio::io::stdin());
+                ("standard input".to_owned(), false, input)
+            }
             Some(path) => {
                 let file = on_file(path, "read", std::fs::File::open(path))
                     .map_err(|error| CommandError::usage(format!("{error:#}")))?;
+                // A path may also name a pipe.
+                let is_file = file.metadata().is_ok_and(|facts| facts.is_file());
                 let name = path.display().to_string();
-                (name, Box::new(tokio::fs::File::from_std(file)))
+                (name, is_file, Box::new(tokio::fs::File::from_std(file)))
             }
         };
         Ok(Self {
             reader: BufReader::with_capacity(READ, input),
             source,
+            is_file,
             number: 0,
             max_details,
         })
@@ -75,31 +86,25 @@ impl Lines {
 
     /// Whether the next line has yet to come.
     pub(super) fn would_block(&self) -> bool {
-        !self.reader.buffer().contains(&b'\n')
+        !self.is_file && !self.reader.buffer().contains(&b'\n')
     }
 
-    /// Returns the next job; an `Err` inside is about that line alone.
-    pub(super) async fn next(&mut self) -> anyhow::Result<Option<anyhow::Result<Numbered>>> {
-        loop {
-            let Some(line) = self.read().await? else {
-                return Ok(None);
-            };
-            self.number += 1;
-            let read = line
-                .map(|line| without_mark(line, self.number))
-                .and_then(|line| match line.trim_ascii().is_empty() {
-                    true => Ok(None),
-                    false => numbered(&line, self.number, self.max_details).map(Some),
-                });
-            match read {
-                Ok(None) => {}
-                Ok(Some(line)) => return Ok(Some(Ok(line))),
-                Err(error) => {
-                    let place = format!("{}, line {}", self.source, self.number);
-                    return Ok(Some(Err(error.context(place))));
-                }
-            }
-        }
+    /// Returns the next line; an `Err` inside is about that line alone, and an empty one is no job.
+    pub(super) async fn next(
+        &mut self,
+    ) -> anyhow::Result<Option<anyhow::Result<Option<Numbered>>>> {
+        let Some(line) = self.read().await? else {
+            return Ok(None);
+        };
+        self.number += 1;
+        let read = line
+            .map(|line| without_mark(line, self.number))
+            .and_then(|line| match line.trim_ascii().is_empty() {
+                true => Ok(None),
+                false => numbered(&line, self.number, self.max_details).map(Some),
+            });
+        let place = || format!("{}, line {}", self.source, self.number);
+        Ok(Some(read.with_context(place)))
     }
 
     /// Reads up to the end of the line; of one that is too long only the end is found.
@@ -140,6 +145,8 @@ impl Lines {
 }
 
 fn numbered(line: &[u8], number: u64, max_details: u64) -> anyhow::Result<Numbered> {
+    // Measuring details means writing them out once more.
+    let may_be_too_large = (line.len() as u64).saturating_mul(SWELLING) > max_details;
     let line = read(line).map_err(CommandError::usage)?;
     let priority = match &line.priority {
         Some(text) => text
@@ -156,7 +163,9 @@ fn numbered(line: &[u8], number: u64, max_details: u64) -> anyhow::Result<Number
         book: line.book,
         details: Value::Object(line.details),
     };
-    draft::check_size(&draft.details, max_details)?;
+    if may_be_too_large {
+        draft::check_size(&draft.details, max_details)?;
+    }
     Ok(Numbered {
         number,
         draft,

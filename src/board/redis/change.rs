@@ -3,47 +3,45 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use redis::Cmd;
 
 use super::{
+    foresight::Foresight,
     keys::{Beside as Names, Keys, field_of, key_of},
     link::{Failure, Link},
-    outcome::{not_done, perhaps, unknown},
+    outcome::unknown,
     record::{self, Beside},
     scripts::{Call, Reply, Script},
 };
 use crate::{
     board::{
-        BoardError, ClaimRules, Detail, Posted, Result, Settled,
+        ClaimRules, Result, Settled,
         wire::{msgpack, side::text_of},
     },
     job::{
-        Aftermath, Authority, Claim, Claimant, Claimed, Draft, Fence, JobKey, Outcome, Owner,
-        Settlement, Term, Witness,
+        Aftermath, Authority, Claim, Claimant, Claimed, Fence, JobKey, Outcome, Owner, Settlement,
+        Term, Witness,
     },
 };
 
 /// What a writer was doing when it failed.
-const DOING: &str = "write to";
-
-/// A call has no more jobs than this, and hardly more bytes.
-const BATCH: (usize, usize) = (1000, 1 << 20);
+pub(super) const DOING: &str = "write to";
 
 /// The board that is changed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target<'a> {
     pub(super) link: &'a Link,
     pub(super) keys: &'a Keys,
+    pub(super) foresight: &'a Foresight,
 }
 
 impl Target<'_> {
-    fn call(self, script: Script) -> Call {
+    pub(super) fn call(self, script: Script) -> Call {
         let mut call = Call::of(script);
         call.key(self.keys.listings());
         call
     }
 
-    fn beside(self, call: &mut Call, field: &[u8]) {
+    pub(super) fn beside(self, call: &mut Call, field: &[u8]) {
         let Names {
             owner,
             last_modified,
@@ -59,96 +57,6 @@ impl Target<'_> {
                 Failure::NotSent(error) => error,
                 Failure::Lost(error) => unknown(self.link, error),
             })
-    }
-
-    /// Puts jobs on the board, in as few exchanges as their size allows.
-    pub(super) async fn post(
-        self,
-        drafts: &[Draft],
-        claimant: Option<&Claimant>,
-    ) -> Result<Vec<Result<Posted>>> {
-        let now = Utc::now();
-        let postings: Vec<_> = drafts
-            .iter()
-            .map(|draft| msgpack::encode(draft, now))
-            .collect();
-        let mut answers = Vec::with_capacity(drafts.len());
-        while answers.len() < drafts.len() {
-            let rest = &postings[answers.len()..];
-            let count = batch(rest.iter().map(Vec::len));
-            let some = &drafts[answers.len()..][..count];
-            let call = self.post_call(some, &rest[..count], claimant, now);
-            match call.run(self.link, DOING).await {
-                Ok(replies) => {
-                    let replies = some.iter().zip(replies);
-                    answers.extend(replies.map(|(draft, reply)| posted(draft, reply, claimant)));
-                }
-                Err(Failure::NotSent(error)) if answers.is_empty() => return Err(error),
-                Err(Failure::NotSent(error)) => {
-                    let missing = drafts.len() - answers.len();
-                    let refused = (0..missing).map(|_| Err(not_done(self.link, &error)));
-                    answers.extend(refused);
-                }
-                Err(Failure::Lost(error)) => answers.extend(self.look_up(some, &error).await),
-            }
-        }
-        Ok(answers)
-    }
-
-    fn post_call(
-        self,
-        drafts: &[Draft],
-        postings: &[Vec<u8>],
-        claimant: Option<&Claimant>,
-        now: DateTime<Utc>,
-    ) -> Call {
-        let mut call = self.call(Script::Post);
-        call.key(self.keys.sequence()).key(self.keys.fence());
-        let (owner, life) = match claimant {
-            Some(by) => (by.owner.as_bytes().to_vec(), life(by.term)),
-            None => (Vec::new(), String::new()),
-        };
-        call.arg(self.keys.events())
-            .arg(owner)
-            .arg(life)
-            .arg(msgpack::time(now))
-            .arg(text_of(now));
-        for (draft, posting) in drafts.iter().zip(postings) {
-            let field = draft.uuid.to_string();
-            self.beside(&mut call, field.as_bytes());
-            call.arg(field).arg(posting.as_slice());
-        }
-        call
-    }
-
-    /// Looks once for jobs whose post was not answered.
-    async fn look_up(self, drafts: &[Draft], error: &BoardError) -> Vec<Result<Posted>> {
-        let mut command = Cmd::new();
-        command.arg("HMGET").arg(self.keys.listings());
-        for draft in drafts {
-            command.arg(draft.uuid.to_string());
-        }
-        let found: Vec<Option<Vec<u8>>> = self
-            .link
-            .ask(DOING, &command)
-            .await
-            .unwrap_or_else(|_| vec![None; drafts.len()]);
-        drafts
-            .iter()
-            .zip(found)
-            .map(|(draft, posting)| {
-                let read = posting.and_then(|bytes| msgpack::decode(&bytes, Detail::Brief).ok());
-                match read.and_then(|posting| posting.sequence) {
-                    // One that others may have chosen as well may have been there before.
-                    Some(sequence) if !draft.chosen => Ok(Posted {
-                        key: JobKey::new(draft.uuid.to_string()),
-                        sequence,
-                        fence: None,
-                    }),
-                    _ => Err(perhaps(self.link, draft, error)),
-                }
-            })
-            .collect()
     }
 
     pub(super) async fn claim(
@@ -300,17 +208,6 @@ impl Target<'_> {
     }
 }
 
-fn posted(draft: &Draft, reply: Reply, claimant: Option<&Claimant>) -> Result<Posted> {
-    let key = JobKey::new(draft.uuid.to_string());
-    let reply = reply.done(&key, None)?;
-    let half = |at| reply.text(at).parse::<i64>().unwrap_or_default();
-    Ok(Posted {
-        sequence: (half(0) << 32) | half(1),
-        fence: claimant.map(|_| Fence(reply.text(2))),
-        key,
-    })
-}
-
 fn add_settlement(call: &mut Call, settlement: &Settlement) {
     let nothing = (None, 0, 0, None);
     let (word, (not_before, attempts, postponed, failure)) = match &settlement.outcome {
@@ -352,7 +249,7 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
         }));
 }
 
-fn life(term: Term) -> String {
+pub(super) fn life(term: Term) -> String {
     match term {
         Term::Indefinite => String::new(),
         Term::For(term) | Term::Kept(term) => millis(term),
@@ -369,17 +266,4 @@ fn flag(is_set: bool) -> &'static str {
 
 fn fence_text(fence: Option<&Fence>) -> &str {
     fence.map_or("", |fence| fence.0.as_str())
-}
-
-/// Returns how many jobs the next call may have.
-fn batch(sizes: impl Iterator<Item = usize>) -> usize {
-    let mut bytes = 0;
-    sizes
-        .take(BATCH.0)
-        .take_while(|size| {
-            let is_first = bytes == 0;
-            bytes += size;
-            is_first || bytes <= BATCH.1
-        })
-        .count()
 }

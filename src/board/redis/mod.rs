@@ -6,12 +6,14 @@ mod connect;
 mod events;
 mod exchange;
 mod field;
+mod foresight;
 mod greet;
 mod keys;
 mod line;
 mod link;
 mod look;
 mod outcome;
+mod post;
 mod record;
 mod refusal;
 mod registry;
@@ -36,7 +38,10 @@ use async_trait::async_trait;
 use futures_util::{stream, stream::BoxStream};
 use redis::Pipeline;
 
-use self::{change::Target, keys::Keys, link::Link, look::Reader, registry::Registration};
+use self::{
+    change::Target, foresight::Foresight, keys::Keys, link::Link, look::Reader,
+    registry::Registration,
+};
 use crate::{
     board::{
         Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted,
@@ -50,6 +55,7 @@ use crate::{
 pub(crate) struct Redis {
     link: Arc<Link>,
     keys: Keys,
+    foresight: Foresight,
     registration: Mutex<Option<Registration>>,
     /// What of the events cannot be heard, as was found when they were last listened to.
     lack: Mutex<Option<String>>,
@@ -61,6 +67,7 @@ impl Redis {
         Self {
             link: Arc::new(Link::new(url, password, op_timeout)),
             keys: Keys::of(url.namespace.as_deref()),
+            foresight: Foresight::default(),
             registration: Mutex::new(None),
             lack: Mutex::new(None),
         }
@@ -74,6 +81,7 @@ impl Redis {
         Target {
             link: &self.link,
             keys: &self.keys,
+            foresight: &self.foresight,
         }
     }
 }

@@ -16,12 +16,12 @@ use crate::{
         BoardError, BoardExt, ClaimRules, Detail, JobRef, Query, Result,
         conformance::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, by_name, claim_one, claimant, draft,
-            get, keeps_its_promises, post_one, release, until_free,
+            get, keeps_its_promises, post_one, release, until_free, urgent,
         },
     },
     job::{
-        Aftermath, Authority, Claim, Failure, Fence, JobKey, Outcome, Settlement, Shelf, Term,
-        Witness,
+        Aftermath, Authority, Claim, Failure, Fence, Job, JobKey, Outcome, Priority, Settlement,
+        Shelf, Term, Witness,
     },
 };
 
@@ -162,6 +162,33 @@ async fn reading_changes_nothing() {
     assert!(matches!(refused, Err(BoardError::NotOwner { .. })));
     reader.close().await;
     assert_eq!(everything(&server), before);
+}
+
+#[tokio::test]
+async fn small_and_large_boards_are_ranked_alike() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
+    let mut posted = 0;
+    // The last of them is more than is kept.
+    for count in [1, 150, 2000] {
+        let drafts: Vec<_> = (0..count)
+            .map(|number| urgent("resize", Priority::ALL[number % Priority::ALL.len()]))
+            .collect();
+        for answer in board.post(&drafts, None).await.unwrap() {
+            answer.unwrap();
+        }
+        posted += count;
+        let entries: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
+        let mut ranks: Vec<_> = entries
+            .iter()
+            .map(|entry| entry.job().map(Job::rank))
+            .collect();
+        assert_eq!(ranks.pop(), Some(None), "what cannot be read comes last");
+        assert_eq!(ranks.iter().flatten().count(), posted);
+        assert!(ranks.is_sorted(), "{posted}");
+    }
 }
 
 #[tokio::test]

@@ -1,13 +1,19 @@
 -- Posts jobs, each with the next number, or says that its field is taken; with an owner, claimed.
--- KEYS[1]  postings; [2] sequence; [3] fence; then for each job: owner, last_modified, side
+-- KEYS[1]  postings; [2] sequence; [3] fence; then for each job: owner, last_modified, side; none of
+--          these, if they are to be unclaimed and nobody else can have chosen their fields
 -- ARGV[1]  channel
 -- ARGV[2]  owner ("" for none); [3] its time to live in ms; [4] now (msgpack); [5] now (text)
--- ARGV[6…] for each job: field, posting up to the value of its sequence
--- Returns for each job {"ok", sequence in halves of 32 bits: high, low, fence or ""} or {"exists"}.
-local listings, channel, owner = KEYS[1], ARGV[1], ARGV[2]
+-- ARGV[6]  what the last of the numbers may be; [7] the message that tells of the jobs in that case;
+--          "" and "", if that cannot be foreseen or there are keys beside
+-- ARGV[8…] for each job: field, and its posting up to the value of its sequence; if a last number is
+--          foreseen, with that value. There are no more than 1000 jobs.
+-- Returns for each job {"ok", sequence in halves of 32 bits: high, low, fence or ""} or {"exists"};
+-- {"ok"} alone has the number behind that of the last one before it that was posted.
+local listings, channel, owner, foreseen = KEYS[1], ARGV[1], ARGV[2], ARGV[6]
+local has_beside = KEYS[4] ~= nil
 permit({ "HSET", "HEXISTS" }, listings, "field", "value")
 permit({ "INCRBY" }, KEYS[2], "1")
-if KEYS[4] then
+if has_beside then
   permit({ "GET" }, KEYS[4])
   permit({ "DEL" }, KEYS[4], KEYS[5], KEYS[6])
   if owner ~= "" then
@@ -29,41 +35,54 @@ local function halves(text)
   return high, low
 end
 
-local function bytes(number, count)
-  local text = ""
-  for _ = 1, count do
-    text = string.char(number % 256) .. text
-    number = math.floor(number / 256)
-  end
-  return text
+-- Returns the halves of the number that is further on, or back.
+local function moved(high, low, by)
+  low = low + by
+  if low < 0 then return high - 1, low + HALF end
+  if low >= HALF then return high + 1, low - HALF end
+  return high, low
 end
 
 -- The shortest form in which msgpack has an unsigned integer.
 local function packed(high, low)
-  if high > 0 then return "\207" .. bytes(high, 4) .. bytes(low, 4) end
-  if low < 0x80 then return bytes(low, 1) end
-  if low < 0x100 then return "\204" .. bytes(low, 1) end
-  if low < 0x10000 then return "\205" .. bytes(low, 2) end
-  return "\206" .. bytes(low, 4)
+  if high > 0 then return struct.pack(">BI4I4", 0xcf, high, low) end
+  return cmsgpack.pack(low)
+end
+
+-- Words the answer for a job with this number.
+local function ok(high, low, fence)
+  return { "ok", string.format("%.0f", high), string.format("%.0f", low), fence or "" }
 end
 
 local fresh, fences, seen, count = {}, {}, {}, 0
-for at = 6, #ARGV, 2 do
+for at = 8, #ARGV, 2 do
   local field = ARGV[at]
-  if not seen[field] and redis.call("HEXISTS", listings, field) == 0 then
+  -- The first is looked for in any case: without a hash it fails, before anything is counted.
+  local is_taken = (has_beside or at == 8) and redis.call("HEXISTS", listings, field) == 1
+  if not is_taken and not seen[field] then
     fresh[at], count = true, count + 1
   end
   seen[field] = true
 end
-local high, low = 0, 0
+local high, low, last = 0, 0, ""
 if count > 0 then
-  local last, problem = count_up(KEYS[2], count)
+  local problem
+  last, problem = count_up(KEYS[2], count)
   if problem then return problem end
   high, low = halves(last)
-  low = low - count
-  if low < 0 then high, low = high - 1, low + HALF end
+  high, low = moved(high, low, -count)
 end
-for at = 6, #ARGV, 2 do
+
+if foreseen ~= "" and foreseen == last then
+  redis.call("HSET", listings, unpack(ARGV, 8))
+  redis.pcall("PUBLISH", channel, ARGV[7])
+  local replies = {}
+  for at = 1, count do replies[at] = { "ok" } end
+  replies[1] = ok(moved(high, low, 1))
+  return replies
+end
+
+for at = 8, #ARGV, 2 do
   if owner ~= "" and fresh[at] then
     local fence, problem = count_up(KEYS[3], 1)
     if problem then return problem end
@@ -71,33 +90,40 @@ for at = 6, #ARGV, 2 do
   end
 end
 
+local foreseen_high, foreseen_low = halves(foreseen)
 local replies, events = {}, {}
-for at = 6, #ARGV, 2 do
+for at = 8, #ARGV, 2 do
   if fresh[at] then
-    low = low + 1
-    if low == HALF then high, low = high + 1, 0 end
-    local fence = fences[at]
-    local key = 4 + (at - 6) / 2 * 3
-    local owned, modified, side = KEYS[key], KEYS[key + 1], KEYS[key + 2]
-    -- What a namesake left behind is not about this job.
-    redis.call("DEL", owned, modified, side)
-    if owner ~= "" then
-      redis.call("SET", owned, owner, "PX", ARGV[3])
-      redis.call("SET", modified, ARGV[4])
-      write_side(side, {
-        v = 1, owner = owner, claimed_on = ARGV[5], fence = fence, attempts = 1,
-      })
+    high, low = moved(high, low, 1)
+    local fence, posting = fences[at], ARGV[at + 1]
+    if foreseen ~= "" then
+      -- Somebody else has posted since, and it is another number.
+      local other = packed(moved(foreseen_high, foreseen_low, -(#ARGV - 1 - at) / 2))
+      posting = posting:sub(1, -#other - 1)
     end
-    redis.call("HSET", listings, ARGV[at], ARGV[at + 1] .. packed(high, low))
+    if has_beside then
+      local key = 4 + (at - 8) / 2 * 3
+      local owned, modified, side = KEYS[key], KEYS[key + 1], KEYS[key + 2]
+      -- What a namesake left behind is not about this job.
+      redis.call("DEL", owned, modified, side)
+      if owner ~= "" then
+        redis.call("SET", owned, owner, "PX", ARGV[3])
+        redis.call("SET", modified, ARGV[4])
+        write_side(side, {
+          v = 1, owner = owner, claimed_on = ARGV[5], fence = fence, attempts = 1,
+        })
+      end
+    end
+    redis.call("HSET", listings, ARGV[at], posting .. packed(high, low))
     -- Rather no number than one that is rounded.
     local number = high * HALF + low
     if number >= 2 ^ 53 then number = nil end
-    events[#events + 1] = event("posted", ARGV[5], ARGV[at], ARGV[at + 1], { sequence = number })
+    events[#events + 1] = event("posted", ARGV[5], ARGV[at], posting, { sequence = number })
     if owner ~= "" then
       local claim = { owner = owner, fence = fence, sequence = number }
-      events[#events + 1] = event("claimed", ARGV[5], ARGV[at], ARGV[at + 1], claim)
+      events[#events + 1] = event("claimed", ARGV[5], ARGV[at], posting, claim)
     end
-    replies[#replies + 1] = { "ok", string.format("%.0f", high), string.format("%.0f", low), fence or "" }
+    replies[#replies + 1] = ok(high, low, fence)
   else
     replies[#replies + 1] = { "exists" }
   end

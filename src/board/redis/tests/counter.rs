@@ -40,6 +40,52 @@ async fn numbers_stay_exact_however_large_they_are() {
 }
 
 #[tokio::test]
+async fn numbers_that_were_foreseen_wrongly_are_put_right() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let other = board_of(&server, None);
+    // Around these the forms of numbers have other lengths, so that what was foreseen is longer or shorter.
+    for last in [122, 250, 65_530, 4_294_967_290] {
+        server.run::<()>(&["FLUSHALL"]);
+        server.run::<()>(&["SET", SEQUENCE, &last.to_string()]);
+        let mut events = board.events().await.unwrap();
+        let mut posted = Vec::new();
+        for (poster, count) in [
+            (&board, 2),
+            (&other, 1),
+            (&board, 3),
+            (&board, 2),
+            (&other, 1),
+        ] {
+            let drafts: Vec<_> = (0..count).map(|_| draft("resize")).collect();
+            let answers = poster.post(&drafts, None).await.unwrap();
+            posted.extend(answers.into_iter().map(|answer| {
+                let answer = answer.unwrap();
+                (answer.key, Some(answer.sequence))
+            }));
+        }
+        let expected: Vec<_> = (last + 1..=last + 9).map(Some).collect();
+        let told: Vec<_> = posted.iter().map(|(_, sequence)| *sequence).collect();
+        assert_eq!(told, expected);
+        let listed = jobs(&board).await;
+        let listed: Vec<_> = listed
+            .into_iter()
+            .map(|job| (job.key, job.sequence))
+            .collect();
+        assert_eq!(listed, posted);
+        let mut heard = Vec::new();
+        while heard.len() < posted.len() {
+            let event = events.next().await.unwrap().unwrap();
+            if let (EventKind::Posted, Some(subject)) = (event.kind, event.subject) {
+                heard.push((subject.key, subject.sequence));
+            }
+        }
+        assert_eq!(heard, posted);
+    }
+}
+
+#[tokio::test]
 async fn no_event_tells_a_number_that_is_rounded() {
     let Some((board, server)) = open() else {
         return;

@@ -12,10 +12,8 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-use self::write::sequence;
 pub(crate) use self::{
     read::decode,
     time::read_time,
-    write::{encode, time},
+    write::{encode, message, sequence, time},
 };

@@ -64,9 +64,13 @@ pub(crate) fn encode(draft: &Draft, created_on: DateTime<Utc>) -> Vec<u8> {
 }
 
 /// Encodes the number that completes a posting, in its shortest form.
-#[cfg(test)]
 pub(crate) fn sequence(number: u64) -> Vec<u8> {
     bytes(&number)
+}
+
+/// Encodes what goes over a channel: maps with the names of their members.
+pub(crate) fn message(value: &impl Serialize) -> Vec<u8> {
+    bytes(value)
 }
 
 /// Encodes a time as TaskFlow does where it means UTC: without a zone, to the microsecond.
