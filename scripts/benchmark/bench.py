@@ -28,7 +28,7 @@ class Row:
     def is_met(self, figure):
         kind, limit = self.limit
         value = figure.ours if self.rival is None else figure.ratio
-        return value <= limit if kind == "most" else value >= limit
+        return figure.is_all_else_met and (value <= limit if kind == "most" else value >= limit)
 
 
 @dataclass
@@ -39,6 +39,8 @@ class Figure:
     theirs: float | None = None
     unit: str = "ms"
     note: str = ""
+    #: Whether what the note says is as it was asked for as well.
+    is_all_else_met: bool = True
     samples: dict = field(default_factory=dict)
 
     @property

@@ -34,17 +34,18 @@ def peak(command, stdin=os.devnull):
     """Returns how long a program takes, and the most memory that it had, in bytes."""
     with open(stdin, "rb") as into:
         # Started from here, it would count as its own what this process has.
+        start = time.perf_counter()
         done = subprocess.run(
-            ["/usr/bin/time", "--format", "%e %M", *command],
+            ["/usr/bin/time", "--format", "%M", *command],
             stdin=into,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
         )
+        took = time.perf_counter() - start
     if done.returncode:
         raise Failed(f"{' '.join(command[:4])} …: {done.stderr.strip()}")
-    took, kilobytes = done.stderr.split()[-2:]
-    return float(took), int(kilobytes) * 1024
+    return took, int(done.stderr.split()[-1]) * 1024
 
 
 def output(command, stdin=None):
