@@ -14,7 +14,7 @@ use crate::{
 ///
 /// Its message holds everything there is to say; there is no source to go on reading.
 #[derive(Debug, Error)]
-#[error("`{text}` is not a filter: {fault}")]
+#[error("{} is not a filter: {fault}", quoted(text))]
 pub(crate) struct InvalidFilter {
     text: String,
     fault: Fault,
@@ -37,9 +37,13 @@ pub(super) enum Fault {
         operator::names()
     )]
     NoOperator,
+    #[error("write FIELD OP VALUE, such as held>10m")]
+    Nothing,
+    #[error("it lacks a field before `{operator}`: write one of {}", fields())]
+    NoField { operator: String },
     #[error("unknown field `{name}`{}: it is one of {}", perhaps(name), fields())]
     UnknownField { name: String },
-    #[error("the path `{0}` has an empty part: write names and array indexes with dots between")]
+    #[error("`details.{0}` has an empty part: write names and array indexes with dots between")]
     BrokenPath(String),
     #[error(
         "unknown operator `{name}`: it is one of {}; a value that begins with such a character takes \
@@ -69,6 +73,14 @@ pub(super) enum Fault {
     Glob(#[from] InvalidGlob),
     #[error("the regular expression is wrong: {0}")]
     Regex(String),
+}
+
+/// Repeats an expression, if there is any.
+fn quoted(text: &str) -> String {
+    match text {
+        "" => "an empty text".to_owned(),
+        text => format!("`{text}`"),
+    }
 }
 
 /// Lists the fields.

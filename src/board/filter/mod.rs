@@ -53,7 +53,14 @@ impl Filter {
     }
 
     fn compile(text: &str) -> Result<Self, Fault> {
+        if text.is_empty() {
+            return Err(Fault::Nothing);
+        }
         let (field, operator, value) = split(text)?;
+        if field.is_empty() {
+            let operator = operator.to_owned();
+            return Err(Fault::NoField { operator });
+        }
         let field = Field::named(field)?;
         let operator = Operator::named(operator)?;
         Ok(Self {
