@@ -69,8 +69,10 @@ impl fmt::Display for EventKind {
 
 /// There is no event of that name.
 #[derive(Debug, Error)]
-#[error("unknown event `{0}`")]
-pub(crate) struct UnknownEvent(String);
+#[error("unknown event `{name}`: it is one of {}", EventKind::ALL.map(EventKind::name).join(", "))]
+pub(crate) struct UnknownEvent {
+    name: String,
+}
 
 impl FromStr for EventKind {
     type Err = UnknownEvent;
@@ -79,7 +81,9 @@ impl FromStr for EventKind {
         Self::ALL
             .into_iter()
             .find(|kind| kind.name() == text)
-            .ok_or_else(|| UnknownEvent(text.to_owned()))
+            .ok_or_else(|| UnknownEvent {
+                name: text.to_owned(),
+            })
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct DraftArgs {
     book: Option<Book>,
 
     /// The uuid of the job, instead of a random one
-    #[arg(long, value_name = "UUID", conflicts_with = "unique")]
+    #[arg(long, value_name = "UUID", value_parser = uuid, conflicts_with = "unique")]
     uuid: Option<Uuid>,
 
     /// Post nothing while the job that was posted under this key is on the board
@@ -96,7 +96,9 @@ impl DraftArgs {
         // Facts nest what was read by itself, and nobody reads what is nested too deeply.
         match serde_json::from_str::<Value>(&draft.details.to_string()) {
             Ok(_) => Ok(draft),
-            Err(error) => Err(usage(format!("nobody could read the details: {error}"))),
+            Err(_) => Err(usage(
+                "the details are nested too deeply, and nobody could read them",
+            )),
         }
     }
 }
@@ -150,31 +152,38 @@ fn too_large(size: impl Display, max: u64) -> anyhow::Error {
 fn book(text: &str) -> Result<Book, String> {
     let wrong = || "a book is given as NAME:UUID".to_owned();
     let (name, uuid) = text.rsplit_once(':').ok_or_else(wrong)?;
-    let uuid: Uuid = uuid
-        .parse()
-        .map_err(|error| format!("{}: {error}", wrong()))?;
+    let uuid = self::uuid(uuid).map_err(|error| format!("{}: {error}", wrong()))?;
     Ok(Book {
         name: name.to_owned(),
         uuid: uuid.to_string(),
     })
 }
 
+/// Reads a uuid, or says what one looks like.
+pub(crate) fn uuid(text: &str) -> Result<Uuid, String> {
+    let wrong = |_| format!("`{text}` is not a uuid, such as 1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b");
+    text.parse().map_err(wrong)
+}
+
 /// Reads `KEY=TEXT` or `KEY:=JSON`.
 fn fact(text: &str) -> anyhow::Result<(String, Value)> {
-    let (key, value) = text.split_once('=').ok_or_else(|| {
-        usage(format!(
-            "`{text}` is no fact: write KEY=TEXT or KEY:=JSON, and a command behind --"
-        ))
-    })?;
+    let wanted = "write KEY=TEXT or KEY:=JSON, and a command behind --";
+    if text.is_empty() {
+        return Err(usage(format!("an empty word is no fact: {wanted}")));
+    }
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| usage(format!("`{text}` is no fact: {wanted}")))?;
     let (key, value) = match key.strip_suffix(':') {
         None => (key, Value::from(value)),
         Some(key) => {
-            let value = json::parse(value).map_err(|error| usage(format!("`{key}`: {error}")))?;
+            let value = json::parse(value)
+                .map_err(|error| usage(format!("`{key}`: {error}; {key}=TEXT is for text")))?;
             (key, value)
         }
     };
     match key {
-        "" => Err(usage(format!("`{text}` has no key"))),
+        "" => Err(usage(format!("`{text}` lacks a key: {wanted}"))),
         key => Ok((key.to_owned(), value)),
     }
 }

@@ -6,13 +6,32 @@ use serde_json::Value;
 ///
 /// An integer that 64 bits do not hold is refused: it would be stored as another number.
 pub(crate) fn parse(text: &str) -> Result<Value, String> {
-    let value = serde_json::from_str(text).map_err(|error| format!("not valid JSON: {error}"))?;
+    let value = serde_json::from_str(text)
+        .map_err(|error| format!("not valid JSON: {}", worded(text, &error)))?;
     match oversized_integer(text) {
         None => Ok(value),
         Some(integer) => Err(format!(
             "the integer {integer} does not fit into 64 bits; write it as text"
         )),
     }
+}
+
+/// Words what is wrong with a text, and where.
+fn worded(text: &str, error: &serde_json::Error) -> String {
+    if text.trim().is_empty() {
+        return "it is empty".to_owned();
+    }
+    let told = error.to_string();
+    let place = format!("line {} column {}", error.line(), error.column());
+    let what = told.strip_suffix(&format!(" at {place}")).unwrap_or(&told);
+    let what = match what {
+        "expected value" | "expected ident" => "no value begins with this",
+        "trailing characters" => "there is more behind its end",
+        "recursion limit exceeded" => "it is nested too deeply",
+        _ if error.is_eof() => "it ends too early",
+        what => what,
+    };
+    format!("{what}, at {place}")
 }
 
 /// Returns the first integer in a valid JSON text that is too large to be kept exactly.

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use uuid::Uuid;
@@ -24,21 +23,74 @@ const BESIDE_DETAILS: u64 = 64 * 1024;
 /// No value takes more than this many times the bytes that it was written in: `9e15` is the worst.
 const SWELLING: u64 = 8;
 
+/// What a line may have, and what each of that is.
+const MEMBERS: [(&str, &str); 6] = [
+    ("name", "a text"),
+    ("details", "an object"),
+    ("priority", "a text such as \"HIGH\""),
+    ("book", "an object with the texts `name` and `uuid`"),
+    ("uuid", "a text"),
+    ("unique", "a text"),
+];
+
 /// A line of a bulk post.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default)]
 struct Line {
-    name: String,
-    #[serde(default)]
+    name: Option<String>,
     details: Map<String, Value>,
-    #[serde(default)]
-    priority: Option<String>,
-    #[serde(default)]
+    priority: Priority,
     book: Option<Book>,
-    #[serde(default)]
     uuid: Option<Uuid>,
-    #[serde(default)]
     unique: Option<String>,
+}
+
+impl Line {
+    /// Reads what an object says; what is null is not there.
+    fn of(members: Map<String, Value>) -> Result<Self, String> {
+        let mut line = Self::default();
+        for (member, value) in members {
+            match (member.as_str(), value) {
+                ("details" | "priority" | "book" | "uuid" | "unique", Value::Null) => {}
+                ("name", Value::String(name)) => line.name = Some(name),
+                ("details", Value::Object(details)) => line.details = details,
+                ("priority", Value::String(name)) => {
+                    line.priority = name.parse().map_err(|error| format!("{error}"))?;
+                }
+                ("book", Value::Object(book)) => line.book = Some(self::book(&book)?),
+                ("uuid", Value::String(uuid)) => line.uuid = Some(draft::uuid(&uuid)?),
+                ("unique", Value::String(key)) => line.unique = Some(key),
+                (_, value) => return Err(misfit(&member, &value)),
+            }
+        }
+        Ok(line)
+    }
+}
+
+/// Says why a line cannot have this.
+fn misfit(member: &str, value: &Value) -> String {
+    let known = MEMBERS.into_iter().find(|(name, _)| *name == member);
+    match known {
+        Some((name, wanted)) => {
+            format!("`{name}` is {wanted}, and this is {}", json::kind(value))
+        }
+        None => format!(
+            "unknown member `{member}`: a line has {}",
+            MEMBERS.map(|(name, _)| name).join(", ")
+        ),
+    }
+}
+
+fn book(members: &Map<String, Value>) -> Result<Book, String> {
+    let text = |name| match members.get(name) {
+        Some(Value::String(text)) => Ok(text),
+        _ => Err(format!("`book` lacks the text `{name}`")),
+    };
+    Ok(Book {
+        name: text("name")?.clone(),
+        uuid: draft::uuid(text("uuid")?)
+            .map_err(|error| format!("`book`: {error}"))?
+            .to_string(),
+    })
 }
 
 /// A line that can be posted, and its number.
@@ -148,18 +200,12 @@ fn numbered(line: &[u8], number: u64, max_details: u64) -> anyhow::Result<Number
     // Measuring details means writing them out once more.
     let may_be_too_large = (line.len() as u64).saturating_mul(SWELLING) > max_details;
     let line = read(line).map_err(CommandError::usage)?;
-    let priority = match &line.priority {
-        Some(text) => text
-            .parse()
-            .map_err(|error| CommandError::usage(format!("{error}")))?,
-        None => Priority::default(),
-    };
     let (uuid, chosen) = draft::identity(line.uuid, line.unique.as_deref())?;
     let draft = Draft {
         uuid,
         chosen,
-        name: draft::checked_name(&line.name)?,
-        priority,
+        name: draft::checked_name(&line.name.unwrap_or_default())?,
+        priority: line.priority,
         book: line.book,
         details: Value::Object(line.details),
     };
@@ -175,13 +221,12 @@ fn numbered(line: &[u8], number: u64, max_details: u64) -> anyhow::Result<Number
 
 /// Reads what a line says, or says what is wrong with it and what would be right.
 fn read(line: &[u8]) -> Result<Line, String> {
-    let text = std::str::from_utf8(line).map_err(|error| format!("not UTF-8: {error}"))?;
+    let text = std::str::from_utf8(line)
+        .map_err(|error| format!("not UTF-8, from byte {} on", error.valid_up_to() + 1))?;
     // The number of the line is told by whoever knows it.
     let value = json::parse(text).map_err(|error| error.replace("line 1 column", "column"))?;
     match value {
-        members @ Value::Object(_) => {
-            serde_json::from_value(members).map_err(|error| error.to_string())
-        }
+        Value::Object(members) => Line::of(members),
         other => Err(format!(
             "a line must be a JSON object such as {{\"name\": \"resize\"}}, and this is {}",
             json::kind(&other)

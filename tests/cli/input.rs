@@ -53,6 +53,13 @@ fn details_that_are_not_json() {
         &["`word`", "KEY=TEXT", "KEY:=JSON"],
     );
     is_refused(&env, &["post", "resize", "a=1", "a=2"], &["`a` twice"]);
+    is_refused(&env, &["post", "resize", "a:="], &["`a`", "it is empty"]);
+    is_refused(&env, &["post", "resize", "=b"], &["`=b` lacks a key"]);
+    is_refused(
+        &env,
+        &["post", "resize", ""],
+        &["an empty word", "KEY=TEXT"],
+    );
 }
 
 #[test]
@@ -95,6 +102,16 @@ fn unknown_words_where_there_is_a_choice() {
         &["size", "rank", "taskflow"],
     );
     is_refused(&env, &["list", "-o", "xml"], &["xml", "jsonl"]);
+    is_refused(
+        &env,
+        &["watch", "--event", "stolen"],
+        &["`stolen`", "posted, claimed", "conductor-left, resync"],
+    );
+    is_refused(
+        &env,
+        &["post", "a", "--uuid", "5f3a"],
+        &["`5f3a` is not a uuid"],
+    );
     is_refused(&env, &["list", "--limit", "many"], &["many", "--limit"]);
 }
 

@@ -24,12 +24,22 @@ fn a_bad_line_is_told_with_its_number_and_the_others_are_posted() {
     for (line, wrong) in [
         ("[1]", "must be a JSON object"),
         ("{\"name\":", "not valid JSON"),
-        ("{\"nam\":\"b\"}", "`nam`"),
-        ("{\"name\":7}", "expected a string"),
-        ("{\"details\":{}}", "missing field `name`"),
-        ("{\"name\":\"b\",\"details\":[]}", "expected a map"),
+        (
+            "{\"nam\":\"b\"}",
+            "unknown member `nam`: a line has name, details",
+        ),
+        ("{\"name\":7}", "`name` is a text, and this is a number"),
+        ("{\"details\":{}}", "a job needs a name"),
+        (
+            "{\"name\":\"b\",\"details\":[]}",
+            "`details` is an object, and this is an array",
+        ),
+        (
+            "{\"name\":\"b\",\"book\":{\"name\":\"c\"}}",
+            "`book` lacks the text `uuid`",
+        ),
         ("{\"name\":\"b\",\"priority\":\"urgent\"}", "VERY_HIGH"),
-        ("{\"name\":\"b\",\"uuid\":\"5f3a\"}", "UUID"),
+        ("{\"name\":\"b\",\"uuid\":\"5f3a\"}", "`5f3a` is not a uuid"),
         ("{\"name\":\"a\\u0000b\"}", "control characters"),
         ("{\"name\":\"\"}", "needs a name"),
         ("\u{fffd}", "not valid JSON"),
