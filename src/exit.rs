@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::{
     board::BoardError,
     conductor::lease::Lost,
+    job::Owner,
     output::{Closed, Text, complain, complain_json},
 };
 
@@ -38,6 +39,9 @@ pub(crate) enum CommandError {
     /// A job is claimed, and nobody can tell by whom.
     #[error("{0} is claimed, and its owner cannot be read")]
     UnreadableOwner(String),
+    /// A job was to be taken from this owner alone, and is not that owner's.
+    #[error("the job is not claimed by {0}")]
+    NotHeldBy(Owner),
     /// Some of several jobs could not be dealt with; each was reported.
     #[error("{failed} of {total} failed")]
     Partly { failed: usize, total: usize },
@@ -170,6 +174,11 @@ fn judge_command(error: &CommandError) -> Option<Judgement> {
             AGAINST_THE_RULES,
             "malformed",
             Some("`jobboard abandon --force JOB` frees it".to_owned()),
+        ),
+        CommandError::NotHeldBy(_) => (
+            AGAINST_THE_RULES,
+            "changed",
+            Some("nothing was done; `jobboard owner JOB` shows who holds it".to_owned()),
         ),
         CommandError::Partly { .. } => (PARTLY, "failed", None),
         CommandError::Refused { hint, .. } => (UNSAFE, "refused", hint.clone()),

@@ -12,6 +12,7 @@ mod consume;
 mod done;
 mod draft;
 mod extend;
+mod failures;
 mod glimpse;
 mod json;
 mod lines;

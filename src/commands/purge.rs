@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     restore::keys,
-    select::{Chosen, Selection, confirm},
+    select::{Named, Selection, confirm},
     verb::{Verb, act},
 };
 use crate::{
@@ -59,7 +59,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
     let mut chosen = selection.look_up(ctx, &*board, Shelf::Trash).await?;
     if let Some(age) = older_than {
         let now = Utc::now();
-        chosen.retain(|chosen| is_older(chosen, *age, now));
+        chosen.jobs.retain(|job| is_older(job, *age, now));
     }
     confirm(ctx, &args.consent, "purge {} for good?", &chosen)?;
     let purge = async |entries: &[&Entry]| board.purge(&keys(entries)).await;
@@ -67,7 +67,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
 }
 
 /// Whether a record has been in the trash for longer; one that does not tell has not.
-fn is_older((_, entry): &Chosen, age: Duration, now: DateTime<Utc>) -> bool {
+fn is_older((_, entry): &Named, age: Duration, now: DateTime<Utc>) -> bool {
     entry
         .as_ref()
         .ok()

@@ -1,7 +1,7 @@
 //! `jobboard restore`.
 
 use super::{
-    select::Selection,
+    select::{Selection, confirm_bulk},
     verb::{Verb, act},
 };
 use crate::{
@@ -29,8 +29,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     args.selection.require()?;
     let board = ctx.writable_board()?;
     let chosen = args.selection.look_up(ctx, &*board, Shelf::Trash).await?;
-    args.selection
-        .confirm(ctx, &args.consent, verb.now, &chosen)?;
+    confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
     let restore = async |entries: &[&Entry]| board.restore(&keys(entries)).await;
     act(ctx, verb, chosen, restore, |()| None).await
 }

@@ -38,15 +38,27 @@ pub(crate) struct Selection {
     pub(crate) max: Option<usize>,
 }
 
-/// A record that was chosen, or why there is none.
-pub(crate) type Chosen = (String, anyhow::Result<Entry>);
+/// The records that were chosen.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub(crate) jobs: Vec<Named>,
+    /// Whether they were chosen by what they are, and not one by one.
+    pub(crate) is_bulk: bool,
+}
+
+/// How a record is called, and the record, or why there is none.
+pub(crate) type Named = (String, anyhow::Result<Entry>);
+
+impl Chosen {
+    /// Returns the records that were found.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.jobs
+            .iter()
+            .filter_map(|(_, entry)| entry.as_ref().ok())
+    }
+}
 
 impl Selection {
-    /// Whether jobs were chosen by what they are, and not one by one.
-    pub(crate) fn is_bulk(&self) -> bool {
-        self.jobs.is_empty()
-    }
-
     /// Refuses to take no choice for the choice of everything.
     pub(crate) fn require(&self) -> anyhow::Result<()> {
         if self.jobs.is_empty() && self.filter.is_empty() {
@@ -62,35 +74,35 @@ impl Selection {
         ctx: &Context,
         board: &dyn Board,
         shelf: Shelf,
-    ) -> anyhow::Result<Vec<Chosen>> {
-        let chosen = if self.is_bulk() {
+    ) -> anyhow::Result<Chosen> {
+        let is_bulk = self.jobs.is_empty();
+        let jobs = if is_bulk {
             matching(ctx, board, shelf, &Filters::new(self.filter.clone())).await?
         } else {
             named(ctx, board, shelf, &references(ctx, &self.jobs)?).await?
         };
         match self.max {
-            Some(max) if chosen.len() > max => {
-                let chosen = chosen.len();
+            Some(max) if jobs.len() > max => {
+                let chosen = jobs.len();
                 let message =
                     format!("{chosen} jobs were chosen, --max is {max}, and nothing was done");
                 Err(CommandError::refused(message).into())
             }
-            _ => Ok(chosen),
+            _ => Ok(Chosen { jobs, is_bulk }),
         }
     }
+}
 
-    /// Shows what was chosen by filter, and asks whether it is meant.
-    pub(crate) fn confirm(
-        &self,
-        ctx: &Context,
-        consent: &Consent,
-        verb: &str,
-        chosen: &[Chosen],
-    ) -> anyhow::Result<()> {
-        if !self.is_bulk() {
-            return Ok(());
-        }
-        confirm(ctx, consent, &format!("{verb} {{}}?"), chosen)
+/// Shows what was chosen by filter, and asks whether it is meant.
+pub(crate) fn confirm_bulk(
+    ctx: &Context,
+    consent: &Consent,
+    verb: &str,
+    chosen: &Chosen,
+) -> anyhow::Result<()> {
+    match chosen.is_bulk {
+        true => confirm(ctx, consent, &format!("{verb} {{}}?"), chosen),
+        false => Ok(()),
     }
 }
 
@@ -99,12 +111,9 @@ pub(crate) fn confirm(
     ctx: &Context,
     consent: &Consent,
     question: &str,
-    chosen: &[Chosen],
+    chosen: &Chosen,
 ) -> anyhow::Result<()> {
-    let found: Vec<_> = chosen
-        .iter()
-        .filter_map(|(_, entry)| entry.as_ref().ok())
-        .collect();
+    let found: Vec<_> = chosen.entries().collect();
     // Where nothing was found, there is nothing to agree to.
     if found.is_empty() {
         return Ok(());
@@ -191,7 +200,7 @@ async fn named(
     board: &dyn Board,
     shelf: Shelf,
     wanted: &[JobRef],
-) -> anyhow::Result<Vec<Chosen>> {
+) -> anyhow::Result<Vec<Named>> {
     let found = board
         .resolve(shelf, wanted)
         .await
@@ -208,7 +217,7 @@ async fn matching(
     board: &dyn Board,
     shelf: Shelf,
     filters: &Filters,
-) -> anyhow::Result<Vec<Chosen>> {
+) -> anyhow::Result<Vec<Named>> {
     let mut entries = board.entries(Query {
         shelf,
         which: Which::All,

@@ -4,7 +4,7 @@ use chrono::{SubsecRound, TimeDelta, Utc};
 
 use super::{
     perform::LEASE,
-    select::{Chosen, Selection, confirm},
+    select::{Chosen, Selection, confirm, confirm_bulk, count},
     verb::{Verb, act},
 };
 use crate::{
@@ -55,8 +55,8 @@ pub(crate) async fn settle(
             &chosen,
         )?;
     } else {
-        args.selection
-            .confirm(ctx, &args.consent, verb.now, &chosen)?;
+        foresee_refusals(ctx, &chosen);
+        confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
     }
     let right = match (args.force, stated) {
         (false, _) => Right::Owner(ctx.who().clone()),
@@ -66,7 +66,11 @@ pub(crate) async fn settle(
     if let Right::Owner(_) = right {
         refuse_malformed(&mut chosen);
     }
-    let settle = async |entries: &[&Entry]| batch(&*board, entries, &outcome, &right).await;
+    let settle = async |entries: &[&Entry]| {
+        let answers = batch(&*board, entries, &outcome, &right).await?;
+        let answers = answers.into_iter().map(|answer| right.judged(answer));
+        Ok(answers.collect())
+    };
     act(ctx, verb, chosen, settle, |settled: &Settled| {
         settled
             .replaced_namesake
@@ -93,6 +97,16 @@ impl Right {
                 owner: Some(owner.clone()),
                 fence: None,
             }),
+        }
+    }
+
+    /// Says of a refusal what it means if somebody was stated to hold the job.
+    fn judged(&self, answer: Result<Settled>) -> anyhow::Result<Settled> {
+        match (self, answer) {
+            (Self::ForceFrom(owner), Err(BoardError::Changed)) => {
+                Err(CommandError::NotHeldBy(owner.clone()).into())
+            }
+            (_, answer) => Ok(answer?),
         }
     }
 }
@@ -156,9 +170,26 @@ fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> {
         .map_err(|error| CommandError::usage(format!("--owner: {error}")).into())
 }
 
+/// Says beforehand how many of the jobs that a filter chose are not ours to settle.
+fn foresee_refusals(ctx: &Context, chosen: &Chosen) {
+    let is_ours = |entry: &&Entry| {
+        let holding = entry.holding();
+        holding.and_then(|it| it.owner.as_ref()) == Some(ctx.who())
+    };
+    let all = chosen.entries().count();
+    let others = all - chosen.entries().filter(is_ours).count();
+    if chosen.is_bulk && others > 0 {
+        ctx.out.note(format!(
+            "not claimed by {}, and so left alone without --force: {others} of {}",
+            ctx.who(),
+            count(all as u64)
+        ));
+    }
+}
+
 /// Leaves alone what cannot be read, unless an operator insists.
-fn refuse_malformed(chosen: &mut [Chosen]) {
-    for (_, entry) in chosen {
+fn refuse_malformed(chosen: &mut Chosen) {
+    for (_, entry) in &mut chosen.jobs {
         if let Ok(Entry::Malformed(record)) = entry {
             *entry = Err(BoardError::Malformed {
                 key: record.key.clone(),

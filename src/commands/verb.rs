@@ -2,8 +2,17 @@
 
 use anyhow::Context as _;
 
-use super::{done::Done, select::Chosen};
-use crate::{board, context::Context, exit::CommandError, job::Entry};
+use super::{
+    done::Done,
+    failures::Failures,
+    select::{Chosen, Named},
+};
+use crate::{
+    board::{self, BoardError},
+    context::Context,
+    exit::CommandError,
+    job::Entry,
+};
 
 /// How many jobs go to the board in one exchange.
 const BATCH: usize = 500;
@@ -18,42 +27,38 @@ pub(crate) struct Verb {
 /// Acts on each of the chosen jobs, batch by batch, and tells of each in order.
 ///
 /// The only one decides on the exit code by its own error; of several, that some failed.
-pub(crate) async fn act<T>(
+pub(crate) async fn act<T, E: Into<anyhow::Error>>(
     ctx: &mut Context,
     verb: Verb,
-    chosen: Vec<Chosen>,
-    mut act: impl AsyncFnMut(&[&Entry]) -> board::Result<Vec<board::Result<T>>>,
+    chosen: Chosen,
+    mut act: impl AsyncFnMut(&[&Entry]) -> board::Result<Vec<Result<T, E>>>,
     note: impl Fn(&T) -> Option<String>,
 ) -> anyhow::Result<()> {
     ctx.out.outlive_reader();
-    let total = chosen.len();
+    let total = chosen.jobs.len();
     let progress = ctx.out.progress(verb.now, Some(total as u64));
     if total == 0 {
         ctx.out.note("no job matches, and nothing was done");
     }
-    let mut failed = 0;
-    let mut chosen = chosen.into_iter().peekable();
-    while chosen.peek().is_some() {
-        let batch: Vec<_> = chosen.by_ref().take(BATCH).collect();
+    let mut failures = Failures::new(ctx, verb.now, chosen.is_bulk);
+    let mut jobs = chosen.jobs.into_iter().peekable();
+    let mut ended = Ok(());
+    while jobs.peek().is_some() && ended.is_ok() {
+        let batch: Vec<_> = jobs.by_ref().take(BATCH).collect();
         let entries: Vec<_> = batch
             .iter()
             .filter_map(|(_, entry)| entry.as_ref().ok())
             .collect();
-        let answers = act(&entries)
-            .await
-            .with_context(|| ctx.trying(verb.now, "the jobs"))?;
-        let mut answers = answers.into_iter();
+        let answers = match act(&entries).await {
+            Ok(answers) => answers,
+            Err(error) => {
+                ended = Err(error).with_context(|| ctx.trying(verb.now, "the jobs"));
+                break;
+            }
+        };
         let count = batch.len();
-        for (wanted, entry) in batch {
-            let done = match entry {
-                Ok(entry) => answers
-                    .next()
-                    .unwrap_or(Err(board::BoardError::NoSuchJob))
-                    .map(|answer| (entry, answer))
-                    .map_err(anyhow::Error::from),
-                Err(error) => Err(error),
-            };
-            match done.with_context(|| ctx.trying(verb.now, &wanted)) {
+        for (name, done) in matched(batch, answers) {
+            match done {
                 Ok((entry, answer)) => {
                     if let Some(note) = note(&answer) {
                         progress.suspend(|| ctx.out.note(note));
@@ -61,20 +66,36 @@ pub(crate) async fn act<T>(
                     let report = done_to(&entry, verb.past);
                     progress.suspend(|| ctx.out.say(&report))?;
                 }
-                Err(error) if total == 1 => return Err(error),
-                Err(error) => {
-                    progress.suspend(|| ctx.tell(&error));
-                    failed += 1;
-                }
+                Err(error) if total == 1 => return Err(error.context(ctx.trying(verb.now, name))),
+                Err(error) => progress.suspend(|| failures.add(ctx, &name, error)),
             }
         }
         progress.suspend(|| ctx.out.flush())?;
         progress.add(count as u64);
     }
-    if failed > 0 {
-        return Err(CommandError::Partly { failed, total }.into());
+    drop(progress);
+    failures.own_up(ctx);
+    ended?;
+    match failures.count {
+        0 => Ok(()),
+        failed => Err(CommandError::Partly { failed, total }.into()),
     }
-    Ok(())
+}
+
+/// Gives each answer to its record; those that were not found have theirs already.
+fn matched<T, E: Into<anyhow::Error>>(
+    batch: Vec<Named>,
+    answers: Vec<Result<T, E>>,
+) -> impl Iterator<Item = (String, anyhow::Result<(Entry, T)>)> {
+    let mut answers = answers.into_iter();
+    batch.into_iter().map(move |(name, entry)| {
+        let done = entry.and_then(|entry| match answers.next() {
+            Some(Ok(answer)) => Ok((entry, answer)),
+            Some(Err(error)) => Err(error.into()),
+            None => Err(BoardError::NoSuchJob.into()),
+        });
+        (name, done)
+    })
 }
 
 fn done_to(entry: &Entry, past: &'static str) -> Done {

@@ -344,6 +344,11 @@ impl Output {
         }
     }
 
+    /// Whether somebody wants to know all there is.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbosity == Verbosity::Verbose
+    }
+
     /// Whether only errors are to be told.
     pub(crate) fn is_quiet(&self) -> bool {
         self.verbosity == Verbosity::Quiet

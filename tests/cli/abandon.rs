@@ -80,8 +80,8 @@ fn force_acts_only_on_the_owner_that_was_stated() {
     --- stdout
     --- stderr
       00000001 resize (claimed by ada)
-    error: cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job has changed meanwhile
-    hint: nothing was done; `jobboard show JOB` shows how it is now
+    error: cannot abandon @1 on sqlite:ROOT/state/jobboard/board.db: the job is not claimed by bob
+    hint: nothing was done; `jobboard owner JOB` shows who holds it
     ");
 }
 
@@ -106,4 +106,54 @@ fn all_claims_of_one_owner_are_freed_together() {
       00000001 job-0 (claimed by ada)
       00000002 job-2 (claimed by ada)
     ");
+}
+
+/// A board with a job of ada's and five that nobody has.
+fn mostly_unclaimed() -> Env {
+    let env = Env::new();
+    env.post_many(6);
+    env.claim("@1", "ada");
+    env
+}
+
+#[test]
+fn jobs_of_a_filter_that_fail_alike_are_foreseen_and_told_together() {
+    let env = mostly_unclaimed();
+    let run = env
+        .jobboard(&["abandon", "--filter", "name=*", "--yes", "--who", "ada"])
+        .run();
+    insta::assert_snapshot!(run, @"
+    exit code 7
+    --- stdout
+    00000001-0000-0000-0000-000000000000	job-0	abandoned
+    --- stderr
+    not claimed by ada, and so left alone without --force: 5 of 6 jobs
+      00000001 job-0 (claimed by ada)
+      00000002 job-1
+      00000003 job-2
+      00000004 job-3
+      00000005 job-4
+      … and 1 more
+    error: cannot abandon 5 jobs (job-1, job-2, job-3 and 2 more) on sqlite:ROOT/state/jobboard/board.db: nobody has claimed the job
+    hint: `jobboard claim JOB` claims it
+    -v tells of each
+    error: 5 of 6 failed
+    ");
+}
+
+#[test]
+fn programs_and_whoever_asks_are_told_of_each_that_fails() {
+    let env = mostly_unclaimed();
+    let run = |more: &str| {
+        let words = ["abandon", "--filter", "owner=none", "--yes", more];
+        let run = env.jobboard(&words).run();
+        run.failed(7).to_owned()
+    };
+    let told = run("--json");
+    let told: Vec<_> = told.lines().filter(|line| line.starts_with('{')).collect();
+    assert_eq!(told.len(), 6, "{told:?}");
+    assert!(told[..5].iter().all(|line| line.contains("not-claimed")));
+    for job in 1..6 {
+        assert!(run("-v").contains(&format!("cannot abandon job-{job} on")));
+    }
 }

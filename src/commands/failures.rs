@@ -1,0 +1,98 @@
+//! Telling of those among several jobs with which something failed.
+
+use std::collections::HashMap;
+
+use super::select::count;
+use crate::{context::Context, exit::chain};
+
+/// How many of the jobs that failed alike are named.
+const NAMED: usize = 3;
+
+/// How many reasons are told, the most frequent ones.
+const REASONS: usize = 10;
+
+/// The jobs with which a verb failed.
+#[derive(Debug)]
+pub(super) struct Failures {
+    verb: &'static str,
+    /// Whether each is told by itself, as it comes.
+    is_each_told: bool,
+    pub(super) count: usize,
+    alike: HashMap<String, Alike>,
+}
+
+/// Jobs with which it failed for one reason.
+#[derive(Debug)]
+struct Alike {
+    reason: anyhow::Error,
+    named: Vec<String>,
+    count: usize,
+}
+
+impl Failures {
+    /// Begins with none; people who chose jobs by filter are told of those that fail alike together.
+    pub(super) fn new(ctx: &Context, verb: &'static str, is_bulk: bool) -> Self {
+        Self {
+            verb,
+            is_each_told: !is_bulk || ctx.out.is_json() || ctx.out.is_verbose(),
+            count: 0,
+            alike: HashMap::new(),
+        }
+    }
+
+    /// Adds a job, and tells of it if that is to be done at once.
+    pub(super) fn add(&mut self, ctx: &Context, name: &str, reason: anyhow::Error) {
+        self.count += 1;
+        if self.is_each_told {
+            return ctx.tell(&reason.context(ctx.trying(self.verb, name)));
+        }
+        let alike = self
+            .alike
+            .entry(chain(reason.as_ref()))
+            .or_insert_with(|| Alike {
+                reason,
+                named: Vec::new(),
+                count: 0,
+            });
+        alike.count += 1;
+        if alike.named.len() < NAMED {
+            alike.named.push(name.to_owned());
+        }
+    }
+
+    /// Tells what was not told as it came.
+    pub(super) fn own_up(&mut self, ctx: &Context) {
+        let mut alike: Vec<_> = self.alike.drain().map(|(_, alike)| alike).collect();
+        alike.sort_by(|one, other| (other.count, &one.named).cmp(&(one.count, &other.named)));
+        let untold = alike.split_off(alike.len().min(REASONS));
+        let is_any_unnamed = alike.iter().any(|alike| alike.count > NAMED);
+        for Alike {
+            reason,
+            named,
+            count,
+        } in alike
+        {
+            let whom = whom(&named, count);
+            ctx.tell(&reason.context(ctx.trying(self.verb, whom)));
+        }
+        let others = untold.iter().map(|alike| alike.count as u64).sum();
+        if others > 0 {
+            let others = count(others);
+            ctx.out
+                .note(format!("{others} more failed for other reasons"));
+        }
+        if is_any_unnamed || others > 0 {
+            ctx.out.note("-v tells of each");
+        }
+    }
+}
+
+/// Names jobs, but never very many.
+fn whom(named: &[String], jobs: usize) -> String {
+    let (names, unnamed) = (named.join(", "), jobs - named.len());
+    match (jobs, unnamed) {
+        (1, _) => names,
+        (_, 0) => format!("{} ({names})", count(jobs as u64)),
+        (_, unnamed) => format!("{} ({names} and {unnamed} more)", count(jobs as u64)),
+    }
+}
