@@ -198,7 +198,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__abandon)
-            opts="-y -o -q -v -h --filter --max --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --filter --max --dry-run --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -578,7 +578,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__consume)
-            opts="-y -o -q -v -h --filter --max --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --filter --max --dry-run --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1272,7 +1272,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__purge)
-            opts="-y -o -q -v -h --filter --max --older-than --all --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --filter --max --dry-run --older-than --all --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1334,7 +1334,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__restore)
-            opts="-y -o -q -v -h --filter --max --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --filter --max --dry-run --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1512,7 +1512,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__trash)
-            opts="-y -o -q -v -h --filter --max --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --filter --max --dry-run --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

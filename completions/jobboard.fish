@@ -278,6 +278,7 @@ always\t''
 never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l op-timeout -d 'How long one operation of the board may take' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s y -l yes -d 'Do it without asking'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l json -d 'The same as --format json'
@@ -302,6 +303,7 @@ always\t''
 never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l op-timeout -d 'How long one operation of the board may take' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s y -l yes -d 'Do it without asking'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l json -d 'The same as --format json'
@@ -326,6 +328,7 @@ always\t''
 never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l op-timeout -d 'How long one operation of the board may take' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s y -l yes -d 'Do it without asking'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l json -d 'The same as --format json'
@@ -349,6 +352,7 @@ always\t''
 never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l op-timeout -d 'How long one operation of the board may take' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s y -l yes -d 'Do it without asking'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -372,6 +376,7 @@ always\t''
 never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l op-timeout -d 'How long one operation of the board may take' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l all -d 'Purge all that is in the trash'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s y -l yes -d 'Do it without asking'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l json -d 'The same as --format json'

@@ -283,7 +283,8 @@ async fn sorted(
     Ok(found.len() as u64)
 }
 
-fn view(entry: &Entry, now: DateTime<Utc>) -> JobView<'_> {
+/// Returns a record as a row of a listing.
+pub(super) fn view(entry: &Entry, now: DateTime<Utc>) -> JobView<'_> {
     JobView {
         entry,
         now,

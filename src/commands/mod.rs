@@ -23,6 +23,7 @@ mod perform;
 mod ping;
 mod post;
 mod purge;
+mod rehearse;
 mod restore;
 mod run;
 mod select;

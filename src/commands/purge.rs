@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::{
+    rehearse::rehearse,
     restore::keys,
     select::{Named, Selection, confirm},
     verb::{Verb, act},
@@ -55,11 +56,14 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
     if !all && older_than.is_none() {
         selection.require()?;
     }
-    let board = ctx.writable_board()?;
+    let board = selection.board(ctx)?;
     let mut chosen = selection.look_up(ctx, &*board, Shelf::Trash).await?;
     if let Some(age) = older_than {
         let now = Utc::now();
         chosen.jobs.retain(|job| is_older(job, *age, now));
+    }
+    if selection.dry_run {
+        return rehearse(ctx, verb.now, chosen);
     }
     confirm(ctx, &args.consent, "purge {} for good?", &chosen)?;
     let purge = async |entries: &[&Entry]| board.purge(&keys(entries)).await;

@@ -1,6 +1,7 @@
 //! `jobboard restore`.
 
 use super::{
+    rehearse::rehearse,
     select::{Selection, confirm_bulk},
     verb::{Verb, act},
 };
@@ -27,8 +28,11 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
         past: "restored",
     };
     args.selection.require()?;
-    let board = ctx.writable_board()?;
+    let board = args.selection.board(ctx)?;
     let chosen = args.selection.look_up(ctx, &*board, Shelf::Trash).await?;
+    if args.selection.dry_run {
+        return rehearse(ctx, verb.now, chosen);
+    }
     confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
     let restore = async |entries: &[&Entry]| board.restore(&keys(entries)).await;
     act(ctx, verb, chosen, restore, |()| None).await

@@ -1,6 +1,6 @@
 //! Choosing the jobs that a verb acts on: by reference, from standard input, or by filter.
 
-use std::io::BufRead;
+use std::{io::BufRead, sync::Arc};
 
 use anyhow::Context as _;
 use chrono::Utc;
@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use super::complete;
 use crate::{
     board::{
-        Board, BoardExt, JobRef, Order, Query, Which,
+        Board, BoardExt, Detail, JobRef, Order, Query, Which,
         filter::{Filter, Filters},
     },
     context::{Consent, Context},
@@ -36,6 +36,10 @@ pub(crate) struct Selection {
     /// Refuse to act on more jobs than this
     #[arg(long, value_name = "N")]
     pub(crate) max: Option<usize>,
+
+    /// Show the jobs that would be acted on, as `list` does, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// The records that were chosen.
@@ -68,6 +72,14 @@ impl Selection {
         Ok(())
     }
 
+    /// Returns the board; a dry run changes nothing, wherever that is forbidden.
+    pub(crate) fn board(&self, ctx: &mut Context) -> anyhow::Result<Arc<dyn Board>> {
+        match self.dry_run {
+            true => ctx.board(),
+            false => ctx.writable_board(),
+        }
+    }
+
     /// Looks the chosen jobs up, in the order in which they were named or are ranked.
     pub(crate) async fn look_up(
         &self,
@@ -77,7 +89,23 @@ impl Selection {
     ) -> anyhow::Result<Chosen> {
         let is_bulk = self.jobs.is_empty();
         let jobs = if is_bulk {
-            matching(ctx, board, shelf, &Filters::new(self.filter.clone())).await?
+            let filters = Filters::new(self.filter.clone());
+            let detail = match self.dry_run && ctx.out.is_json() {
+                true => Detail::Whole,
+                false => filters.detail(),
+            };
+            matching(
+                ctx,
+                board,
+                &filters,
+                Query {
+                    shelf,
+                    which: Which::All,
+                    order: Order::Rank,
+                    detail,
+                },
+            )
+            .await?
         } else {
             named(ctx, board, shelf, &references(ctx, &self.jobs)?).await?
         };
@@ -215,15 +243,10 @@ async fn named(
 async fn matching(
     ctx: &Context,
     board: &dyn Board,
-    shelf: Shelf,
     filters: &Filters,
+    query: Query,
 ) -> anyhow::Result<Vec<Named>> {
-    let mut entries = board.entries(Query {
-        shelf,
-        which: Which::All,
-        order: Order::Rank,
-        detail: filters.detail(),
-    });
+    let mut entries = board.entries(query);
     let now = Utc::now();
     let mut chosen = Vec::new();
     while let Some(entry) = entries

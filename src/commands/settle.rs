@@ -4,6 +4,7 @@ use chrono::{SubsecRound, TimeDelta, Utc};
 
 use super::{
     perform::LEASE,
+    rehearse::rehearse,
     select::{Chosen, Selection, confirm, confirm_bulk, count},
     verb::{Verb, act},
 };
@@ -45,18 +46,22 @@ pub(crate) async fn settle(
 ) -> anyhow::Result<()> {
     let stated = stated_owner(args.owner.as_deref())?;
     args.selection.require()?;
-    let board = ctx.writable_board()?;
+    let board = args.selection.board(ctx)?;
     let mut chosen = args.selection.look_up(ctx, &*board, Shelf::Board).await?;
-    if args.force {
-        confirm(
+    if !args.force {
+        foresee_refusals(ctx, &chosen);
+    }
+    if args.selection.dry_run {
+        return rehearse(ctx, verb.now, chosen);
+    }
+    match args.force {
+        true => confirm(
             ctx,
             &args.consent,
             &format!("{} {{}} by force?", verb.now),
             &chosen,
-        )?;
-    } else {
-        foresee_refusals(ctx, &chosen);
-        confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
+        )?,
+        false => confirm_bulk(ctx, &args.consent, verb.now, &chosen)?,
     }
     let right = match (args.force, stated) {
         (false, _) => Right::Owner(ctx.who().clone()),

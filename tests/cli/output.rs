@@ -3,7 +3,7 @@
 use crate::env::{Env, Invocation, Outcome};
 
 /// A call of each command, which prints something on the stocked board; and what it reads.
-const CALLS: [(&[&str], &str); 21] = [
+const CALLS: [(&[&str], &str); 22] = [
     (&["post", "resize"], ""),
     (&["post", "resize", "--dry-run"], ""),
     (
@@ -21,6 +21,7 @@ const CALLS: [(&[&str], &str); 21] = [
     (&["trash", "@2"], ""),
     (&["restore", "-"], "@3\n"),
     (&["purge", "--all", "--yes"], ""),
+    (&["purge", "--all", "--dry-run"], ""),
     (&["wait", "--any"], ""),
     (&["ping"], ""),
     (&["config"], ""),

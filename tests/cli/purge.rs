@@ -79,3 +79,41 @@ fn what_to_purge_has_to_be_said() {
     assert_eq!(env.jobboard(&["purge", "--yes"]).run().code, 2);
     assert_eq!(trash(&env).len(), 2);
 }
+
+#[test]
+fn a_dry_run_lists_what_would_go_even_where_nothing_may_be_changed() {
+    let env = Env::new();
+    env.post_many(3);
+    env.trash("@1");
+    env.trash("@2");
+    let dry = |words: &[&str]| {
+        let dry = ["--dry-run", "--read-only", "--json"];
+        let run = env.jobboard(&[words, &dry].concat()).run();
+        let listed = run.json();
+        let names = listed.as_array().unwrap().iter();
+        let names = names.map(|job| job["name"].as_str().unwrap().to_owned());
+        (run.stderr.clone(), names.collect::<Vec<_>>())
+    };
+    for verb in ["purge", "restore"] {
+        let (_, names) = dry(&[verb, "--filter", "state=TRASHED"]);
+        assert_eq!(names, ["job-0", "job-1"], "{verb}");
+    }
+    assert!(dry(&["purge", "--older-than", "1h"]).1.is_empty());
+    for verb in ["abandon", "consume", "trash"] {
+        let (told, names) = dry(&[verb, "@3"]);
+        assert_eq!((told.as_str(), names), ("", vec!["job-2".to_owned()]));
+        let (told, _) = dry(&[verb, "--filter", "name=*"]);
+        assert!(
+            told.contains("left alone without --force: 1 of 1 job"),
+            "{told}"
+        );
+    }
+    let many = ["purge", "--all", "--dry-run", "--max", "1"];
+    env.jobboard(&many).run().failed(8);
+    env.jobboard(&["trash", "@9", "--dry-run"]).run().failed(3);
+    assert_eq!(env.names(), ["job-2"]);
+    assert_eq!(
+        env.jobboard(&["list", "--trash", "--count"]).run().stdout,
+        "2\n"
+    );
+}

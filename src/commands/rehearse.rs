@@ -1,0 +1,42 @@
+//! `--dry-run` of a verb: the jobs that it would be done to.
+
+use chrono::Utc;
+
+use super::{failures::Failures, list::view, select::Chosen};
+use crate::{
+    context::Context,
+    exit::CommandError,
+    output::{JobView, Row},
+};
+
+/// Lists what was chosen, as `list` does, and tells why it is not there of what is not.
+pub(super) fn rehearse(
+    ctx: &mut Context,
+    verb: &'static str,
+    chosen: Chosen,
+) -> anyhow::Result<()> {
+    let total = chosen.jobs.len();
+    let mut failures = Failures::new(ctx, verb, chosen.is_bulk);
+    let mut entries = Vec::new();
+    for (name, entry) in chosen.jobs {
+        match entry {
+            Ok(entry) => entries.push(entry),
+            Err(error) if total == 1 => return Err(error.context(ctx.trying(verb, name))),
+            Err(error) => failures.add(ctx, &name, error),
+        }
+    }
+    let now = Utc::now();
+    let mut rows = ctx.out.rows(JobView::COLUMNS);
+    for entry in &entries {
+        rows.push(&view(entry, now))?;
+    }
+    rows.finish()?;
+    failures.own_up(ctx);
+    if total == 0 {
+        ctx.out.note("no job matches");
+    }
+    match failures.count {
+        0 => Ok(()),
+        failed => Err(CommandError::Partly { failed, total }.into()),
+    }
+}
