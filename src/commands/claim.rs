@@ -111,8 +111,15 @@ pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()
         by: &by,
         is_attempt: false,
     };
-    let won = win(ctx, &*board, &wish, Limits::new(None)).await?;
-    ctx.out.report(&report(&won.claimed, &by))
+    let Won { claimed, .. } = win(ctx, &*board, &wish, Limits::new(None)).await?;
+    // It lasts, although nobody may know of it.
+    ctx.out.report(&report(&claimed, &by)).with_context(|| {
+        let (name, uuid) = (&claimed.job.name, &claimed.job.uuid);
+        format!(
+            "{name} is claimed now (`jobboard abandon {uuid}` gives it back), and that could not \
+             be told"
+        )
+    })
 }
 
 /// Runs a command under the claim.

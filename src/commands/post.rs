@@ -138,7 +138,11 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     let report = post_one(&*board, &draft, args.draft.is_unique())
         .await
         .with_context(|| ctx.trying("post", name))?;
-    ctx.out.report(&report)?;
+    // Whoever gets no uuid may well post it again.
+    ctx.out.report(&report).with_context(|| {
+        let uuid = &report.uuid;
+        format!("{name} is on the board as {uuid}, and that could not be told")
+    })?;
     if args.wait {
         let job = match report.posted {
             Some(posted) => Some(Awaited {

@@ -131,6 +131,28 @@ fn output_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
+fn what_was_done_and_cannot_be_written_is_told_in_the_error() {
+    let env = stocked();
+    let unwritten = |words: &[&str]| {
+        let run = env.jobboard(words).in_shell("exec \"$@\" >/dev/full").run();
+        assert!(run.failed(1).contains("No space left"), "{run}");
+        run.stderr
+    };
+    let posted = unwritten(&["post", "urgent", "--priority", "VERY_HIGH"]);
+    let uuid = env.show("@4")["uuid"].as_str().unwrap().to_owned();
+    assert!(
+        posted.contains(&format!("urgent is on the board as {uuid}")),
+        "{posted}"
+    );
+    let claimed = unwritten(&["claim", "--next"]);
+    assert_eq!(env.state("@4"), "CLAIMED");
+    assert!(
+        claimed.contains(&format!("`jobboard abandon {uuid}`")),
+        "{claimed}"
+    );
+}
+
+#[test]
 fn there_is_no_colour_in_a_pipe_unless_it_is_asked_for() {
     for (call, input) in CALLS {
         for format in ["table", "tsv"] {
