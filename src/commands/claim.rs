@@ -175,6 +175,11 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     // Whoever does not want to know of the claim does not want the claim.
     let told = ctx.out.report(&report(&claimed, &by));
     if told.is_ok() {
+        ctx.out.remark(format!(
+            "holding {} until Ctrl-C gives it back; if this is killed, it lapses within {}",
+            claimed.job.name,
+            duration::exact(term)
+        ));
         tokio::select! {
             lost = lease.lost() => {
                 return Err(lost).with_context(|| ctx.trying("hold", &claimed.job.name));

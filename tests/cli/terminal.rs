@@ -110,6 +110,21 @@ fn a_stopped_command_can_go_on_in_the_background() {
 }
 
 #[test]
+fn whoever_holds_a_job_is_told_how_to_end_that() {
+    let env = Env::new();
+    let Some(pane) = Pane::open(&env, &[]) else {
+        return;
+    };
+    env.post("resize");
+    pane.line("jobboard claim --next --hold --lease 20s");
+    pane.shows("^holding resize until Ctrl-C gives it back; .* within 20s$");
+    assert_eq!(env.state("@1"), "CLAIMED");
+    pane.press("C-c");
+    assert_eq!(pane.code(), 0);
+    is_free(&env);
+}
+
+#[test]
 fn an_editor_edits() {
     let (env, tag) = (Env::new(), Tag::new());
     let Some(pane) = Pane::open(&env, &["vi"]) else {
