@@ -2,11 +2,26 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::job::{Aftermath, Failure, Fence, History};
 
 /// The version of the record that is understood here.
 const VERSION: u32 = 1;
+
+/// The members that are understood here.
+const MEMBERS: [&str; 10] = [
+    "v",
+    "owner",
+    "claimed_on",
+    "fence",
+    "attempts",
+    "postponed",
+    "not_before",
+    "failures",
+    "trashed_on",
+    "created_on",
+];
 
 /// What is kept beside a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,6 +101,16 @@ impl Side {
         serde_json::json!(self).to_string().into_bytes()
     }
 
+    /// Writes it in the place of what it was read from, whose other members stay.
+    pub(crate) fn write_over(&self, former: &[u8]) -> Vec<u8> {
+        let mut members: Map<String, Value> = serde_json::from_slice(former).unwrap_or_default();
+        members.retain(|name, _| !MEMBERS.contains(&name.as_str()));
+        if let Value::Object(known) = serde_json::json!(self) {
+            members.extend(known);
+        }
+        Value::Object(members).to_string().into_bytes()
+    }
+
     /// Returns what happened to the job before.
     pub(crate) fn history(self) -> History {
         History {
@@ -110,7 +135,7 @@ impl Side {
             Aftermath::Postponed { not_before } => {
                 self.not_before = Some(*not_before);
                 self.attempts = self.attempts.saturating_sub(1);
-                self.postponed += 1;
+                self.postponed = self.postponed.saturating_add(1);
             }
             Aftermath::Interrupted => self.attempts = self.attempts.saturating_sub(1),
         }
@@ -140,4 +165,64 @@ fn is_zero(number: &u32) -> bool {
 /// Writes a time in the one form in which times compare as text.
 pub(crate) fn text_of(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn eventful() -> Side {
+        let now = Utc::now();
+        Side {
+            owner: Some("ada".to_owned()),
+            claimed_on: Some(now),
+            fence: Some(Fence("7".to_owned())),
+            attempts: 2,
+            postponed: u32::MAX,
+            not_before: Some(now),
+            failures: vec![Failure {
+                exit_code: Some(3),
+                signal: None,
+                reason: "it failed".to_owned(),
+                stderr: String::new(),
+                conductor: "c1".to_owned(),
+                time: now,
+            }],
+            trashed_on: Some(now),
+            created_on: Some(now),
+            ..Side::default()
+        }
+    }
+
+    #[test]
+    fn the_members_that_are_understood_are_those_that_are_written() {
+        let written: Map<String, Value> = serde_json::from_slice(&eventful().write()).unwrap();
+        let mut written: Vec<_> = written.keys().map(String::as_str).collect();
+        let mut known = MEMBERS;
+        written.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(written, known);
+    }
+
+    #[test]
+    fn what_a_later_version_adds_survives_and_what_is_forgotten_does_not() {
+        let former = br#"{"v":1,"owner":"ada","attempts":5,"colour":{"of":["the",1]}}"#;
+        let (read, problem) = Side::read(Some(former));
+        assert_eq!(problem, None);
+        let restored = read.restored().write_over(former);
+        let restored: Value = serde_json::from_slice(&restored).unwrap();
+        assert_eq!(
+            restored,
+            serde_json::json!({"v": 1, "colour": {"of": ["the", 1]}})
+        );
+    }
+
+    #[test]
+    fn counts_end_where_numbers_do() {
+        let mut side = eventful();
+        side.attempts = 0;
+        let not_before = Utc::now();
+        side.note(&Aftermath::Postponed { not_before });
+        assert_eq!((side.attempts, side.postponed), (0, u32::MAX));
+    }
 }

@@ -107,7 +107,8 @@ impl Target<'_> {
         // Every claim of ours changes this node: by its version, who settles the claim before
         // learns that there was another one, even if their locks are alike.
         let side = side.map(|mut side| {
-            side.attempts += u32::from(bid.rules.is_attempt);
+            let attempt = u32::from(bid.rules.is_attempt);
+            side.attempts = side.attempts.saturating_add(attempt);
             side
         });
         transaction.put(

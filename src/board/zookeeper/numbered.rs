@@ -154,8 +154,12 @@ impl<'t> Target<'t> {
             if let Some(by) = claimant {
                 let (lock, owner) = (self.paths.lock(key), json::lock(&by.owner));
                 transaction.create(Step::Lock, lock, &owner, mode(by.term)?);
-                let (path, side) = (self.paths.side(key), Side::first_attempt());
-                transaction.put(Step::Side, path, &sides.next().flatten(), Some(&side));
+                let (path, side) = (self.paths.side(key), Side::first_attempt().write());
+                // What is there is another job's, and nothing of it stays.
+                match sides.next().flatten() {
+                    None => transaction.create(Step::Side, path, &side, CreateMode::Persistent),
+                    Some(node) => transaction.set(Step::Side, path, &side, node.stat.version),
+                }
             }
             let Place::Marked(marker) = place else {
                 continue;

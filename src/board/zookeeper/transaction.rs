@@ -84,7 +84,9 @@ impl<'a> Transaction<'a> {
     ) {
         match (seen, wanted) {
             (None, Some(side)) => self.create(step, path, &side.write(), CreateMode::Persistent),
-            (Some(node), Some(side)) => self.set(step, path, &side.write(), node.stat.version),
+            (Some(node), Some(side)) => {
+                self.set(step, path, &side.write_over(&node.data), node.stat.version);
+            }
             // It says the same, and tells whoever has read it before that something has happened.
             (Some(node), None) => self.set(step, path, &node.data, node.stat.version),
             (None, None) => self.assert_absent(step, path),

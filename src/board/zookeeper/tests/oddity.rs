@@ -1,6 +1,7 @@
 //! Nodes as nobody should make them, and what helps.
 
 use super::*;
+use crate::board::ClaimRules;
 
 #[tokio::test]
 async fn a_lock_that_names_no_owner_is_mended_by_an_override() {
@@ -118,4 +119,36 @@ async fn names_that_can_be_no_jobs_are_none() {
             .await
             .unwrap();
     }
+}
+
+#[tokio::test]
+async fn what_a_later_version_keeps_beside_a_job_stays_through_all_that_is_done_to_it() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (board, nodes) = (site.board(), site.nodes().await);
+    let key = post_one(&board, "resize").await;
+    let beside = site.paths.side(&key);
+    nodes
+        .put(
+            &beside,
+            r#"{"v":1,"attempts":4294967295,"colour":{"of":"it"}}"#,
+        )
+        .await;
+    let kept = async || {
+        let (data, _) = nodes.get(&beside).await.unwrap();
+        let side: serde_json::Value = serde_json::from_slice(&data).unwrap();
+        assert_eq!(side["colour"], json!({"of": "it"}), "{side}");
+        side["attempts"].clone()
+    };
+    let rules = ClaimRules {
+        is_attempt: true,
+        ..BY_HAND
+    };
+    board.claim_one(&key, &ada(), rules).await.unwrap();
+    assert_eq!(kept().await, json!(u32::MAX));
+    settle(&board, &key, by_name("ada"), trash()).await.unwrap();
+    assert_eq!(kept().await, json!(u32::MAX));
+    restore(&board, &key).await.unwrap();
+    assert_eq!(kept().await, json!(null));
 }
