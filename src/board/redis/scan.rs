@@ -5,13 +5,13 @@ use std::sync::{Arc, Weak};
 use redis::Cmd;
 
 use super::{field::Seen, keys::Keys, line::Line, link::Link, trouble::Problem};
-use crate::{board::Result, job::Shelf};
+use crate::{
+    board::{Result, pages::next_page},
+    job::Shelf,
+};
 
 /// What a reader was doing when it failed.
 const DOING: &str = "read";
-
-/// A page should be about as large as this.
-const PAGE_BYTES: usize = 512 * 1024;
 
 /// How many jobs the first page has.
 pub(super) const FIRST_PAGE: usize = 128;
@@ -109,8 +109,7 @@ impl Scan {
 
 /// Returns how many jobs the next page should have, by the size of the one before.
 pub(super) fn page_after(count: usize, bytes: usize) -> usize {
-    let average = bytes / count.max(1);
-    (PAGE_BYTES / average.max(1)).clamp(1, LARGEST_PAGE)
+    next_page(count, bytes, LARGEST_PAGE)
 }
 
 /// Names the hash in which a shelf is.

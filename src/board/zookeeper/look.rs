@@ -9,12 +9,9 @@ use super::{
     session::Session,
 };
 use crate::{
-    board::{Detail, Order, Query, Result, Which, wire::json},
+    board::{Detail, Order, Query, Result, Which, pages::next_page, wire::json},
     job::{Entry, JobKey, Rank, Shelf},
 };
-
-/// A page should be about as large as this.
-const PAGE_BYTES: usize = 512 * 1024;
 
 /// The first page, and the largest.
 pub(super) const PAGE: (usize, usize) = (128, nodes::MOST);
@@ -154,7 +151,7 @@ impl Reader {
 /// Returns how many jobs make a page, by those that were just read.
 pub(super) fn next_count<'a>(read: impl Iterator<Item = &'a Node>, count: usize) -> usize {
     let bytes: usize = read.map(|node| node.data.len()).sum();
-    (PAGE_BYTES / (bytes / count.max(1)).max(1)).clamp(1, PAGE.1)
+    next_page(count, bytes, PAGE.1)
 }
 
 /// Takes out the jobs that somebody has, for whom no more is read than their locks.
