@@ -17,6 +17,7 @@ pub(crate) mod wait;
 mod embedded;
 mod failure;
 mod pages;
+mod percent;
 mod picture;
 mod redis;
 mod tls;

@@ -1,6 +1,6 @@
 //! The names of all that a board has on a server, and what a hash field is called as a key.
 
-use crate::job::JobKey;
+use crate::{board::percent::bytes_of, job::JobKey};
 
 /// Names the keys of one board.
 #[derive(Debug, Clone)]
@@ -131,26 +131,7 @@ pub(super) fn key_of(field: &[u8]) -> JobKey {
 
 /// Returns the hash field that is called like this.
 pub(super) fn field_of(key: &JobKey) -> Vec<u8> {
-    let mut field = Vec::with_capacity(key.as_str().len());
-    let mut rest = key.as_str().as_bytes();
-    while let Some((byte, behind)) = rest.split_first() {
-        let escaped = (*byte == b'%')
-            .then(|| behind.get(..2))
-            .flatten()
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match escaped {
-            Some(raw) => {
-                field.push(raw);
-                rest = &behind[2..];
-            }
-            None => {
-                field.push(*byte);
-                rest = behind;
-            }
-        }
-    }
-    field
+    bytes_of(key.as_str())
 }
 
 #[cfg(test)]

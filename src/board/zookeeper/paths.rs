@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use uuid::Uuid;
 
 use crate::{
-    board::url::zookeeper::is_forbidden,
-    job::{JobKey, Shelf},
+    board::{percent::bytes_of, url::zookeeper::is_forbidden},
+    job::{JobKey, Owner, Shelf},
 };
 
 /// Names the nodes of one board.
@@ -175,11 +175,33 @@ fn escape(name: &str) -> String {
     escaped
 }
 
+/// Returns the name of the conductor that an entity is; behind it are its host and process.
+pub(super) fn conductor_of(entity: &str) -> &str {
+    // A name may have an `@` of its own.
+    entity.rsplit_once('@').map_or(entity, |(name, _)| name)
+}
+
+/// Returns the name of the conductor whose entry a node is.
+pub(super) fn entered(child: &str) -> Owner {
+    let entity = bytes_of(child);
+    Owner::from_stored(conductor_of(&String::from_utf8_lossy(&entity)))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
 
     use super::*;
+
+    #[test]
+    fn a_conductor_is_known_by_its_node_whatever_its_name() {
+        let paths = Paths::of("/jobs");
+        for name in ["c1", "a@b", "50%/%41", "..", "\u{85}ü\u{1}"] {
+            let node = paths.entity(&format!("{name}@host:1"));
+            let (_, child) = node.rsplit_once('/').unwrap();
+            assert_eq!(entered(child).text(), name, "{node}");
+        }
+    }
 
     /// What TaskFlow made of some paths.
     const COMPUTED: &str = include_str!("../wire/fixtures/zk_paths.json");

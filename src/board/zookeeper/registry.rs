@@ -10,6 +10,7 @@ use super::{
     AT_ONCE, Target,
     marker::Whereabouts,
     nodes::{self, Node},
+    paths::conductor_of,
     transaction::{Step, WRITING},
 };
 use crate::{
@@ -123,8 +124,7 @@ impl Target<'_> {
 
 fn conductor(entry: &Node) -> Option<Conductor> {
     let entity = Entity::decode(&entry.data).ok()?;
-    // Behind the name are the host and the process; a name may have an `@` of its own.
-    let (name, _) = entity.name.rsplit_once('@').unwrap_or((&entity.name, ""));
+    let name = conductor_of(&entity.name);
     Some(Conductor {
         name: name.to_owned(),
         host: entity.host,

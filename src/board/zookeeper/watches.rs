@@ -5,13 +5,10 @@ use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState,
 use super::{
     changes::Change,
     nodes::READING,
-    paths::{Paths, locked_by},
+    paths::{Paths, entered, locked_by},
     session::Session,
 };
-use crate::{
-    board::Result,
-    job::{Owner, Shelf},
-};
+use crate::{board::Result, job::Shelf};
 
 /// What a watch tells.
 #[derive(Debug)]
@@ -127,7 +124,7 @@ impl Place {
             _ => None,
         };
         if self == Self::Entities {
-            let name = conductor(child);
+            let name = entered(child);
             return pick(
                 Change::ConductorCame(name.clone()),
                 Change::ConductorWent(name),
@@ -148,10 +145,4 @@ impl Place {
             (None, None) => None,
         }
     }
-}
-
-/// Returns the name of the conductor whose entry a node is; behind it are its host and process.
-fn conductor(child: &str) -> Owner {
-    let (name, _) = child.rsplit_once('@').unwrap_or((child, ""));
-    Owner::from_stored(name.replace("%2F", "/").replace("%25", "%"))
 }
