@@ -3,6 +3,7 @@
 use std::{error::Error as _, io};
 
 use super::BoardError;
+use crate::job::Draft;
 
 /// Whether what was asked for may have happened.
 #[derive(Debug)]
@@ -18,6 +19,31 @@ impl From<Failure> for BoardError {
         match failure {
             Failure::NotSent(error) | Failure::Lost(error) => error,
         }
+    }
+}
+
+/// Says of a request that was sent that its answer was not heard.
+pub(super) fn unknown(board: &str, error: BoardError) -> BoardError {
+    BoardError::Unknown {
+        board: board.to_owned(),
+        source: error.into(),
+    }
+}
+
+/// Says of a job whose post was not answered under which uuid it is, if it is on the board.
+pub(super) fn perhaps_posted(board: &str, draft: &Draft, error: &BoardError) -> BoardError {
+    let uuid = draft.uuid;
+    BoardError::Unknown {
+        board: board.to_owned(),
+        source: format!("{}; if it was, its uuid is {uuid}", cause(error)).into(),
+    }
+}
+
+/// Repeats for another job why an exchange did not take place.
+pub(super) fn not_done(board: &str, error: &BoardError) -> BoardError {
+    BoardError::Unreachable {
+        board: board.to_owned(),
+        source: cause(error).into(),
     }
 }
 

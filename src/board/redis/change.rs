@@ -8,13 +8,13 @@ use super::{
     foresight::Foresight,
     keys::{Beside as Names, Keys, field_of, key_of},
     link::{Failure, Link},
-    outcome::unknown,
     record::{self, Beside},
     scripts::{Call, Reply, Script},
 };
 use crate::{
     board::{
         ClaimRules, Result, Settled,
+        failure::unknown,
         wire::{msgpack, side::text_of},
     },
     job::{
@@ -55,7 +55,7 @@ impl Target<'_> {
             .await
             .map_err(|failure| match failure {
                 Failure::NotSent(error) => error,
-                Failure::Lost(error) => unknown(self.link, error),
+                Failure::Lost(error) => unknown(self.link.name(), error),
             })
     }
 

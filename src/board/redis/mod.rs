@@ -12,7 +12,6 @@ mod keys;
 mod line;
 mod link;
 mod look;
-mod outcome;
 mod post;
 mod record;
 mod refusal;

@@ -7,12 +7,12 @@ use super::{
     change::{DOING, Target, life},
     foresight,
     link::Failure,
-    outcome::{not_done, perhaps},
     scripts::{Call, Reply, Script},
 };
 use crate::{
     board::{
         BoardError, Detail, Posted, Result,
+        failure::{not_done, perhaps_posted},
         wire::{msgpack, side::text_of},
     },
     job::{Claimant, Draft, Fence, JobKey},
@@ -44,7 +44,7 @@ impl Target<'_> {
                 Err(Failure::NotSent(error)) if answers.is_empty() => return Err(error),
                 Err(Failure::NotSent(error)) => {
                     let missing = drafts.len() - answers.len();
-                    let refused = (0..missing).map(|_| Err(not_done(self.link, &error)));
+                    let refused = (0..missing).map(|_| Err(not_done(self.link.name(), &error)));
                     answers.extend(refused);
                 }
                 Err(Failure::Lost(error)) => answers.extend(self.look_up(some, &error).await),
@@ -137,7 +137,7 @@ impl Target<'_> {
                         sequence,
                         fence: None,
                     }),
-                    _ => Err(perhaps(self.link, draft, error)),
+                    _ => Err(perhaps_posted(self.link.name(), draft, error)),
                 }
             })
             .collect()

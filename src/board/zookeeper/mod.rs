@@ -53,7 +53,10 @@ use self::{
 use crate::{
     board::{
         Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted,
-        Query, Result, Settled, failure::Failure, pages, url::zookeeper::ZooKeeperUrl,
+        Query, Result, Settled,
+        failure::{self, Failure},
+        pages,
+        url::zookeeper::ZooKeeperUrl,
     },
     job::{Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Term},
     secret::Secret,
@@ -139,10 +142,7 @@ impl<'a> Target<'a> {
     fn unknown(self, failure: Failure) -> BoardError {
         match failure {
             Failure::NotSent(error) => error,
-            Failure::Lost(error) => BoardError::Unknown {
-                board: self.link.name().to_owned(),
-                source: error.into(),
-            },
+            Failure::Lost(error) => failure::unknown(self.link.name(), error),
         }
     }
 

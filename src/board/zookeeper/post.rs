@@ -13,7 +13,7 @@ use super::{
 use crate::{
     board::{
         BoardError, JobRef, Posted, Result,
-        failure::{Failure, cause},
+        failure::{Failure, not_done, perhaps_posted},
         wire::json,
     },
     job::{Claimant, Draft, Entry, JobKey, Shelf},
@@ -61,7 +61,7 @@ impl Target<'_> {
                 Err(Undone::Not(error)) if answers.is_empty() => return Err(error),
                 Err(Undone::Not(error)) => {
                     let missing = drafts.len() - answers.len();
-                    answers.extend((0..missing).map(|_| Err(self.not_done(&error))));
+                    answers.extend((0..missing).map(|_| Err(not_done(self.link.name(), &error))));
                 }
                 Err(Undone::Unknown(error)) => {
                     answers.extend(self.look_up(batch, claimant, &error).await);
@@ -137,11 +137,7 @@ impl Target<'_> {
                     sequence: job.sequence.unwrap_or_default(),
                     fence,
                 }),
-                _ => Err(BoardError::Unknown {
-                    board: self.link.name().to_owned(),
-                    source: format!("{}; if it was, its uuid is {}", cause(error), draft.uuid)
-                        .into(),
-                }),
+                _ => Err(perhaps_posted(self.link.name(), draft, error)),
             }
         });
         answers.collect()
@@ -153,14 +149,6 @@ impl Target<'_> {
             doing: WRITING,
             board: self.link.name().to_owned(),
             source: source.into(),
-        }
-    }
-
-    /// Repeats for another job why an exchange did not take place.
-    pub(super) fn not_done(self, error: &BoardError) -> BoardError {
-        BoardError::Unreachable {
-            board: self.link.name().to_owned(),
-            source: cause(error).into(),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{
     transaction::{Refused, Step, Transaction},
 };
 use crate::{
-    board::{BoardError, Result, Settled},
+    board::{BoardError, Result, Settled, failure::not_done},
     job::{Aftermath, Authority, Failure, Outcome, Settlement, Shelf, Witness},
 };
 
@@ -27,7 +27,11 @@ impl<'t> Target<'t> {
                 Ok(found) => found,
                 Err(error) if answers.is_empty() => return Err(error),
                 Err(error) => {
-                    answers.extend(settlements.iter().map(|_| Err(self.not_done(&error))));
+                    answers.extend(
+                        settlements
+                            .iter()
+                            .map(|_| Err(not_done(self.link.name(), &error))),
+                    );
                     continue;
                 }
             };
