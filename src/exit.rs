@@ -191,68 +191,64 @@ fn judge_command(error: &CommandError) -> Option<Judgement> {
 }
 
 fn judge_board(error: &BoardError) -> Judgement {
-    let hint = |text: &str| Some(text.to_owned());
-    let rule = |kind, text: &str| (AGAINST_THE_RULES, kind, Some(text.to_owned()));
+    let (code, kind) = sort(error);
+    (code, kind, way_out(error).map(str::to_owned))
+}
+
+/// Sorts what a board answers by what the caller can do about it.
+fn sort(error: &BoardError) -> (u8, &'static str) {
     match error {
-        BoardError::NoSuchJob => (
-            NOT_FOUND,
-            "not-found",
-            hint("`jobboard list` shows the jobs on the board, `list --trash` those in the trash"),
-        ),
-        BoardError::Ambiguous { .. } => (
-            NOT_FOUND,
-            "ambiguous",
-            hint("give more of the uuid; nothing was done"),
-        ),
-        BoardError::AlreadyClaimed { .. } => rule(
-            "already-claimed",
-            "if its holder is gone, `jobboard abandon --force JOB` frees it",
-        ),
-        BoardError::NotClaimed => rule("not-claimed", "`jobboard claim JOB` claims it"),
-        BoardError::NotOwner { .. } => rule(
-            "not-owner",
-            "--who NAME acts as its owner; `jobboard abandon --force JOB` frees it",
-        ),
-        BoardError::Postponed { .. } => {
-            rule("changed", "`jobboard claim JOB` claims it all the same")
+        BoardError::NoSuchJob => (NOT_FOUND, "not-found"),
+        BoardError::Ambiguous { .. } => (NOT_FOUND, "ambiguous"),
+        BoardError::AlreadyClaimed { .. } => (AGAINST_THE_RULES, "already-claimed"),
+        BoardError::NotClaimed => (AGAINST_THE_RULES, "not-claimed"),
+        BoardError::NotOwner { .. } => (AGAINST_THE_RULES, "not-owner"),
+        BoardError::Postponed { .. } | BoardError::Changed => (AGAINST_THE_RULES, "changed"),
+        BoardError::Exists { .. }
+        | BoardError::TrashTaken { .. }
+        | BoardError::NameTaken { .. } => (AGAINST_THE_RULES, "exists"),
+        BoardError::Malformed { .. } => (AGAINST_THE_RULES, "malformed"),
+        BoardError::Unsupported { .. } => (AGAINST_THE_RULES, "unsupported"),
+        BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => {
+            (UNREACHABLE, "unreachable")
         }
-        BoardError::Changed => rule(
-            "changed",
-            "nothing was done; `jobboard show JOB` shows how it is now",
-        ),
-        BoardError::Exists { .. } => (AGAINST_THE_RULES, "exists", None),
-        BoardError::TrashTaken { .. } => rule(
-            "exists",
-            "nothing was done; `list --trash` shows it: restore or purge that one first",
-        ),
-        BoardError::NameTaken { .. } => rule(
-            "exists",
-            "`jobboard conductors` shows who is at work; choose another --name",
-        ),
-        BoardError::Malformed { .. } => rule(
-            "malformed",
-            "`jobboard trash --force key:TEXT` takes it off the board",
-        ),
-        BoardError::Unsupported { hint, .. } => {
-            (AGAINST_THE_RULES, "unsupported", hint.map(str::to_owned))
-        }
-        BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => (
-            UNREACHABLE,
-            "unreachable",
-            hint("`jobboard ping` shows whether the board answers"),
-        ),
-        BoardError::Unknown { .. } => (
-            FAILED,
-            "unknown",
-            hint("`jobboard show UUID` shows whether it was done"),
-        ),
-        BoardError::Denied { .. } => (
-            UNREACHABLE,
-            "denied",
-            hint("`jobboard config` shows which board is used, and as whom"),
-        ),
-        BoardError::Failed { .. } => (FAILED, "failed", None),
+        BoardError::Denied { .. } => (UNREACHABLE, "denied"),
+        BoardError::Unknown { .. } => (FAILED, "unknown"),
+        BoardError::Failed { .. } => (FAILED, "failed"),
     }
+}
+
+/// Says what to do about what a board answers, where that is not plain.
+fn way_out(error: &BoardError) -> Option<&'static str> {
+    Some(match error {
+        BoardError::NoSuchJob => {
+            "`jobboard list` shows the jobs on the board, `list --trash` those in the trash"
+        }
+        BoardError::Ambiguous { .. } => "give more of the uuid; nothing was done",
+        BoardError::AlreadyClaimed { .. } => {
+            "if its holder is gone, `jobboard abandon --force JOB` frees it"
+        }
+        BoardError::NotClaimed => "`jobboard claim JOB` claims it",
+        BoardError::NotOwner { .. } => {
+            "--who NAME acts as its owner; `jobboard abandon --force JOB` frees it"
+        }
+        BoardError::Postponed { .. } => "`jobboard claim JOB` claims it all the same",
+        BoardError::Changed => "nothing was done; `jobboard show JOB` shows how it is now",
+        BoardError::TrashTaken { .. } => {
+            "nothing was done; `list --trash` shows it: restore or purge that one first"
+        }
+        BoardError::NameTaken { .. } => {
+            "`jobboard conductors` shows who is at work; choose another --name"
+        }
+        BoardError::Malformed { .. } => "`jobboard trash --force key:TEXT` takes it off the board",
+        BoardError::Unsupported { hint, .. } => return *hint,
+        BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => {
+            "`jobboard ping` shows whether the board answers"
+        }
+        BoardError::Unknown { .. } => "`jobboard show UUID` shows whether it was done",
+        BoardError::Denied { .. } => "`jobboard config` shows which board is used, and as whom",
+        BoardError::Exists { .. } | BoardError::Failed { .. } => return None,
+    })
 }
 
 /// Words an error with all its causes, each once.
