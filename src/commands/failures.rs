@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use super::select::count;
-use crate::{context::Context, exit::chain};
+use crate::{
+    context::Context,
+    exit::{CommandError, chain},
+};
 
 /// How many of the jobs that failed alike are named.
 const NAMED: usize = 3;
@@ -17,7 +20,7 @@ pub(super) struct Failures {
     verb: &'static str,
     /// Whether each is told by itself, as it comes.
     is_each_told: bool,
-    pub(super) count: usize,
+    count: usize,
     alike: HashMap<String, Alike>,
 }
 
@@ -60,9 +63,18 @@ impl Failures {
         }
     }
 
-    /// Tells what was not told as it came.
-    pub(super) fn own_up(&mut self, ctx: &Context) {
-        let mut alike: Vec<_> = self.alike.drain().map(|(_, alike)| alike).collect();
+    /// Tells what was not told as it came, and returns how it ended for all the jobs together.
+    pub(super) fn end(self, ctx: &Context, total: usize) -> anyhow::Result<()> {
+        let failed = self.count;
+        self.own_up(ctx);
+        match failed {
+            0 => Ok(()),
+            failed => Err(CommandError::Partly { failed, total }.into()),
+        }
+    }
+
+    fn own_up(self, ctx: &Context) {
+        let mut alike: Vec<_> = self.alike.into_values().collect();
         alike.sort_by(|one, other| (other.count, &one.named).cmp(&(one.count, &other.named)));
         let untold = alike.split_off(alike.len().min(REASONS));
         let is_any_unnamed = alike.iter().any(|alike| alike.count > NAMED);

@@ -5,7 +5,6 @@ use chrono::Utc;
 use super::{failures::Failures, list::view, select::Chosen};
 use crate::{
     context::Context,
-    exit::CommandError,
     output::{JobView, Row},
 };
 
@@ -31,12 +30,8 @@ pub(super) fn rehearse(
         rows.push(&view(entry, now))?;
     }
     rows.finish()?;
-    failures.own_up(ctx);
     if total == 0 {
         ctx.out.note("no job matches");
     }
-    match failures.count {
-        0 => Ok(()),
-        failed => Err(CommandError::Partly { failed, total }.into()),
-    }
+    failures.end(ctx, total)
 }

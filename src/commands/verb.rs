@@ -10,7 +10,6 @@ use super::{
 use crate::{
     board::{self, BoardError},
     context::Context,
-    exit::CommandError,
     job::Entry,
 };
 
@@ -36,14 +35,16 @@ pub(crate) async fn act<T, E: Into<anyhow::Error>>(
 ) -> anyhow::Result<()> {
     ctx.out.outlive_reader();
     let total = chosen.jobs.len();
-    let progress = ctx.out.progress(verb.now, Some(total as u64));
     if total == 0 {
         ctx.out.note("no job matches, and nothing was done");
     }
     let mut failures = Failures::new(ctx, verb.now, chosen.is_bulk);
+    let progress = ctx.out.progress(verb.now, Some(total as u64));
     let mut jobs = chosen.jobs.into_iter().peekable();
-    let mut ended = Ok(());
-    while jobs.peek().is_some() && ended.is_ok() {
+    let ended = loop {
+        if jobs.peek().is_none() {
+            break Ok(());
+        }
         let batch: Vec<_> = jobs.by_ref().take(BATCH).collect();
         let entries: Vec<_> = batch
             .iter()
@@ -51,35 +52,26 @@ pub(crate) async fn act<T, E: Into<anyhow::Error>>(
             .collect();
         let answers = match act(&entries).await {
             Ok(answers) => answers,
-            Err(error) => {
-                ended = Err(error).with_context(|| ctx.trying(verb.now, "the jobs"));
-                break;
-            }
+            Err(error) => break Err(error).with_context(|| ctx.trying(verb.now, "the jobs")),
         };
         let count = batch.len();
         for (name, done) in matched(batch, answers) {
             match done {
-                Ok((entry, answer)) => {
+                Ok((entry, answer)) => progress.suspend(|| {
                     if let Some(note) = note(&answer) {
-                        progress.suspend(|| ctx.out.note(note));
+                        ctx.out.note(note);
                     }
-                    let report = done_to(&entry, verb.past);
-                    progress.suspend(|| ctx.out.say(&report))?;
-                }
+                    ctx.out.say(&done_to(&entry, verb.past))
+                })?,
                 Err(error) if total == 1 => return Err(error.context(ctx.trying(verb.now, name))),
                 Err(error) => progress.suspend(|| failures.add(ctx, &name, error)),
             }
         }
         progress.suspend(|| ctx.out.flush())?;
         progress.add(count as u64);
-    }
+    };
     drop(progress);
-    failures.own_up(ctx);
-    ended?;
-    match failures.count {
-        0 => Ok(()),
-        failed => Err(CommandError::Partly { failed, total }.into()),
-    }
+    ended.and(failures.end(ctx, total))
 }
 
 /// Gives each answer to its record; those that were not found have theirs already.
