@@ -2,16 +2,18 @@
 //!
 //! Results go to stdout, everything else to stderr. Nothing outside this folder prints.
 
+mod aside;
 mod console;
 mod job;
 mod page;
 mod progress;
+mod record;
 mod rows;
+mod style;
 mod table;
 mod text;
 
 use std::{
-    borrow::Cow,
     io::{self, BufWriter, IsTerminal, Write},
     os::fd::AsFd,
 };
@@ -25,73 +27,19 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub(crate) use self::{
+    aside::{complain, complain_json},
     console::{Console, Side},
     job::{JobView, rfc3339, short},
     page::{Page, Tone},
     progress::Progress,
+    record::{Record, Report, Row},
     rows::Rows,
+    style::{ColorChoice, Format, Style, Verbosity},
     table::{Cell, Column, Fit},
     text::Text,
 };
 
 use crate::ready::Ready;
-
-/// The form in which results are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
-    /// Tables and sentences for people
-    Table,
-    /// Tab-separated fields, a line each
-    Tsv,
-    /// JSON
-    Json,
-    /// JSON, an object a line
-    Jsonl,
-    /// Uuids alone, one a line
-    Uuid,
-}
-
-/// When to use colour.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ColorChoice {
-    #[default]
-    Auto,
-    Always,
-    Never,
-}
-
-/// How much is told beside the results.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Verbosity {
-    /// Errors alone.
-    Quiet,
-    #[default]
-    Normal,
-    Verbose,
-}
-
-/// What there is to say, as fields for programs.
-pub(crate) trait Record: Serialize {
-    /// Returns the facts in a fixed order, as fields of a line.
-    fn fields(&self) -> Vec<String>;
-
-    /// Returns the job it is about.
-    fn uuid(&self) -> Option<&str> {
-        None
-    }
-}
-
-/// A record that people read as sentences.
-pub(crate) trait Report: Record {
-    fn human(&self, page: &mut Page);
-}
-
-/// A record that people read as a row of a table.
-pub(crate) trait Row: Record {
-    const COLUMNS: &'static [Column];
-
-    fn cells(&self) -> Vec<Cell>;
-}
 
 /// The reader of our output went away, which is no failure.
 #[derive(Debug, Error)]
@@ -111,16 +59,6 @@ pub(crate) struct Output {
     /// Whether work goes on although nobody reads of it any more.
     outlives_reader: bool,
     is_terminal: bool,
-}
-
-/// What the command line says about output.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Style {
-    pub(crate) format: Option<Format>,
-    pub(crate) color: ColorChoice,
-    pub(crate) verbosity: Verbosity,
-    /// Whether the environment asks for plain text.
-    pub(crate) is_plain: bool,
 }
 
 impl Output {
@@ -285,13 +223,6 @@ impl Output {
         self.flush()
     }
 
-    /// Tells what is wrong with a command line; it repeats what was typed, which may be anything.
-    pub(crate) fn usage(&self, text: &StyledStr) {
-        for line in text.to_string().lines() {
-            complain(&Text::from(line));
-        }
-    }
-
     /// Writes a text that is made by us for another program, such as a completion script.
     pub(crate) fn document(&mut self, text: &[u8]) -> anyhow::Result<()> {
         if self.is_json() {
@@ -320,74 +251,6 @@ impl Output {
     fn room(&self) -> Option<usize> {
         let size = termios::tcgetwinsize(io::stdout()).ok()?;
         (size.ws_col > 0).then_some(usize::from(size.ws_col))
-    }
-
-    /// Tells something that is no result, on stderr.
-    pub(crate) fn note(&self, text: impl Into<Text>) {
-        if self.verbosity != Verbosity::Quiet {
-            complain(&text.into());
-        }
-    }
-
-    /// Tells something that only a person at a terminal wants to know.
-    pub(crate) fn remark(&self, text: impl Into<Text>) {
-        let is_watched = io::stderr().is_terminal() && !self.is_json();
-        if is_watched || self.verbosity == Verbosity::Verbose {
-            self.note(text);
-        }
-    }
-
-    /// Tells something that only somebody who asked for it wants to know.
-    pub(crate) fn detail(&self, text: impl Into<Text>) {
-        if self.verbosity == Verbosity::Verbose {
-            self.note(text);
-        }
-    }
-
-    /// Whether somebody wants to know all there is.
-    pub(crate) fn is_verbose(&self) -> bool {
-        self.verbosity == Verbosity::Verbose
-    }
-
-    /// Whether only errors are to be told.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.verbosity == Verbosity::Quiet
-    }
-
-    /// Counts long work for whoever watches.
-    pub(crate) fn progress(
-        &self,
-        what: impl Into<Cow<'static, str>>,
-        total: Option<u64>,
-    ) -> Progress {
-        let is_wanted =
-            self.verbosity != Verbosity::Quiet && !self.is_json() && io::stderr().is_terminal();
-        Progress::new(what, total, is_wanted)
-    }
-
-    /// Asks a person; `None` if there is nobody to ask.
-    pub(crate) fn ask(&self, question: impl Into<Text>) -> Option<String> {
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-            return None;
-        }
-        let mut stderr = io::stderr();
-        write!(stderr, "{} ", question.into()).ok()?;
-        stderr.flush().ok()?;
-        let mut answer = String::new();
-        io::stdin().read_line(&mut answer).ok()?;
-        Some(answer.trim().to_owned())
-    }
-}
-
-/// Writes a line to stderr; there is nowhere to report that it could not be written.
-pub(crate) fn complain(text: &Text) {
-    let _ = writeln!(io::stderr(), "{text}");
-}
-
-/// Writes an object for programs to stderr.
-pub(crate) fn complain_json(value: &impl Serialize) {
-    if let Ok(text) = serde_json::to_string(value) {
-        let _ = writeln!(io::stderr(), "{text}");
     }
 }
 

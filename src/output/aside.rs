@@ -1,0 +1,88 @@
+//! What is told beside the results, on stderr, and what is asked there.
+
+use std::{
+    borrow::Cow,
+    io::{self, IsTerminal, Write},
+};
+
+use clap::builder::StyledStr;
+use serde::Serialize;
+
+use super::{Output, Progress, Text, Verbosity};
+
+impl Output {
+    /// Tells something that is no result, on stderr.
+    pub(crate) fn note(&self, text: impl Into<Text>) {
+        if self.verbosity != Verbosity::Quiet {
+            complain(&text.into());
+        }
+    }
+
+    /// Tells something that only a person at a terminal wants to know.
+    pub(crate) fn remark(&self, text: impl Into<Text>) {
+        let is_watched = io::stderr().is_terminal() && !self.is_json();
+        if is_watched || self.verbosity == Verbosity::Verbose {
+            self.note(text);
+        }
+    }
+
+    /// Tells something that only somebody who asked for it wants to know.
+    pub(crate) fn detail(&self, text: impl Into<Text>) {
+        if self.verbosity == Verbosity::Verbose {
+            self.note(text);
+        }
+    }
+
+    /// Whether somebody wants to know all there is.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbosity == Verbosity::Verbose
+    }
+
+    /// Whether only errors are to be told.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.verbosity == Verbosity::Quiet
+    }
+
+    /// Counts long work for whoever watches.
+    pub(crate) fn progress(
+        &self,
+        what: impl Into<Cow<'static, str>>,
+        total: Option<u64>,
+    ) -> Progress {
+        let is_wanted =
+            self.verbosity != Verbosity::Quiet && !self.is_json() && io::stderr().is_terminal();
+        Progress::new(what, total, is_wanted)
+    }
+
+    /// Asks a person; `None` if there is nobody to ask.
+    pub(crate) fn ask(&self, question: impl Into<Text>) -> Option<String> {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return None;
+        }
+        let mut stderr = io::stderr();
+        write!(stderr, "{} ", question.into()).ok()?;
+        stderr.flush().ok()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).ok()?;
+        Some(answer.trim().to_owned())
+    }
+
+    /// Tells what is wrong with a command line; it repeats what was typed, which may be anything.
+    pub(crate) fn usage(&self, text: &StyledStr) {
+        for line in text.to_string().lines() {
+            complain(&Text::from(line));
+        }
+    }
+}
+
+/// Writes a line to stderr; there is nowhere to report that it could not be written.
+pub(crate) fn complain(text: &Text) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Writes an object for programs to stderr.
+pub(crate) fn complain_json(value: &impl Serialize) {
+    if let Ok(text) = serde_json::to_string(value) {
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+}

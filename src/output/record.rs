@@ -1,0 +1,28 @@
+//! What a result has to tell of itself, for programs and for people.
+
+use serde::Serialize;
+
+use super::{Cell, Column, Page};
+
+/// What there is to say, as fields for programs.
+pub(crate) trait Record: Serialize {
+    /// Returns the facts in a fixed order, as fields of a line.
+    fn fields(&self) -> Vec<String>;
+
+    /// Returns the job it is about.
+    fn uuid(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// A record that people read as sentences.
+pub(crate) trait Report: Record {
+    fn human(&self, page: &mut Page);
+}
+
+/// A record that people read as a row of a table.
+pub(crate) trait Row: Record {
+    const COLUMNS: &'static [Column];
+
+    fn cells(&self) -> Vec<Cell>;
+}

@@ -1,0 +1,45 @@
+//! In which form, with how much colour and how much beside it results are told.
+
+/// The form in which results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// Tables and sentences for people
+    Table,
+    /// Tab-separated fields, a line each
+    Tsv,
+    /// JSON
+    Json,
+    /// JSON, an object a line
+    Jsonl,
+    /// Uuids alone, one a line
+    Uuid,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColorChoice {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// How much is told beside the results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Verbosity {
+    /// Errors alone.
+    Quiet,
+    #[default]
+    Normal,
+    Verbose,
+}
+
+/// What the command line says about output.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Style {
+    pub(crate) format: Option<Format>,
+    pub(crate) color: ColorChoice,
+    pub(crate) verbosity: Verbosity,
+    /// Whether the environment asks for plain text.
+    pub(crate) is_plain: bool,
+}
