@@ -1,22 +1,21 @@
 //! What commands write: taken line by line, shown or kept, and never more of it than fits.
 
+mod sink;
+
 use std::{
     collections::VecDeque,
     convert::Infallible,
-    fs::{File, OpenOptions},
     future, io,
-    os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
-    path::{Path, PathBuf},
+    os::fd::OwnedFd,
     process::{ChildStderr, ChildStdout},
     sync::Arc,
 };
 
 use tokio::net::unix::pipe::Receiver;
 
-use super::{
-    performance::{Output, Performance},
-    progress::{Progress, Reporter, Stream, Tag},
-};
+pub(crate) use self::sink::Destination;
+use self::sink::Sink;
+use super::progress::{Progress, Reporter, Stream, Tag};
 
 /// How much of the end of its errors is kept of a command that fails.
 const TAIL: usize = 2048;
@@ -24,36 +23,8 @@ const TAIL: usize = 2048;
 /// A longer line is shown in pieces.
 const LONGEST_LINE: usize = 16 * 1024;
 
-/// A file of an attempt does not get longer than this.
-const LARGEST_FILE: u64 = 64 << 20;
-
 /// How much is still read once the command has ended: what a pipe can hold, and a little more.
 const REMAINS: usize = 1 << 18;
-
-/// Where the output of commands goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Destination {
-    /// To ours, each line behind the name of its job.
-    Prefix,
-    /// To ours, as it is.
-    Inherit,
-    Discard,
-    /// Into a file for each attempt.
-    Folder(PathBuf),
-}
-
-impl Destination {
-    /// Prepares a command for it.
-    ///
-    /// Errors are read in any case but one, since their end says why a command failed.
-    pub(super) fn apply(&self, performance: &mut Performance) {
-        (performance.output, performance.errors) = match self {
-            Self::Prefix | Self::Folder(_) => (Output::Pipe, Output::Pipe),
-            Self::Inherit => (Output::Inherit, Output::Inherit),
-            Self::Discard => (Output::Discard, Output::Pipe),
-        };
-    }
-}
 
 /// The outputs of one command.
 #[derive(Debug)]
@@ -73,13 +44,6 @@ struct Pipe {
     line: Vec<u8>,
 }
 
-#[derive(Debug)]
-enum Sink {
-    Lines(Arc<Tag>),
-    File(Arc<File>, u64),
-    Nothing,
-}
-
 impl Capture {
     /// Takes the outputs of a command, to go where they are wanted.
     pub(super) fn new(
@@ -88,11 +52,7 @@ impl Capture {
         tag: &Arc<Tag>,
         attempt: u32,
     ) -> io::Result<Self> {
-        let sink = match destination {
-            Destination::Prefix => Sink::Lines(Arc::clone(tag)),
-            Destination::Folder(folder) => Sink::File(create(folder, tag, attempt)?, 0),
-            Destination::Inherit | Destination::Discard => Sink::Nothing,
-        };
+        let sink = Sink::of(destination, tag, attempt)?;
         let output = pipes.0.map(|pipe| (Stream::Output, OwnedFd::from(pipe)));
         let errors = pipes.1.map(|pipe| (Stream::Errors, OwnedFd::from(pipe)));
         let pipes = output.into_iter().chain(errors).map(|(stream, pipe)| {
@@ -242,49 +202,6 @@ impl Pipe {
     }
 }
 
-impl Sink {
-    fn take_line(&mut self, waiting: &mut VecDeque<Progress>, stream: Stream, mut text: Vec<u8>) {
-        match self {
-            Self::Lines(job) => waiting.push_back(Progress::Line {
-                job: Arc::clone(job),
-                stream,
-                text,
-            }),
-            Self::File(file, length) => {
-                if *length > LARGEST_FILE {
-                    return;
-                }
-                text.push(b'\n');
-                *length += text.len() as u64;
-                if *length > LARGEST_FILE {
-                    text.extend_from_slice(b"(what followed was too much, and is not kept)\n");
-                }
-                waiting.push_back(Progress::Bytes(Arc::clone(file), text));
-            }
-            Self::Nothing => {}
-        }
-    }
-}
-
-/// Creates the file of an attempt.
-fn create(folder: &Path, tag: &Tag, attempt: u32) -> io::Result<Arc<File>> {
-    // The name is a stranger's: nothing of it may lead out of the folder, or be too long for it.
-    let plain = |text: &str, most: usize| -> String {
-        let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
-        let plain = text.chars().map(|it| if is_plain(it) { it } else { '_' });
-        plain.take(most).collect()
-    };
-    let (name, uuid) = (plain(&tag.name, 100), plain(&tag.uuid, 36));
-    let path = folder.join(format!("{name}-{uuid}.{attempt}.log"));
-    let file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-        .open(path)?;
-    Ok(Arc::new(file))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,17 +248,5 @@ mod tests {
             assert!(pipe.line.len() < LONGEST_LINE);
         }
         assert_eq!(lines(waiting).concat().len(), 10 * 8192);
-    }
-
-    #[test]
-    fn a_file_has_an_end_even_if_the_output_has_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = create(folder.path(), &tag(), 2).unwrap();
-        assert!(folder.path().join(".._a_b-0123456789.2.log").exists());
-        let (mut sink, mut waiting) = (Sink::File(file, LARGEST_FILE - 1), VecDeque::new());
-        for _ in 0..3 {
-            sink.take_line(&mut waiting, Stream::Output, b"line".to_vec());
-        }
-        assert_eq!(waiting.len(), 1);
     }
 }

@@ -1,0 +1,130 @@
+//! Where the output of commands goes: to ours line by line, into files that have an end, or nowhere.
+
+use std::{
+    collections::VecDeque,
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::conductor::{
+    performance::{Output, Performance},
+    progress::{Progress, Stream, Tag},
+};
+
+/// A file of an attempt does not get longer than this.
+const LARGEST_FILE: u64 = 64 << 20;
+
+/// Where the output of commands goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// To ours, each line behind the name of its job.
+    Prefix,
+    /// To ours, as it is.
+    Inherit,
+    Discard,
+    /// Into a file for each attempt.
+    Folder(PathBuf),
+}
+
+impl Destination {
+    /// Prepares a command for it.
+    ///
+    /// Errors are read in any case but one, since their end says why a command failed.
+    pub(in crate::conductor) fn apply(&self, performance: &mut Performance) {
+        (performance.output, performance.errors) = match self {
+            Self::Prefix | Self::Folder(_) => (Output::Pipe, Output::Pipe),
+            Self::Inherit => (Output::Inherit, Output::Inherit),
+            Self::Discard => (Output::Discard, Output::Pipe),
+        };
+    }
+}
+
+/// What takes the output of one command.
+#[derive(Debug)]
+pub(super) enum Sink {
+    Lines(Arc<Tag>),
+    File(Arc<File>, u64),
+    Nothing,
+}
+
+impl Sink {
+    /// Opens what the output of one attempt goes to.
+    pub(super) fn of(destination: &Destination, tag: &Arc<Tag>, attempt: u32) -> io::Result<Self> {
+        Ok(match destination {
+            Destination::Prefix => Self::Lines(Arc::clone(tag)),
+            Destination::Folder(folder) => Self::File(create(folder, tag, attempt)?, 0),
+            Destination::Inherit | Destination::Discard => Self::Nothing,
+        })
+    }
+
+    /// Adds a line to what waits to be handed over, unless it goes nowhere.
+    pub(super) fn take_line(
+        &mut self,
+        waiting: &mut VecDeque<Progress>,
+        stream: Stream,
+        mut text: Vec<u8>,
+    ) {
+        match self {
+            Self::Lines(job) => waiting.push_back(Progress::Line {
+                job: Arc::clone(job),
+                stream,
+                text,
+            }),
+            Self::File(file, length) => {
+                if *length > LARGEST_FILE {
+                    return;
+                }
+                text.push(b'\n');
+                *length += text.len() as u64;
+                if *length > LARGEST_FILE {
+                    text.extend_from_slice(b"(what followed was too much, and is not kept)\n");
+                }
+                waiting.push_back(Progress::Bytes(Arc::clone(file), text));
+            }
+            Self::Nothing => {}
+        }
+    }
+}
+
+/// Creates the file of an attempt.
+fn create(folder: &Path, tag: &Tag, attempt: u32) -> io::Result<Arc<File>> {
+    // The name is a stranger's: nothing of it may lead out of the folder, or be too long for it.
+    let plain = |text: &str, most: usize| -> String {
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
+        let plain = text.chars().map(|it| if is_plain(it) { it } else { '_' });
+        plain.take(most).collect()
+    };
+    let (name, uuid) = (plain(&tag.name, 100), plain(&tag.uuid, 36));
+    let path = folder.join(format!("{name}-{uuid}.{attempt}.log"));
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)?;
+    Ok(Arc::new(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_an_end_even_if_the_output_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let tag = Tag {
+            uuid: "0123456789".to_owned(),
+            name: "../a b".to_owned(),
+        };
+        let file = create(folder.path(), &tag, 2).unwrap();
+        assert!(folder.path().join(".._a_b-0123456789.2.log").exists());
+        let (mut sink, mut waiting) = (Sink::File(file, LARGEST_FILE - 1), VecDeque::new());
+        for _ in 0..3 {
+            sink.take_line(&mut waiting, Stream::Output, b"line".to_vec());
+        }
+        assert_eq!(waiting.len(), 1);
+    }
+}
