@@ -5,53 +5,19 @@
 //! up, and a job that leaves the trash as it comes to the board is restored. This is a record of
 //! each step; what only compares two looks, as `board/picture` does, would have to guess.
 
+mod change;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use chrono::Utc;
 
+use self::change::Ahead;
+pub(super) use self::change::Change;
 use super::sight::{Seen, SeenLock, Sights};
 use crate::{
     board::{Event, EventKind, picture::Known},
     job::{JobKey, Owner},
 };
-
-/// A node that came or went.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Change {
-    JobCame(JobKey),
-    JobWent(JobKey),
-    LockCame(JobKey),
-    LockWent(JobKey),
-    TrashCame(JobKey),
-    TrashWent(JobKey),
-    ConductorCame(Owner),
-    ConductorWent(Owner),
-    /// Somebody wrote to a node of this job, to which nobody writes.
-    Meddled(JobKey),
-}
-
-impl Change {
-    pub(super) fn job(&self) -> Option<&JobKey> {
-        match self {
-            Self::JobCame(key)
-            | Self::JobWent(key)
-            | Self::LockCame(key)
-            | Self::LockWent(key)
-            | Self::TrashCame(key)
-            | Self::TrashWent(key)
-            | Self::Meddled(key) => Some(key),
-            Self::ConductorCame(_) | Self::ConductorWent(_) => None,
-        }
-    }
-
-    /// Whether it is about the shelf where jobs wait, whose changes come in the order they happened.
-    fn is_on_board(&self) -> bool {
-        matches!(
-            self,
-            Self::JobCame(_) | Self::JobWent(_) | Self::LockCame(_) | Self::LockWent(_)
-        )
-    }
-}
 
 /// The jobs of a board and of its trash, as they were last seen.
 #[derive(Debug, Default)]
@@ -259,35 +225,6 @@ impl Picture {
             *known = job;
         }
         Some(Event::resync())
-    }
-}
-
-/// The changes behind the one that is being told.
-struct Ahead<'a> {
-    changes: &'a mut VecDeque<Change>,
-    /// How many of them are still to be told.
-    left: &'a mut usize,
-}
-
-impl Ahead<'_> {
-    /// Returns what happens next to a job, as far as the board itself goes.
-    fn next_on_board(&self, key: &JobKey) -> Option<&Change> {
-        let mut next = self.changes.iter();
-        next.find(|change| change.is_on_board() && change.job() == Some(key))
-    }
-
-    fn has(&self, wanted: &Change) -> bool {
-        self.changes.contains(wanted)
-    }
-
-    /// Takes a change out, if it is there.
-    fn take(&mut self, wanted: &Change) -> bool {
-        let found = self.changes.iter().position(|change| change == wanted);
-        if let Some(at) = found {
-            *self.left -= usize::from(at < *self.left);
-            self.changes.remove(at);
-        }
-        found.is_some()
     }
 }
 
