@@ -6,13 +6,13 @@
 //! each step; what only compares two looks, as `board/picture` does, would have to guess.
 
 mod change;
+mod queue;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use chrono::Utc;
 
-use self::change::Ahead;
-pub(super) use self::change::Change;
+pub(super) use self::{change::Change, queue::Changes};
 use super::sight::{Seen, SeenLock, Sights};
 use crate::{
     board::{Event, EventKind, picture::Known},
@@ -41,26 +41,13 @@ impl Picture {
         self.trash.insert(key, known);
     }
 
-    /// Tells what the first `count` changes mean; those behind them are only looked at.
+    /// Tells what the changes before this number mean; those behind them are only looked at.
     ///
     /// What was looked at and has been told is taken out.
-    pub(super) fn tell(
-        &mut self,
-        changes: &mut VecDeque<Change>,
-        count: usize,
-        sights: &Sights,
-    ) -> Vec<Event> {
+    pub(super) fn tell(&mut self, changes: &mut Changes, end: u64, sights: &Sights) -> Vec<Event> {
         let mut events: Vec<Event> = Vec::new();
-        let mut left = count.min(changes.len());
-        while left > 0
-            && let Some(change) = changes.pop_front()
-        {
-            left -= 1;
-            let ahead = Ahead {
-                changes,
-                left: &mut left,
-            };
-            let event = self.tell_one(change, ahead, sights);
+        while let Some(change) = changes.pop_before(end) {
+            let event = self.tell_one(change, changes, sights);
             // To look at the board again once is enough.
             let is_repeated = |event: &Event| {
                 event.kind == EventKind::Resync
@@ -76,16 +63,17 @@ impl Picture {
         events
     }
 
-    fn tell_one(&mut self, change: Change, ahead: Ahead<'_>, sights: &Sights) -> Option<Event> {
+    fn tell_one(&mut self, change: Change, ahead: &mut Changes, sights: &Sights) -> Option<Event> {
         match change {
             Change::JobCame(key) => self.job_came(key, ahead, sights),
             Change::JobWent(key) => self.job_went(key, ahead, sights),
-            Change::LockCame(key) => self.lock_came(key, &ahead, sights),
-            Change::LockWent(key) => self.lock_went(&key, &ahead, sights),
+            Change::LockCame(key) => self.lock_came(key, ahead, sights),
+            Change::LockWent(key) => self.lock_went(&key, ahead, sights),
             Change::TrashCame(key) => {
-                if ahead.has(&Change::JobWent(key.clone())) {
+                let leaves = Change::JobWent(key.clone());
+                if ahead.of(&key).any(|change| *change == leaves) {
                     // It belongs to the job that leaves the board for it, and waits for that.
-                    ahead.changes.push_back(Change::TrashCame(key));
+                    ahead.push(Change::TrashCame(key));
                 } else if let Some(known) = sights.of(&key).trashed {
                     // Boards beside this one share the trash.
                     self.trash.insert(key, known);
@@ -99,7 +87,7 @@ impl Picture {
         }
     }
 
-    fn job_came(&mut self, key: JobKey, mut ahead: Ahead<'_>, sights: &Sights) -> Option<Event> {
+    fn job_came(&mut self, key: JobKey, ahead: &mut Changes, sights: &Sights) -> Option<Event> {
         let seen = sights.of(&key);
         let is_restored =
             self.is_trashed(&key, &seen) && ahead.take(&Change::TrashWent(key.clone()));
@@ -135,7 +123,7 @@ impl Picture {
         Some(event)
     }
 
-    fn job_went(&mut self, key: JobKey, mut ahead: Ahead<'_>, sights: &Sights) -> Option<Event> {
+    fn job_went(&mut self, key: JobKey, ahead: &mut Changes, sights: &Sights) -> Option<Event> {
         self.blocked.remove(&key);
         let Some(mut known) = self.board.remove(&key) else {
             // Nobody knows what it was; that it is in the trash now is told of all the same.
@@ -152,9 +140,9 @@ impl Picture {
         Some(tell(EventKind::Consumed, &key, &known))
     }
 
-    fn lock_came(&mut self, key: JobKey, ahead: &Ahead<'_>, sights: &Sights) -> Option<Event> {
+    fn lock_came(&mut self, key: JobKey, ahead: &Changes, sights: &Sights) -> Option<Event> {
         let known = self.board.get_mut(&key)?;
-        let next = ahead.next_on_board(&key);
+        let next = next_on_board(ahead, &key);
         // What was seen is the last lock that came, if it is still there.
         let seen = match next {
             None => sights.of(&key).lock,
@@ -179,8 +167,8 @@ impl Picture {
         Some(tell(EventKind::Claimed, &key, known))
     }
 
-    fn lock_went(&mut self, key: &JobKey, ahead: &Ahead<'_>, sights: &Sights) -> Option<Event> {
-        if ahead.next_on_board(key) == Some(&Change::JobWent(key.clone())) {
+    fn lock_went(&mut self, key: &JobKey, ahead: &Changes, sights: &Sights) -> Option<Event> {
+        if next_on_board(ahead, key) == Some(&Change::JobWent(key.clone())) {
             return None;
         }
         let was_blocked = self.blocked.remove(key);
@@ -204,7 +192,7 @@ impl Picture {
         })
     }
 
-    fn trash_went(&mut self, key: JobKey, mut ahead: Ahead<'_>, sights: &Sights) -> Option<Event> {
+    fn trash_went(&mut self, key: JobKey, ahead: &mut Changes, sights: &Sights) -> Option<Event> {
         let seen = sights.of(&key);
         if self.is_trashed(&key, &seen) && ahead.take(&Change::JobCame(key.clone())) {
             return self.came(key, seen, true);
@@ -226,6 +214,11 @@ impl Picture {
         }
         Some(Event::resync())
     }
+}
+
+/// Returns what happens next to a job, as far as the board itself goes.
+fn next_on_board<'a>(ahead: &'a Changes, key: &JobKey) -> Option<&'a Change> {
+    ahead.of(key).find(|change| change.is_on_board())
 }
 
 /// Whether these two are of one job: boards beside each other number theirs alike.

@@ -11,7 +11,7 @@ use tokio::time::{self, Instant};
 
 use super::{
     ZooKeeper,
-    changes::{Change, Picture},
+    changes::{Changes, Picture},
     look::Reader,
     nodes::READING,
     session::Session,
@@ -46,7 +46,7 @@ pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Eve
         picture: Picture::default(),
         is_reconnected: false,
         lost_since: None,
-        changes: VecDeque::new(),
+        changes: Changes::default(),
         pending: VecDeque::new(),
     };
     // Behind the watches: what changes while it is looked at is told as well, and known already.
@@ -70,7 +70,7 @@ struct Watcher<'a> {
     is_reconnected: bool,
     lost_since: Option<Instant>,
     /// What has changed and is not told yet, in order.
-    changes: VecDeque<Change>,
+    changes: Changes,
     pending: VecDeque<Event>,
 }
 
@@ -113,8 +113,8 @@ impl Watcher<'_> {
                 continue;
             }
             match self.see().await? {
-                Some((count, sights)) => {
-                    let told = self.picture.tell(&mut self.changes, count, &sights);
+                Some((end, sights)) => {
+                    let told = self.picture.tell(&mut self.changes, end, &sights);
                     self.pending.extend(told);
                 }
                 None => self.start_over().await?,
@@ -134,16 +134,16 @@ impl Watcher<'_> {
         self.hear(heard)
     }
 
-    /// Looks at what has changed, and returns how many changes may be told; `None` if all has to
-    /// be looked at.
-    async fn see(&mut self) -> Result<Option<(usize, Sights)>> {
+    /// Looks at what has changed, and returns before which number changes may be told; `None` if
+    /// all has to be looked at.
+    async fn see(&mut self) -> Result<Option<(u64, Sights)>> {
         let mut tries = TRIES;
         loop {
             self.hear_all()?;
             if self.has_lost_track() {
                 return Ok(None);
             }
-            let count = self.changes.len();
+            let end = self.changes.end();
             let mut sights = Sights::look(&self.session, &self.board.paths, &self.changes).await?;
             // All that belongs to those changes has arrived by now, and may say what they were.
             self.hear_all()?;
@@ -152,8 +152,8 @@ impl Watcher<'_> {
             }
             tries -= 1;
             // Whose lock was seen cannot be told if there was another one meanwhile.
-            if !sights.forget_locks(self.changes.range(count..)) || tries == 0 {
-                return Ok(Some((count, sights)));
+            if !sights.forget_locks(self.changes.since(end)) || tries == 0 {
+                return Ok(Some((end, sights)));
             }
         }
     }
@@ -172,7 +172,7 @@ impl Watcher<'_> {
 
     fn hear(&mut self, heard: Heard) -> Result<()> {
         match heard {
-            Heard::Change(change) => self.changes.push_back(change),
+            Heard::Change(change) => self.changes.push(change),
             Heard::Disconnected => self.lost_since = Some(Instant::now()),
             Heard::Reconnected => (self.is_reconnected, self.lost_since) = (true, None),
             Heard::Ended => return Err(unreachable(self.board, "the session has ended")),

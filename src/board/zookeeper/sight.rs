@@ -1,11 +1,11 @@
 //! What is seen of the nodes that came, by which their jobs and claims are known.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use tokio::time::Instant;
 
 use super::{
-    changes::Change,
+    changes::{Change, Changes},
     look,
     nodes::{self, Node},
     paths::Paths,
@@ -76,11 +76,7 @@ impl Sights {
     /// Looks at what the changes are about, in one exchange or more.
     ///
     /// What had happened before is told by the time it is answered, also if nothing is looked at.
-    pub(super) async fn look(
-        session: &Session,
-        paths: &Paths,
-        changes: &VecDeque<Change>,
-    ) -> Result<Self> {
+    pub(super) async fn look(session: &Session, paths: &Paths, changes: &Changes) -> Result<Self> {
         let wanted: Vec<_> = wanted(changes).into_iter().collect();
         let (mut sights, mut count, mut rest) = (Self::default(), look::PAGE.0, wanted.as_slice());
         loop {
@@ -112,9 +108,9 @@ impl Sights {
     }
 }
 
-fn wanted(changes: &VecDeque<Change>) -> BTreeMap<JobKey, Wanted> {
+fn wanted(changes: &Changes) -> BTreeMap<JobKey, Wanted> {
     let mut all: BTreeMap<JobKey, Wanted> = BTreeMap::new();
-    for change in changes {
+    for change in changes.since(0) {
         let Some(key) = change.job() else { continue };
         let wanted = all.entry(key.clone()).or_default();
         match change {

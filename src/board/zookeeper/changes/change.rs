@@ -1,6 +1,4 @@
-//! The nodes that came and went, and what is known of those behind the one that is being told.
-
-use std::collections::VecDeque;
+//! The nodes that came and went.
 
 use crate::job::{JobKey, Owner};
 
@@ -34,40 +32,10 @@ impl Change {
     }
 
     /// Whether it is about the shelf where jobs wait, whose changes come in the order they happened.
-    fn is_on_board(&self) -> bool {
+    pub(super) fn is_on_board(&self) -> bool {
         matches!(
             self,
             Self::JobCame(_) | Self::JobWent(_) | Self::LockCame(_) | Self::LockWent(_)
         )
-    }
-}
-
-/// The changes behind the one that is being told.
-pub(super) struct Ahead<'a> {
-    pub(super) changes: &'a mut VecDeque<Change>,
-    /// How many of them are still to be told.
-    pub(super) left: &'a mut usize,
-}
-
-impl Ahead<'_> {
-    /// Returns what happens next to a job, as far as the board itself goes.
-    pub(super) fn next_on_board(&self, key: &JobKey) -> Option<&Change> {
-        let mut next = self.changes.iter();
-        next.find(|change| change.is_on_board() && change.job() == Some(key))
-    }
-
-    /// Whether it is still to be told.
-    pub(super) fn has(&self, wanted: &Change) -> bool {
-        self.changes.contains(wanted)
-    }
-
-    /// Takes a change out, if it is there.
-    pub(super) fn take(&mut self, wanted: &Change) -> bool {
-        let found = self.changes.iter().position(|change| change == wanted);
-        if let Some(at) = found {
-            *self.left -= usize::from(at < *self.left);
-            self.changes.remove(at);
-        }
-        found.is_some()
     }
 }

@@ -92,9 +92,15 @@ fn trash_went() -> Change {
 
 type Told = Vec<(EventKind, String)>;
 
+fn queue(changes: &[Change]) -> Changes {
+    let mut queue = Changes::default();
+    changes.iter().for_each(|change| queue.push(change.clone()));
+    queue
+}
+
 /// Tells the first few of some changes, and looks at those behind them.
-fn tell(picture: &mut Picture, changes: &[Change], count: usize, seen: Seen) -> Told {
-    let mut changes: VecDeque<_> = changes.iter().cloned().collect();
+fn tell(picture: &mut Picture, changes: &[Change], count: u64, seen: Seen) -> Told {
+    let mut changes = queue(changes);
     let mut sights = Sights::default();
     sights.add(JobKey::new(NAME), seen);
     let events = picture.tell(&mut changes, count, &sights);
@@ -119,7 +125,8 @@ fn trash() -> Picture {
 
 /// Tells changes of a board with one job, which somebody may hold.
 fn told(owner: Option<&str>, changes: &[Change], seen: Seen) -> Told {
-    tell(&mut board(owner), changes, changes.len(), seen)
+    let all = changes.len() as u64;
+    tell(&mut board(owner), changes, all, seen)
 }
 
 fn by(kind: EventKind, owner: &str) -> (EventKind, String) {
@@ -321,12 +328,12 @@ fn what_a_board_beside_this_one_does_in_the_trash_is_not_done_to_its_namesakes_h
 fn changes_that_are_only_looked_at_are_told_later() {
     use EventKind::{Abandoned, Claimed, Consumed};
     let mut picture = board(Some("ada"));
-    let mut changes = VecDeque::from([lock_went(), lock_came(), lock_went(), job_went()]);
+    let mut changes = queue(&[lock_went(), lock_came(), lock_went(), job_went()]);
     let kinds = |events: Vec<Event>| -> Vec<_> { events.iter().map(|event| event.kind).collect() };
     let sights = Sights::default();
     let first = picture.tell(&mut changes, 2, &sights);
     assert!(first.iter().all(|event| event.time == first[0].time));
     assert_eq!(kinds(first), [Abandoned, Claimed]);
-    assert_eq!(kinds(picture.tell(&mut changes, 2, &sights)), [Consumed]);
+    assert_eq!(kinds(picture.tell(&mut changes, 4, &sights)), [Consumed]);
     assert!(changes.is_empty());
 }
