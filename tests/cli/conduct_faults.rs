@@ -3,6 +3,8 @@
 //! Commands hold a lock while they run, which the kernel releases however they end: so it is they
 //! who tell whether a job was run by two at a time. `JOBBOARD_FAULTS=full` makes the counts large.
 
+mod unheard;
+
 use std::{
     collections::BTreeMap,
     fs, thread,

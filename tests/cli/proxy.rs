@@ -39,9 +39,29 @@ struct Shared {
 
 struct State {
     mood: Mood,
-    /// The mood that comes with the next request in which these bytes are.
-    trap: Option<(&'static str, Mood)>,
+    /// What comes about with the next request in which these bytes are.
+    trap: Option<(&'static str, Trap)>,
     is_over: bool,
+}
+
+/// What a request brings about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trap {
+    /// Another mood.
+    Mood(Mood),
+    /// The end of the connection on which it came, before it is answered; then a mood for those
+    /// that come anew.
+    Cut(Mood),
+}
+
+/// How a connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Good,
+    /// What was asked is on its way to the server, and nothing more is answered.
+    Doomed,
+    /// The server has been asked: with its next answer the connection ends.
+    Asked,
 }
 
 impl Proxy {
@@ -86,7 +106,13 @@ impl Proxy {
 
     /// Changes the mood with the next request in which this word is, for its answer and all others.
     pub(crate) fn set_at(&self, word: &'static str, mood: Mood) {
-        self.shared.state().trap = Some((word, mood));
+        self.shared.state().trap = Some((word, Trap::Mood(mood)));
+    }
+
+    /// Has the server do what the next request with this word asks, and cuts the connection on
+    /// which it came instead of answering; others are as before, and new ones find this mood.
+    pub(crate) fn cut_at(&self, word: &'static str, mood: Mood) {
+        self.shared.state().trap = Some((word, Trap::Cut(mood)));
     }
 
     /// Whether the request has come that was to change the mood.
@@ -111,42 +137,58 @@ impl Shared {
 
     fn join(self: &Arc<Self>, client: &TcpStream, server: &TcpStream) {
         let pair = || (client.try_clone().unwrap(), server.try_clone().unwrap());
-        let (shared, (client, server)) = (Arc::clone(self), pair());
-        thread::spawn(move || shared.ask(client, server));
-        let (shared, (client, server)) = (Arc::clone(self), pair());
-        thread::spawn(move || shared.answer(client, server));
+        let standing = Arc::new(Mutex::new(Standing::Good));
+        let (shared, (client, server), its) = (Arc::clone(self), pair(), Arc::clone(&standing));
+        let (answering, (to, from)) = (Arc::clone(self), (client.try_clone(), server.try_clone()));
+        thread::spawn(move || shared.ask(client, server, &its));
+        thread::spawn(move || answering.answer(to.unwrap(), from.unwrap(), &standing));
     }
 
-    fn ask(&self, mut client: TcpStream, mut server: TcpStream) {
+    fn ask(&self, mut client: TcpStream, mut server: TcpStream, standing: &Mutex<Standing>) {
         let mut bytes = [0; 65536];
         while let Ok(length @ 1..) = client.read(&mut bytes) {
-            self.spring(&bytes[..length]);
+            let is_cut = self.spring(&bytes[..length]);
+            let set = |to| *standing.lock().unwrap_or_else(PoisonError::into_inner) = to;
+            if is_cut {
+                set(Standing::Doomed);
+            }
             if server.write_all(&bytes[..length]).is_err() {
                 break;
+            }
+            if is_cut {
+                set(Standing::Asked);
             }
         }
         let _ = server.shutdown(Shutdown::Both);
     }
 
-    fn spring(&self, request: &[u8]) {
+    /// Looks whether a request is the one that was waited for, and whether its connection is cut.
+    fn spring(&self, request: &[u8]) -> bool {
         let mut state = self.state();
-        if let Some((word, mood)) = state.trap
-            && request
-                .windows(word.len())
-                .any(|part| part == word.as_bytes())
+        let Some((word, trap)) = state.trap else {
+            return false;
+        };
+        if !request
+            .windows(word.len())
+            .any(|part| part == word.as_bytes())
         {
-            state.trap = None;
-            state.mood = mood;
+            return false;
         }
+        state.trap = None;
+        match trap {
+            Trap::Mood(mood) | Trap::Cut(mood) => state.mood = mood,
+        }
+        matches!(trap, Trap::Cut(_))
     }
 
-    fn answer(&self, mut client: TcpStream, mut server: TcpStream) {
+    fn answer(&self, mut client: TcpStream, mut server: TcpStream, standing: &Mutex<Standing>) {
         let mut bytes = [0; 65536];
         while let Ok(length @ 1..) = server.read(&mut bytes) {
-            match self.mood() {
-                Mood::Silent => {}
-                Mood::HangUp | Mood::HangUpOnce => break,
-                Mood::PassOn | Mood::Stall => {
+            let stands = *standing.lock().unwrap_or_else(PoisonError::into_inner);
+            match (stands, self.mood()) {
+                (Standing::Asked, _) | (_, Mood::HangUp | Mood::HangUpOnce) => break,
+                (Standing::Doomed, _) | (_, Mood::Silent) => {}
+                (Standing::Good, Mood::PassOn | Mood::Stall) => {
                     if client.write_all(&bytes[..length]).is_err() {
                         break;
                     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use chrono::Utc;
 
-use super::{Chance, Pick, Won};
+use super::{Chance, Pick, Won, look::unvetted};
 use crate::{
     board::{BoardError, ClaimRules, JobRef, Result},
     conductor::{clock::Boottime, outage::is_unknown, rooms::Rooms},
-    job::{Aftermath, Authority, JobKey, Outcome, Settlement, Shelf},
+    job::{Aftermath, Authority, Entry, JobKey, Outcome, Settlement, Shelf},
 };
 
 /// How many of the first candidates are left to others in the largest crowd.
@@ -20,6 +20,21 @@ pub(super) struct Haul {
     pub(super) won: Vec<Won>,
     /// What keeps the board from saying of each job whether it is ours.
     pub(super) trouble: Option<BoardError>,
+}
+
+/// A job that the board may have as ours though it is not in our hands.
+pub(super) struct Doubt {
+    key: JobKey,
+    /// What giving it back says of the attempt.
+    aftermath: Aftermath,
+}
+
+/// A job that may have been claimed without our hearing of it, so that nothing was begun.
+fn unheard(key: JobKey) -> Doubt {
+    Doubt {
+        key,
+        aftermath: Aftermath::Interrupted,
+    }
 }
 
 impl Haul {
@@ -49,7 +64,7 @@ impl Pick<'_> {
             Ok(answers) => answers,
             Err(error) => {
                 if is_unknown(&error) {
-                    self.doubtful.extend(keys);
+                    self.doubtful.extend(keys.into_iter().map(unheard));
                 }
                 return Haul::none(error);
             }
@@ -92,7 +107,7 @@ impl Pick<'_> {
                 self.unreadable.insert(key);
             }
             BoardError::Unknown { .. } => {
-                self.doubtful.push(key);
+                self.doubtful.push(unheard(key));
                 return Some(error);
             }
             BoardError::Unreachable { .. }
@@ -104,30 +119,53 @@ impl Pick<'_> {
         None
     }
 
-    /// Gives back what we turn out to have claimed without hearing of it.
+    /// Whether the board has a job as ours that is not in our hands.
+    ///
+    /// A claim may have been won unheard; or it was given up when the board was silent for too
+    /// long, and then the session by which it is held came back all the same.
+    pub(super) fn is_left_over(&self, entry: &Entry) -> bool {
+        let owner = entry.holding().and_then(|holding| holding.owner.as_ref());
+        owner == Some(&self.by.owner) && !self.crew.hands.hold(entry.key())
+    }
+
+    /// Notes that a job was begun, and has been left to itself since.
+    pub(super) fn doubt(&mut self, key: JobKey) {
+        // It counts as if the claim had lapsed, as it was given up because it could have.
+        let aftermath = Aftermath::None;
+        self.doubtful.push(Doubt { key, aftermath });
+    }
+
+    /// Gives back what the board has as ours and is not in our hands.
     pub(super) async fn release_doubtful(&mut self) -> Result<()> {
         if self.doubtful.is_empty() {
             return Ok(());
         }
-        let wanted: Vec<_> = self.doubtful.iter().cloned().map(JobRef::Key).collect();
+        let keys = self.doubtful.iter().map(|doubt| doubt.key.clone());
+        let wanted: Vec<_> = keys.map(JobRef::Key).collect();
         let found = self.board.find(Shelf::Board, &wanted).await?;
-        let ours = found.into_iter().flatten().filter_map(|entry| {
-            let holding = entry.holding()?;
-            let is_ours = holding.owner.as_ref() == Some(&self.by.owner);
-            let is_lost = is_ours && !self.crew.hands.hold(entry.key());
-            let fence = holding.fence.clone().filter(|_| is_lost)?;
+        let found = self.doubtful.iter().zip(found);
+        let mut ours: Vec<_> = found
+            .filter_map(|(doubt, mut found)| Some((doubt.aftermath.clone(), found.pop()?)))
+            .collect();
+        ours.retain(|(_, entry)| self.is_left_over(entry));
+        let abandon = |(aftermath, entry): &(Aftermath, Entry)| {
             Some(Settlement {
                 key: entry.key().clone(),
-                outcome: Outcome::Abandon(Aftermath::Interrupted),
-                authority: Authority::Claim(self.by.owner.clone(), fence),
+                outcome: Outcome::Abandon(aftermath.clone()),
+                authority: Authority::Claim(self.by.owner.clone(), entry.holding()?.fence.clone()?),
             })
-        });
-        let ours: Vec<_> = ours.collect();
-        if !ours.is_empty() {
+        };
+        let settlements: Vec<_> = ours.iter().filter_map(abandon).collect();
+        if !settlements.is_empty() {
             // One that is refused is not ours any more, which is as good.
-            self.board.settle(&ours).await?;
+            self.board.settle(&settlements).await?;
         }
         self.doubtful.clear();
+        for (_, entry) in ours {
+            if let Entry::Job(job) = entry {
+                self.backlog.offer(unvetted(&job), Utc::now());
+            }
+        }
         Ok(())
     }
 }

@@ -152,6 +152,10 @@ impl Pick<'_> {
         let now = Utc::now();
         let job = match found {
             Some(Entry::Job(job)) if job.holding.is_none() => self.is_meant(*job, now),
+            Some(entry) if self.is_left_over(&entry) => {
+                self.doubt(key.clone());
+                None
+            }
             _ => None,
         };
         let Some(job) = job else {
@@ -181,6 +185,11 @@ impl Pick<'_> {
         let (mut left, mut held_for_ever) = (Left::Nothing, 0_u64);
         let now = Utc::now();
         while let Some(entry) = entries.try_next().await? {
+            if self.is_left_over(&entry) {
+                self.doubt(entry.key().clone());
+                left = left.max(Left::Held);
+                continue;
+            }
             let Entry::Job(mut job) = entry else { continue };
             // Who holds it decides how long we wait, not whether it is one of those we want.
             let holding = job.holding.take();
@@ -210,9 +219,16 @@ impl Pick<'_> {
 
 fn vetted(job: &Job) -> Candidate {
     Candidate {
+        is_vetted: true,
+        ..unvetted(job)
+    }
+}
+
+pub(super) fn unvetted(job: &Job) -> Candidate {
+    Candidate {
         key: job.key.clone(),
         rank: job.rank(),
         not_before: job.history.not_before,
-        is_vetted: true,
+        is_vetted: false,
     }
 }

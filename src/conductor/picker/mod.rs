@@ -16,7 +16,10 @@ use tokio::{
     time::{self, Duration, Instant},
 };
 
-use self::{claim::Haul, look::Left};
+use self::{
+    claim::{Doubt, Haul},
+    look::Left,
+};
 use super::{
     clock::Boottime,
     crew::Crew,
@@ -43,6 +46,9 @@ const MOST: usize = 64;
 
 /// While there is enough to do, events are heard in bundles, so many apart.
 const EVENT_PAUSE: Duration = Duration::from_millis(25);
+
+/// How long claims that may have been won unheard are given back, when all ends.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How long after a guard could not be started it is tried again.
 const GUARD_PAUSE: Duration = Duration::from_millis(200);
@@ -93,7 +99,6 @@ impl Picker {
             returned,
             mut phase,
         } = self;
-        let mut outage = Outage::new(&crew);
         let mut pick = Pick {
             board: &*board,
             crew: &crew,
@@ -117,42 +122,9 @@ impl Picker {
             has_told_unfit: false,
             has_told_held: false,
         };
-        let mut jobs_left = aim.jobs_left.unwrap_or(u64::MAX);
-        while jobs_left > 0 {
-            let most = MOST.min(usize::try_from(jobs_left).unwrap_or(MOST));
-            // Whatever is being looked for, and wherever we wait: all of it can be dropped.
-            let chance = tokio::select! {
-                biased;
-                () = told_to_end(&mut phase) => return Ok(()),
-                chance = pick.chance(&rooms, most) => chance,
-            };
-            // A claim that was asked for is not dropped: it may have been won.
-            let haul = match chance {
-                Ok(None) => return Ok(()),
-                Ok(Some(chance)) => pick.claim(chance, &rooms).await,
-                Err(error) => Haul::none(error),
-            };
-            jobs_left = jobs_left.saturating_sub(haul.won.len() as u64);
-            for job in haul.won {
-                crew.hands.take(&job.claimed.job.key);
-                // Whoever performs is there as long as we are.
-                let _ = won.send(job);
-            }
-            match haul.trouble.map_or(Ok(()), Err) {
-                Ok(()) => outage.is_over(),
-                Err(error) if is_final(&error) => return Err(error),
-                Err(error) => {
-                    outage.begin(&error);
-                    pick.lose_touch();
-                    tokio::select! {
-                        biased;
-                        () = told_to_end(&mut phase) => return Ok(()),
-                        () = outage.pause() => {}
-                    }
-                }
-            }
-        }
-        Ok(())
+        let ended = pick.work(aim.jobs_left, &rooms, &won, &mut phase).await;
+        pick.leave().await;
+        ended
     }
 }
 
@@ -182,8 +154,8 @@ struct Pick<'a> {
     spread: usize,
     /// Records that turned out to be no jobs when they were to be claimed.
     unreadable: HashSet<JobKey>,
-    /// Jobs that we may have claimed without hearing of it.
-    doubtful: Vec<JobKey>,
+    /// Jobs that the board may have as ours though they are not in our hands.
+    doubtful: Vec<Doubt>,
     /// Until when all that others hold is not looked at again, however much is heard.
     surveyed_until: Instant,
     /// Whether something was heard since.
@@ -193,6 +165,70 @@ struct Pick<'a> {
 }
 
 impl Pick<'_> {
+    /// Picks until told otherwise, or until there is no more to be picked.
+    async fn work(
+        &mut self,
+        jobs_left: Option<u64>,
+        rooms: &Arc<Rooms>,
+        won: &UnboundedSender<Won>,
+        phase: &mut watch::Receiver<Phase>,
+    ) -> Result<()> {
+        let mut outage = Outage::new(self.crew);
+        let mut jobs_left = jobs_left.unwrap_or(u64::MAX);
+        while jobs_left > 0 {
+            let most = MOST.min(usize::try_from(jobs_left).unwrap_or(MOST));
+            // Whatever is being looked for, and wherever we wait: all of it can be dropped.
+            let chance = tokio::select! {
+                biased;
+                () = told_to_end(phase) => return Ok(()),
+                chance = self.chance(rooms, most) => chance,
+            };
+            // A claim that was asked for is not dropped: it may have been won.
+            let haul = match chance {
+                Ok(None) => return Ok(()),
+                Ok(Some(chance)) => self.claim(chance, rooms).await,
+                Err(error) => Haul::none(error),
+            };
+            jobs_left = jobs_left.saturating_sub(haul.won.len() as u64);
+            for job in haul.won {
+                self.crew.hands.take(&job.claimed.job.key);
+                // Whoever performs is there as long as we are.
+                let _ = won.send(job);
+            }
+            match haul.trouble.map_or(Ok(()), Err) {
+                Ok(()) => outage.is_over(),
+                Err(error) if is_final(&error) => return Err(error),
+                Err(error) => {
+                    outage.begin(&error);
+                    self.lose_touch();
+                    tokio::select! {
+                        biased;
+                        () = told_to_end(phase) => return Ok(()),
+                        () = outage.pause() => {}
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives back, before all ends, what may have been claimed unheard: until such a claim lapses,
+    /// nobody else could have the job.
+    async fn leave(&mut self) {
+        let mut outage = Outage::new(self.crew);
+        let released = async {
+            while let Err(error) = self.release_doubtful().await {
+                if is_final(&error) {
+                    return;
+                }
+                outage.begin(&error);
+                outage.pause().await;
+            }
+        };
+        // If the board is away for longer, they lapse.
+        let _ = time::timeout(FAREWELL, released).await;
+    }
+
     /// Forgets what may be wrong by the time that the board is back.
     fn lose_touch(&mut self) {
         self.events = None;
@@ -201,6 +237,8 @@ impl Pick<'_> {
 
     /// Waits until there is room and something to fill it with; none, if all is done.
     async fn chance(&mut self, rooms: &Rooms, most: usize) -> Result<Option<Chance>> {
+        // Those have to go back also while there is no room for others.
+        self.release_doubtful().await?;
         let room = self.wait_for_room(rooms).await?.min(most);
         let keys = self.candidates(room).await?;
         self.guarded().await;
@@ -227,7 +265,8 @@ impl Pick<'_> {
             if !fit.is_empty() {
                 return Ok(Some(fit));
             }
-            if self.looked.is_none() || !self.backlog.has_none_ready() || self.backlog.is_low() {
+            let is_settled = self.looked.is_some() && self.doubtful.is_empty();
+            if !is_settled || !self.backlog.has_none_ready() || self.backlog.is_low() {
                 continue;
             }
             if self.may_be_drained() {
@@ -238,7 +277,7 @@ impl Pick<'_> {
                     Left::Held => {}
                 }
             }
-            if self.looked.is_some() {
+            if self.looked.is_some() && self.doubtful.is_empty() {
                 self.wait_for_more().await?;
             }
         }

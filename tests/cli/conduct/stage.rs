@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     env::{Env, Invocation, Running, wait_until},
-    servers::{Host, Server, ZooKeeper},
+    servers::{Host, Server, ZooKeeper, zookeeper::Ensemble},
 };
 
 /// A board of some kind, with surroundings of its own.
@@ -19,6 +19,7 @@ pub(crate) struct Stage {
 enum Kind {
     Redis(Server),
     ZooKeeper(ZooKeeper),
+    Ensemble(Ensemble),
 }
 
 impl Kind {
@@ -26,6 +27,7 @@ impl Kind {
         match self {
             Self::Redis(server) => server.board(),
             Self::ZooKeeper(server) => server.board(),
+            Self::Ensemble(servers) => format!("zk://{}/test/jobs", servers.hosts()),
         }
     }
 }
@@ -65,6 +67,11 @@ impl Stage {
         Some(Self::on(Kind::ZooKeeper(ZooKeeper::start_own()?)))
     }
 
+    /// A board on three servers that elect a leader among them.
+    pub(crate) fn ensemble() -> Option<Self> {
+        Some(Self::on(Kind::Ensemble(Ensemble::start()?)))
+    }
+
     fn on(server: Kind) -> Self {
         let env = Env::new();
         let url = server.board();
@@ -81,14 +88,14 @@ impl Stage {
 
     /// Whether a claim lasts as long as the session of whoever keeps it.
     pub(crate) fn has_sessions(&self) -> bool {
-        matches!(self.server, Some(Kind::ZooKeeper(_)))
+        matches!(self.server, Some(Kind::ZooKeeper(_) | Kind::Ensemble(_)))
     }
 
     /// Returns the server of a board on Redis.
     pub(crate) fn redis_server(&self) -> Option<&Server> {
         match &self.server {
             Some(Kind::Redis(server)) => Some(server),
-            Some(Kind::ZooKeeper(_)) | None => None,
+            Some(Kind::ZooKeeper(_) | Kind::Ensemble(_)) | None => None,
         }
     }
 
@@ -96,8 +103,21 @@ impl Stage {
     pub(crate) fn zookeeper_server(&mut self) -> Option<&mut ZooKeeper> {
         match &mut self.server {
             Some(Kind::ZooKeeper(server)) => Some(server),
-            Some(Kind::Redis(_)) | None => None,
+            Some(Kind::Redis(_) | Kind::Ensemble(_)) | None => None,
         }
+    }
+
+    /// Returns the servers of a board that is on several.
+    pub(crate) fn zookeeper_ensemble(&mut self) -> Option<&mut Ensemble> {
+        match &mut self.server {
+            Some(Kind::Ensemble(servers)) => Some(servers),
+            Some(Kind::Redis(_) | Kind::ZooKeeper(_)) | None => None,
+        }
+    }
+
+    /// Returns the URL of a board on a server.
+    pub(crate) fn board(&self) -> String {
+        self.server.as_ref().expect("a server").board()
     }
 
     /// Ends the server at once.
@@ -105,6 +125,7 @@ impl Stage {
         match self.server.as_mut().expect("a server") {
             Kind::Redis(server) => server.kill(),
             Kind::ZooKeeper(server) => server.process().stop(),
+            Kind::Ensemble(_) => unreachable!("one of them is stopped by itself"),
         }
     }
 
@@ -113,6 +134,7 @@ impl Stage {
         match self.server.as_mut().expect("a server") {
             Kind::Redis(server) => server.start_again(),
             Kind::ZooKeeper(server) => server.process().start_again(),
+            Kind::Ensemble(_) => unreachable!("one of them is stopped by itself"),
         }
     }
 

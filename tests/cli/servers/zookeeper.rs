@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 #[path = "../../../src/board/zookeeper/testing/process.rs"]
 mod process;
 
-pub(crate) use self::process::Process;
+pub(crate) use self::process::{Ensemble, Process};
 use super::{Host, Peer, Shelf};
 
 /// A board of a test's own.
@@ -49,6 +49,11 @@ impl ZooKeeper {
             path: path.to_owned(),
             ..self
         }
+    }
+
+    /// Returns the port on which the server listens.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     /// Returns the server that nobody else uses.

@@ -215,8 +215,18 @@ impl Ensemble {
 
     /// Returns the one that leads the others; `None` while they are still voting.
     pub(crate) fn leader(&mut self) -> Option<&mut Process> {
-        let mut members = self.members.iter_mut();
-        members.find(|member| member.asked("srvr").contains("Mode: leader"))
+        let leader = self.leader_at()?;
+        Some(self.member(leader))
+    }
+
+    /// Returns which one leads the others; `None` while they are still voting.
+    pub(crate) fn leader_at(&self) -> Option<usize> {
+        let mut members = self.members.iter();
+        members.position(|member| member.asked("srvr").contains("Mode: leader"))
+    }
+
+    pub(crate) fn member(&mut self, at: usize) -> &mut Process {
+        &mut self.members[at]
     }
 }
 
