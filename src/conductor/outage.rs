@@ -18,7 +18,10 @@ use super::{
 use crate::board::BoardError;
 
 /// The shortest and the longest pause between two attempts.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+///
+/// Work is to go on within five seconds once the board is back: the longest pause, and what it
+/// takes then to reach the board, to look at it and to claim.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3));
 
 /// Whether no patience mends an error: we are not let in.
 pub(super) fn is_final(error: &BoardError) -> bool {

@@ -3,6 +3,8 @@
 //! Commands hold a lock while they run, which the kernel releases however they end: so it is they
 //! who tell whether a job was run by two at a time. `JOBBOARD_FAULTS=full` makes the counts large.
 
+mod away;
+mod ensemble;
 mod unheard;
 
 use std::{
@@ -138,10 +140,11 @@ fn a_killed_conductor_takes_its_commands_along_and_its_jobs_run_again(stage: &St
         "{runs:?}"
     );
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    eprintln!("faults: {times} conductors were killed, and each job ran once more after each");
 }
 
 fn no_command_survives_a_conductor_that_is_killed_while_it_starts_some(stage: &Stage) {
-    let times = size(200, 4);
+    let (times, mut slowest) = (size(200, 4), Duration::ZERO);
     let tag = Tag::new();
     stage.post_many(8, &format!("exec sleep {}", tag.text()));
     for _ in 0..times {
@@ -156,7 +159,11 @@ fn no_command_survives_a_conductor_that_is_killed_while_it_starts_some(stage: &S
         let killed = Instant::now();
         conductor.kill();
         tag.is_gone_by(killed + SURVIVAL);
+        slowest = slowest.max(killed.elapsed());
     }
+    eprintln!(
+        "faults: {times} conductors were killed as they started some, none left for {slowest:.1?}"
+    );
 }
 
 fn a_stopped_conductor_loses_its_jobs_before_others_run_them(stage: &Stage) {
@@ -172,6 +179,7 @@ fn a_stopped_conductor_loses_its_jobs_before_others_run_them(stage: &Stage) {
     let mut second = stage.conduct(&["--lease", "2s", "--drain"]).spawn();
     // A sixth of the lease before it ends they are asked to, and killed before it does.
     tag.is_gone_by(stopped + lease);
+    let gone = stopped.elapsed();
     finishes(&mut second, SOON);
     second.ended().succeeded();
     thread::sleep((lease * 3).saturating_sub(stopped.elapsed()));
@@ -188,6 +196,9 @@ fn a_stopped_conductor_loses_its_jobs_before_others_run_them(stage: &Stage) {
     );
     let runs = runs(stage);
     assert_eq!((runs[&job].starts, runs[&job].ends), (2, 1));
+    eprintln!(
+        "faults: a stopped conductor's command was gone after {gone:.1?} of a lease of {lease:?}"
+    );
 }
 
 fn tag_runs(tag: &Tag) {
@@ -213,65 +224,6 @@ fn many_that_ask_for_later_all_come_to_an_end(stage: &Stage) {
     conductor.ended().succeeded();
     assert_eq!(stage.log(), vec!["done"; count]);
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
-}
-
-/// A server that has written down whatever it acknowledged, and jobs that run while it goes away.
-fn a_server_goes_away(stage: Option<Stage>, away: Duration, is_kept: bool) {
-    let Some(mut stage) = stage else {
-        return;
-    };
-    let script = alone("[ -e may-end ] || while [ ! -e may-end ]; do sleep 0.05; done");
-    let job = stage.post("a", &script);
-    let mut conductor = stage.start(&["-j2", "--lease", "4s"]);
-    stage.logged(1);
-    stage.stop_server();
-    thread::sleep(away);
-    stage.start_server();
-    let back = Instant::now();
-    fs::write(stage.env.file("may-end"), "").unwrap();
-    let other = stage.post("b", &alone("true"));
-    wait_until("the work goes on", || {
-        runs(&stage).get(&other).is_some_and(|runs| runs.ends == 1)
-    });
-    assert!(
-        back.elapsed() < Duration::from_secs(10),
-        "{:?}",
-        back.elapsed()
-    );
-    wait_until("all is done", || stage.env.names().is_empty());
-    assert!(!conductor.has_ended());
-    conductor.signal(Signal::TERM);
-    let run = conductor.ended();
-    run.succeeded();
-    let runs = runs(&stage);
-    assert_eq!(runs[&job].ends, 1);
-    assert_eq!(runs[&job].starts, if is_kept { 1 } else { 2 }, "{run:?}");
-    // Said once when it was gone, and once when it was back; a short while may go unnoticed.
-    let said = |event| run.stderr.matches(event).count();
-    let (gone, back) = (said("board_unreachable"), said("board_reached"));
-    assert_eq!(gone, back, "{run:?}");
-    assert!(gone == 1 || is_kept && gone == 0, "{run:?}");
-}
-
-#[test]
-fn a_server_that_is_away_for_less_than_a_lease_disturbs_no_job() {
-    a_server_goes_away(Stage::redis_keeping_data(), Duration::from_secs(1), true);
-}
-
-#[test]
-fn a_server_that_is_away_for_longer_than_a_lease_has_jobs_run_again() {
-    a_server_goes_away(Stage::redis_keeping_data(), Duration::from_secs(6), false);
-}
-
-#[test]
-fn a_zookeeper_server_that_is_away_for_less_than_a_session_disturbs_no_job() {
-    a_server_goes_away(Stage::zookeeper_of_its_own(), Duration::ZERO, true);
-}
-
-#[test]
-fn a_zookeeper_server_that_is_away_for_longer_than_a_session_has_jobs_run_again() {
-    let away = Duration::from_secs(6);
-    a_server_goes_away(Stage::zookeeper_of_its_own(), away, false);
 }
 
 /// Returns how much memory a process takes, in bytes.

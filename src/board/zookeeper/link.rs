@@ -51,6 +51,13 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// The session timeout to ask for while nothing depends on it.
 const USUAL: Duration = Duration::from_secs(10);
 
+/// How often a server without others stands in the list of those that the client tries.
+///
+/// After each round through its list the client waits twice as long as before, until the session
+/// is over: a server that is back would be left alone for many seconds. Within a round it waits
+/// 50 ms longer for each place, so that this is a round of 40 s with pauses of two at most.
+const ROUND: usize = 40;
+
 /// The way to the servers of one board, shared by all that is done on it.
 pub(super) struct Link {
     url: ZooKeeperUrl,
@@ -305,7 +312,11 @@ impl Link {
             let proof = format!("{user}:{password}");
             connector = connector.with_auth("digest", proof.as_bytes());
         }
-        let servers: Vec<_> = servers.iter().map(Server::to_string).collect();
+        let mut servers: Vec<_> = servers.iter().map(Server::to_string).collect();
+        // Of several, one that is silent must not be tried twice while others would answer.
+        if let ([server], Some(_)) = (servers.as_slice(), self.term.get()) {
+            servers = vec![server.clone(); ROUND];
+        }
         let servers = servers.join(",");
         let client = match tls {
             None => connector.connect(&servers).await?,
