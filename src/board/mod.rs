@@ -106,11 +106,20 @@ pub(crate) struct Posted {
     pub(crate) fence: Option<Fence>,
 }
 
+/// How long a job is postponed for who would claim it ahead of its turn, and may not.
+pub(crate) const NOT_AHEAD: Duration = Duration::from_millis(50);
+
 /// Whether a claim by this process is an attempt at performing the job, and which jobs it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClaimRules {
     /// Whether the claim counts as an attempt; claims by hand do not.
     pub(crate) is_attempt: bool,
+    /// How many of those that are won are begun at once.
+    ///
+    /// The others wait for their turn: their claims count as attempts once they are settled. One
+    /// that is never settled may not have been begun, and does not count; but then nobody wins the
+    /// job ahead of its turn again, lest it never counts: it is postponed for whoever tries.
+    pub(crate) at_once: usize,
     /// Whether a job that is postponed is passed over, as when it was not asked for by name.
     pub(crate) respects_not_before: bool,
 }

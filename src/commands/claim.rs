@@ -245,6 +245,7 @@ async fn win(
     }
     let rules = ClaimRules {
         is_attempt: wish.is_attempt,
+        at_once: usize::MAX,
         respects_not_before: true,
     };
     let mut search = Search::new(board, Filters::new(args.filter.clone()), by, rules);
@@ -273,6 +274,7 @@ async fn win_named(
         .with_context(|| ctx.trying("claim", &wanted))?;
     let rules = ClaimRules {
         is_attempt: wish.is_attempt,
+        at_once: usize::MAX,
         respects_not_before: false,
     };
     let asked = Boottime::now();

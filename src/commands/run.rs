@@ -90,6 +90,7 @@ async fn claim_left(
     let entry = board.resolve_one(Shelf::Board, &JobRef::Uuid(uuid)).await?;
     let rules = ClaimRules {
         is_attempt: true,
+        at_once: usize::MAX,
         respects_not_before: true,
     };
     let asked = Boottime::now();

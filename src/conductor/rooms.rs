@@ -63,6 +63,16 @@ impl Rooms {
         }
     }
 
+    /// Returns how many of the jobs that are claimed now would not have to wait for their turn.
+    pub(super) fn at_once(&self) -> usize {
+        self.jobs.saturating_sub(self.lock().taken)
+    }
+
+    /// Has none claimed ahead of its turn for a while.
+    pub(super) fn claim_none_ahead(&self) {
+        self.lock().seen = 0;
+    }
+
     /// Takes room for a job that was claimed.
     pub(super) fn take(self: &Arc<Self>) -> Room {
         self.lock().taken += 1;
@@ -89,7 +99,7 @@ impl Room {
 
     /// Notes that the job had to wait for too long, so that none is claimed ahead for a while.
     pub(super) fn waited_in_vain(&self) {
-        self.0.lock().seen = 0;
+        self.0.claim_none_ahead();
     }
 }
 

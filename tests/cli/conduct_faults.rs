@@ -8,7 +8,7 @@ mod ensemble;
 mod unheard;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, thread,
     time::{Duration, Instant},
 };
@@ -29,6 +29,7 @@ on_every_board!(
     no_command_survives_a_conductor_that_is_killed_while_it_starts_some,
     a_stopped_conductor_loses_its_jobs_before_others_run_them,
     many_that_ask_for_later_all_come_to_an_end,
+    neighbours_of_a_job_that_kills_its_conductor_lose_no_attempt,
 );
 
 /// How long a command may outlive its conductor.
@@ -203,6 +204,53 @@ fn a_stopped_conductor_loses_its_jobs_before_others_run_them(stage: &Stage) {
 
 fn tag_runs(tag: &Tag) {
     wait_until("the command runs", || !tag.sleepers().is_empty());
+}
+
+fn neighbours_of_a_job_that_kills_its_conductor_lose_no_attempt(stage: &Stage) {
+    let script = "echo $JOBBOARD_JOB $JOBBOARD_ATTEMPT >> log";
+    // Short ones, so that those behind them are claimed ahead of their turn, the culprit too.
+    let short = stage.post_many(40, script);
+    let culprit = stage.post_with(
+        "b",
+        "echo $JOBBOARD_ATTEMPT >> deaths; kill -9 $PPID; sleep 9",
+        &[],
+    );
+    let behind = stage.post_many(20, script);
+    let conduct = ["--lease", "1s", "--drain", "--max-attempts", "2", "-q"];
+    let (mut deaths, mut had_claimed) = (0, 0);
+    loop {
+        let mut conductor = stage.conduct(&conduct).spawn();
+        finishes(&mut conductor, SOON);
+        let run = conductor.ended();
+        if run.code != 137 {
+            assert_eq!(run.code, 7, "{run:?}");
+            break;
+        }
+        deaths += 1;
+        let left = stage.env.jobboard(&["list", "--json"]).run().json();
+        let left = left.as_array().unwrap().iter();
+        let innocent: Vec<_> = left.filter(|job| job["uuid"] != *culprit).collect();
+        let claimed = innocent.iter().filter(|job| job["state"] == "CLAIMED");
+        had_claimed += claimed.count();
+        assert!(
+            innocent.iter().all(|job| job["attempts"] == 0),
+            "{innocent:?}"
+        );
+    }
+    // Its first one may have been claimed ahead of its turn, and then it does not count.
+    assert!((2..=3).contains(&deaths), "{deaths}");
+    assert!(had_claimed > 0, "none was claimed ahead of its turn");
+    // One that had just ended, and was not settled yet, is run again.
+    let ran: BTreeSet<_> = stage.log().into_iter().collect();
+    let firsts = [short, behind].concat();
+    assert!(
+        ran.into_iter().eq(firsts
+            .iter()
+            .map(|job| format!("{job} 1"))
+            .collect::<BTreeSet<_>>())
+    );
+    assert_eq!(stage.env.names(), [""; 0]);
+    assert_eq!(stage.env.show(&culprit)["state"], "TRASHED");
 }
 
 fn many_that_ask_for_later_all_come_to_an_end(stage: &Stage) {

@@ -164,6 +164,76 @@ pub(crate) async fn attempts_are_counted_and_claims_by_hand_are_not(board: &Subj
     assert_eq!(on_board(board, &key).await.history.attempts, 2);
 }
 
+/// Claims jobs of which so many are begun at once.
+async fn claim_ahead(board: &Subject, keys: &[JobKey], at_once: usize) -> Vec<Result<Claimed>> {
+    let rules = ClaimRules { at_once, ..ATTEMPT };
+    let by = claimant("ada", Term::Kept(LONG));
+    let claims = board.claim(keys, &by, keys.len(), rules).await;
+    claims.unwrap()
+}
+
+async fn give_back(board: &Subject, claimed: &Claimed, aftermath: Aftermath) {
+    let right = Authority::Claim(owner("ada"), claimed.fence.clone());
+    let outcome = Outcome::Abandon(aftermath);
+    board
+        .settle_one(&claimed.job.key, outcome, right)
+        .await
+        .unwrap();
+}
+
+pub(crate) async fn a_claim_ahead_of_its_turn_counts_once_something_came_of_it(board: &Subject) {
+    let failed = Aftermath::Failed {
+        failure: super::settling::failure("broken"),
+        not_before: None,
+    };
+    let not_before = chrono::Utc::now();
+    for (aftermath, at_once, ahead) in [
+        (Aftermath::None, 1, 0),
+        (Aftermath::Interrupted, 0, 0),
+        (Aftermath::Postponed { not_before }, 0, 0),
+        (failed, 1, 1),
+    ] {
+        let keys = [
+            post_one(board, "first").await,
+            post_one(board, "second").await,
+        ];
+        for (key, claimed) in keys.iter().zip(claim_ahead(board, &keys, 1).await) {
+            let claimed = claimed.unwrap();
+            // To whoever performs it, it is an attempt in any case.
+            assert_eq!(claimed.job.history.attempts, 1);
+            assert_eq!(claimed.job.key, *key);
+            give_back(board, &claimed, aftermath.clone()).await;
+        }
+        for (key, attempts) in keys.iter().zip([at_once, ahead]) {
+            assert_eq!(
+                on_board(board, key).await.history.attempts,
+                attempts,
+                "{aftermath:?}"
+            );
+        }
+    }
+}
+
+pub(crate) async fn a_job_that_was_left_ahead_of_its_turn_is_next_claimed_to_begin_at_once(
+    board: &Subject,
+) {
+    let key = [post_one(board, "resize").await];
+    let claim = async |at_once| claim_ahead(board, &key, at_once).await.pop().unwrap();
+    let left = claim(0).await.unwrap();
+    // As if it had lapsed.
+    give_back(board, &left, Aftermath::None).await;
+    let refused = claim(0).await;
+    assert!(
+        matches!(refused, Err(BoardError::Postponed { .. })),
+        "{refused:?}"
+    );
+    let begun = claim(1).await.unwrap();
+    assert_eq!(begun.job.history.attempts, 1);
+    give_back(board, &begun, Aftermath::None).await;
+    let again = claim(0).await.unwrap();
+    assert_eq!(again.job.history.attempts, 2);
+}
+
 pub(crate) async fn a_postponed_job_is_passed_over_unless_it_is_named(board: &Subject) {
     let key = post_one(board, "resize").await;
     let not_before = chrono::Utc::now() + LONG;

@@ -53,6 +53,8 @@ macro_rules! keeps_its_promises {
             claiming::a_claim_for_a_time_lapses_by_itself,
             claiming::a_claim_without_a_term_does_not_lapse,
             claiming::attempts_are_counted_and_claims_by_hand_are_not,
+            claiming::a_claim_ahead_of_its_turn_counts_once_something_came_of_it,
+            claiming::a_job_that_was_left_ahead_of_its_turn_is_next_claimed_to_begin_at_once,
             claiming::a_postponed_job_is_passed_over_unless_it_is_named,
             claiming::a_renewed_claim_outlives_its_term,
             claiming::only_the_holder_of_a_claim_can_renew_it,
@@ -111,12 +113,14 @@ pub(crate) type Subject = Arc<dyn Board>;
 /// Claims by hand.
 pub(crate) const BY_HAND: ClaimRules = ClaimRules {
     is_attempt: false,
+    at_once: usize::MAX,
     respects_not_before: false,
 };
 
 /// Claims as conductors do.
 pub(crate) const ATTEMPT: ClaimRules = ClaimRules {
     is_attempt: true,
+    at_once: usize::MAX,
     respects_not_before: true,
 };
 

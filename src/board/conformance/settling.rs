@@ -8,7 +8,7 @@ use crate::{
     job::{Failure, History, Settlement, State, Witness},
 };
 
-fn failure(reason: &str) -> Failure {
+pub(super) fn failure(reason: &str) -> Failure {
     Failure {
         exit_code: Some(1),
         signal: None,

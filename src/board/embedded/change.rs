@@ -11,7 +11,7 @@ use super::{
     store::View,
 };
 use crate::{
-    board::{BoardError, ClaimRules, EventKind, JobRef, Posted, Result},
+    board::{BoardError, ClaimRules, EventKind, JobRef, NOT_AHEAD, Posted, Result},
     job::{Claim, Claimant, Claimed, Draft, Entry, Fence, JobKey, Owner, Shelf, Term},
 };
 
@@ -55,6 +55,7 @@ pub(super) fn post(
             let fence = next_fence(transaction)?;
             let rules = ClaimRules {
                 is_attempt: true,
+                at_once: usize::MAX,
                 respects_not_before: false,
             };
             take(transaction, now, sequence, by, fence, rules)?;
@@ -83,6 +84,10 @@ pub(super) fn claim(
         if won == most {
             break;
         }
+        let rules = ClaimRules {
+            at_once: rules.at_once.saturating_sub(won),
+            ..rules
+        };
         let answer = claim_one(transaction, now, key, by, rules)?;
         won += usize::from(answer.is_ok());
         answers.push(answer);
@@ -111,16 +116,25 @@ fn claim_one(
         let until = from_micros(until);
         return Ok(Err(BoardError::Postponed { until }));
     }
+    let is_ahead = rules.is_attempt && rules.at_once == 0;
+    if is_ahead && job.is_ahead {
+        let until = now.time() + NOT_AHEAD;
+        return Ok(Err(BoardError::Postponed { until }));
+    }
     let fence = next_fence(transaction)?;
     take(transaction, now, job.sequence, by, fence, rules)?;
     // Read back, so that the answer is what any other reader sees.
     let wanted = JobRef::Sequence(job.sequence);
     let found = look::find(transaction, &View::of_this_boot(now), Shelf::Board, &wanted)?;
     match found.into_iter().next() {
-        Some(Entry::Job(job)) => Ok(Ok(Claimed {
-            job: *job,
-            fence: Fence(fence.to_string()),
-        })),
+        Some(Entry::Job(mut job)) => {
+            // For whoever has won it, it is an attempt in any case.
+            job.history.attempts += u32::from(is_ahead);
+            Ok(Ok(Claimed {
+                job: *job,
+                fence: Fence(fence.to_string()),
+            }))
+        }
         Some(Entry::Malformed(record)) => {
             free(transaction, job.sequence)?;
             let (key, problem) = (record.key, record.problem);
@@ -152,7 +166,8 @@ fn take(
     let job = transaction
         .prepare_cached(&format!(
             "UPDATE job SET owner = ?2, fence = ?3, claimed_on = ?4, modified_on = ?4,
-                            expires_boot = ?5, expires_wall = ?6, attempts = attempts + ?7
+                            expires_boot = ?5, expires_wall = ?6, attempts = attempts + ?7,
+                            ahead = ?8
              WHERE sequence = ?1 RETURNING {}",
             RowJob::COLUMNS
         ))?
@@ -164,7 +179,8 @@ fn take(
                 now.wall,
                 expires_boot,
                 expires_wall,
-                i64::from(rules.is_attempt),
+                i64::from(rules.is_attempt && rules.at_once > 0),
+                rules.is_attempt && rules.at_once == 0,
             ],
             RowJob::read,
         )?;

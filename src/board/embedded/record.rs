@@ -45,12 +45,14 @@ pub(super) struct RowJob {
     pub(super) not_before: Option<i64>,
     pub(super) owner: Option<Vec<u8>>,
     pub(super) fence: Option<i64>,
+    /// Whether the last claim was made ahead of its turn.
+    pub(super) is_ahead: bool,
 }
 
 impl RowJob {
     /// The columns that [`read`](Self::read) expects.
     pub(super) const COLUMNS: &'static str =
-        "sequence, uuid, name, priority, not_before, owner, fence";
+        "sequence, uuid, name, priority, not_before, owner, fence, ahead";
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -67,6 +69,7 @@ impl RowJob {
             not_before: row.get(4)?,
             owner: row.get(5)?,
             fence: row.get(6)?,
+            is_ahead: row.get(7)?,
         })
     }
 

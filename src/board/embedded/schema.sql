@@ -34,6 +34,8 @@ CREATE TABLE job (
     not_before   INTEGER,
     failures     TEXT,
     trashed_on   INTEGER,
+    -- 1: the last claim was made ahead of its turn, and counts as an attempt once it is settled.
+    ahead        INTEGER NOT NULL DEFAULT 0,
     UNIQUE (uuid, shelf)
 ) STRICT;
 

@@ -82,12 +82,15 @@ fn abandon(
         Aftermath::Postponed { not_before } => (Some(micros(not_before)), 1, 1, None),
         Aftermath::Interrupted => (None, 1, 0, None),
     };
+    // It was an attempt, if anything came of it.
+    let has_come_to = i64::from(*aftermath != Aftermath::None);
     free(transaction, job.sequence)?;
     transaction
         .prepare_cached(
             "UPDATE job SET modified_on = ?2, not_before = coalesce(?3, not_before),
                             postponed = postponed + ?5,
-                            attempts = max(0, attempts - ?4)
+                            attempts = max(0, attempts + ahead * ?6 - ?4),
+                            ahead = ahead * (1 - ?6)
              WHERE sequence = ?1",
         )?
         .execute(params![
@@ -95,7 +98,8 @@ fn abandon(
             now.wall,
             not_before,
             uncounted,
-            postponed
+            postponed,
+            has_come_to
         ])?;
     failure.map_or(Ok(()), |failure| {
         add_failure(transaction, job.sequence, failure)
@@ -114,9 +118,11 @@ fn trash(
     free(transaction, job.sequence)?;
     transaction
         .prepare_cached(
-            "UPDATE job SET shelf = 1, trashed_on = ?2, modified_on = ?2 WHERE sequence = ?1",
+            "UPDATE job SET shelf = 1, trashed_on = ?2, modified_on = ?2,
+                            attempts = attempts + ahead * ?3, ahead = 0
+             WHERE sequence = ?1",
         )?
-        .execute(params![job.sequence, now.wall])?;
+        .execute(params![job.sequence, now.wall, failure.is_some()])?;
     if let Some(failure) = failure {
         add_failure(transaction, job.sequence, failure)?;
     }
@@ -157,7 +163,7 @@ pub(super) fn restore(transaction: &Transaction<'_>, now: Moment, key: &JobKey) 
     transaction
         .prepare_cached(
             "UPDATE job SET shelf = 0, trashed_on = NULL, modified_on = ?2, attempts = 0,
-                            postponed = 0, not_before = NULL
+                            ahead = 0, postponed = 0, not_before = NULL
              WHERE sequence = ?1",
         )?
         .execute(params![job.sequence, now.wall])?;

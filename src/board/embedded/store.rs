@@ -23,7 +23,7 @@ use super::{
 const APPLICATION_ID: i32 = 0x6a6f_6262;
 
 /// The layout of `schema.sql`.
-const SCHEMA_VERSION: i32 = 1;
+const SCHEMA_VERSION: i32 = 2;
 
 /// How large the log may be when we leave; the next process has to read it.
 const LARGEST_LOG_LEFT: u64 = 256 * 1024;
@@ -163,10 +163,28 @@ impl Store {
             snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         match (mark, tables) {
             (APPLICATION_ID, _) if found > SCHEMA_VERSION => Err(OpenError::Newer { found }),
+            (APPLICATION_ID, _) if found == 1 => {
+                drop(snapshot);
+                self.upgrade()?;
+                Ok(true)
+            }
             (APPLICATION_ID, _) => Ok(found == SCHEMA_VERSION),
             (0, 0) => Ok(false),
             _ => Err(OpenError::Foreign),
         }
+    }
+
+    /// Gives a board of the first layout what the present one has besides.
+    fn upgrade(&mut self) -> Result<(), OpenError> {
+        let change = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have been first.
+        if version(&change)? == 1 {
+            change.execute_batch("ALTER TABLE job ADD COLUMN ahead INTEGER NOT NULL DEFAULT 0")?;
+            change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        }
+        Ok(change.commit()?)
     }
 
     /// Reads, with all that is read belonging to one moment.

@@ -10,8 +10,8 @@ use crate::{
     board::{
         BoardError, BoardExt, EventKind,
         conformance::{
-            BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant, keeps_its_promises,
-            on_board, owner, post_one,
+            ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant,
+            keeps_its_promises, on_board, owner, post_one,
         },
     },
     job::{Authority, Entry, Outcome, Shelf, Term, Witness},
@@ -93,6 +93,22 @@ async fn a_newer_layout_is_refused_and_left_alone() {
         std::fs::read(folder.path().join("board.db")).unwrap(),
         before
     );
+}
+
+#[tokio::test]
+async fn a_board_of_the_first_layout_is_used_as_it_is() {
+    let (board, folder) = open();
+    let key = post_one(&board, "resize").await;
+    board.close().await;
+    sqlite(&folder)
+        .execute_batch("ALTER TABLE job DROP COLUMN ahead; PRAGMA user_version = 1")
+        .unwrap();
+    assert_eq!(on_board(&board, &key).await.name, "resize");
+    board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
+    let version: i64 = sqlite(&folder)
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, 2);
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     board::{
-        ClaimRules, Result, Settled,
+        ClaimRules, NOT_AHEAD, Result, Settled,
         failure::unknown,
         wire::{msgpack, side::text_of},
     },
@@ -77,7 +77,9 @@ impl Target<'_> {
             .arg(text_of(now))
             .arg(most.to_string())
             .arg(flag(rules.is_attempt))
-            .arg(flag(rules.respects_not_before));
+            .arg(flag(rules.respects_not_before))
+            .arg(rules.at_once.to_string())
+            .arg(text_of(now + NOT_AHEAD));
         for field in &fields {
             self.beside(&mut call, field);
             call.arg(field.as_slice());

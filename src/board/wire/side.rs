@@ -10,12 +10,13 @@ use crate::job::{Aftermath, Failure, Fence, History};
 const VERSION: u32 = 1;
 
 /// The members that are understood here.
-const MEMBERS: [&str; 10] = [
+const MEMBERS: [&str; 11] = [
     "v",
     "owner",
     "claimed_on",
     "fence",
     "attempts",
+    "ahead",
     "postponed",
     "not_before",
     "failures",
@@ -37,6 +38,9 @@ pub(crate) struct Side {
     pub(crate) fence: Option<Fence>,
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) attempts: u32,
+    /// Whether the last claim was made ahead of its turn, and counts only once it is settled.
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) ahead: bool,
     #[serde(skip_serializing_if = "is_zero")]
     postponed: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +62,7 @@ impl Default for Side {
             claimed_on: None,
             fence: None,
             attempts: 0,
+            ahead: false,
             postponed: 0,
             not_before: None,
             failures: Vec::new(),
@@ -134,15 +139,26 @@ impl Side {
             }
             Aftermath::Postponed { not_before } => {
                 self.not_before = Some(*not_before);
+                self.count_ahead();
                 self.attempts = self.attempts.saturating_sub(1);
                 self.postponed = self.postponed.saturating_add(1);
             }
-            Aftermath::Interrupted => self.attempts = self.attempts.saturating_sub(1),
+            Aftermath::Interrupted => {
+                self.count_ahead();
+                self.attempts = self.attempts.saturating_sub(1);
+            }
         }
+    }
+
+    /// Counts the attempt of a claim, now that it is known to be one.
+    pub(crate) fn count_ahead(&mut self) {
+        let attempt = u32::from(std::mem::take(&mut self.ahead));
+        self.attempts = self.attempts.saturating_add(attempt);
     }
 
     /// Remembers a failure, and forgets the oldest one beyond the last few.
     pub(crate) fn note_failure(&mut self, failure: &Failure) {
+        self.count_ahead();
         self.failures.push(failure.clone());
         let surplus = self.failures.len().saturating_sub(History::FAILURES);
         self.failures.drain(..surplus);
@@ -156,6 +172,10 @@ impl Side {
             ..Self::default()
         }
     }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -178,6 +198,7 @@ mod tests {
             claimed_on: Some(now),
             fence: Some(Fence("7".to_owned())),
             attempts: 2,
+            ahead: true,
             postponed: u32::MAX,
             not_before: Some(now),
             failures: vec![Failure {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     board::{
-        BoardError, ClaimRules, Detail, Result,
+        BoardError, ClaimRules, Detail, NOT_AHEAD, Result,
         failure::Failure,
         wire::{json, side::Side},
     },
@@ -25,6 +25,8 @@ use crate::{
 struct Bid<'a> {
     by: &'a Claimant,
     rules: ClaimRules,
+    /// Whether the job is to wait for its turn.
+    is_ahead: bool,
 }
 
 /// What became of one attempt to claim a job.
@@ -61,14 +63,27 @@ impl Target<'_> {
         rules: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>> {
         mode(by.term)?;
-        let bid = Bid { by, rules };
         let found = records(self.session, self.paths, Shelf::Board, keys).await?;
         let mut open = keys.iter().zip(found);
         let (mut answers, mut won) = (Vec::with_capacity(keys.len()), 0);
         while won < most {
             // As many at once as are still wanted: never one too many, and the first ones first.
-            let wave = open.by_ref().take((most - won).min(AT_ONCE));
-            let tried = join_all(wave.map(|(key, found)| self.claim_one(key, found, bid))).await;
+            // One that is not won makes another one begin at once that was to wait: never the
+            // other way round.
+            let wave = open.by_ref().take((most - won).min(AT_ONCE)).zip(won..);
+            let tries = wave.map(|((key, found), place)| {
+                let is_ahead = rules.is_attempt && place >= rules.at_once;
+                self.claim_one(
+                    key,
+                    found,
+                    Bid {
+                        by,
+                        rules,
+                        is_ahead,
+                    },
+                )
+            });
+            let tried = join_all(tries).await;
             if tried.is_empty() {
                 break;
             }
@@ -86,7 +101,7 @@ impl Target<'_> {
     ) -> Result<Claimed> {
         for _ in 0..TRIES {
             let record = self.require(found.as_ref())?;
-            let side = permit(record, bid.rules)?;
+            let side = permit(record, bid)?;
             match self.attempt(record, side, bid).await? {
                 Attempt::Won(claimed) => return Ok(*claimed),
                 Attempt::Overtaken(refused) => self.make_way(refused).await?,
@@ -107,7 +122,8 @@ impl Target<'_> {
         // Every claim of ours changes this node: by its version, who settles the claim before
         // learns that there was another one, even if their locks are alike.
         let side = side.map(|mut side| {
-            let attempt = u32::from(bid.rules.is_attempt);
+            side.ahead = bid.is_ahead;
+            let attempt = u32::from(bid.rules.is_attempt && !bid.is_ahead);
             side.attempts = side.attempts.saturating_add(attempt);
             side
         });
@@ -134,9 +150,13 @@ impl Target<'_> {
         };
         let mut record = record.clone();
         let fence = fence(&claim);
-        record.side = side.map(|side| Node {
-            data: side.write(),
-            stat: claim.stat,
+        record.side = side.map(|mut side| {
+            // For whoever has won it, it is an attempt in any case.
+            side.count_ahead();
+            Node {
+                data: side.write(),
+                stat: claim.stat,
+            }
         });
         record.lock = Some(claim);
         match record.read(Detail::Whole) {
@@ -192,7 +212,7 @@ impl Target<'_> {
 }
 
 /// Returns what is kept beside a job that may be claimed; nothing, if we do not understand it.
-fn permit(record: &Record, rules: ClaimRules) -> Result<Option<Side>> {
+fn permit(record: &Record, bid: Bid<'_>) -> Result<Option<Side>> {
     if record.lock.is_some() {
         let owner = record.holding().0.and_then(|holding| holding.owner);
         return Err(BoardError::AlreadyClaimed { owner });
@@ -203,8 +223,13 @@ fn permit(record: &Record, rules: ClaimRules) -> Result<Option<Side>> {
     })?;
     let side = record.side();
     let not_before = side.as_ref().and_then(|side| side.not_before);
-    match not_before.filter(|until| rules.respects_not_before && *until > Utc::now()) {
-        Some(until) => Err(BoardError::Postponed { until }),
-        None => Ok(side),
+    let now = Utc::now();
+    if let Some(until) = not_before.filter(|until| bid.rules.respects_not_before && *until > now) {
+        return Err(BoardError::Postponed { until });
     }
+    if bid.is_ahead && side.as_ref().is_some_and(|side| side.ahead) {
+        let until = now + NOT_AHEAD;
+        return Err(BoardError::Postponed { until });
+    }
+    Ok(side)
 }

@@ -53,6 +53,7 @@ impl Pick<'_> {
         let Chance { room, keys } = chance;
         let rules = ClaimRules {
             is_attempt: true,
+            at_once: rooms.at_once(),
             respects_not_before: true,
         };
         let term = match self.terms.ask(self.board, &self.crew.reporter).await {
@@ -85,6 +86,11 @@ impl Pick<'_> {
                     });
                 }
                 Err(error) => {
+                    // It may be that it must not wait for its turn: then there is to be room for
+                    // it to begin at once.
+                    if matches!(error, BoardError::Postponed { .. }) {
+                        rooms.claim_none_ahead();
+                    }
                     missed += usize::from(matches!(error, BoardError::AlreadyClaimed { .. }));
                     haul.trouble = self.miss(key, error).or(haul.trouble);
                 }

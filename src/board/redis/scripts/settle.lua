@@ -35,6 +35,10 @@ end
 local function note(side, not_before, attempts, postponed, failure)
   if not side then return end
   side.owner, side.claimed_on, side.fence = nil, nil, nil
+  -- It was an attempt, if anything came of it.
+  if side.ahead and (failure ~= "" or attempts ~= "0") then
+    side.attempts, side.ahead = (side.attempts or 0) + 1, nil
+  end
   if not_before ~= "" then side.not_before = not_before end
   side.attempts = math.max(0, (side.attempts or 0) + tonumber(attempts))
   side.postponed = (side.postponed or 0) + tonumber(postponed)
