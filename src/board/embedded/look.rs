@@ -148,11 +148,12 @@ pub(super) fn find(
             "uuid = ?1 AND shelf = ?2",
             params![key.as_str(), shelf],
         ),
-        // `g` is behind every character that a uuid may go on with.
+        // `g` is behind every character that a uuid may go on with. The plus keeps SQLite from
+        // walking the whole shelf, by the index that begins with it.
         JobRef::Uuid(prefix) => select(
             transaction,
             view,
-            "uuid >= ?1 AND uuid < ?1 || 'g' AND shelf = ?2 ORDER BY uuid",
+            "uuid >= ?1 AND uuid < ?1 || 'g' AND +shelf = ?2 ORDER BY uuid",
             params![prefix, shelf],
         ),
     }

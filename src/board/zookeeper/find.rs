@@ -1,5 +1,7 @@
 //! Finding jobs by what people call them.
 
+use std::collections::{BTreeSet, HashMap};
+
 use super::{
     look::{PAGE, Shelved, next_count, records},
     nodes::{self, Node},
@@ -54,6 +56,7 @@ async fn scan(
     found: &mut [Vec<Entry>],
 ) -> Result<()> {
     let mut shelved = Shelved::look(session, paths, shelf).await?;
+    let meanings = Meanings::of(wanted);
     let mut count = PAGE.0;
     loop {
         let page = shelved.take(count);
@@ -63,48 +66,68 @@ async fn scan(
         let paths_of: Vec<_> = page.iter().map(|key| paths.job(shelf, key)).collect();
         let postings = nodes::read(session, &paths_of).await?;
         count = next_count(postings.iter().flatten(), page.len());
-        let mut hits: Vec<(JobKey, Vec<usize>)> = Vec::new();
+        let (mut hits, mut keys) = (HashMap::new(), Vec::new());
         for (key, node) in page.into_iter().zip(postings) {
             let Some(node) = node else { continue };
-            let meant = could_be_meant(wanted, found, &key, &node);
+            let mut meant = meanings.of_job(&key, &node);
+            // One that was found directly is not a candidate twice.
+            meant.retain(|at| {
+                found[*at].len() < CANDIDATES && found[*at].iter().all(|one| *one.key() != key)
+            });
             if !meant.is_empty() {
-                hits.push((key, meant));
+                keys.push(key.clone());
+                hits.insert(key, meant);
             }
         }
-        let keys = hits.iter().map(|(key, _)| key.clone()).collect();
         for record in shelved.read(session, paths, keys).await? {
             let entry = record.read(Detail::Whole);
-            let meant = hits.iter().find(|(key, _)| *key == record.key);
-            for &at in meant.into_iter().flat_map(|(_, meant)| meant) {
+            for &at in hits.get(&record.key).into_iter().flatten() {
                 found[at].push(entry.clone());
             }
         }
     }
 }
 
-/// Returns which references could mean this job, and do not have enough candidates.
-fn could_be_meant(
-    wanted: &[JobRef],
-    found: &[Vec<Entry>],
-    key: &JobKey,
-    node: &Node,
-) -> Vec<usize> {
-    let uuid = json::decode(&node.data, Detail::Brief)
-        .ok()
-        .map(|posting| posting.uuid.to_ascii_lowercase());
-    let could_mean = |wanted: &JobRef| match (wanted, &uuid) {
-        (JobRef::Uuid(text), Some(uuid)) if wanted.is_exact() => uuid == text,
-        (JobRef::Uuid(text), Some(uuid)) => uuid.starts_with(text.as_str()),
-        (JobRef::Sequence(number), _) => number_of(key) == Some(*number),
-        (JobRef::Uuid(_), None) | (JobRef::Key(_), _) => false,
-    };
-    let open = wanted.iter().zip(found).enumerate();
-    open.filter(|(_, (wanted, found))| found.len() < CANDIDATES && could_mean(wanted))
-        .filter(|(_, (wanted, found))| {
-            !matches!(wanted, JobRef::Sequence(_)) || found.iter().all(|entry| entry.key() != key)
-        })
-        .map(|(at, _)| at)
-        .collect()
+/// References, by what they could mean: there may be as many of them as there are jobs.
+#[derive(Default)]
+struct Meanings<'a> {
+    uuids: HashMap<&'a str, Vec<usize>>,
+    beginnings: HashMap<&'a str, Vec<usize>>,
+    /// How long those beginnings are.
+    lengths: BTreeSet<usize>,
+    numbers: HashMap<i64, Vec<usize>>,
+}
+
+impl<'a> Meanings<'a> {
+    fn of(wanted: &'a [JobRef]) -> Self {
+        let mut meanings = Self::default();
+        for (at, wanted) in wanted.iter().enumerate() {
+            let places = match wanted {
+                JobRef::Uuid(text) if wanted.is_exact() => meanings.uuids.entry(text).or_default(),
+                JobRef::Uuid(text) => {
+                    meanings.lengths.insert(text.len());
+                    meanings.beginnings.entry(text).or_default()
+                }
+                JobRef::Sequence(number) => meanings.numbers.entry(*number).or_default(),
+                JobRef::Key(_) => continue,
+            };
+            places.push(at);
+        }
+        meanings
+    }
+
+    /// Returns which references could mean this job.
+    fn of_job(&self, key: &JobKey, node: &Node) -> Vec<usize> {
+        let posting = json::decode(&node.data, Detail::Brief).ok();
+        let uuid = posting.map(|posting| posting.uuid.to_ascii_lowercase());
+        let uuid = uuid.as_deref();
+        let beginnings =
+            (self.lengths.iter()).filter_map(|length| self.beginnings.get(uuid?.get(..*length)?));
+        let whole = uuid.and_then(|uuid| self.uuids.get(uuid));
+        let number = number_of(key).and_then(|number| self.numbers.get(&number));
+        let all = beginnings.chain(whole).chain(number).flatten();
+        all.copied().collect()
+    }
 }
 
 /// Returns the job that a reference names by itself.
