@@ -15,7 +15,7 @@ use super::{
 use crate::{board::Board, context::Context, exit::CommandError, output::Progress};
 
 /// How many jobs go to the board in one exchange.
-const BATCH: usize = 500;
+const BATCH: usize = 1000;
 
 /// How many bytes of details go to the board in one exchange, roughly.
 const BATCH_BYTES: usize = 512 * 1024;

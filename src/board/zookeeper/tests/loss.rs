@@ -1,5 +1,7 @@
 //! Answers that are lost on their way: nothing is done twice, and what is not known is said.
 
+use std::collections::HashMap;
+
 use super::*;
 
 /// A request that takes several steps, the first of which deletes a node.
@@ -119,6 +121,35 @@ async fn a_post_that_cannot_be_looked_up_is_unknown_and_not_repeated() {
             assert_eq!(lossy.jobs().await.len(), 2, "{mood:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn of_many_posts_on_their_way_each_is_answered_for_itself() {
+    let Some(lossy) = Lossy::new().await else {
+        return;
+    };
+    let mut drafts: Vec<_> = (0..1000).map(|_| draft("many")).collect();
+    drafts[300].name = "swallowed".to_owned();
+    lossy.lose("swallowed", Mood::HangUpOnce);
+    let answers = lossy.board.post(&drafts, None).await.unwrap();
+    let jobs: HashMap<_, _> = (lossy.jobs().await.into_iter())
+        .map(|job| (job.uuid.clone(), job))
+        .collect();
+    let mut numbers = Vec::new();
+    for (draft, answer) in drafts.iter().zip(&answers) {
+        match answer {
+            Ok(posted) => {
+                let job = &jobs[&draft.uuid.to_string()];
+                assert_eq!(job.key, posted.key);
+                numbers.push(posted.sequence);
+            }
+            Err(error) => assert!(matches!(error, BoardError::Unknown { .. }), "{error:?}"),
+        }
+    }
+    assert_eq!(answers.len(), drafts.len());
+    assert!(answers[300].is_ok(), "{:?}", answers[300]);
+    assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+    assert!(list(&lossy.board, WHOLE_BOARD).await.len() <= drafts.len());
 }
 
 #[tokio::test]

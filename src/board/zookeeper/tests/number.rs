@@ -46,6 +46,22 @@ async fn a_batch_is_as_large_as_a_server_takes_it() {
 }
 
 #[tokio::test]
+async fn many_posts_keep_their_order_whoever_makes_the_board() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let drafts: Vec<_> = (0..1500).map(|_| draft("many")).collect();
+    let boards: Vec<_> = (0..4).map(|_| site.board()).collect();
+    let posts = boards.iter().map(|board| board.post(&drafts, None));
+    for posted in futures_util::future::join_all(posts).await {
+        let numbers: Vec<_> = (posted.unwrap().into_iter())
+            .map(|one| one.unwrap().sequence)
+            .collect();
+        assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+    }
+}
+
+#[tokio::test]
 async fn many_settlements_in_one_call_are_all_answered() {
     let Some(site) = Site::new() else {
         return;
