@@ -72,7 +72,7 @@ def main():
     args = arguments()
     if args.list:
         for row in ROWS:
-            print(f"{row.name:20} {row.what}" + (f", against {row.rival}" if row.rival else ""))
+            print(f"{row.name:25} {row.what}" + (f", against {row.rival}" if row.rival else ""))
         return 0
     program = os.environ.get("JOBBOARD_BENCH")
     if not program:

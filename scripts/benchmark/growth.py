@@ -1,16 +1,29 @@
-"""How what a listing costs grows with the board."""
+"""How what a listing, or a claim, costs grows with the board."""
 
 import statistics
 
+import jobs
 from bench import Figure, row
+from conducting import FLAGS
 from processes import peak
 
 #: A board ten times as large may cost this many times more for each job, and no more.
 FLAT = 1.5
 
+#: How many jobs a conductor runs on each board.
+RUN = 1000
 
-def growth(bench, kind, sizes):
+
+def grown(samples, what):
     """Compares the largest board with the one before it; both are large enough for starts not to count."""
+    smaller, larger = (cost["microseconds"] for cost in list(samples.values())[-2:])
+    note = "; ".join(
+        f"{count:,}: {cost['microseconds']:,.1f} µs, {cost['bytes']:,.0f} bytes of memory" for count, cost in samples.items()
+    )
+    return Figure(larger, smaller, unit=f"µs a {what}", note=note, samples=samples)
+
+
+def listing(bench, kind, sizes):
     samples = {}
     for count in sizes:
         _, url = bench.half_claimed(kind, count)
@@ -19,20 +32,45 @@ def growth(bench, kind, sizes):
             "microseconds": statistics.median(took for took, _ in runs) / count * 1e6,
             "bytes": max(most for _, most in runs) / count,
         }
-    smaller, larger = (samples[count]["microseconds"] for count in sizes[-2:])
-    note = "; ".join(
-        f"{count:,}: {cost['microseconds']:.1f} µs, {cost['bytes']:,.0f} bytes of memory" for count, cost in samples.items()
-    )
-    return Figure(larger, smaller, unit="µs a job", note=note, samples=samples)
+    return grown(samples, "job")
+
+
+def conducting(bench, url, clear, sizes):
+    """Runs some of the jobs of boards that have so many more.
+
+    A conductor reads the board once, which a listing is measured by: how long one takes that runs a
+    single job does not count.
+    """
+    bench.needs("conduct")
+    run = bench.pick(RUN, 200)
+    samples = {}
+    for count in sizes:
+        clear()
+        board = url(f"growth-{count}")
+        jobs.post(bench, board, count, ["true"])
+        costs, most = [], 0
+        for _ in range(bench.pick(5, 3)):
+            jobs.post(bench, board, run + 1, ["true"])
+            (alone, _), (took, peaked) = (peak(conductor(bench, board, some)) for some in (1, run))
+            costs.append((took - alone) / (run - 1) * 1e6)
+            most = max(most, peaked)
+        samples[count] = {"microseconds": statistics.median(costs), "bytes": most / count}
+    return grown(samples, "job run")
+
+
+def conductor(bench, board, count):
+    return bench.ours("--board", board, *FLAGS, "-j2", "--max-jobs", str(count))
 
 
 RIVAL = "a tenth of them"
 ASKED = f"{FLAT} x or less"
+LARGE = ((1_000, 10_000, 100_000, 1_000_000), (1_000, 10_000, 100_000))
+SMALL = ((1_000, 10_000, 100_000), (300, 3_000))
 
 
 @row("growth-redis", "list, 1,000,000 jobs, Redis", ASKED, ("most", FLAT), RIVAL)
 def growth_redis(bench):
-    return growth(bench, "redis", bench.pick((1_000, 10_000, 100_000, 1_000_000), (1_000, 10_000, 100_000)))
+    return listing(bench, "redis", bench.pick(*LARGE))
 
 
 @row("memory-table", "table of 1,000,000 jobs, Redis", "below 400 MB", ("most", 400))
@@ -47,9 +85,25 @@ def memory_table(bench):
 
 @row("growth-embedded", "list, 1,000,000 jobs, embedded", ASKED, ("most", FLAT), RIVAL)
 def growth_embedded(bench):
-    return growth(bench, "embedded", bench.pick((1_000, 10_000, 100_000, 1_000_000), (1_000, 10_000, 100_000)))
+    return listing(bench, "embedded", bench.pick(*LARGE))
 
 
 @row("growth-zookeeper", "list, 100,000 jobs, ZooKeeper", ASKED, ("most", FLAT), RIVAL)
 def growth_zookeeper(bench):
-    return growth(bench, "zookeeper", bench.pick((1_000, 10_000, 100_000), (300, 3_000)))
+    return listing(bench, "zookeeper", bench.pick(*SMALL))
+
+
+@row("growth-conduct-redis", "conduct, 1,000,000 jobs, Redis", ASKED, ("most", FLAT), RIVAL)
+def growth_conduct_redis(bench):
+    bench.forget("redis")
+    return conducting(bench, bench.redis.url, bench.redis.clear, bench.pick(*LARGE))
+
+
+@row("growth-conduct-embedded", "conduct, 1,000,000 jobs, embedded", ASKED, ("most", FLAT), RIVAL)
+def growth_conduct_embedded(bench):
+    return conducting(bench, bench.embedded, lambda: None, bench.pick(*LARGE))
+
+
+@row("growth-conduct-zookeeper", "conduct, 100,000 jobs, ZooKeeper", ASKED, ("most", FLAT), RIVAL)
+def growth_conduct_zookeeper(bench):
+    return conducting(bench, bench.zookeeper.url, lambda: None, bench.pick(*SMALL))

@@ -1,6 +1,6 @@
 """The table that people read."""
 
-COLUMNS = (("row", 19), ("what", 34), ("ours", 14), ("theirs", 14), ("ratio", 8), ("asked", 14), ("", 9))
+COLUMNS = (("row", 24), ("what", 34), ("ours", 14), ("theirs", 14), ("ratio", 8), ("asked", 14), ("", 9))
 
 
 def head(state):
@@ -27,7 +27,7 @@ def line(row):
         )
     )
     for note in ([f"against {row['rival']}"] if row["rival"] else []) + ([row["note"]] if row.get("note") else []):
-        print(f"{'':20}{note}", flush=True)
+        print(f"{'':25}{note}", flush=True)
 
 
 def write(cells):
