@@ -55,8 +55,7 @@ pub(crate) async fn perform_here(
     signals: &mut Signals,
     mut terminal: Option<&mut Terminal>,
 ) -> Result<Performed, NotPerformed> {
-    // Who was started to ignore the end of children would not be told how one ended.
-    let _children = Signals::catch(&[Signal::CHILD])?;
+    Signals::heed_children()?;
     guard.check()?;
     if let Some(signal) = signals.pending().await {
         return Ok(Performed::NotStarted(signal));

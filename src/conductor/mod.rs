@@ -108,8 +108,7 @@ pub(crate) async fn conduct(
     reporter: Reporter,
     signals: &mut Signals,
 ) -> Result<Tally, Halted> {
-    // Who was started to ignore the end of children would not be told how one ended.
-    let _children = Signals::catch(&[rustix::process::Signal::CHILD])?;
+    Signals::heed_children()?;
     let guard = Arc::new(Guard::start(Launch::this_program(), &settings.mark)?);
     let crew = Arc::new(Crew {
         owner: settings.conductor.owner.clone(),

@@ -40,6 +40,17 @@ impl Signals {
             .map(Self)
     }
 
+    /// Makes sure that we are told how a child ended, also if we were started to ignore it.
+    ///
+    /// Whoever was not need not be interrupted whenever one ends.
+    pub(super) fn heed_children() -> io::Result<()> {
+        if Ignored::now().has(Signal::CHILD) {
+            // What is once caught stays caught.
+            Self::catch(&[Signal::CHILD])?;
+        }
+        Ok(())
+    }
+
     /// Waits for the next signal.
     pub(crate) async fn next(&mut self) -> Signal {
         future::poll_fn(|context| {
