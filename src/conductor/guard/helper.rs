@@ -11,6 +11,7 @@ use std::{
 use nix::sys::signal::SigSet;
 use rustix::{
     event::{PollFd, PollFlags, poll},
+    fs::{OFlags, fcntl_setfl},
     io::{Errno, read},
     process::{Pid, Signal, getpgid, kill_process},
     stdio::stdin,
@@ -31,6 +32,13 @@ const SWEEP: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(25);
 
+/// How long what is said to a guard that has just listened waits to be heard.
+///
+/// A conductor with short jobs speaks thousands of times a second, and each time that it woke its
+/// guard would cost as much as a part of a job. It is shorter than what lies between the two moments
+/// of the shortest lease, so that what is heard that late is still killed before its deadline.
+const DEAF: Duration = Duration::from_millis(20);
+
 /// Runs the guard, from the first line on its standard input until it has nothing left to do.
 ///
 /// To be called before anything else, in a process of its own.
@@ -39,40 +47,48 @@ pub(crate) fn main() -> io::Result<()> {
     SigSet::all().thread_block()?;
     // Started from `/proc/self/exe`, it would be listed as "exe".
     let _ = fs::write("/proc/self/comm", "jobboard");
+    fcntl_setfl(stdin(), OFlags::NONBLOCK)?;
     let timer = Timer::new()?;
     let mut watch = Watch::default();
+    let mut deaf_until = None;
     loop {
-        timer.set(watch.next_due())?;
+        let due = watch.next_due();
+        timer.set(due.into_iter().chain(deaf_until).min())?;
+        wait(&timer, deaf_until)?;
         // What was said comes first: it may be that a command has ended or may stay.
-        if is_input_ready(&timer)? {
-            match watch.listen()? {
-                Heard::Lines => {}
-                Heard::Bye => return Ok(()),
-                Heard::End => break,
-            }
-        } else {
-            watch.enforce(Boottime::now());
+        match watch.listen()? {
+            Heard::Nothing => deaf_until = None,
+            Heard::Lines => deaf_until = Some(Boottime::now() + DEAF),
+            Heard::Bye => return Ok(()),
+            Heard::End => break,
         }
+        watch.enforce(Boottime::now());
     }
     watch.end_all();
     Ok(())
 }
 
-fn is_input_ready(timer: &Timer) -> io::Result<bool> {
+/// Waits until it is time, or the conductor is gone, or, unless we are deaf, something is said.
+fn wait(timer: &Timer, deaf_until: Option<Boottime>) -> io::Result<()> {
     let input = stdin();
+    // Its end is told in any case.
+    let said = match deaf_until {
+        None => PollFlags::IN,
+        Some(_) => PollFlags::empty(),
+    };
     let mut fds = [
-        PollFd::new(&input, PollFlags::IN),
+        PollFd::new(&input, said),
         PollFd::new(timer.fd(), PollFlags::IN),
     ];
     match poll(&mut fds, None) {
-        Ok(_) => Ok(!fds[0].revents().is_empty()),
-        Err(Errno::INTR) => Ok(false),
+        Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
 /// How far the conductor has come.
 enum Heard {
+    Nothing,
     Lines,
     Bye,
     End,
@@ -85,6 +101,8 @@ struct Watch {
     groups: HashMap<Group, Ward>,
     /// A command whose group is not told yet.
     starting: Option<Course>,
+    /// Groups of whose leaders it is not known yet when they started.
+    strangers: Vec<Group>,
     /// The beginning of a line whose end has not come yet.
     partial: Vec<u8>,
 }
@@ -112,25 +130,52 @@ enum Next {
 }
 
 impl Watch {
-    /// Reads what is there to read, and does what the whole lines of it say.
+    /// Reads all that is there to read, and does what the whole lines of it say.
     fn listen(&mut self) -> io::Result<Heard> {
-        let mut buffer = [0; 4096];
-        let count = match read(stdin(), &mut buffer) {
-            Ok(0) => return Ok(Heard::End),
-            Ok(count) => count,
-            Err(Errno::INTR) => 0,
-            Err(error) => return Err(error.into()),
-        };
-        self.partial.extend_from_slice(&buffer[..count]);
-        while let Some(end) = self.partial.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = self.partial.drain(..=end).collect();
-            match str::from_utf8(&line[..end]).ok().and_then(Line::parse) {
-                Some(Line::Bye) => return Ok(Heard::Bye),
+        let mut heard = Heard::Nothing;
+        let mut buffer = [0; 1 << 14];
+        loop {
+            match read(stdin(), &mut buffer) {
+                Ok(0) => heard = Heard::End,
+                Ok(count) => {
+                    self.partial.extend_from_slice(&buffer[..count]);
+                    if self.heed_lines() {
+                        return Ok(Heard::Bye);
+                    }
+                    heard = Heard::Lines;
+                    continue;
+                }
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.identify();
+            return Ok(heard);
+        }
+    }
+
+    /// Does what the lines say whose end has come; whether one of them was the last one ever.
+    fn heed_lines(&mut self) -> bool {
+        let newline = self.partial.iter().rposition(|&byte| byte == b'\n');
+        let rest = self.partial.split_off(newline.map_or(0, |at| at + 1));
+        let lines = std::mem::replace(&mut self.partial, rest);
+        for line in lines.split(|&byte| byte == b'\n') {
+            match str::from_utf8(line).ok().and_then(Line::parse) {
+                Some(Line::Bye) => return true,
                 Some(line) => self.heed(line),
                 None => {}
             }
         }
-        Ok(Heard::Lines)
+        false
+    }
+
+    /// Looks up the leaders of the groups that are new, and that have not been forgotten since.
+    fn identify(&mut self) {
+        for group in self.strangers.drain(..) {
+            if let Some(ward) = self.groups.get_mut(&group) {
+                ward.started = Stat::of(group.leader()).map(|stat| stat.started);
+            }
+        }
     }
 
     fn heed(&mut self, line: Line) {
@@ -138,9 +183,12 @@ impl Watch {
             Line::Mark(mark) => self.mark = mark,
             Line::Watch { group, limits } => {
                 let course = Course::within(limits);
-                let ward = self.groups.entry(group).or_insert_with(|| Ward {
-                    course,
-                    started: Stat::of(group.leader()).map(|stat| stat.started),
+                let ward = self.groups.entry(group).or_insert_with(|| {
+                    self.strangers.push(group);
+                    Ward {
+                        course,
+                        started: None,
+                    }
                 });
                 // A conductor that was stopped and goes on may still prolong a lease.
                 ward.course = course;

@@ -13,8 +13,9 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     ffi::OsString,
+    fmt::Write as _,
     fs::File,
-    io::{self, Write},
+    io::{self, Write as _},
     os::unix::process::CommandExt,
     path::PathBuf,
     process::{Child, Command, Stdio},
@@ -93,6 +94,13 @@ struct Helper {
     end: Arc<Ready>,
 }
 
+impl State {
+    fn hold(&mut self, line: &Line) {
+        // Writing to memory does not fail.
+        let _ = write!(self.held, "{line}");
+    }
+}
+
 impl Guard {
     /// Starts a guard for the commands that have `mark` in their environment as [`MARK`].
     ///
@@ -156,21 +164,16 @@ impl Guard {
     pub(crate) fn forget(&self, group: Group) {
         let mut state = self.lock();
         if state.watched.remove(&group).is_some() {
-            state.held.push_str(&Line::Forget(group).to_string());
+            state.hold(&Line::Forget(group));
         }
     }
 
     /// Makes sure that the guard has been told everything.
     pub(crate) fn flush(&self) {
         let mut state = self.lock();
-        if state.held.is_empty() {
-            return;
-        }
-        let held = std::mem::take(&mut state.held);
-        let told = state.helper.as_mut().map(|helper| helper.write(&held));
-        if !matches!(told, Some(Ok(()))) {
+        if !state.held.is_empty() {
             // One that cannot be told and not be replaced either is dead: it does no harm.
-            let _ = self.replace(&mut state);
+            let _ = self.pass_on(&mut state);
         }
     }
 
@@ -197,10 +200,18 @@ impl Guard {
     }
 
     fn tell(&self, state: &mut State, line: &Line) -> io::Result<()> {
-        let text = std::mem::take(&mut state.held) + &line.to_string();
-        let told = state.helper.as_mut().map(|helper| helper.write(&text));
-        match told {
-            Some(Ok(())) => Ok(()),
+        state.hold(line);
+        self.pass_on(state)
+    }
+
+    /// Tells all that the guard is still to be told.
+    fn pass_on(&self, state: &mut State) -> io::Result<()> {
+        let State { helper, held, .. } = state;
+        match helper.as_mut().map(|helper| helper.write(held)) {
+            Some(Ok(())) => {
+                held.clear();
+                Ok(())
+            }
             _ => self.replace(state),
         }
     }
