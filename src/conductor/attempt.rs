@@ -14,7 +14,6 @@ use self::running::{Performed, Running};
 use super::{
     capture::Capture,
     crew::Crew,
-    guard::{CONDUCTOR, MARK},
     lease::{KeptLease, Lost},
     performance::{NotRun, Performance},
     phase::{Phase, told_to_end},
@@ -157,7 +156,7 @@ impl Attempt {
             crew.guard.not_started();
             return Err(Err(lost));
         }
-        let mut process = match Process::start(&performance) {
+        let mut process = match Process::start_with(&crew.heritage, &performance) {
             Ok(process) => process,
             Err(error) => {
                 crew.guard.not_started();
@@ -192,14 +191,9 @@ impl Attempt {
         }
     }
 
-    /// Tells the command which job it performs, and keeps our secrets from it.
+    /// Tells the command which job it performs.
     fn introduce(&self, crew: &Crew, performance: &mut Performance) {
         crew.output.apply(performance);
-        for name in &crew.secrets {
-            performance.unset(name);
-        }
-        performance.set(MARK, crew.mark.as_str());
-        performance.set(CONDUCTOR, crew.owner.to_string());
         performance.set("JOBBOARD_JOB", &self.job.uuid);
         performance.set("JOBBOARD_NAME", self.job.name.replace('\0', " "));
         let attempt = self.job.history.attempts.to_string();

@@ -2,20 +2,16 @@
 
 mod sink;
 
-use std::{
-    collections::VecDeque,
-    convert::Infallible,
-    future, io,
-    os::fd::OwnedFd,
-    process::{ChildStderr, ChildStdout},
-    sync::Arc,
-};
+use std::{collections::VecDeque, convert::Infallible, future, io, sync::Arc};
 
 use tokio::net::unix::pipe::Receiver;
 
 pub(crate) use self::sink::Destination;
 use self::sink::Sink;
-use super::progress::{Progress, Reporter, Stream, Tag};
+use super::{
+    heritage::Pipes,
+    progress::{Progress, Reporter, Stream, Tag},
+};
 
 /// How much of the end of its errors is kept of a command that fails.
 const TAIL: usize = 2048;
@@ -47,15 +43,15 @@ struct Pipe {
 impl Capture {
     /// Takes the outputs of a command, to go where they are wanted.
     pub(super) fn new(
-        pipes: (Option<ChildStdout>, Option<ChildStderr>),
+        pipes: Pipes,
         destination: &Destination,
         tag: &Arc<Tag>,
         attempt: u32,
     ) -> io::Result<Self> {
         let sink = Sink::of(destination, tag, attempt)?;
-        let output = pipes.0.map(|pipe| (Stream::Output, OwnedFd::from(pipe)));
-        let errors = pipes.1.map(|pipe| (Stream::Errors, OwnedFd::from(pipe)));
-        let pipes = output.into_iter().chain(errors).map(|(stream, pipe)| {
+        let streams = [Stream::Output, Stream::Errors].into_iter().zip(pipes);
+        let pipes = streams.filter_map(|(stream, pipe)| Some((stream, pipe?)));
+        let pipes = pipes.map(|(stream, pipe)| {
             Ok(Pipe {
                 stream,
                 from: Some(Receiver::from_owned_fd(pipe)?),

@@ -9,7 +9,8 @@ use std::{
 use tokio::sync::Notify;
 
 use super::{
-    capture::Destination, guard::Guard, policy::Policy, progress::Reporter, verdict::Patience,
+    capture::Destination, guard::Guard, heritage::Heritage, policy::Policy, progress::Reporter,
+    verdict::Patience,
 };
 use crate::job::{JobKey, Owner};
 
@@ -25,8 +26,8 @@ pub(super) struct Crew {
     pub(super) patience: Patience,
     pub(super) output: Destination,
     pub(super) job_timeout: Option<Duration>,
-    /// Variables of ours that no command may inherit.
-    pub(super) secrets: Vec<&'static str>,
+    /// What all commands inherit: no secrets, and by what they and the guard know us.
+    pub(super) heritage: Heritage,
     pub(super) reporter: Reporter,
     pub(super) hands: Hands,
     /// Whether it was said that the board cannot be reached.

@@ -16,6 +16,7 @@ pub(crate) mod front;
 pub(crate) mod group;
 pub(crate) mod guard;
 pub(crate) mod here;
+mod heritage;
 pub(crate) mod init;
 pub(crate) mod lease;
 mod outage;
@@ -45,7 +46,8 @@ pub(crate) use self::{
 use self::{
     crew::{Crew, Hands},
     ensemble::Ensemble,
-    guard::{Guard, Launch},
+    guard::{CONDUCTOR, Guard, Launch, MARK},
+    heritage::Heritage,
     policy::Policy,
     progress::{Note, Reporter},
     signal::Signals,
@@ -118,7 +120,7 @@ pub(crate) async fn conduct(
         patience: settings.patience.clone(),
         output: settings.output.clone(),
         job_timeout: settings.job_timeout,
-        secrets: settings.secrets.clone(),
+        heritage: heritage(&settings)?,
         reporter,
         hands: Hands::default(),
         is_cut_off: Arc::default(),
@@ -138,4 +140,15 @@ pub(crate) async fn conduct(
     Ensemble::start(board, &settings, crew, terms)
         .lead(signals)
         .await
+}
+
+/// Puts together what all commands of a conductor inherit.
+fn heritage(settings: &Settings) -> io::Result<Heritage> {
+    let mut heritage = Heritage::ours()?;
+    for name in &settings.secrets {
+        heritage.unset(name);
+    }
+    heritage.set(MARK, &settings.mark)?;
+    heritage.set(CONDUCTOR, &settings.conductor.owner.to_string())?;
+    Ok(heritage)
 }

@@ -4,7 +4,6 @@ use std::{
     ffi::{OsStr, OsString},
     fs, io,
     path::{self, Path, PathBuf},
-    process::{Command, Stdio},
 };
 
 use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create};
@@ -97,56 +96,16 @@ impl Performance {
     pub(crate) fn unset(&mut self, name: &str) {
         self.env.push((name.into(), None));
     }
-
-    /// Prepares to start the command, in a process group of its own.
-    pub(super) fn command(&self) -> io::Result<Command> {
-        use std::os::unix::process::CommandExt;
-        let mut command = Command::new(&self.program);
-        if let [name, args @ ..] = self.argv.as_slice() {
-            command.arg0(name).args(args);
-        }
-        for (name, value) in &self.env {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        if let Some(cwd) = &self.cwd {
-            command.current_dir(cwd);
-        }
-        // Nothing may run between fork and exec: that would make the kernel copy our page tables.
-        command
-            .process_group(0)
-            .stdin(self.input.stdio()?)
-            .stdout(self.output.stdio())
-            .stderr(self.errors.stdio());
-        Ok(command)
-    }
 }
 
 impl Input {
-    fn stdio(&self) -> io::Result<Stdio> {
-        Ok(match self {
-            Self::Inherit => Stdio::inherit(),
-            Self::Nothing => Stdio::null(),
-            // A file in memory needs nobody who feeds it, whether or not the command reads it all.
-            Self::Text(text) => {
-                let file = fs::File::from(memfd_create("stdin", MemfdFlags::CLOEXEC)?);
-                io::Write::write_all(&mut &file, text)?;
-                io::Seek::rewind(&mut &file)?;
-                file.into()
-            }
-        })
-    }
-}
-
-impl Output {
-    fn stdio(self) -> Stdio {
-        match self {
-            Self::Inherit => Stdio::inherit(),
-            Self::Discard => Stdio::null(),
-            Self::Pipe => Stdio::piped(),
-        }
+    /// Puts a text where it can be read: a file in memory needs nobody who feeds it, whether or not
+    /// the command reads it all.
+    pub(super) fn file(text: &[u8]) -> io::Result<fs::File> {
+        let file = fs::File::from(memfd_create("stdin", MemfdFlags::CLOEXEC)?);
+        io::Write::write_all(&mut &file, text)?;
+        io::Seek::rewind(&mut &file)?;
+        Ok(file)
     }
 }
 

@@ -1,20 +1,17 @@
 //! A command that runs as a process group of its own, is waited for, and is ended whole.
 
-use std::{
-    fmt, io,
-    process::{Child, ChildStderr, ChildStdout},
-    time::Duration,
-};
+use std::{fmt, io, time::Duration};
 
 use super::{
     clock::{self, Boottime},
     group::Group,
     guard::Guard,
+    heritage::{Born, Heritage, Pipes},
     performance::{NotRun, Performance},
 };
 use crate::ready::Ready;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, pidfd_open, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, pidfd_open, waitid,
 };
 use tokio::time;
 
@@ -57,35 +54,43 @@ impl fmt::Display for Ended {
 /// cannot go astray. Dropped, it kills the group.
 #[derive(Debug)]
 pub(crate) struct Process {
-    child: Child,
     group: Group,
+    /// Our ends of the pipes to which its output and its errors go, until they are taken.
+    pipes: Pipes,
     /// Becomes readable when the leader of the group has ended.
     end: Ready,
     is_reaped: bool,
 }
 
 impl Process {
-    /// Starts a command.
+    /// Starts a command that inherits what is ours.
     pub(crate) fn start(performance: &Performance) -> Result<Self, NotRun> {
-        let failed = |source| NotRun::Failed {
+        let heritage = Heritage::ours().map_err(|source| NotRun::Failed {
             program: performance.program.clone(),
             source,
-        };
-        let mut command = performance.command().map_err(failed)?;
-        let mut child = command
-            .spawn()
-            .map_err(|source| NotRun::because(&performance.program, source))?;
-        match Self::watched(Pid::from_child(&child)) {
+        })?;
+        Self::start_with(&heritage, performance)
+    }
+
+    /// Starts a command that inherits this.
+    pub(super) fn start_with(
+        heritage: &Heritage,
+        performance: &Performance,
+    ) -> Result<Self, NotRun> {
+        let Born { leader, pipes } = heritage.start(performance)?;
+        match Self::watched(leader) {
             Ok((group, end)) => Ok(Self {
-                child,
                 group,
+                pipes,
                 end,
                 is_reaped: false,
             }),
             Err(source) => {
                 // Just started, it leads its group and is in it alone, or ends with those it has.
-                let _ = child.kill().and_then(|()| child.wait());
-                Err(failed(source))
+                let ended = kill_process(leader, Signal::KILL);
+                let _ = ended.and_then(|()| waitid(WaitId::Pid(leader), WaitIdOptions::EXITED));
+                let program = performance.program.clone();
+                Err(NotRun::Failed { program, source })
             }
         }
     }
@@ -102,9 +107,9 @@ impl Process {
         self.group
     }
 
-    /// Gives out our ends of the pipes to which its output goes, once.
-    pub(crate) fn take_pipes(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
-        (self.child.stdout.take(), self.child.stderr.take())
+    /// Gives out our ends of the pipes to which its output and its errors go, once.
+    pub(crate) fn take_pipes(&mut self) -> Pipes {
+        std::mem::take(&mut self.pipes)
     }
 
     /// Waits until the leader of the group has ended, and leaves it unreaped.
@@ -126,7 +131,7 @@ impl Process {
         Signal::from_named_raw(status.stopping_signal()?)
     }
 
-    /// Asks what became of the leader; never takes it away unless it has only stopped.
+    /// Asks what became of the leader; takes away what it asks for, unless told otherwise.
     fn look(&self, what: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
         let leader = WaitId::Pid(self.group.leader());
         Ok(waitid(leader, what | WaitIdOptions::NOHANG)?)
@@ -156,7 +161,7 @@ impl Process {
     fn reap(&mut self) {
         // Ended or just killed, it is gone at once, unless the kernel holds it; then it is not ours
         // to wait for.
-        self.is_reaped = matches!(self.child.try_wait(), Ok(Some(_)));
+        self.is_reaped = matches!(self.look(WaitIdOptions::EXITED), Ok(Some(_)));
     }
 }
 

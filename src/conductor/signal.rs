@@ -95,6 +95,12 @@ impl Ignored {
     pub(super) fn has(&self, signal: Signal) -> bool {
         self.0 >> (signal.as_raw() - 1) & 1 == 1
     }
+
+    /// Whether any of the signals is ignored that have numbers only.
+    pub(super) fn has_realtime(&self) -> bool {
+        // The first ones are the C library's own, which leaves them ignored in what it starts.
+        self.0 >> 34 != 0
+    }
 }
 
 #[cfg(test)]
