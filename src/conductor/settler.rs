@@ -25,7 +25,7 @@ use crate::{
 const MOST: usize = 256;
 
 /// How long those that are due wait for others.
-const MOMENT: Duration = Duration::from_millis(4);
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// How many jobs came to which end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
