@@ -1,5 +1,7 @@
 //! The scripts that the server runs, each one atomic step, and what they answer.
 
+use std::sync::OnceLock;
+
 use redis::{Cmd, Pipeline, Script as Hashed, Value};
 
 use super::link::{Failure, Link};
@@ -33,6 +35,13 @@ impl Script {
             Self::Purge => include_str!("scripts/purge.lua"),
         };
         format!("{PRELUDE}\n{body}")
+    }
+
+    /// Returns the hash by which the server knows it, which takes a while to compute.
+    fn hash(self) -> &'static str {
+        static HASHED: [OnceLock<Hashed>; 6] = [const { OnceLock::new() }; 6];
+        let hashed = HASHED[self as usize].get_or_init(|| Hashed::new(&self.code()));
+        hashed.get_hash()
     }
 }
 
@@ -71,11 +80,10 @@ impl Call {
         link: &Link,
         doing: &'static str,
     ) -> Result<Vec<Reply>, Failure> {
-        let code = self.script.code();
-        let hash = Hashed::new(&code);
-        let mut answer = self.send(link, doing, "EVALSHA", hash.get_hash()).await?;
+        let hash = self.script.hash();
+        let mut answer = self.send(link, doing, "EVALSHA", hash).await?;
         if matches!(&answer, Err(error) if error.code() == "NOSCRIPT") {
-            answer = self.send(link, doing, "EVAL", &code).await?;
+            answer = self.send(link, doing, "EVAL", &self.script.code()).await?;
         }
         let answer = answer.map_err(|error| Failure::NotSent(link.refusal(doing, &error)))?;
         Reply::all(answer).ok_or_else(|| {

@@ -44,9 +44,12 @@ for at = 11, #ARGV do
       side.ahead = is_attempt and won > at_once or nil
       if is_attempt and not side.ahead then side.attempts = (side.attempts or 0) + 1 end
     end
-    write_side(beside, side)
-    -- For whoever has won it, it is an attempt in any case.
-    if side and side.ahead then side.attempts, side.ahead = (side.attempts or 0) + 1, nil end
+    local text = write_side(beside, side)
+    if side and side.ahead then
+      -- For whoever has won it, it is an attempt in any case.
+      side.attempts, side.ahead = (side.attempts or 0) + 1, nil
+      text = cjson.encode(side)
+    end
     redis.call("SET", modified, ARGV[4])
     -- The deciding write comes last: what is beside a job that nobody has says nothing yet.
     if ARGV[3] == "" then
@@ -55,7 +58,7 @@ for at = 11, #ARGV do
       redis.call("SET", owned, owner, "PX", ARGV[3])
     end
     events[#events + 1] = event("claimed", ARGV[5], ARGV[at], posting, { owner = owner, fence = fence })
-    replies[#replies + 1] = { "ok", fence, posting, side and cjson.encode(side) or "" }
+    replies[#replies + 1] = { "ok", fence, posting, text }
   end
 end
 tell(channel, events)

@@ -57,14 +57,17 @@ local function read_side(key)
   return side
 end
 
+-- Writes the record beside a job, and returns it as it is written, "" for one that is not ours.
 local function write_side(key, side, is_kept)
-  if not side then return end
+  if not side then return "" end
   if side.failures and #side.failures == 0 then side.failures = nil end
+  local text = cjson.encode(side)
   if is_kept then
-    redis.call("SET", key, cjson.encode(side))
+    redis.call("SET", key, text)
   else
-    redis.call("SET", key, cjson.encode(side), "PX", SIDE_LIFE)
+    redis.call("SET", key, text, "PX", SIDE_LIFE)
   end
+  return text
 end
 
 -- Tells who listens what happened. It is done by now, and nothing may fail it any more.

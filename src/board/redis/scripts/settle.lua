@@ -59,7 +59,8 @@ for at = 4, #ARGV, 9 do
     replies[#replies + 1] = refusal
   else
     local replaced = "0"
-    local claim = { owner = owner, fence = fence_of(beside, owner) }
+    -- A fence that was asked for is the one that it was compared with.
+    local claim = { owner = owner, fence = fence ~= "" and fence or fence_of(beside, owner) }
     local posting = redis.call("HGET", listings, field)
     if outcome == "consume" then
       redis.call("DEL", owned, modified, beside)
