@@ -2,12 +2,15 @@
 
 use std::collections::HashSet;
 
-use redis::{Pipeline, Value, from_redis_value};
+use redis::{FromRedisValue, Pipeline, Value, from_redis_value};
 use tokio::time::Instant;
 
 use super::{
     super::{
-        super::{keys::key_of, scan::Scan},
+        super::{
+            keys::{field_of, key_of},
+            scan::{Scan, hash},
+        },
         DOING,
         agenda::Cause,
         conductors::Presence,
@@ -26,6 +29,10 @@ use crate::{
 
 /// How many jobs are looked at at once: few enough to keep no server busy.
 const AT_ONCE: usize = 200;
+
+/// The names of so many jobs are asked for at once, which takes no longer than a page of postings;
+/// one that is new is then found sooner, and the next look may follow sooner.
+const FEW: usize = 2000;
 
 impl Watcher<'_> {
     /// Looks at some of the jobs that were touched.
@@ -132,18 +139,20 @@ impl Watcher<'_> {
         let differ = [
             (
                 Shelf::Board,
+                counts.jobs,
                 is_missing || counts.jobs != self.picture.len(Shelf::Board),
             ),
             (
                 Shelf::Trash,
+                counts.trashed,
                 counts.trashed != self.picture.len(Shelf::Trash),
             ),
         ];
-        for (shelf, _) in differ.into_iter().filter(|(_, differs)| *differs) {
-            self.compare(shelf).await?;
+        for (shelf, count, _) in differ.into_iter().filter(|(_, _, differs)| *differs) {
+            self.compare(shelf, count).await?;
         }
         self.to_settle = Some((counts.sequence, Instant::now()));
-        match differ.iter().any(|(_, differs)| *differs) {
+        match differ.iter().any(|(_, _, differs)| *differs) {
             true => self.surveys.spent(began),
             false => self.surveys.spared(began),
         }
@@ -151,19 +160,67 @@ impl Watcher<'_> {
     }
 
     /// Compares which jobs are on a shelf with which are known to be; those that differ are touched.
-    async fn compare(&mut self, shelf: Shelf) -> Result<()> {
+    async fn compare(&mut self, shelf: Shelf, count: usize) -> Result<()> {
+        let found = match count <= FEW {
+            true => self.find_by_names(shelf).await?,
+            false => self.find_by_pages(shelf).await?,
+        };
+        if self.has_lost {
+            return Ok(());
+        }
+        for key in missing(self.picture.keys(shelf), &found) {
+            self.agenda.add(key, Cause::Noted, Traces::default());
+        }
+        Ok(())
+    }
+
+    /// Finds what is new on a shelf by the names alone, and returns the jobs that are there.
+    async fn find_by_names(&mut self, shelf: Shelf) -> Result<HashSet<JobKey>> {
+        let hash = hash(&self.board.keys, shelf);
+        let mut commands = Pipeline::with_capacity(1);
+        commands.cmd("HKEYS").arg(&hash);
+        let fields: Vec<Vec<u8>> = self.ask_one(&commands).await?;
+        let mut found = self.drain()?;
+        let keys: Vec<_> = fields.iter().map(|field| key_of(field)).collect();
+        let is_new = |key: &&JobKey| !self.picture.has(shelf, key) && !found.contains(*key);
+        let new: Vec<_> = keys.iter().filter(is_new).cloned().collect();
+        found.extend(keys);
+        if new.is_empty() || self.has_lost {
+            return Ok(found);
+        }
+        let mut commands = Pipeline::with_capacity(1);
+        let command = commands.cmd("HMGET").arg(&hash);
+        for key in &new {
+            command.arg(field_of(key));
+        }
+        let asked = Instant::now();
+        let postings: Vec<Option<Vec<u8>>> = self.ask_one(&commands).await?;
+        let told = self.drain()?;
+        let answered = Instant::now();
+        if self.has_lost {
+            return Ok(found);
+        }
+        for (key, posting) in new.iter().zip(postings) {
+            if let (Some(posting), false) = (posting, told.contains(key)) {
+                self.find(shelf, key, &posting, Looked { asked, answered });
+            }
+        }
+        found.extend(told);
+        Ok(found)
+    }
+
+    /// Finds what is new on a shelf, in pages, and returns the jobs that are there.
+    async fn find_by_pages(&mut self, shelf: Shelf) -> Result<HashSet<JobKey>> {
         let mut scan = Scan::of(&self.board.keys, shelf);
         let mut found = HashSet::new();
         while let Some(command) = scan.command() {
             let asked = Instant::now();
             let mut commands = Pipeline::with_capacity(1);
             commands.add_command(command);
-            let answer = self.ask(&commands).await?.pop();
-            let answer = answer.and_then(|answer| from_redis_value(answer).ok());
-            let page = scan.page(answer.ok_or_else(|| self.strange())?);
+            let page = scan.page(self.ask_one(&commands).await?);
             let told = self.drain()?;
             if self.has_lost {
-                return Ok(());
+                break;
             }
             let answered = Instant::now();
             for (field, posting) in page {
@@ -176,10 +233,7 @@ impl Watcher<'_> {
             // What was posted behind the page on which it would have been is not missing.
             found.extend(told);
         }
-        for key in missing(self.picture.keys(shelf), &found) {
-            self.agenda.add(key, Cause::Noted, Traces::default());
-        }
-        Ok(())
+        Ok(found)
     }
 
     /// Notes a posting that was not known; what else happened to its job, a look will show.
@@ -227,6 +281,13 @@ impl Watcher<'_> {
             Some(listener) => listener.ask_at_once(DOING, commands).await,
             None => self.board.link.ask_at_once(DOING, commands).await,
         }
+    }
+
+    /// Asks one thing.
+    async fn ask_one<T: FromRedisValue>(&self, command: &Pipeline) -> Result<T> {
+        let answer = self.ask(command).await?.pop();
+        let answer = answer.and_then(|answer| from_redis_value(answer).ok());
+        answer.ok_or_else(|| self.strange())
     }
 
     fn strange(&self) -> BoardError {
