@@ -15,14 +15,14 @@ impl Field {
     pub(super) fn of(bytes: &[u8]) -> Self {
         match Uuid::try_parse_ascii(bytes) {
             // There are other ways to write the same uuid, and those are other fields.
-            Ok(uuid) if text(uuid).as_bytes() == bytes => Self::Uuid(uuid),
+            Ok(uuid) if *text(uuid, &mut Room::default()) == *bytes => Self::Uuid(uuid),
             _ => Self::Other(bytes.into()),
         }
     }
 
     pub(super) fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
-            Self::Uuid(uuid) => Cow::Owned(text(*uuid).into_bytes()),
+            Self::Uuid(uuid) => Cow::Owned(text(*uuid, &mut Room::default()).to_vec()),
             Self::Other(bytes) => Cow::Borrowed(bytes),
         }
     }
@@ -45,8 +45,17 @@ impl Seen {
     }
 }
 
-fn text(uuid: Uuid) -> String {
-    Hyphenated::from_uuid(uuid).to_string()
+/// Room for the text of a uuid.
+struct Room([u8; Hyphenated::LENGTH]);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self([0; Hyphenated::LENGTH])
+    }
+}
+
+fn text(uuid: Uuid, room: &mut Room) -> &[u8] {
+    uuid.hyphenated().encode_lower(&mut room.0).as_bytes()
 }
 
 #[cfg(test)]

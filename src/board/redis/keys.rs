@@ -119,6 +119,10 @@ impl Keys {
 
 /// Returns what a hash field is called: as it is, with what is no text escaped by `%`.
 pub(super) fn key_of(field: &[u8]) -> JobKey {
+    match std::str::from_utf8(field) {
+        Ok(name) if !name.contains('%') => return JobKey::new(name),
+        _ => {}
+    }
     let mut name = String::with_capacity(field.len());
     for chunk in field.utf8_chunks() {
         name.push_str(&chunk.valid().replace('%', "%25"));

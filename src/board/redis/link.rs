@@ -34,6 +34,10 @@ mod tests;
 /// How long it may take to connect to a server, or to hear from the Sentinels where it is.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// That the server has hung up meanwhile is known once the runtime has looked, and then the
+/// connection: one turn each.
+const TURNS_TO_LOOK: usize = 2;
+
 /// The way to the server of one board, shared by all that is done on it.
 pub(super) struct Link {
     name: String,
@@ -161,10 +165,8 @@ impl Link {
 
     /// Returns the connection, once it is open.
     async fn line(&self, doing: &'static str) -> Result<Arc<Line>, Failure> {
-        // That the server has hung up meanwhile is known once the runtime has looked, and then the
-        // connection: one turn each. A command would be lost on it, and its outcome unknown.
-        task::yield_now().await;
-        task::yield_now().await;
+        // On one that is broken a command would be lost, and its outcome unknown.
+        turns(TURNS_TO_LOOK).await;
         let line = self.in_time(async |deadline| {
             let mut line = self.line.lock().await;
             if let Some(line) = line.as_ref().filter(|line| line.is_usable()) {
@@ -253,6 +255,18 @@ impl Link {
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Link").field(&self.name).finish()
+    }
+}
+
+/// Lets others send what they ask before long work begins, so that the server is busy meanwhile.
+pub(super) async fn give_way() {
+    turns(TURNS_TO_LOOK + 1).await;
+}
+
+/// Lets all others go on so many times.
+async fn turns(count: usize) {
+    for _ in 0..count {
+        task::yield_now().await;
     }
 }
 

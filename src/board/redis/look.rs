@@ -1,136 +1,79 @@
 //! Reading jobs: a posting and what is beside it, page by page.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 
+use futures_util::{Stream, StreamExt};
 use redis::Cmd;
 
 use super::{
     beside::beside,
-    field::Field,
     keys::{Keys, field_of, key_of},
-    link::Link,
+    link::{Link, give_way},
+    ranking::ranked,
     record::read,
-    scan::{FIRST_PAGE, Scan, Stored, hash, page_after},
+    scan::{Scan, Stored, hash, scanned},
 };
 use crate::{
     board::{
         Detail, JobRef, Order, Query, Result, Which,
         wire::{msgpack, posting::Posting},
     },
-    job::{Entry, Rank, Shelf},
+    job::{Entry, Shelf},
 };
 
 /// What a reader was doing when it failed.
 const DOING: &str = "read";
 
+/// So many pages are asked for at once: each takes as many exchanges, one behind the other.
+pub(super) const AHEAD: usize = 3;
+
+/// How many bytes of postings are kept, once they were read to be ranked.
+const KEPT_BYTES: usize = 64 * 1024 * 1024;
+
 /// How many jobs an ambiguous reference yields.
 const CANDIDATES: usize = 10;
 
-/// Reads what a query asks for, page by page.
-#[derive(Debug)]
-pub(super) struct Reader {
+/// Streams what a query asks for, page by page; the next pages are asked for ahead.
+pub(super) fn pages<'a>(
+    link: &'a Link,
+    keys: &'a Keys,
     query: Query,
-    source: Source,
-}
-
-/// Where the next page comes from.
-#[derive(Debug)]
-enum Source {
-    Scan(Scan),
-    /// To be ranked first.
-    Unranked,
-    Ranked(VecDeque<Field>, usize),
-}
-
-impl Reader {
-    pub(super) fn new(keys: &Keys, query: Query) -> Self {
-        Self {
-            query,
-            source: match query.order {
-                Order::Any => Source::Scan(Scan::of(keys, query.shelf)),
-                Order::Rank => Source::Unranked,
-            },
-        }
-    }
-
-    /// Returns the next page; none, when there is no more.
-    pub(super) async fn next(&mut self, link: &Link, keys: &Keys) -> Result<Option<Vec<Entry>>> {
-        if matches!(self.source, Source::Unranked) {
-            let ranked = ranked(link, keys, self.query.shelf).await?;
-            self.source = Source::Ranked(ranked, FIRST_PAGE);
-        }
-        let stored = match &mut self.source {
-            Source::Scan(scan) => match scan.next(link).await? {
-                None => return Ok(None),
-                Some(page) => page,
-            },
-            Source::Ranked(fields, count) => {
-                if fields.is_empty() {
-                    return Ok(None);
-                }
-                let fields = fields.drain(..fields.len().min(*count));
-                let fields: Vec<_> = fields.map(|field| field.bytes().into_owned()).collect();
-                let stored = postings(link, keys, self.query.shelf, &fields).await?;
-                let bytes: usize = stored.iter().map(|(_, posting)| posting.len()).sum();
-                *count = page_after(stored.len(), bytes);
-                stored
+) -> impl Stream<Item = Result<Vec<Entry>>> + Send + 'a {
+    let stored = match query.order {
+        Order::Any => scanned(link, keys, query.shelf).boxed(),
+        Order::Rank => ranked(link, keys, query.shelf, KEPT_BYTES).boxed(),
+    };
+    stored
+        .map(move |page| async move {
+            let mut entries = entries(link, keys, query, page?).await?;
+            if query.which == Which::Unclaimed {
+                entries.retain(|entry| entry.job().is_none_or(|job| job.holding.is_none()));
             }
-            Source::Unranked => return Ok(None),
-        };
-        let mut entries = entries(link, keys, self.query, stored).await?;
-        if self.query.which == Which::Unclaimed {
-            entries.retain(|entry| entry.job().is_none_or(|job| job.holding.is_none()));
-        }
-        Ok(Some(entries))
-    }
+            Ok(entries)
+        })
+        .buffered(AHEAD)
 }
 
-/// Returns the fields of all jobs, in the ranked order; those that cannot be read come last.
-async fn ranked(link: &Link, keys: &Keys, shelf: Shelf) -> Result<VecDeque<Field>> {
-    let mut scan = Scan::of(keys, shelf);
-    let mut ranks: Vec<(Option<Rank>, Field)> = Vec::new();
-    while let Some(page) = scan.next(link).await? {
-        for (field, posting) in page {
-            let rank = msgpack::decode(&posting, Detail::Brief)
-                .ok()
-                .map(|posting| Rank::new(posting.priority, posting.sequence));
-            ranks.push((rank, Field::of(&field)));
-        }
-    }
-    // What the walk has seen takes as much room again, and is of no more use.
-    drop(scan);
-    ranks.sort_unstable_by(|(one, field), (other, other_field)| {
-        let unranked = (one.is_none(), one, field);
-        unranked.cmp(&(other.is_none(), other, other_field))
-    });
-    Ok(ranks.into_iter().map(|(_, field)| field).collect())
-}
-
-/// Fetches the postings in some fields; those that are gone are left out.
-async fn postings(
+/// Fetches the postings in some fields.
+pub(super) async fn postings(
     link: &Link,
     keys: &Keys,
     shelf: Shelf,
-    fields: &[Vec<u8>],
-) -> Result<Vec<Stored>> {
+    fields: &[impl AsRef<[u8]>],
+) -> Result<Vec<Option<Vec<u8>>>> {
     if fields.is_empty() {
         return Ok(Vec::new());
     }
     let mut command = Cmd::new();
     command.arg("HMGET").arg(hash(keys, shelf));
     for field in fields {
-        command.arg(field.as_slice());
+        command.arg(field.as_ref());
     }
-    let found: Vec<Option<Vec<u8>>> = link.ask(DOING, &command).await?;
-    Ok(fields
-        .iter()
-        .zip(found)
-        .filter_map(|(field, posting)| Some((field.clone(), posting?)))
-        .collect())
+    link.ask(DOING, &command).await
 }
 
 /// Adds to postings what is beside them, and reads them.
-async fn entries(
+pub(super) async fn entries(
     link: &Link,
     keys: &Keys,
     query: Query,
@@ -138,6 +81,7 @@ async fn entries(
 ) -> Result<Vec<Entry>> {
     let fields: Vec<&[u8]> = stored.iter().map(|(field, _)| field.as_slice()).collect();
     let beside = beside(link, keys, query.shelf, &fields).await?;
+    give_way().await;
     Ok(stored
         .iter()
         .zip(beside)
@@ -155,6 +99,10 @@ pub(super) async fn find(
     let direct: Vec<Option<Vec<u8>>> = wanted.iter().map(field_named).collect();
     let named: Vec<Vec<u8>> = direct.iter().flatten().cloned().collect();
     let stored = postings(link, keys, shelf, &named).await?;
+    let stored = named.into_iter().zip(stored);
+    let mut all: Vec<Stored> = stored
+        .filter_map(|(field, posting)| Some((field, posting?)))
+        .collect();
     let query = Query {
         shelf,
         which: Which::All,
@@ -165,7 +113,6 @@ pub(super) async fn find(
         .iter()
         .map(|field| field.iter().cloned().collect())
         .collect();
-    let mut all = stored;
     if direct.iter().any(Option::is_none) {
         let mut scan = Scan::of(keys, shelf);
         while let Some(page) = scan.next(link).await? {

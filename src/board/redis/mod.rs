@@ -13,6 +13,7 @@ mod line;
 mod link;
 mod look;
 mod post;
+mod ranking;
 mod record;
 mod refusal;
 mod registry;
@@ -34,13 +35,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use futures_util::{stream, stream::BoxStream};
+use futures_util::stream::BoxStream;
 use redis::Pipeline;
 
-use self::{
-    change::Target, foresight::Foresight, keys::Keys, link::Link, look::Reader,
-    registry::Registration,
-};
+use self::{change::Target, foresight::Foresight, keys::Keys, link::Link, registry::Registration};
 use crate::{
     board::{
         Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted,
@@ -113,12 +111,7 @@ impl Board for Redis {
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
-        let reader = Reader::new(&self.keys, query);
-        let pages = stream::try_unfold(reader, async move |mut reader| {
-            let page = reader.next(&self.link, &self.keys).await?;
-            Ok(page.map(|page| (page, reader)))
-        });
-        pages::flatten(pages)
+        pages::flatten(look::pages(&self.link, &self.keys, query))
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {

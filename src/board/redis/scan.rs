@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use futures_util::{Stream, stream};
 use redis::Cmd;
 
 use super::{field::Seen, keys::Keys, line::Line, link::Link, trouble::Problem};
@@ -105,6 +106,17 @@ impl Scan {
         }
         page
     }
+}
+
+/// Streams what is on a shelf, in the order in which the server has it.
+pub(super) fn scanned<'a>(
+    link: &'a Link,
+    keys: &Keys,
+    shelf: Shelf,
+) -> impl Stream<Item = Result<Vec<Stored>>> + Send + use<'a> {
+    stream::try_unfold(Scan::of(keys, shelf), async move |mut scan| {
+        Ok(scan.next(link).await?.map(|page| (page, scan)))
+    })
 }
 
 /// Returns how many jobs the next page should have, by the size of the one before.

@@ -142,12 +142,12 @@ fn parts<'a, const N: usize>(
     };
     let mut numbers = [None; N];
     let mut zone = None;
-    for _ in 0..count {
+    for turn in 0..count {
         let key = reader.key()?.as_bytes();
         let value = reader.item()?.head;
         if key == b"tz" {
             zone = zone_name(value)?;
-        } else if let Some(at) = names.iter().position(|name| name.as_bytes() == key) {
+        } else if let Some(at) = place(key, &names, turn as usize) {
             numbers[at] = Some(number(names[at], value)?);
         }
     }
@@ -157,6 +157,12 @@ fn parts<'a, const N: usize>(
         found[at] = numbers[at].ok_or(Problem::TimeLacks(name))?;
     }
     Ok((found, zone))
+}
+
+/// Finds a key among the names, which come in this order as a rule.
+fn place<const N: usize>(key: &[u8], names: &[&str; N], turn: usize) -> Option<usize> {
+    let mut places = (turn..turn + N).map(|place| place % N);
+    places.find(|place| names[*place].as_bytes() == key)
 }
 
 fn number(name: &'static str, value: Token<'_>) -> Result<i128, Problem> {

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::{
     super::{
-        super::look::Reader,
+        super::{look::entries, scan::Scan},
         agenda::{Agenda, Cause},
         conductors::Conductors,
         survey::Account,
@@ -61,12 +61,15 @@ impl Watcher<'_> {
             order: Order::Any,
             detail: Detail::Brief,
         };
-        let mut reader = Reader::new(&self.board.keys, query);
+        let (link, keys) = (&self.board.link, &self.board.keys);
+        let mut scan = Scan::of(keys, shelf);
         while !self.has_lost {
             let asked = Instant::now();
-            let page = reader.next(&self.board.link, &self.board.keys).await?;
+            let Some(page) = scan.next(link).await? else {
+                break;
+            };
+            let page = entries(link, keys, query, page).await?;
             let answered = Instant::now();
-            let Some(page) = page else { break };
             for entry in page {
                 let known = Known::of(&entry, Looked { asked, answered });
                 picture.put(shelf, entry.key(), known);
