@@ -185,10 +185,8 @@ impl Output {
                 None => Ok(()),
             },
             Format::Tsv | Format::Table => {
-                let fields = record.fields();
-                let line: Vec<_> = fields.iter().map(|field| Text::field(field)).collect();
-                let line: Vec<_> = line.iter().map(Text::as_str).collect();
-                self.write(&format!("{}\n", line.join("\t")))
+                self.write(Text::line(&record.fields()).as_str())?;
+                self.write("\n")
             }
         }
     }

@@ -11,13 +11,21 @@ use unicode_width::UnicodeWidthStr;
 pub(crate) struct Text(String);
 
 impl Text {
-    /// Makes a text from which a program can get the original back.
-    pub(super) fn field(raw: &str) -> Self {
-        if raw.contains('\\') {
-            Self(escaped(raw))
-        } else {
-            Self::from(raw)
+    /// Makes a line of fields, separated by tabs, from which a program can get the originals back.
+    pub(super) fn line<T: AsRef<str>>(fields: &[T]) -> Self {
+        let mut line = String::new();
+        for (at, field) in fields.iter().enumerate() {
+            let field = field.as_ref();
+            if at > 0 {
+                line.push('\t');
+            }
+            if field.contains('\\') || !is_safe(field) {
+                escape(field, &mut line);
+            } else {
+                line.push_str(field);
+            }
         }
+        Self(line)
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -39,15 +47,21 @@ impl fmt::Display for Text {
 impl<T: AsRef<str>> From<T> for Text {
     fn from(raw: T) -> Self {
         let raw = raw.as_ref();
-        if !raw.chars().any(is_unsafe) {
+        if is_safe(raw) {
             return Self(raw.to_owned());
         }
-        Self(escaped(raw))
+        let mut safe = String::with_capacity(raw.len() + 16);
+        escape(raw, &mut safe);
+        Self(safe)
     }
 }
 
-fn escaped(raw: &str) -> String {
-    let mut safe = String::with_capacity(raw.len() + 16);
+fn is_safe(raw: &str) -> bool {
+    // Nearly all of them are like this, and it is told at a glance.
+    raw.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !raw.chars().any(is_unsafe)
+}
+
+fn escape(raw: &str, safe: &mut String) {
     for character in raw.chars() {
         match character {
             '\\' => safe.push_str("\\\\"),
@@ -55,7 +69,6 @@ fn escaped(raw: &str) -> String {
             character => safe.push(character),
         }
     }
-    safe
 }
 
 /// Whether a terminal would act on the character, or hide it, instead of showing it.
