@@ -4,7 +4,6 @@ use std::collections::{HashSet, VecDeque};
 
 use anyhow::Context as _;
 use futures_util::future::join;
-use serde_json::Value;
 use tokio::task::yield_now;
 
 use super::{
@@ -17,8 +16,11 @@ use crate::{board::Board, context::Context, exit::CommandError, output::Progress
 /// How many jobs go to the board in one exchange.
 const BATCH: usize = 1000;
 
-/// How many bytes of details go to the board in one exchange, roughly.
+/// How many bytes of lines go to the board in one exchange, roughly.
 const BATCH_BYTES: usize = 512 * 1024;
+
+/// How many lines are read before an exchange that is under way gets its turn.
+const AT_A_STRETCH: usize = 16;
 
 /// Where many jobs come from.
 #[derive(Debug, clap::Args)]
@@ -122,10 +124,14 @@ impl Input {
 
     /// Reads what need not be waited for, while the board is busy with what was read before.
     async fn read_ahead(&mut self) -> anyhow::Result<()> {
-        // The exchange goes out first.
-        yield_now().await;
         while self.has_more_at_hand() {
-            self.read().await?;
+            // The exchange goes on meanwhile.
+            yield_now().await;
+            for _ in 0..AT_A_STRETCH {
+                if self.has_more_at_hand() {
+                    self.read().await?;
+                }
+            }
         }
         Ok(())
     }
@@ -163,7 +169,7 @@ struct Batch {
 
 impl Batch {
     fn add(&mut self, line: Numbered) {
-        self.bytes += weight(&line);
+        self.bytes += line.size;
         self.lines.push_back(line);
     }
 
@@ -178,28 +184,12 @@ impl Batch {
             && bytes < BATCH_BYTES
             && let Some(line) = self.lines.pop_front()
         {
-            bytes += weight(&line);
+            bytes += line.size;
             some.push(line);
         }
         self.bytes = self.bytes.saturating_sub(bytes);
         some
     }
-}
-
-/// Estimates the bytes that a job takes on its way, without writing it out.
-fn weight(line: &Numbered) -> usize {
-    fn of(value: &Value) -> usize {
-        match value {
-            Value::String(text) => text.len() + 2,
-            Value::Array(items) => items.iter().map(of).sum::<usize>() + 2,
-            Value::Object(members) => members
-                .iter()
-                .map(|(name, member)| name.len() + 4 + of(member))
-                .sum(),
-            _ => 8,
-        }
-    }
-    of(&line.draft.details) + line.draft.name.len() + 64
 }
 
 /// Posts the next batch, and reads on meanwhile; without a board it is only shown.

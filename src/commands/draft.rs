@@ -83,7 +83,7 @@ impl DraftArgs {
                 ));
             }
         }
-        let (uuid, chosen) = identity(self.uuid, self.unique.as_deref())?;
+        let (uuid, chosen) = identity(self.uuid, self.unique.as_deref(), Uuid::new_v4)?;
         let draft = Draft {
             uuid,
             chosen,
@@ -108,13 +108,17 @@ fn usage(message: impl Into<String>) -> anyhow::Error {
 }
 
 /// Returns the uuid of a new job, and whether others may choose the same.
-pub(crate) fn identity(uuid: Option<Uuid>, unique: Option<&str>) -> anyhow::Result<(Uuid, bool)> {
+pub(crate) fn identity(
+    uuid: Option<Uuid>,
+    unique: Option<&str>,
+    random: impl FnOnce() -> Uuid,
+) -> anyhow::Result<(Uuid, bool)> {
     match (uuid, unique) {
         (Some(_), Some(_)) => Err(usage("a job has a uuid or a unique key, not both")),
         (_, Some("")) => Err(usage("a unique key must not be empty")),
         (_, Some(key)) => Ok((Uuid::new_v5(&UNIQUE, key.as_bytes()), true)),
         (Some(uuid), None) => Ok((uuid, true)),
-        (None, None) => Ok((Uuid::new_v4(), false)),
+        (None, None) => Ok((random(), false)),
     }
 }
 
@@ -247,10 +251,11 @@ mod tests {
 
     #[test]
     fn a_key_always_becomes_the_same_uuid() {
-        let (one, chosen) = identity(None, Some("nightly")).unwrap();
+        let of = |key| identity(None, Some(key), Uuid::new_v4).unwrap();
+        let (one, chosen) = of("nightly");
         assert!(chosen);
-        assert_eq!(one, identity(None, Some("nightly")).unwrap().0);
-        assert_ne!(one, identity(None, Some("weekly")).unwrap().0);
+        assert_eq!(one, of("nightly").0);
+        assert_ne!(one, of("weekly").0);
     }
 
     #[test]

@@ -37,9 +37,8 @@ fn worded(text: &str, error: &serde_json::Error) -> String {
 /// Returns the first integer in a valid JSON text that is too large to be kept exactly.
 fn oversized_integer(text: &str) -> Option<&str> {
     let mut rest = text;
-    while let Some(start) = rest
-        .find(|character: char| character == '"' || character == '-' || character.is_ascii_digit())
-    {
+    let begins = |byte: u8| matches!(byte, b'"' | b'-' | b'0'..=b'9');
+    while let Some(start) = rest.bytes().position(begins) {
         rest = &rest[start..];
         if rest.starts_with('"') {
             rest = behind_string(rest);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use uuid::Uuid;
 
-use super::{draft, json};
+use super::{draft, json, uuids::Uuids};
 use crate::{
     context::on_file,
     exit::CommandError,
@@ -96,6 +96,8 @@ fn book(members: &Map<String, Value>) -> Result<Book, String> {
 /// A line that can be posted, and its number.
 pub(super) struct Numbered {
     pub(super) number: u64,
+    /// Its length.
+    pub(super) size: usize,
     pub(super) draft: Draft,
     pub(super) is_unique: bool,
 }
@@ -108,6 +110,7 @@ pub(super) struct Lines {
     is_file: bool,
     number: u64,
     max_details: u64,
+    uuids: Uuids,
 }
 
 impl Lines {
@@ -133,6 +136,7 @@ impl Lines {
             is_file,
             number: 0,
             max_details,
+            uuids: Uuids::default(),
         })
     }
 
@@ -153,7 +157,7 @@ impl Lines {
             .map(|line| without_mark(line, self.number))
             .and_then(|line| match line.trim_ascii().is_empty() {
                 true => Ok(None),
-                false => numbered(&line, self.number, self.max_details).map(Some),
+                false => self.numbered(&line).map(Some),
             });
         let place = || format!("{}, line {}", self.source, self.number);
         Ok(Some(read.with_context(place)))
@@ -194,29 +198,32 @@ impl Lines {
         }
         Ok(is_any.then_some(Ok(line)))
     }
-}
 
-fn numbered(line: &[u8], number: u64, max_details: u64) -> anyhow::Result<Numbered> {
-    // Measuring details means writing them out once more.
-    let may_be_too_large = (line.len() as u64).saturating_mul(SWELLING) > max_details;
-    let line = read(line).map_err(CommandError::usage)?;
-    let (uuid, chosen) = draft::identity(line.uuid, line.unique.as_deref())?;
-    let draft = Draft {
-        uuid,
-        chosen,
-        name: draft::checked_name(&line.name.unwrap_or_default())?,
-        priority: line.priority,
-        book: line.book,
-        details: Value::Object(line.details),
-    };
-    if may_be_too_large {
-        draft::check_size(&draft.details, max_details)?;
+    fn numbered(&mut self, line: &[u8]) -> anyhow::Result<Numbered> {
+        // Measuring details means writing them out once more.
+        let size = line.len();
+        let may_be_too_large = (size as u64).saturating_mul(SWELLING) > self.max_details;
+        let line = read(line).map_err(CommandError::usage)?;
+        let (uuid, chosen) =
+            draft::identity(line.uuid, line.unique.as_deref(), || self.uuids.next())?;
+        let draft = Draft {
+            uuid,
+            chosen,
+            name: draft::checked_name(&line.name.unwrap_or_default())?,
+            priority: line.priority,
+            book: line.book,
+            details: Value::Object(line.details),
+        };
+        if may_be_too_large {
+            draft::check_size(&draft.details, self.max_details)?;
+        }
+        Ok(Numbered {
+            number: self.number,
+            size,
+            draft,
+            is_unique: line.unique.is_some(),
+        })
     }
-    Ok(Numbered {
-        number,
-        draft,
-        is_unique: line.unique.is_some(),
-    })
 }
 
 /// Reads what a line says, or says what is wrong with it and what would be right.

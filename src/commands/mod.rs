@@ -30,6 +30,7 @@ mod select;
 mod settle;
 mod show;
 mod trash;
+mod uuids;
 mod verb;
 mod wait;
 mod watch;

@@ -102,13 +102,21 @@ impl Target<'_> {
         replies: Vec<Reply>,
         claimant: Option<&Claimant>,
     ) -> Vec<Result<Posted>> {
-        let mut last = None;
-        let answers = drafts
-            .iter()
-            .zip(replies)
-            .map(|(draft, reply)| posted(draft, reply, claimant, &mut last))
-            .collect();
-        self.foresight.note(last);
+        let answers: Vec<_> = match &replies[..] {
+            // One answer for all, whose numbers were foreseen.
+            [all] if all.word() == "all" => drafts
+                .iter()
+                .zip(number(all)..=i64::MAX)
+                .map(|(draft, sequence)| Ok(posted(draft, sequence, None)))
+                .collect(),
+            _ => drafts
+                .iter()
+                .zip(replies)
+                .map(|(draft, reply)| one_posted(draft, reply, claimant))
+                .collect(),
+        };
+        let last = answers.iter().rev().flatten().next();
+        self.foresight.note(last.map(|posted| posted.sequence));
         answers
     }
 
@@ -132,11 +140,7 @@ impl Target<'_> {
                 let read = posting.and_then(|bytes| msgpack::decode(&bytes, Detail::Brief).ok());
                 match read.and_then(|posting| posting.sequence) {
                     // One that others may have chosen as well may have been there before.
-                    Some(sequence) if !draft.chosen => Ok(Posted {
-                        key: JobKey::new(draft.uuid.to_string()),
-                        sequence,
-                        fence: None,
-                    }),
+                    Some(sequence) if !draft.chosen => Ok(posted(draft, sequence, None)),
                     _ => Err(perhaps_posted(self.link.name(), draft, error)),
                 }
             })
@@ -144,26 +148,25 @@ impl Target<'_> {
     }
 }
 
-/// Reads what became of a draft; `last` is the number of the one before that was posted.
-fn posted(
-    draft: &Draft,
-    reply: Reply,
-    claimant: Option<&Claimant>,
-    last: &mut Option<i64>,
-) -> Result<Posted> {
-    let key = JobKey::new(draft.uuid.to_string());
-    let reply = reply.done(&key, None)?;
-    let half = |at| reply.text(at).parse::<i64>().unwrap_or_default();
-    let sequence = match *last {
-        Some(last) if reply.fact(0).is_empty() => last + 1,
-        _ => (half(0) << 32) | half(1),
-    };
-    *last = Some(sequence);
-    Ok(Posted {
+/// Reads what became of a draft.
+fn one_posted(draft: &Draft, reply: Reply, claimant: Option<&Claimant>) -> Result<Posted> {
+    let reply = reply.done(&JobKey::new(draft.uuid.to_string()), None)?;
+    let fence = claimant.map(|_| Fence(reply.text(2)));
+    Ok(posted(draft, number(&reply), fence))
+}
+
+fn posted(draft: &Draft, sequence: i64, fence: Option<Fence>) -> Posted {
+    Posted {
+        key: JobKey::new(draft.uuid.to_string()),
         sequence,
-        fence: claimant.map(|_| Fence(reply.text(2))),
-        key,
-    })
+        fence,
+    }
+}
+
+/// Returns the number that an answer has in halves.
+fn number(reply: &Reply) -> i64 {
+    let half = |at| reply.text(at).parse::<i64>().unwrap_or_default();
+    (half(0) << 32) | half(1)
 }
 
 /// Returns how many jobs the next call may have.

@@ -145,6 +145,11 @@ impl Reply {
         })
     }
 
+    /// Returns what happened, in a word.
+    pub(super) fn word(&self) -> &str {
+        &self.word
+    }
+
     /// Returns a fact of an answer; one that is not there is empty.
     pub(super) fn fact(&self, at: usize) -> &[u8] {
         self.facts.get(at).map_or(&[], Vec::as_slice)

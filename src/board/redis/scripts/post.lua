@@ -8,7 +8,7 @@
 -- ARGV[8…] for each job: field, and its posting up to the value of its sequence; if a last number is
 --          foreseen, with that value. There are no more than 1000 jobs.
 -- Returns for each job {"ok", sequence in halves of 32 bits: high, low, fence or ""} or {"exists"};
--- {"ok"} alone has the number behind that of the last one before it that was posted.
+-- instead of all these {"all", high, low} with the first number, if they were foreseen.
 local listings, channel, owner, foreseen = KEYS[1], ARGV[1], ARGV[2], ARGV[6]
 local has_beside = KEYS[4] ~= nil
 permit({ "HSET", "HEXISTS" }, listings, "field", "value")
@@ -49,20 +49,23 @@ local function packed(high, low)
   return cmsgpack.pack(low)
 end
 
--- Words the answer for a job with this number.
-local function ok(high, low, fence)
-  return { "ok", string.format("%.0f", high), string.format("%.0f", low), fence or "" }
+-- Words an answer with this number.
+local function numbered(word, high, low)
+  return { word, string.format("%.0f", high), string.format("%.0f", low) }
 end
 
-local fresh, fences, seen, count = {}, {}, {}, 0
-for at = 8, #ARGV, 2 do
-  local field = ARGV[at]
-  -- The first is looked for in any case: without a hash it fails, before anything is counted.
-  local is_taken = (has_beside or at == 8) and redis.call("HEXISTS", listings, field) == 1
-  if not is_taken and not seen[field] then
-    fresh[at], count = true, count + 1
+-- Without a hash this fails, before anything is counted.
+redis.call("HEXISTS", listings, ARGV[8])
+local taken, fences, count = {}, {}, (#ARGV - 7) / 2
+if has_beside then
+  local seen = {}
+  for at = 8, #ARGV, 2 do
+    local field = ARGV[at]
+    if seen[field] or redis.call("HEXISTS", listings, field) == 1 then
+      taken[at], count = true, count - 1
+    end
+    seen[field] = true
   end
-  seen[field] = true
 end
 local high, low, last = 0, 0, ""
 if count > 0 then
@@ -76,14 +79,11 @@ end
 if foreseen ~= "" and foreseen == last then
   redis.call("HSET", listings, unpack(ARGV, 8))
   redis.pcall("PUBLISH", channel, ARGV[7])
-  local replies = {}
-  for at = 1, count do replies[at] = { "ok" } end
-  replies[1] = ok(moved(high, low, 1))
-  return replies
+  return { numbered("all", moved(high, low, 1)) }
 end
 
 for at = 8, #ARGV, 2 do
-  if owner ~= "" and fresh[at] then
+  if owner ~= "" and not taken[at] then
     local fence, problem = count_up(KEYS[3], 1)
     if problem then return problem end
     fences[at] = fence
@@ -93,7 +93,7 @@ end
 local foreseen_high, foreseen_low = halves(foreseen)
 local replies, events = {}, {}
 for at = 8, #ARGV, 2 do
-  if fresh[at] then
+  if not taken[at] then
     high, low = moved(high, low, 1)
     local fence, posting = fences[at], ARGV[at + 1]
     if foreseen ~= "" then
@@ -123,7 +123,9 @@ for at = 8, #ARGV, 2 do
       local claim = { owner = owner, fence = fence, sequence = number }
       events[#events + 1] = event("claimed", ARGV[5], ARGV[at], posting, claim)
     end
-    replies[#replies + 1] = ok(high, low, fence)
+    local reply = numbered("ok", high, low)
+    reply[4] = fence or ""
+    replies[#replies + 1] = reply
   else
     replies[#replies + 1] = { "exists" }
   end

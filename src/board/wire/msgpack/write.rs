@@ -7,6 +7,9 @@ use serde_json::Value;
 use super::time::{DATETIME, LAST_MICROSECOND};
 use crate::job::{Book, Draft};
 
+/// Room for what is usually written.
+const USUAL: usize = 512;
+
 /// The members of a posting, in the order in which TaskFlow writes them.
 #[derive(Serialize)]
 struct Record<'a> {
@@ -95,5 +98,8 @@ fn extension(time: DateTime<Utc>) -> Extension {
 }
 
 fn bytes(value: &impl Serialize) -> Vec<u8> {
-    rmp_serde::to_vec_named(value).expect("what is posted came from JSON, which is never too deep")
+    let mut bytes = Vec::with_capacity(USUAL);
+    rmp_serde::encode::write_named(&mut bytes, value)
+        .expect("what is posted came from JSON, which is never too deep");
+    bytes
 }
