@@ -75,6 +75,13 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside
         .as_ref()
         .and_then(|time| time.as_ref().err())
         .map(|problem| format!("its time of modification cannot be read: {problem}"));
+    let last_modified = modified.and_then(std::result::Result::ok).max(
+        posting
+            .created_on
+            .filter(|_| beside.last_modified.is_some()),
+    );
+    // TaskFlow keeps no other time of what it puts there, and no longer changes this one.
+    let trashed_on = side.trashed_on.or(last_modified);
     let holding = holding(&beside, &side);
     let owner_problem = holding
         .as_ref()
@@ -87,14 +94,10 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside
         priority: posting.priority,
         sequence: posting.sequence,
         created_on: posting.created_on,
-        last_modified: modified.and_then(std::result::Result::ok).max(
-            posting
-                .created_on
-                .filter(|_| beside.last_modified.is_some()),
-        ),
+        last_modified,
         holding,
         is_blocked: false,
-        trashed_on: side.trashed_on.filter(|_| shelf == Shelf::Trash),
+        trashed_on: trashed_on.filter(|_| shelf == Shelf::Trash),
         shelf,
         book: posting.book,
         details: posting.details,

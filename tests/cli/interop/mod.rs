@@ -138,6 +138,9 @@ fn what_either_trashed_is_restored_and_done_by_either<H: Host>() {
             Side::TaskFlow => assert!(H::is_as_trashed(&before, &trashed), "{trashed}"),
         }
         assert_eq!(shared.env.state(&job), "TRASHED");
+        let listed = ["list", "--trash", "--json", "--filter", "name=resize"];
+        let listed = shared.env.jobboard(&listed).run().json();
+        assert!(listed[0]["trashed_on"].is_string(), "{listed}");
         let restore = shared.env.jobboard(&["restore", &job, "--yes"]).run();
         restore.succeeded();
         assert_eq!(shared.posting(Shelf::Board, &job), trashed);
