@@ -119,6 +119,9 @@ impl ConfigFile {
             {
                 Ok(None)
             }
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                bail!("cannot read {}: it is not UTF-8", path.display())
+            }
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
     }
@@ -182,6 +185,13 @@ fn without_value(message: &str) -> String {
     let quotes = ["invalid type: ", "invalid value: "];
     match message.rsplit_once(", expected ") {
         Some((wrong, wanted)) if quotes.iter().any(|quote| wrong.starts_with(quote)) => {
+            // Nor are these the words of TOML.
+            let wanted = match wanted {
+                "a map" => "a table",
+                "a string" => "a text",
+                "a boolean" => "true or false",
+                wanted => wanted,
+            };
             format!("the value is not {wanted}")
         }
         // The word of TOML, not of serde.

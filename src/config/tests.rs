@@ -460,8 +460,10 @@ const MISTAKES: &[(&str, usize, &str)] = &[
     (
         "[board.a]\nurl = \"x:\"\nread_only = \"hunter2\"",
         3,
-        "the value is not a boolean",
+        "the value is not true or false",
     ),
+    ("board = 3", 1, "the value is not a table"),
+    ("\ndefault = 3", 2, "the value is not a text"),
     ("[board.a]\nurl = \"redis://:hunter2@h\" x", 2, "unexpected"),
     (
         "[board.a]\nurl = \"redis://:hunter2@h",
