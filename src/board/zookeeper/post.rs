@@ -141,7 +141,11 @@ impl Target<'_> {
                 Ok(posted) => answers.extend(posted),
                 Err(Undone::Unknown(_)) => answers.extend(found.by_ref().take(share.len())),
                 Err(Undone::Not(error)) => {
-                    answers.extend(share.iter().map(|_| Err(not_done(self.link.name(), &error))));
+                    answers.extend(
+                        share
+                            .iter()
+                            .map(|_| Err(not_done(self.link.name(), &error))),
+                    );
                     refusal.get_or_insert(error);
                 }
             }
