@@ -192,8 +192,10 @@ impl Board for ZooKeeper {
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         // Somebody else's word for what is there may have come by another server than ours.
         let session = self.link.session(READING).await?;
+        let caught_up = self.catch_up(&session);
+        // It is on its way, and the server keeps the order: what is read comes after it.
         let found = find::find(&session, &self.paths, shelf, wanted);
-        let (caught_up, found) = join(self.catch_up(), found).await;
+        let (caught_up, found) = join(caught_up, found).await;
         caught_up?;
         found
     }
@@ -236,7 +238,8 @@ impl Board for ZooKeeper {
     async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
         let events = events::events(self).await?;
         // They come by another session: what it has seen, and will not tell, must be seen here.
-        self.catch_up().await?;
+        let session = self.link.session(READING).await?;
+        self.catch_up(&session).await?;
         Ok(events)
     }
 
@@ -295,12 +298,14 @@ impl ZooKeeper {
         locked.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the server to which we are connected know all that any of them knew when we asked.
-    async fn catch_up(&self) -> Result<()> {
-        let session = self.link.session(READING).await?;
+    /// Has the server to which we are connected know all that any of them knew when we asked, which
+    /// is when this is called.
+    fn catch_up(&self, session: &Session) -> impl Future<Output = Result<()>> {
         let sync = session.client().sync(self.paths.board());
-        let caught_up = session.ask(READING, sync).await?;
-        caught_up.map_err(|error| session.refusal(READING, &error))
+        async move {
+            let caught_up = session.ask(READING, sync).await?;
+            caught_up.map_err(|error| session.refusal(READING, &error))
+        }
     }
 
     /// Returns the session on which a claim is made; a kept claim is as old as that becomes.
