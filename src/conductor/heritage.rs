@@ -272,3 +272,47 @@ fn is_called(variable: &CStr, name: &OsStr) -> bool {
     let rest = variable.to_bytes().strip_prefix(name.as_bytes());
     rest.is_some_and(|rest| rest.first() == Some(&b'='))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changes(changes: &[(&str, Option<&str>)]) -> Vec<(OsString, Option<OsString>)> {
+        let change = |&(name, value): &(&str, Option<&str>)| (name.into(), value.map(Into::into));
+        changes.iter().map(change).collect()
+    }
+
+    fn texts(environment: &[Cow<'_, CStr>]) -> Vec<String> {
+        let text = |it: &Cow<'_, CStr>| it.to_string_lossy().into_owned();
+        environment.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_command_inherits_what_is_not_changed_for_it() {
+        let mut heritage = Heritage::ours().unwrap();
+        heritage.variables.clear();
+        for (name, value) in [("A", "1"), ("AB", "2"), ("C", "3"), ("C", "4"), ("D", "5")] {
+            heritage.set(name, value).unwrap();
+        }
+        heritage.unset("D");
+        let changes = changes(&[
+            ("A", Some("6")),
+            ("C", None),
+            ("E", Some("7")),
+            ("E", Some("8")),
+        ]);
+        let environment = heritage.environment(&changes).unwrap();
+        assert_eq!(texts(&environment), ["AB=2", "A=6", "E=8"]);
+    }
+
+    #[test]
+    fn a_variable_is_told_apart_from_its_value() {
+        let name_and_value = |it: &CStr| {
+            let (name, value) = parts(it)?;
+            Some((name.to_owned(), value.to_owned()))
+        };
+        assert_eq!(name_and_value(c"A=b=c"), Some(("A".into(), "b=c".into())));
+        assert_eq!(name_and_value(c"=C:=d"), Some(("=C:".into(), "d".into())));
+        assert_eq!(name_and_value(c"A"), None);
+    }
+}

@@ -216,6 +216,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_command_deals_with_signals_as_if_a_shell_had_started_it() {
+        // Which we ignore ourselves.
+        let mut performance = shell("kill -PIPE $$; exit 3");
+        for folder in [None, Some("/".into())] {
+            performance.cwd = folder;
+            let process = Process::start(&performance).unwrap();
+            let broken_pipe = Ended::Signal(Signal::PIPE.as_raw());
+            assert_eq!(process.ended().await.unwrap(), broken_pipe);
+        }
+    }
+
+    #[tokio::test]
     async fn a_command_may_get_nothing_and_be_heard_by_nobody() {
         let mut performance = shell("read line || echo $? && exit 6");
         performance.input = Input::Nothing;
