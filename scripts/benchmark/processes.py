@@ -32,6 +32,12 @@ def seconds(command, stdin=os.devnull, stdout=os.devnull, env=None):
 
 def peak(command, stdin=os.devnull):
     """Returns how long a program takes, and the most memory that it had, in bytes."""
+    took, most, _ = watch(command, stdin)
+    return took, most
+
+
+def watch(command, stdin=os.devnull):
+    """Returns the same, and the lines that it writes to stderr."""
     with open(stdin, "rb") as into:
         # Started from here, it would count as its own what this process has.
         start = time.perf_counter()
@@ -45,7 +51,8 @@ def peak(command, stdin=os.devnull):
         took = time.perf_counter() - start
     if done.returncode:
         raise Failed(f"{' '.join(command[:4])} …: {done.stderr.strip()}")
-    return took, int(done.stderr.split()[-1]) * 1024
+    *lines, most = done.stderr.splitlines()
+    return took, int(most) * 1024, lines
 
 
 def output(command, stdin=None):
