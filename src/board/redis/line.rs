@@ -1,16 +1,17 @@
 //! One open connection, on which many exchanges may be under way at once.
 
 use std::{
+    pin::pin,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
 use redis::{
     AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, Pipeline, ProtocolVersion,
-    RedisConnectionInfo, RedisError, ServerError, Value, aio::MultiplexedConnection,
+    RedisConnectionInfo, RedisError, RedisResult, ServerError, Value, aio::MultiplexedConnection,
     from_redis_value,
 };
-use tokio::task::JoinHandle;
+use tokio::{task::JoinHandle, time::timeout};
 
 use super::{
     connect::{Deadline, Door},
@@ -19,6 +20,9 @@ use super::{
     refusal::meaning,
     trouble::{Problem, Trouble},
 };
+
+/// In how many parts the time for an answer passes.
+const PARTS: u32 = 10;
 
 /// A connection to a server that was found fit; closed when dropped.
 pub(super) struct Line {
@@ -42,7 +46,7 @@ impl Line {
         let (stream, server) = door.enter(db, deadline).await?;
         let mut config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
-            .set_response_timeout(Some(op_timeout));
+            .set_response_timeout(None);
         // All that the library would say first has been said.
         let mut settings = RedisConnectionInfo::default().set_skip_set_lib_name();
         if let Some(sender) = pushes {
@@ -84,17 +88,31 @@ impl Line {
     /// Sends a command and returns its answer; in case of an error, that was lost.
     pub(super) async fn ask(&self, command: &Cmd) -> Result<Value, Trouble> {
         let mut connection = self.connection.clone();
-        let answer = connection.send_packed_command(command).await;
-        answer.map_err(|error| self.lost(&error))
+        self.in_time(connection.send_packed_command(command)).await
     }
 
     /// Sends commands and returns their answers; in case of an error, those were lost.
     pub(super) async fn ask_all(&self, commands: &Pipeline) -> Result<Vec<Value>, Trouble> {
         let mut connection = self.connection.clone();
-        let answers = connection
-            .send_packed_commands(commands, 0, commands.len())
-            .await;
-        answers.map_err(|error| self.lost(&error))
+        let answers = connection.send_packed_commands(commands, 0, commands.len());
+        self.in_time(answers).await
+    }
+
+    /// Waits for an answer for as long as it may take.
+    ///
+    /// While this process itself stands still, as when nobody reads what it writes, only one part
+    /// of the time can pass: what came meanwhile is not late.
+    async fn in_time<T>(
+        &self,
+        exchange: impl Future<Output = RedisResult<T>>,
+    ) -> Result<T, Trouble> {
+        let mut exchange = pin!(exchange);
+        for _ in 0..PARTS {
+            if let Ok(answer) = timeout(self.op_timeout / PARTS, &mut exchange).await {
+                return answer.map_err(|error| self.lost(&error));
+            }
+        }
+        Err(self.give_up(Problem::Silent(self.op_timeout)))
     }
 
     /// Tells what a server answered from what it refused.
@@ -119,14 +137,16 @@ impl Line {
 
     /// Gives up a connection on which an answer was lost.
     fn lost(&self, error: &RedisError) -> Trouble {
-        self.is_spent.store(true, Ordering::Relaxed);
-        self.trouble(if error.is_timeout() {
-            Problem::Silent(self.op_timeout)
-        } else if error.is_io_error() {
+        self.give_up(if error.is_io_error() {
             Problem::BrokenOff
         } else {
             Problem::NotRedis
         })
+    }
+
+    fn give_up(&self, problem: Problem) -> Trouble {
+        self.is_spent.store(true, Ordering::Relaxed);
+        self.trouble(problem)
     }
 }
 

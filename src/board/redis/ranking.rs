@@ -59,7 +59,7 @@ struct Ranked {
 
 impl Ranking {
     async fn of(link: &Link, keys: &Keys, shelf: Shelf, budget: usize) -> Result<Self> {
-        let pages = scanned(link, keys, shelf).map(async |page| {
+        let pages = scanned(link, keys, shelf).map(|page| async move {
             give_way().await;
             page
         });

@@ -114,7 +114,7 @@ pub(super) fn scanned<'a>(
     keys: &Keys,
     shelf: Shelf,
 ) -> impl Stream<Item = Result<Vec<Stored>>> + Send + use<'a> {
-    stream::try_unfold(Scan::of(keys, shelf), async move |mut scan| {
+    stream::try_unfold(Scan::of(keys, shelf), move |mut scan: Scan| async move {
         Ok(scan.next(link).await?.map(|page| (page, scan)))
     })
 }

@@ -158,3 +158,18 @@ async fn a_listener_that_the_server_does_not_want_is_refused() {
         "unsupported: this Redis server cannot push messages"
     );
 }
+
+#[tokio::test]
+async fn an_answer_that_came_while_the_process_stood_still_is_not_late() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let limit = Duration::from_millis(500);
+    let link = Link::new(&server.url(""), None, limit);
+    ping(&link).await;
+    let stand_still = async {
+        give_way().await;
+        std::thread::sleep(limit * 2);
+    };
+    tokio::join!(ping(&link), stand_still);
+}
