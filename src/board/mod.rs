@@ -116,9 +116,10 @@ pub(crate) struct ClaimRules {
     pub(crate) is_attempt: bool,
     /// How many of those that are won are begun at once.
     ///
-    /// The others wait for their turn: their claims count as attempts once they are settled. One
-    /// that is never settled may not have been begun, and does not count; but then nobody wins the
-    /// job ahead of its turn again, lest it never counts: it is postponed for whoever tries.
+    /// The others wait for their turn: their claims count as attempts while they last, and for
+    /// good once something came of them. One that lapses may not have been begun, and does not
+    /// count; but then nobody wins the job ahead of its turn again, lest it never counts: it is
+    /// postponed for whoever tries.
     pub(crate) at_once: usize,
     /// Whether a job that is postponed is passed over, as when it was not asked for by name.
     pub(crate) respects_not_before: bool,

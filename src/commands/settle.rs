@@ -149,7 +149,10 @@ fn aftermath(entry: &Entry) -> Aftermath {
         .filter(|holding| holding.fence.is_some())
         .and_then(|holding| match holding.lease {
             Lease::None => None,
-            Lease::Timed | Lease::Session => Some(holding.expires_in.unwrap_or(LEASE)),
+            Lease::Timed | Lease::Session => {
+                let known = holding.expires_in.or(holding.outlives);
+                Some(known.unwrap_or(LEASE))
+            }
         });
     let Some(lapses_in) = lapses_in.and_then(|it| TimeDelta::from_std(it).ok()) else {
         return Aftermath::None;

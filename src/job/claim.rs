@@ -101,6 +101,8 @@ pub(crate) struct Holding {
     pub(crate) owner: Option<Owner>,
     pub(crate) lease: Lease,
     pub(crate) expires_in: Option<Duration>,
+    /// How long it outlives the last sign of its holder, where that says more than `expires_in`.
+    pub(crate) outlives: Option<Duration>,
     pub(crate) claimed_on: Option<DateTime<Utc>>,
     pub(crate) fence: Option<Fence>,
 }

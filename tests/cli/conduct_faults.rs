@@ -14,7 +14,7 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board},
@@ -206,6 +206,15 @@ fn tag_runs(tag: &Tag) {
     wait_until("the command runs", || !tag.sleepers().is_empty());
 }
 
+/// Returns the jobs that are on the board besides one.
+fn innocent_of(stage: &Stage, culprit: &str) -> Vec<Value> {
+    let listed = stage.env.jobboard(&["list", "--json"]).run().json();
+    let jobs = listed.as_array().unwrap().iter();
+    jobs.filter(|job| job["uuid"] != *culprit)
+        .cloned()
+        .collect()
+}
+
 fn neighbours_of_a_job_that_kills_its_conductor_lose_no_attempt(stage: &Stage) {
     let script = "echo $JOBBOARD_JOB $JOBBOARD_ATTEMPT >> log";
     // Short ones, so that those behind them are claimed ahead of their turn, the culprit too.
@@ -227,11 +236,13 @@ fn neighbours_of_a_job_that_kills_its_conductor_lose_no_attempt(stage: &Stage) {
             break;
         }
         deaths += 1;
-        let left = stage.env.jobboard(&["list", "--json"]).run().json();
-        let left = left.as_array().unwrap().iter();
-        let innocent: Vec<_> = left.filter(|job| job["uuid"] != *culprit).collect();
-        let claimed = innocent.iter().filter(|job| job["state"] == "CLAIMED");
-        had_claimed += claimed.count();
+        let mut innocent = innocent_of(stage, &culprit);
+        let is_claimed = |job: &Value| job["state"] == "CLAIMED";
+        had_claimed += innocent.iter().filter(|job| is_claimed(job)).count();
+        wait_until("their claims lapse", || {
+            innocent = innocent_of(stage, &culprit);
+            !innocent.iter().any(is_claimed)
+        });
         assert!(
             innocent.iter().all(|job| job["attempts"] == 0),
             "{innocent:?}"

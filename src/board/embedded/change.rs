@@ -127,14 +127,10 @@ fn claim_one(
     let wanted = JobRef::Sequence(job.sequence);
     let found = look::find(transaction, &View::of_this_boot(now), Shelf::Board, &wanted)?;
     match found.into_iter().next() {
-        Some(Entry::Job(mut job)) => {
-            // For whoever has won it, it is an attempt in any case.
-            job.history.attempts += u32::from(is_ahead);
-            Ok(Ok(Claimed {
-                job: *job,
-                fence: Fence(fence.to_string()),
-            }))
-        }
+        Some(Entry::Job(job)) => Ok(Ok(Claimed {
+            job: *job,
+            fence: Fence(fence.to_string()),
+        })),
         Some(Entry::Malformed(record)) => {
             free(transaction, job.sequence)?;
             let (key, problem) = (record.key, record.problem);

@@ -58,7 +58,7 @@ pub(super) fn page(
 ) -> rusqlite::Result<Vec<Entry>> {
     let query = cursor.query;
     let sql = format!(
-        "SELECT {}, priority FROM job {} AND {} LIMIT ?3",
+        "SELECT {} FROM job {} AND {} LIMIT ?3",
         columns(view, query.detail),
         source(transaction, view, query)?,
         match query.order {
@@ -76,7 +76,7 @@ pub(super) fn page(
             false => entry(row, view)?,
             true => malformed(row, view, "its details are not valid JSON")?,
         };
-        cursor.last = (row.get(20)?, row.get(0)?);
+        cursor.last = (row.get(4)?, row.get(0)?);
         bytes += match (&found, query.detail) {
             (Entry::Job(job), Detail::Whole) => job.size,
             (Entry::Malformed(record), _) => record.size,

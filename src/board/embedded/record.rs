@@ -91,7 +91,7 @@ pub(super) fn columns(view: &View, detail: Detail) -> String {
     format!(
         "sequence, uuid, shelf, name, priority, created_on, modified_on, book_name, book_uuid, \
          owner, fence, claimed_on, {}, attempts, postponed, not_before, failures, trashed_on, \
-         octet_length(name) + octet_length(details), {details}",
+         octet_length(name) + octet_length(details), {details}, ahead",
         view.expires_column()
     )
 }
@@ -128,6 +128,9 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
     };
     let (failures, problem) = failures(row)?;
     let priority: i64 = row.get(4)?;
+    let holding = holding(row, view)?;
+    // As long as it is held, somebody may be performing it.
+    let may_be_begun = holding.is_some() && row.get(20)?;
     Ok(Job {
         key: JobKey::new(uuid.clone()),
         uuid,
@@ -139,7 +142,7 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
         sequence: Some(row.get(0)?),
         created_on: Some(from_micros(row.get(5)?)),
         last_modified: time(6)?,
-        holding: holding(row, view)?,
+        holding,
         is_blocked: false,
         trashed_on: time(17)?,
         shelf: match row.get::<_, i64>(2)? {
@@ -152,7 +155,7 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
         },
         details,
         history: History {
-            attempts: row.get(13)?,
+            attempts: row.get::<_, u32>(13)? + u32::from(may_be_begun),
             postponed: row.get(14)?,
             not_before: time(15)?,
             failures,
@@ -196,6 +199,7 @@ fn holding(row: &Row<'_>, view: &View) -> rusqlite::Result<Option<Holding>> {
             Lease::None
         },
         expires_in: left.map(|left| Duration::from_millis(left.unsigned_abs())),
+        outlives: None,
         claimed_on: row.get::<_, Option<i64>>(11)?.map(from_micros),
         fence: row
             .get::<_, Option<i64>>(10)?

@@ -70,6 +70,7 @@ fn known_at(now: Now, looked: Looked) -> Known {
         owner: Some(Owner::new(owner).unwrap()),
         lease: Lease::None,
         expires_in: now.expires_in,
+        outlives: None,
         claimed_on: None,
         fence: now.fence.map(|fence| Fence(fence.to_owned())),
     });

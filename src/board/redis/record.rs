@@ -59,13 +59,14 @@ fn holding(beside: &Beside, side: &Side) -> Option<Holding> {
             None => Lease::None,
         },
         expires_in: beside.left,
+        outlives: None,
         claimed_on: side.claimed_on.filter(|_| is_ours),
         fence: side.fence.clone().filter(|_| is_ours),
     })
 }
 
 fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside) -> Job {
-    let (side, side_problem) = Side::read(beside.side.as_deref());
+    let (mut side, side_problem) = Side::read(beside.side.as_deref());
     let modified = beside.last_modified.as_deref();
     // As TaskFlow reads it: an empty one is none.
     let modified = modified
@@ -83,6 +84,10 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside
     // TaskFlow keeps no other time of what it puts there, and no longer changes this one.
     let trashed_on = side.trashed_on.or(last_modified);
     let holding = holding(&beside, &side);
+    if holding.as_ref().is_some_and(|held| held.fence.is_some()) {
+        // As long as it is held, somebody may be performing it.
+        side.count_ahead();
+    }
     let owner_problem = holding
         .as_ref()
         .filter(|holding| holding.owner.is_none())

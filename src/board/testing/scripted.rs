@@ -89,6 +89,7 @@ impl Scripted {
                 owner: Some(Owner::new("ada").unwrap()),
                 lease: Lease::None,
                 expires_in: None,
+                outlives: None,
                 claimed_on: None,
                 fence: None,
             });

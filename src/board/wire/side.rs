@@ -10,12 +10,13 @@ use crate::job::{Aftermath, Failure, Fence, History};
 const VERSION: u32 = 1;
 
 /// The members that are understood here.
-const MEMBERS: [&str; 11] = [
+const MEMBERS: [&str; 12] = [
     "v",
     "owner",
     "claimed_on",
     "fence",
     "attempts",
+    "session",
     "ahead",
     "postponed",
     "not_before",
@@ -38,6 +39,9 @@ pub(crate) struct Side {
     pub(crate) fence: Option<Fence>,
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) attempts: u32,
+    /// How many milliseconds the session of the last claim outlives the last sign of its holder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<u64>,
     /// Whether the last claim was made ahead of its turn, and counts only once it is settled.
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) ahead: bool,
@@ -62,6 +66,7 @@ impl Default for Side {
             claimed_on: None,
             fence: None,
             attempts: 0,
+            session: None,
             ahead: false,
             postponed: 0,
             not_before: None,
@@ -198,6 +203,7 @@ mod tests {
             claimed_on: Some(now),
             fence: Some(Fence("7".to_owned())),
             attempts: 2,
+            session: Some(10_000),
             ahead: true,
             postponed: u32::MAX,
             not_before: Some(now),

@@ -9,6 +9,7 @@ use super::{
     look::records,
     nodes::{self, Node, READING},
     record::{Record, fence},
+    session::Session,
     transaction::{Refused, Step},
 };
 use crate::{
@@ -43,6 +44,14 @@ pub(super) fn mode(term: Term) -> Result<CreateMode> {
         Term::Indefinite => Ok(CreateMode::Persistent),
         Term::Kept(_) => Ok(CreateMode::Ephemeral),
         Term::For(_) => Err(no_expiry()),
+    }
+}
+
+/// Returns what is kept beside a job of how long a claim lives; nothing, if it does not end.
+pub(super) fn session_of(term: Term, session: &Session) -> Option<u64> {
+    match term {
+        Term::Kept(_) => u64::try_from(session.timeout().as_millis()).ok(),
+        Term::Indefinite | Term::For(_) => None,
     }
 }
 
@@ -122,6 +131,7 @@ impl Target<'_> {
         // Every claim of ours changes this node: by its version, who settles the claim before
         // learns that there was another one, even if their locks are alike.
         let side = side.map(|mut side| {
+            side.session = session_of(bid.by.term, self.session);
             side.ahead = bid.is_ahead;
             let attempt = u32::from(bid.rules.is_attempt && !bid.is_ahead);
             side.attempts = side.attempts.saturating_add(attempt);
@@ -150,13 +160,9 @@ impl Target<'_> {
         };
         let mut record = record.clone();
         let fence = fence(&claim);
-        record.side = side.map(|mut side| {
-            // For whoever has won it, it is an attempt in any case.
-            side.count_ahead();
-            Node {
-                data: side.write(),
-                stat: claim.stat,
-            }
+        record.side = side.map(|side| Node {
+            data: side.write(),
+            stat: claim.stat,
         });
         record.lock = Some(claim);
         match record.read(Detail::Whole) {

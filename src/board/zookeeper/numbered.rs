@@ -13,7 +13,7 @@ use zookeeper_client::{CreateMode, Error};
 
 use super::{
     Target,
-    claim::mode,
+    claim::{mode, session_of},
     marker::{self, Whereabouts, uuid_of},
     nodes::{self, Node, READING},
     paths::{number_of, numbered},
@@ -154,7 +154,9 @@ impl<'t> Target<'t> {
             if let Some(by) = claimant {
                 let (lock, owner) = (self.paths.lock(key), json::lock(&by.owner));
                 transaction.create(Step::Lock, lock, &owner, mode(by.term)?);
-                let (path, side) = (self.paths.side(key), Side::first_attempt().write());
+                let (path, mut side) = (self.paths.side(key), Side::first_attempt());
+                side.session = session_of(by.term, self.session);
+                let side = side.write();
                 // What is there is another job's, and nothing of it stays.
                 match sides.next().flatten() {
                     None => transaction.create(Step::Side, path, &side, CreateMode::Persistent),

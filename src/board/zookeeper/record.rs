@@ -1,5 +1,7 @@
 //! The nodes of a job, made into a job.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
 use super::{nodes::Node, paths::number_of};
@@ -28,7 +30,13 @@ pub(super) struct Record {
 impl Record {
     /// Makes a job of them, if they can be read.
     pub(super) fn read(&self, detail: Detail) -> Entry {
-        let (holding, lock_problem) = self.holding();
+        let (mut holding, lock_problem) = self.holding();
+        if let Some(holding) = &mut holding {
+            let side = self.side_of_claim();
+            holding.outlives = side
+                .and_then(|side| side.session)
+                .map(Duration::from_millis);
+        }
         let posting = match self.posting.is_denied() {
             true => Err("we may not read it".to_owned()),
             false => {
@@ -82,6 +90,15 @@ impl Record {
         }
     }
 
+    /// Returns what is kept beside the job if it was written together with the lock: by a claim of
+    /// ours, and not by one before that of a peer.
+    fn side_of_claim(&self) -> Option<Side> {
+        let (lock, side) = (self.lock.as_ref()?, self.side.as_ref()?);
+        (lock.stat.czxid == side.stat.mzxid)
+            .then(|| self.side())
+            .flatten()
+    }
+
     /// Returns what is kept beside the job; also what is wrong with that.
     fn beside(&self) -> (Side, Option<String>) {
         let node = self.side.as_ref().filter(|node| self.is_ours(node));
@@ -118,7 +135,11 @@ impl Record {
     }
 
     fn job(&self, posting: Posting) -> Job {
-        let (side, side_problem) = self.beside();
+        let (mut side, side_problem) = self.beside();
+        if self.side_of_claim().is_some() {
+            // As long as it is held, somebody may be performing it.
+            side.count_ahead();
+        }
         let stat = &self.posting.stat;
         Job {
             key: self.key.clone(),
@@ -152,6 +173,7 @@ pub(super) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
             _ => Lease::Session,
         },
         expires_in: None,
+        outlives: None,
         claimed_on: time(lock.stat.ctime).filter(|_| !lock.is_denied()),
         fence: (!lock.is_denied()).then(|| fence(lock)),
     };

@@ -140,6 +140,7 @@ fn held(event: &Event) -> Holding {
         owner: event.owner.clone(),
         lease: Lease::None,
         expires_in: None,
+        outlives: None,
         claimed_on: None,
         fence: event.fence.clone(),
     }

@@ -1,7 +1,8 @@
 //! Conductors on ZooKeeper, whose claims and whose entry live with a session.
 
-use std::{thread, time::Duration};
+use std::{fs, thread, time::Duration};
 
+use chrono::{DateTime, Utc};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -132,4 +133,34 @@ fn a_session_that_ends_with_the_server_away_costs_no_more_than_itself() {
     stage.post("a", "echo ran >> log");
     stage.logged(1);
     ends_well(conductor);
+}
+
+#[test]
+fn a_job_that_is_freed_by_force_is_left_alone_as_long_as_the_session_could_last() {
+    let Some(stage) = Stage::zookeeper() else {
+        return;
+    };
+    for (lease, least, most) in [("2s", 0, 2), ("1m", 50, 60)] {
+        let conductor = stage.start(&["--lease", lease]);
+        let job = stage.post("a", "echo ran >> log; sleep 600");
+        stage.logged(1);
+        let freed = Utc::now();
+        let force = ["abandon", &job, "--force", "--yes"];
+        stage.env.jobboard(&force).run().succeeded();
+        let shown = stage.env.show(&job);
+        let until: DateTime<Utc> = shown["not_before"].as_str().unwrap().parse().unwrap();
+        let alone = (until - freed).num_milliseconds();
+        // What the call itself took comes on top.
+        assert!(
+            (least * 1000..most * 1000 + 1500).contains(&alone),
+            "{lease}: {shown}"
+        );
+        conductor.kill();
+        stage
+            .env
+            .jobboard(&["consume", &job, "--force", "--yes"])
+            .run()
+            .succeeded();
+        fs::remove_file(stage.env.file("log")).unwrap();
+    }
 }

@@ -86,11 +86,6 @@ impl Stage {
         self.server.is_some()
     }
 
-    /// Whether a claim lasts as long as the session of whoever keeps it.
-    pub(crate) fn has_sessions(&self) -> bool {
-        matches!(self.server, Some(Kind::ZooKeeper(_) | Kind::Ensemble(_)))
-    }
-
     /// Returns the server of a board on Redis.
     pub(crate) fn redis_server(&self) -> Option<&Server> {
         match &self.server {

@@ -67,6 +67,7 @@ fn held(lease: Lease, expires_in: Option<u64>) -> Job {
             owner: Some(Owner::new("worker-7").unwrap()),
             lease,
             expires_in: expires_in.map(Duration::from_secs),
+            outlives: None,
             claimed_on: ago(300),
             fence: None,
         }),

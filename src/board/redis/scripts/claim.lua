@@ -45,11 +45,6 @@ for at = 11, #ARGV do
       if is_attempt and not side.ahead then side.attempts = (side.attempts or 0) + 1 end
     end
     local text = write_side(beside, side)
-    if side and side.ahead then
-      -- For whoever has won it, it is an attempt in any case.
-      side.attempts, side.ahead = (side.attempts or 0) + 1, nil
-      text = cjson.encode(side)
-    end
     redis.call("SET", modified, ARGV[4])
     -- The deciding write comes last: what is beside a job that nobody has says nothing yet.
     if ARGV[3] == "" then
