@@ -36,7 +36,7 @@ pub(super) async fn beside(
             .arg(name.last_modified.as_slice())
             .arg(name.side.as_slice());
     }
-    let found: Vec<Option<Vec<u8>>> = link.ask(DOING, &command).await?;
+    let (found, _): (Vec<Option<Vec<u8>>>, _) = link.read(&command).await?;
     let mut found = found.into_iter();
     let mut all: Vec<Beside> = names
         .iter()
@@ -71,7 +71,7 @@ async fn add_lives(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<(
     if free > 0 {
         questions.add_command(is_there);
     }
-    let mut answers = link.ask_all(DOING, &questions).await?;
+    let mut answers = link.read_all(&questions).await?;
     let hidden = if free > 0 { answers.pop() } else { None };
     let held = all.iter_mut().filter(|one| one.owner.is_some());
     for (one, answer) in held.zip(answers) {
@@ -97,7 +97,7 @@ async fn add_nameless(link: &Link, names: &[Names], all: &mut [Beside]) -> Resul
         questions.cmd("TYPE").arg(name.owner.as_slice());
         questions.cmd("PTTL").arg(name.owner.as_slice());
     }
-    let mut answers = link.ask_all(DOING, &questions).await?.into_iter();
+    let mut answers = link.read_all(&questions).await?.into_iter();
     for (_, one) in free {
         let (Some(kind), Some(left)) = (answers.next(), answers.next()) else {
             break;

@@ -127,6 +127,14 @@ impl Line {
         Err(error)
     }
 
+    /// Tells in the same way what it answered to each of several commands.
+    pub(super) fn sort_all(&self, answers: Vec<Value>) -> Vec<Result<Value, ServerError>> {
+        answers
+            .into_iter()
+            .map(|answer| self.sort(answer))
+            .collect()
+    }
+
     /// Reads the answer to one command.
     pub(super) fn read<T: FromRedisValue>(&self, answer: Value) -> Result<T, Trouble> {
         let answer = self

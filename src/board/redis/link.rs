@@ -1,7 +1,7 @@
 //! The way to the server of a board: one connection, opened when needed, and anew when it broke.
 //!
-//! Nothing is ever sent twice here. Whoever changes the board learns whether an error means that
-//! nothing was sent, or that the answer was lost.
+//! What may change the board is never sent twice here: whoever does that learns whether an error means
+//! that nothing was sent, or that the answer was lost.
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
@@ -33,6 +33,9 @@ mod tests;
 
 /// How long it may take to connect to a server, or to hear from the Sentinels where it is.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What a reader was doing when it failed.
+const READ: &str = "read";
 
 /// That the server has hung up meanwhile is known once the runtime has looked, and then the
 /// connection: one turn each.
@@ -72,22 +75,50 @@ impl Link {
         doing: &'static str,
         command: &Cmd,
     ) -> Result<T, BoardError> {
-        let (answer, _) = self.ask_on_line(doing, command).await?;
-        Ok(answer)
-    }
-
-    /// As [`ask`](Self::ask), and also returns the connection that the answer came on.
-    pub(super) async fn ask_on_line<T: FromRedisValue>(
-        &self,
-        doing: &'static str,
-        command: &Cmd,
-    ) -> Result<(T, Arc<Line>), BoardError> {
         let line = self.line(doing).await?;
         let answer = line.ask(command).await;
+        answer
+            .and_then(|answer| line.read(answer))
+            .map_err(|trouble| trouble.into_error(doing, &self.name))
+    }
+
+    /// Sends a command that only reads; returns its answer, and the connection on which it came.
+    ///
+    /// It is sent again, once, if a connection breaks off before the answer: whoever reads ahead is
+    /// hardly ever between two exchanges when that happens.
+    pub(super) async fn read<T: FromRedisValue>(
+        &self,
+        command: &Cmd,
+    ) -> Result<(T, Arc<Line>), BoardError> {
+        let mut line = self.line(READ).await?;
+        let mut answer = line.ask(command).await;
+        if broke_off(&answer) {
+            line = self.line(READ).await?;
+            answer = line.ask(command).await;
+        }
         let answer = answer
             .and_then(|answer| line.read(answer))
-            .map_err(|trouble| trouble.into_error(doing, &self.name))?;
+            .map_err(|trouble| trouble.into_error(READ, &self.name))?;
         Ok((answer, line))
+    }
+
+    /// Sends several commands that only read, as [`read`](Self::read) does with one, and returns what
+    /// [`ask_all`](Self::ask_all) does.
+    pub(super) async fn read_all(
+        &self,
+        commands: &Pipeline,
+    ) -> Result<Vec<Result<Value, ServerError>>, BoardError> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut line = self.line(READ).await?;
+        let mut answers = line.ask_all(commands).await;
+        if broke_off(&answers) {
+            line = self.line(READ).await?;
+            answers = line.ask_all(commands).await;
+        }
+        let answers = answers.map_err(|trouble| trouble.into_error(READ, &self.name))?;
+        Ok(line.sort_all(answers))
     }
 
     /// Sends several commands at once, in no transaction, and returns the answer to each.
@@ -106,10 +137,7 @@ impl Link {
             .ask_all(commands)
             .await
             .map_err(|trouble| Failure::Lost(trouble.into_error(doing, &self.name)))?;
-        Ok(answers
-            .into_iter()
-            .map(|answer| line.sort(answer))
-            .collect())
+        Ok(line.sort_all(answers))
     }
 
     /// Sends commands in one transaction, and returns the answer to each.
@@ -268,6 +296,11 @@ async fn turns(count: usize) {
     for _ in 0..count {
         task::yield_now().await;
     }
+}
+
+fn broke_off<T>(answer: &Result<T, Trouble>) -> bool {
+    let problem = answer.as_ref().err().map(Trouble::problem);
+    problem == Some(&Problem::BrokenOff)
 }
 
 fn transaction(commands: &Pipeline) -> Pipeline {

@@ -21,9 +21,6 @@ use crate::{
     job::{Entry, Shelf},
 };
 
-/// What a reader was doing when it failed.
-const DOING: &str = "read";
-
 /// So many pages are asked for at once: each takes as many exchanges, one behind the other.
 pub(super) const AHEAD: usize = 3;
 
@@ -69,7 +66,8 @@ pub(super) async fn postings(
     for field in fields {
         command.arg(field.as_ref());
     }
-    link.ask(DOING, &command).await
+    let (postings, _) = link.read(&command).await?;
+    Ok(postings)
 }
 
 /// Adds to postings what is beside them, and reads them.

@@ -60,7 +60,7 @@ impl Scan {
             return Ok(None);
         };
         let is_first = self.cursor == Some(0);
-        let (answer, line) = link.ask_on_line(DOING, &command).await?;
+        let (answer, line) = link.read(&command).await?;
         let page = self.page(answer);
         let line = Arc::downgrade(&line);
         // The server may be another one by now, or have started again, and such a one has its
