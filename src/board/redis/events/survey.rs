@@ -63,7 +63,7 @@ impl Account {
         }
     }
 
-    /// Notes that a post was told.
+    /// Notes that the post of the job with this number was told.
     pub(super) fn tell(&mut self, sequence: i64) {
         if sequence > self.settled {
             self.told.insert(sequence);

@@ -266,9 +266,8 @@ impl<'a> Watcher<'a> {
 
     fn tell(&mut self, events: Vec<Event>) {
         for event in events {
-            if event.kind == EventKind::Posted
-                && let Some(sequence) = event.subject.as_ref().and_then(|it| it.sequence)
-            {
+            // Whatever is told of a job, that it was posted was told before, perhaps without its number.
+            if let Some(sequence) = event.subject.as_ref().and_then(|it| it.sequence) {
                 self.account.tell(sequence);
             }
             let is_said = |last: &Event| last.kind == EventKind::Resync;
