@@ -195,10 +195,8 @@ impl Settler {
         let answers = match self.board.settle(&settlements).await {
             Ok(answers) => answers,
             Err(error) => {
-                // To ask again does no harm: owner and fence are this claim's, and no other's.
-                let may_be_done = matches!(error, BoardError::Unknown { .. });
                 for due in due {
-                    due.is_doubtful |= may_be_done;
+                    due.is_doubtful |= may_be_done(&error);
                 }
                 return Err(error);
             }
@@ -206,7 +204,7 @@ impl Settler {
         let mut open = Vec::new();
         let mut failure = None;
         let mut answers = answers.into_iter();
-        for item in due.drain(..) {
+        for mut item in due.drain(..) {
             match answers.next() {
                 Some(Ok(_)) => self.done(item),
                 Some(Err(error)) if is_about_the_claim(&error) => match item.is_doubtful {
@@ -214,6 +212,7 @@ impl Settler {
                     false => self.lose(&item.attempt, &refused(error)),
                 },
                 Some(Err(error)) => {
+                    item.is_doubtful |= may_be_done(&error);
                     failure = Some(error);
                     open.push(item);
                 }
@@ -269,6 +268,12 @@ impl Settler {
 
 fn text_of(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+/// Whether the board may have done what was asked; to ask again does no harm: owner and fence are
+/// this claim's, and no other's.
+fn may_be_done(error: &BoardError) -> bool {
+    matches!(error, BoardError::Unknown { .. })
 }
 
 /// Whether the board says that the claim is not ours (any more).

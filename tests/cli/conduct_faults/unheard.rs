@@ -1,4 +1,6 @@
-//! Claims that were made without the conductor's hearing of it.
+//! Claims and settlements that were made without the conductor's hearing of it.
+
+use std::fs;
 
 use rustix::process::Signal;
 
@@ -8,14 +10,19 @@ use crate::{
     proxy::{Mood, Proxy},
 };
 
-/// What a board is asked by which claims alone can be told, and where its server listens.
+/// What a board is asked by which claims alone can be told, and a job's being consumed while nothing
+/// else happens; and where its server listens.
 struct Way {
     claim: &'static str,
+    consume: &'static str,
     port: u16,
 }
 
 /// A request of several steps, the first of which checks a version.
 const CHECKS_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{d}\0";
+
+/// One of which the first removes a node.
+const REMOVES_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{2}\0";
 
 /// The counter of claims, which who only conducts needs for nothing else.
 const FENCE: &str = "taskflow:fence";
@@ -23,14 +30,23 @@ const FENCE: &str = "taskflow:fence";
 fn redis() -> Option<(Stage, Way)> {
     let stage = Stage::redis()?;
     let port = stage.redis_server().unwrap().port();
-    Some((stage, Way { claim: FENCE, port }))
+    let way = Way {
+        claim: FENCE,
+        consume: "EVALSHA",
+        port,
+    };
+    Some((stage, way))
 }
 
 fn zookeeper() -> Option<(Stage, Way)> {
     let mut stage = Stage::zookeeper()?;
     let port = stage.zookeeper_server().unwrap().port();
-    let claim = CHECKS_FIRST;
-    Some((stage, Way { claim, port }))
+    let way = Way {
+        claim: CHECKS_FIRST,
+        consume: REMOVES_FIRST,
+        port,
+    };
+    Some((stage, way))
 }
 
 /// Starts a conductor that reaches its board through a proxy.
@@ -78,6 +94,31 @@ fn is_given_back_at_the_end(opened: Option<(Stage, Way)>) {
     assert!(stage.log().is_empty());
 }
 
+fn is_settled_once(opened: Option<(Stage, Way)>) {
+    let Some((stage, way)) = opened else { return };
+    let (conductor, proxy) = start(&stage, &way);
+    stage.post(
+        "a",
+        "echo started >> log; until [ -e go ]; do sleep 0.01; done",
+    );
+    stage.logged(1);
+    proxy.cut_at(way.consume, Mood::PassOn);
+    fs::write(stage.env.file("go"), "").unwrap();
+    stage.says(&conductor, "board_reached");
+    assert!(proxy.has_sprung());
+    conductor.signal(Signal::TERM);
+    let run = conductor.ended();
+    run.succeeded();
+    assert_eq!(stage.log(), ["started"]);
+    assert!(stage.env.names().is_empty());
+    // The job is gone, and by nobody else's doing.
+    assert!(
+        run.stderr
+            .contains("summary ran=2 consumed=2 abandoned=0 trashed=0 lost=0"),
+        "{run:?}"
+    );
+}
+
 macro_rules! on_servers {
     ($($promise:ident),* $(,)?) => {
         mod redis {
@@ -88,4 +129,8 @@ macro_rules! on_servers {
         }
     };
 }
-on_servers!(is_given_back_and_run, is_given_back_at_the_end,);
+on_servers!(
+    is_given_back_and_run,
+    is_given_back_at_the_end,
+    is_settled_once,
+);
