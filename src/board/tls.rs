@@ -4,9 +4,10 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, time};
 use tokio_rustls::{
     TlsConnector,
     client::TlsStream,
@@ -21,6 +22,9 @@ use super::{
     failure::reason,
     url::{Identity, Server},
 };
+
+/// How long a server that speaks TLS may take to show it.
+const TEST: Duration = Duration::from_millis(500);
 
 /// A file that does not hold what it should, and why.
 #[derive(Debug)]
@@ -121,8 +125,11 @@ pub(super) async fn is_spoken(stream: TcpStream, server: &Server) -> bool {
     let Ok(config) = config(RootCertStore::empty(), None) else {
         return false;
     };
-    let result = handshake(stream, server, Arc::new(config)).await;
-    !result.is_err_and(|error| objection(&error, false).is_none())
+    let shaken = time::timeout(TEST, handshake(stream, server, Arc::new(config))).await;
+    // One that does not may take what we say for the beginning of a line, and wait for its end.
+    shaken.is_ok_and(|result| {
+        result.map_or_else(|error| objection(&error, false).is_some(), |_| true)
+    })
 }
 
 /// Returns what TLS has against the connection; `None` if this is no error of TLS at all.

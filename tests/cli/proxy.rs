@@ -7,7 +7,10 @@
 use std::{
     io::{Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
@@ -52,16 +55,6 @@ enum Trap {
     /// The end of the connection on which it came, before it is answered; then a mood for those
     /// that come anew.
     Cut(Mood),
-}
-
-/// How a connection stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    Good,
-    /// What was asked is on its way to the server, and nothing more is answered.
-    Doomed,
-    /// The server has been asked: with its next answer the connection ends.
-    Asked,
 }
 
 impl Proxy {
@@ -137,58 +130,61 @@ impl Shared {
 
     fn join(self: &Arc<Self>, client: &TcpStream, server: &TcpStream) {
         let pair = || (client.try_clone().unwrap(), server.try_clone().unwrap());
-        let standing = Arc::new(Mutex::new(Standing::Good));
-        let (shared, (client, server), its) = (Arc::clone(self), pair(), Arc::clone(&standing));
+        let is_cut = Arc::new(AtomicBool::new(false));
+        let (shared, (client, server), cutting) = (Arc::clone(self), pair(), Arc::clone(&is_cut));
         let (answering, (to, from)) = (Arc::clone(self), (client.try_clone(), server.try_clone()));
-        thread::spawn(move || shared.ask(client, server, &its));
-        thread::spawn(move || answering.answer(to.unwrap(), from.unwrap(), &standing));
+        thread::spawn(move || shared.ask(client, server, &cutting));
+        thread::spawn(move || answering.answer(to.unwrap(), from.unwrap(), &is_cut));
     }
 
-    fn ask(&self, mut client: TcpStream, mut server: TcpStream, standing: &Mutex<Standing>) {
+    fn ask(&self, mut client: TcpStream, mut server: TcpStream, is_cut: &AtomicBool) {
         let mut bytes = [0; 65536];
         while let Ok(length @ 1..) = client.read(&mut bytes) {
-            let is_cut = self.spring(&bytes[..length]);
-            let set = |to| *standing.lock().unwrap_or_else(PoisonError::into_inner) = to;
-            if is_cut {
-                set(Standing::Doomed);
-            }
+            self.spring(&bytes[..length], is_cut);
             if server.write_all(&bytes[..length]).is_err() {
                 break;
             }
-            if is_cut {
-                set(Standing::Asked);
+            if is_cut.load(Ordering::SeqCst) {
+                // It does what it has been asked, and hangs up after that.
+                let _ = server.shutdown(Shutdown::Write);
+                return;
             }
         }
         let _ = server.shutdown(Shutdown::Both);
     }
 
     /// Looks whether a request is the one that was waited for, and whether its connection is cut.
-    fn spring(&self, request: &[u8]) -> bool {
+    fn spring(&self, request: &[u8], is_cut: &AtomicBool) {
         let mut state = self.state();
         let Some((word, trap)) = state.trap else {
-            return false;
+            return;
         };
         if !request
             .windows(word.len())
             .any(|part| part == word.as_bytes())
         {
-            return false;
+            return;
         }
         state.trap = None;
         match trap {
-            Trap::Mood(mood) | Trap::Cut(mood) => state.mood = mood,
+            Trap::Mood(mood) => state.mood = mood,
+            Trap::Cut(mood) => {
+                // Before anybody sees the mood, in which this connection would end too early.
+                is_cut.store(true, Ordering::SeqCst);
+                state.mood = mood;
+            }
         }
-        matches!(trap, Trap::Cut(_))
     }
 
-    fn answer(&self, mut client: TcpStream, mut server: TcpStream, standing: &Mutex<Standing>) {
+    fn answer(&self, mut client: TcpStream, mut server: TcpStream, is_cut: &AtomicBool) {
         let mut bytes = [0; 65536];
         while let Ok(length @ 1..) = server.read(&mut bytes) {
-            let stands = *standing.lock().unwrap_or_else(PoisonError::into_inner);
-            match (stands, self.mood()) {
-                (Standing::Asked, _) | (_, Mood::HangUp | Mood::HangUpOnce) => break,
-                (Standing::Doomed, _) | (_, Mood::Silent) => {}
-                (Standing::Good, Mood::PassOn | Mood::Stall) => {
+            let mood = self.mood();
+            match mood {
+                _ if is_cut.load(Ordering::SeqCst) => {}
+                Mood::HangUp | Mood::HangUpOnce => break,
+                Mood::Silent => {}
+                Mood::PassOn | Mood::Stall => {
                     if client.write_all(&bytes[..length]).is_err() {
                         break;
                     }

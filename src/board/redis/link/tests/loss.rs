@@ -1,6 +1,6 @@
 //! Connections that break, and answers that never come.
 
-use std::time::Instant;
+use std::{io::Read, net::TcpListener, thread, time::Instant};
 
 use super::*;
 use crate::board::redis::testing::{Mood, Proxy, Server};
@@ -71,6 +71,27 @@ async fn an_answer_that_comes_late_is_not_taken_for_another() {
     assert!(start.elapsed() < Duration::from_secs(1));
     server.thaw();
     ping(&link).await;
+}
+
+#[tokio::test]
+async fn whether_a_server_that_hung_up_speaks_tls_is_not_asked_for_long() {
+    // As one that is started again: it hangs up on the first, and lets the second speak.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serving = thread::spawn(move || {
+        drop(listener.accept().unwrap());
+        let (mut second, _) = listener.accept().unwrap();
+        // Until we have given up.
+        let _ = second.read_to_end(&mut Vec::new());
+    });
+    let start = Instant::now();
+    let told = failure(&link(&format!("redis://127.0.0.1:{port}"))).await;
+    assert_eq!(
+        told,
+        format!("unreachable: 127.0.0.1:{port} closed the connection without an answer")
+    );
+    assert!(start.elapsed() < PATIENCE / 2);
+    serving.join().unwrap();
 }
 
 #[tokio::test]
