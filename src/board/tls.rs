@@ -127,9 +127,7 @@ pub(super) async fn is_spoken(stream: TcpStream, server: &Server) -> bool {
     };
     let shaken = time::timeout(TEST, handshake(stream, server, Arc::new(config))).await;
     // One that does not may take what we say for the beginning of a line, and wait for its end.
-    shaken.is_ok_and(|result| {
-        result.map_or_else(|error| objection(&error, false).is_some(), |_| true)
-    })
+    shaken.is_ok_and(|result| !result.is_err_and(|error| objection(&error, false).is_none()))
 }
 
 /// Returns what TLS has against the connection; `None` if this is no error of TLS at all.

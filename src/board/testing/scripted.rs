@@ -185,16 +185,16 @@ impl Board for Scripted {
     async fn close(&self) {}
 
     fn capabilities(&self) -> Capabilities {
-        unimplemented!()
+        unasked()
     }
     async fn lease_term(&self, _: std::time::Duration) -> Result<std::time::Duration> {
-        unimplemented!()
+        unasked()
     }
     async fn renew(&self, _: &[Claim]) -> Result<Vec<Result<()>>> {
-        unimplemented!()
+        unasked()
     }
     async fn post(&self, _: &[Draft], _: Option<&Claimant>) -> Result<Vec<Result<Posted>>> {
-        unimplemented!()
+        unasked()
     }
     async fn claim(
         &self,
@@ -203,24 +203,29 @@ impl Board for Scripted {
         _: usize,
         _: ClaimRules,
     ) -> Result<Vec<Result<Claimed>>> {
-        unimplemented!()
+        unasked()
     }
     async fn settle(&self, _: &[Settlement]) -> Result<Vec<Result<Settled>>> {
-        unimplemented!()
+        unasked()
     }
     async fn restore(&self, _: &[JobKey]) -> Result<Vec<Result<()>>> {
-        unimplemented!()
+        unasked()
     }
     async fn purge(&self, _: &[JobKey]) -> Result<Vec<Result<()>>> {
-        unimplemented!()
+        unasked()
     }
     async fn register(&self, _: &Conductor) -> Result<()> {
-        unimplemented!()
+        unasked()
     }
     async fn conductors(&self) -> Result<Vec<Conductor>> {
-        unimplemented!()
+        unasked()
     }
     async fn health(&self) -> Result<Health> {
-        unimplemented!()
+        unasked()
     }
+}
+
+/// Fails: whoever only looks and waits asks for nothing more.
+fn unasked() -> ! {
+    panic!("it does more than look and wait")
 }
