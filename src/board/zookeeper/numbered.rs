@@ -129,7 +129,7 @@ impl<'t> Target<'t> {
     }
 
     /// Returns the number that the next job gets; none, if there is no board yet.
-    pub(super) async fn next_number(self) -> Result<Option<i64>> {
+    async fn next_number(self) -> Result<Option<i64>> {
         let path = self.paths.board();
         let stat = self.session.client().check_stat(path);
         let stat = self.session.ask(READING, stat).await?;

@@ -1,6 +1,5 @@
 //! Posting jobs.
 
-use futures_util::future::join_all;
 use zookeeper_client::{CreateMode, Error, MultiWriteResult};
 
 use super::{
@@ -23,19 +22,11 @@ use crate::{
 /// A transaction has no more jobs than this, and hardly more bytes: the server takes 1 MiB.
 const BATCH: (usize, usize) = (1000, 900_000);
 
-/// Jobs that the server numbers go in transactions of so many, several of which are on their way.
-///
-/// While it applies one it prepares the next. Together they are a batch, and wait no longer than it.
-const SHARE: usize = 250;
-
 /// What a job takes in a transaction beyond its posting, its paths and its owner.
 const OVERHEAD: usize = 400;
 
 /// A draft and what its node is going to hold.
 pub(super) type Encoded<'a> = (&'a Draft, Vec<u8>);
-
-/// Jobs that went in one transaction, and what became of them.
-type Outcome<'a> = (&'a [Encoded<'a>], Result<Vec<Result<Posted>>, Undone>);
 
 impl Target<'_> {
     pub(super) async fn post(
@@ -61,51 +52,30 @@ impl Target<'_> {
             let takes_number = |draft: &Draft| draft.chosen || claimant.is_some();
             let is_numbered = takes_number(rest[0].0);
             let batch = &rest[..batch(rest, overhead, |draft| takes_number(draft) == is_numbered)];
-            let outcomes = match is_numbered {
-                true => vec![(batch, self.post_numbered(batch, claimant).await)],
+            let posted = match is_numbered {
+                true => self.post_numbered(batch, claimant).await,
                 false => self.post_in_sequence(batch).await,
             };
-            let is_nothing_done = answers.is_empty() && outcomes.iter().all(is_refused);
-            let (some, refusal) = self.answers(outcomes, claimant).await;
-            answers.extend(some);
-            match refusal {
-                Some(error) if is_nothing_done => return Err(error),
-                Some(error) => {
+            match posted {
+                Ok(posted) => answers.extend(posted),
+                Err(Undone::Not(error)) if answers.is_empty() => return Err(error),
+                Err(Undone::Not(error)) => {
                     let missing = drafts.len() - answers.len();
                     answers.extend((0..missing).map(|_| Err(not_done(self.link.name(), &error))));
                 }
-                None => {}
+                Err(Undone::Unknown(error)) => {
+                    answers.extend(self.look_up(batch, claimant, &error).await);
+                }
             }
         }
         Ok(answers)
     }
 
     /// Posts jobs under the next numbers, as the server hands them out.
-    async fn post_in_sequence<'b>(self, batch: &'b [Encoded<'b>]) -> Vec<Outcome<'b>> {
-        if batch.len() > SHARE
-            && let Err(error) = self.find_board().await
-        {
-            return vec![(batch, Err(error.into()))];
-        }
-        let shares = batch.chunks(SHARE);
-        join_all(shares.map(async |share| (share, self.post_share(share).await))).await
-    }
-
-    /// Makes sure that there is a board.
-    ///
-    /// Where somebody else makes it meanwhile, the first of several transactions would come to
-    /// nothing and the next would not: the jobs were not in their order.
-    async fn find_board(self) -> Result<()> {
-        match self.next_number().await? {
-            Some(_) => Ok(()),
-            None => self.make_board().await,
-        }
-    }
-
-    async fn post_share(self, share: &[Encoded<'_>]) -> Result<Vec<Result<Posted>>, Undone> {
+    async fn post_in_sequence(self, batch: &[Encoded<'_>]) -> Result<Vec<Result<Posted>>, Undone> {
         for _ in 0..super::TRIES {
             let mut transaction = self.transaction();
-            for (_, posting) in share {
+            for (_, posting) in batch {
                 let path = self.paths.new_job();
                 transaction.create(Step::Job, path, posting, CreateMode::PersistentSequential);
             }
@@ -116,41 +86,6 @@ impl Target<'_> {
             }
         }
         Err(BoardError::Changed.into())
-    }
-
-    /// Says of each job what became of it, and why some were refused; the lost are looked up at once.
-    async fn answers(
-        self,
-        outcomes: Vec<Outcome<'_>>,
-        claimant: Option<&Claimant>,
-    ) -> (Vec<Result<Posted>>, Option<BoardError>) {
-        let (mut lost, mut why) = (Vec::new(), None);
-        for (share, outcome) in &outcomes {
-            if let Err(Undone::Unknown(error)) = outcome {
-                lost.extend(share.iter().map(|(draft, _)| *draft));
-                why.get_or_insert(error);
-            }
-        }
-        let mut found = match why {
-            Some(error) => self.look_up(&lost, claimant, error).await.into_iter(),
-            None => Vec::new().into_iter(),
-        };
-        let (mut answers, mut refusal) = (Vec::new(), None);
-        for (share, outcome) in outcomes {
-            match outcome {
-                Ok(posted) => answers.extend(posted),
-                Err(Undone::Unknown(_)) => answers.extend(found.by_ref().take(share.len())),
-                Err(Undone::Not(error)) => {
-                    answers.extend(
-                        share
-                            .iter()
-                            .map(|_| Err(not_done(self.link.name(), &error))),
-                    );
-                    refusal.get_or_insert(error);
-                }
-            }
-        }
-        (answers, refusal)
     }
 
     fn posted(self, created: &MultiWriteResult) -> Posted {
@@ -172,13 +107,13 @@ impl Target<'_> {
     /// One that was to be posted already claimed is only found if the claim is.
     async fn look_up(
         self,
-        drafts: &[&Draft],
+        batch: &[Encoded<'_>],
         claimant: Option<&Claimant>,
         error: &BoardError,
     ) -> Vec<Result<Posted>> {
-        let wanted: Vec<_> = drafts
+        let wanted: Vec<_> = batch
             .iter()
-            .map(|draft| JobRef::Uuid(draft.uuid.to_string()))
+            .map(|(draft, _)| JobRef::Uuid(draft.uuid.to_string()))
             .collect();
         let found = async {
             let session = self.link.session(READING).await?;
@@ -186,8 +121,8 @@ impl Target<'_> {
         };
         let found = found
             .await
-            .unwrap_or_else(|_| vec![Vec::new(); drafts.len()]);
-        let answers = drafts.iter().zip(found).map(|(draft, found)| {
+            .unwrap_or_else(|_| vec![Vec::new(); batch.len()]);
+        let answers = batch.iter().zip(found).map(|((draft, _), found)| {
             let job = found.first().and_then(Entry::job);
             let fence = job.and_then(|job| {
                 let holding = job.holding.as_ref()?;
@@ -239,10 +174,6 @@ impl From<Failure> for Undone {
             Failure::Lost(error) => Self::Unknown(error),
         }
     }
-}
-
-fn is_refused((_, outcome): &Outcome<'_>) -> bool {
-    matches!(outcome, Err(Undone::Not(_)))
 }
 
 /// Returns how many jobs the next transaction may have, all of a kind.
