@@ -112,4 +112,4 @@ def claims_redis(bench):
 
     taken = times(bench.pick(5, 3), lambda: run(crowded), lambda: run(alone))
     middle = {who: statistics.median(some) / count * 1000 for who, some in taken.items()}
-    return Figure(**middle, unit="ms a job", samples=taken, note="the one read of the whole board is in it")
+    return Figure(**middle, unit="ms a job", samples=taken, note="reading the whole board at the start is in it")

@@ -57,16 +57,7 @@ pub(super) fn page(
     cursor: &mut Cursor,
 ) -> rusqlite::Result<Vec<Entry>> {
     let query = cursor.query;
-    let sql = format!(
-        "SELECT {} FROM job {} AND {} LIMIT ?3",
-        columns(view, query.detail),
-        source(transaction, view, query)?,
-        match query.order {
-            Order::Rank => "(priority, sequence) > (?1, ?2) ORDER BY priority, sequence",
-            // Both are given so that the statement takes the same values.
-            Order::Any => "?1 IS NOT NULL AND sequence > ?2 ORDER BY sequence",
-        }
-    );
+    let sql = page_sql(transaction, view, query)?;
     let mut statement = transaction.prepare_cached(&sql)?;
     let unreadable = unreadable(transaction)?;
     let mut rows = statement.query(params![cursor.last.0, cursor.last.1, cursor.page])?;
@@ -90,6 +81,26 @@ pub(super) fn page(
     cursor.is_at_end = (entries.len() as i64) < cursor.page;
     cursor.page = (cursor.page * 4).min(LARGEST_PAGE);
     Ok(entries)
+}
+
+/// Returns what asks for the records behind a place: its priority and its sequence, and how many.
+fn page_sql(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite::Result<String> {
+    let (columns, source) = (
+        columns(view, query.detail),
+        source(transaction, view, query)?,
+    );
+    let from = format!("SELECT {columns} FROM job {source}");
+    Ok(match query.order {
+        // As one condition on a pair, SQLite would walk over all that comes before in the priority.
+        Order::Rank => format!(
+            "{from} AND priority = ?1 AND sequence > ?2 UNION ALL {from} AND priority > ?1 \
+             ORDER BY priority, sequence LIMIT ?3"
+        ),
+        // Both are given so that the statement takes the same values.
+        Order::Any => {
+            format!("{from} AND ?1 IS NOT NULL AND sequence > ?2 ORDER BY sequence LIMIT ?3")
+        }
+    })
 }
 
 /// Returns the numbers of the jobs whose details nobody can read.
@@ -191,4 +202,67 @@ pub(super) fn counts(
             ))
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::board::embedded::store::{Durability, Store};
+
+    /// Returns how many steps SQLite takes to find a hundred records behind this one.
+    fn steps(
+        transaction: &Transaction<'_>,
+        view: &View,
+        query: Query,
+        place: (i64, i64),
+    ) -> rusqlite::Result<i32> {
+        let mut statement = transaction.prepare(&page_sql(transaction, view, query)?)?;
+        let mut rows = statement.query(params![place.0, place.1, 100])?;
+        let mut count = 0;
+        while rows.next()?.is_some() {
+            count += 1;
+        }
+        drop(rows);
+        assert_eq!(count, 100);
+        Ok(statement.get_status(StatementStatus::VmStep))
+    }
+
+    #[test]
+    fn a_page_costs_the_same_wherever_it_begins() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("board.db");
+        let mut store = Store::create(&path, Durability::Process).unwrap();
+        let fill = "WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number \
+                    WHERE n < 5000) INSERT INTO job (uuid, name, priority, created_on, details) \
+                    SELECT n, 'resize', 2 + n / 3000, 0, '{}' FROM number";
+        store
+            .write(&mut |transaction, _| transaction.execute(fill, []))
+            .unwrap();
+        let queries = [Order::Rank, Order::Any].into_iter().flat_map(|order| {
+            [Which::All, Which::Unclaimed].map(|which| Query {
+                shelf: Shelf::Board,
+                which,
+                order,
+                detail: Detail::Brief,
+            })
+        });
+        for query in queries {
+            let mut cost = |place| {
+                let mut look = |transaction: &Transaction<'_>, view: &View| {
+                    steps(transaction, view, query, place)
+                };
+                store.read(&mut look).unwrap()
+            };
+            let first = cost((i64::MIN, i64::MIN));
+            for place in [(2, 2500), (2, 2950), (3, 4800)] {
+                let later = cost(place);
+                assert!(
+                    later < first * 2,
+                    "{query:?} at {place:?}: {later}, first {first}"
+                );
+            }
+        }
+    }
 }
