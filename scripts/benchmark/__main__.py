@@ -24,7 +24,7 @@ from processes import Failed
 def arguments():
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measures the program against its rivals.")
     parser.add_argument("rows", nargs="*", metavar="ROW", help="names of rows, with * and ?; all, if none is given")
-    parser.add_argument("--quick", action="store_true", help="smaller boards and fewer rounds: two minutes")
+    parser.add_argument("--quick", action="store_true", help="smaller boards and fewer rounds: three minutes")
     parser.add_argument("--json", action="store_true", help="print all samples, as JSON")
     parser.add_argument("--list", action="store_true", help="name the rows, and measure nothing")
     args = parser.parse_args()
