@@ -21,13 +21,14 @@ use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,
     process::{
-        Pid, PidfdFlags, Signal, getpgid, getpgrp, getpid, getppid, kill_process, pidfd_open,
+        Pid, PidfdFlags, Signal, getpid, getppid, kill_process, pidfd_open,
         set_parent_process_death_signal,
     },
     termios::Termios,
 };
 
 use super::{
+    group::{Stat, own_group},
     signal::{ENDING, Ignored},
     terminal::{Terminal, Tty},
 };
@@ -53,14 +54,16 @@ pub(crate) enum Role {
 /// To be called while there is only one thread.
 pub(crate) fn enter(mark: Option<&OsStr>, args: &[OsString]) -> io::Result<Role> {
     let front = mark.and_then(|mark| Pid::from_raw(mark.to_str()?.parse().ok()?));
-    match (front, Tty::ours()) {
-        (Some(front), tty) => hold(front, tty),
-        (None, Some(tty)) => Front::start(tty, args)?.stand().map(Role::Done),
+    // In a group that is led from outside of a container nobody here can hand the terminal on.
+    let terminal = Tty::ours().and_then(|tty| Some((tty, own_group()?)));
+    match (front, terminal) {
+        (Some(front), terminal) => hold(front, terminal),
+        (None, Some((tty, _))) => Front::start(tty, args)?.stand().map(Role::Done),
         (None, None) => Ok(Role::Alone),
     }
 }
 
-fn hold(front: Pid, tty: Option<Tty>) -> io::Result<Role> {
+fn hold(front: Pid, terminal: Option<(Tty, Pid)>) -> io::Result<Role> {
     set_parent_process_death_signal(Some(Signal::TERM))?;
     if getppid() != Some(front) {
         return Ok(Role::Done(128 + 15));
@@ -68,8 +71,8 @@ fn hold(front: Pid, tty: Option<Tty>) -> io::Result<Role> {
     forwarded().thread_unblock()?;
     // Started from `/proc/self/exe`, it would be listed as "exe".
     let _ = fs::write("/proc/self/comm", "jobboard");
-    Ok(match tty {
-        Some(tty) => Role::Holder(Terminal::of_front(front, tty)),
+    Ok(match terminal {
+        Some((tty, group)) => Role::Holder(Terminal::of_front(front, group, tty)),
         None => Role::Alone,
     })
 }
@@ -128,7 +131,7 @@ impl Front {
             .spawn()?;
         Ok(Self {
             modes: tty.modes(),
-            in_foreground: tty.foreground() == Some(getpgrp()),
+            in_foreground: has_our_group(&tty),
             tty,
             inbox,
             holder,
@@ -179,7 +182,7 @@ impl Front {
         // Before the command has started and after it has ended, the terminal reaches both.
         let holder_has_it = received.sender.is_none() && self.is_together();
         if signal == Signal::CONT {
-            self.in_foreground = self.tty.foreground() == Some(getpgrp());
+            self.in_foreground = has_our_group(&self.tty);
         }
         if !is_from_holder && !holder_has_it {
             // It cannot be gone: only we reap it.
@@ -194,14 +197,17 @@ impl Front {
 
     /// Whether the holder is still, or again, in our group.
     fn is_together(&self) -> bool {
-        getpgid(Some(self.holder_pid())) == Ok(getpgrp())
+        Stat::of(self.holder_pid()).is_some_and(|stat| stat.group == own_group())
     }
 
     /// Ends as the holder did, which ended as the command did.
     fn conclude(&self, status: ExitStatus) -> u8 {
         // A holder that was killed left the terminal with the command, in whatever state.
-        if status.signal().is_some() && self.in_foreground {
-            self.tty.lend(getpgrp());
+        if status.signal().is_some()
+            && self.in_foreground
+            && let Some(group) = own_group()
+        {
+            self.tty.lend(group);
             self.tty.set_modes(self.modes.as_ref());
         }
         let code = status.code().or(status.signal().map(|number| 128 + number));
@@ -215,6 +221,11 @@ impl Front {
     fn holder_pid(&self) -> Pid {
         Pid::from_child(&self.holder)
     }
+}
+
+/// Whether we are of the group that may read from the terminal.
+fn has_our_group(tty: &Tty) -> bool {
+    own_group().is_some_and(|group| tty.foreground() == Some(group))
 }
 
 /// Lets a blocked signal do what it does to a program that knows nothing of it.

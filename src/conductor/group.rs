@@ -2,7 +2,7 @@
 
 use std::{fmt, fs};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, getpid, kill_process_group};
 
 /// A process group; its number is the pid of its leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +45,8 @@ impl fmt::Display for Group {
 pub(crate) struct Stat {
     /// `R`, `S`, `T` (stopped), `Z` (ended, not reaped) and so on.
     pub(crate) state: char,
+    /// The leader of its group; `None` for one outside of our namespace of processes.
+    pub(crate) group: Option<Pid>,
     /// When it started, in ticks: together with the pid it identifies a process.
     pub(crate) started: u64,
 }
@@ -62,15 +64,27 @@ impl Stat {
         let rest = str::from_utf8(bytes.get(name_end + 1..)?).ok()?;
         let mut fields = rest.split_ascii_whitespace();
         let state = fields.next()?.chars().next()?;
-        let started = fields.nth(18)?.parse().ok()?;
-        Some(Self { state, started })
+        let group = fields.nth(1)?.parse().ok()?;
+        let started = fields.nth(16)?.parse().ok()?;
+        Some(Self {
+            state,
+            group: Some(group)
+                .filter(|&group| group > 0)
+                .and_then(Pid::from_raw),
+            started,
+        })
     }
+}
+
+/// Returns the leader of the group that we are in, as [`Stat`] has it.
+///
+/// In a container the library's own call, to which there is no such thing as no leader, fails.
+pub(crate) fn own_group() -> Option<Pid> {
+    Stat::of(getpid())?.group
 }
 
 #[cfg(test)]
 mod tests {
-    use rustix::process::getpid;
-
     use super::*;
 
     #[test]
@@ -78,6 +92,13 @@ mod tests {
         let line = b"7 (a) T (b) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 5 6\n";
         let stat = Stat::parse(line).unwrap();
         assert_eq!((stat.state, stat.started), ('S', 4711));
+        assert_eq!(stat.group, Pid::from_raw(7));
+    }
+
+    #[test]
+    fn a_leader_outside_of_the_namespace_is_none() {
+        let line = b"2 (jobboard) S 1 0 0 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 5 6\n";
+        assert_eq!(Stat::parse(line).unwrap().group, None);
     }
 
     #[test]

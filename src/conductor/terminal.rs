@@ -7,7 +7,7 @@ use std::{cell::Cell, io, os::fd::OwnedFd, time::Duration};
 
 use nix::sys::signal::{self as nix_signal, SigSet, SigmaskHow};
 use rustix::{
-    process::{Pid, Signal, getpgrp, getppid, kill_process, kill_process_group, setpgid},
+    process::{Pid, Signal, getppid, kill_process, kill_process_group, setpgid},
     stdio,
     termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp},
 };
@@ -36,11 +36,11 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Takes part in the name of this front, our parent, in whose group we still are.
-    pub(super) fn of_front(front: Pid, tty: Tty) -> Self {
+    pub(super) fn of_front(front: Pid, front_group: Pid, tty: Tty) -> Self {
         Self {
             tty,
             front,
-            front_group: getpgrp(),
+            front_group,
             is_for_command: false,
             is_lent: Cell::new(false),
             modes: None,

@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use rustix::process::{Pid, Signal, getpgid, getpgrp, getpid, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use super::MARK;
+use crate::conductor::group::{Stat, own_group};
 
 /// Looks through all processes for those with this mark, except ourselves and our own group.
 pub(super) fn marked(mark: &str) -> Vec<Pid> {
@@ -41,5 +42,6 @@ fn has_variable(pid: Pid, variable: &[u8]) -> bool {
 
 /// Whether we must not touch it: a sweep may end others, never itself.
 fn is_ours(pid: Pid) -> bool {
-    pid.is_init() || pid == getpid() || getpgid(Some(pid)) == Ok(getpgrp())
+    let is_in_our_group = || Stat::of(pid).is_some_and(|stat| stat.group == own_group());
+    pid.is_init() || pid == getpid() || is_in_our_group()
 }
