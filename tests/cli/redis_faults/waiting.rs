@@ -45,9 +45,15 @@ impl Stage {
     /// Starts to wait for a job, and posts one once it listens, with a trap before the proxy.
     fn wait(&self, words: &[&str], trap: (&'static str, Mood)) -> (Running, String) {
         let claim = ["claim", "--next", "--who", "ada"];
+        self.server.run(&["CONFIG", "RESETSTAT"]);
         let running = self.env.jobboard(&[&claim, words].concat()).spawn();
         wait_until("it listens", || {
             !self.server.run(&["PUBSUB", "CHANNELS"]).is_empty()
+        });
+        // A server that goes away before it has read the board ends it, as it should.
+        wait_until("it has looked for what is there", || {
+            let stats = self.server.run(&["INFO", "commandstats"]);
+            stats.contains("cmdstat_hscan:calls=4,")
         });
         self.proxy.set_at(trap.0, trap.1);
         let job = self.direct.post("resize");
