@@ -223,10 +223,7 @@ fn permit(record: &Record, bid: Bid<'_>) -> Result<Option<Side>> {
         let owner = record.holding().0.and_then(|holding| holding.owner);
         return Err(BoardError::AlreadyClaimed { owner });
     }
-    json::decode(&record.posting.data, Detail::Brief).map_err(|problem| BoardError::Malformed {
-        key: record.key.clone(),
-        problem: problem.to_string(),
-    })?;
+    record.require_job()?;
     let side = record.side();
     let not_before = side.as_ref().and_then(|side| side.not_before);
     let now = Utc::now();

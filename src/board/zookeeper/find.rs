@@ -6,10 +6,11 @@ use super::{
     look::{PAGE, Shelved, next_count, records},
     nodes::{self, Node},
     paths::{Paths, number_of, numbered},
+    record::decode,
     session::Session,
 };
 use crate::{
-    board::{Detail, JobRef, Result, wire::json},
+    board::{Detail, JobRef, Result},
     job::{Entry, JobKey, Shelf},
 };
 
@@ -118,7 +119,7 @@ impl<'a> Meanings<'a> {
 
     /// Returns which references could mean this job.
     fn of_job(&self, key: &JobKey, node: &Node) -> Vec<usize> {
-        let posting = json::decode(&node.data, Detail::Brief).ok();
+        let posting = decode(key, node, Detail::Brief).ok();
         let uuid = posting.map(|posting| posting.uuid.to_ascii_lowercase());
         let uuid = uuid.as_deref();
         let beginnings =

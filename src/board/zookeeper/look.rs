@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use super::{
     nodes::{self, Node},
     paths::{Paths, locked_by, number_of},
-    record::Record,
+    record::{self, Record},
     session::Session,
 };
 use crate::{
@@ -190,7 +190,7 @@ async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result
         count = next_count(found.iter().flatten(), page.len());
         for (key, node) in page.into_iter().zip(found) {
             let Some(node) = node else { continue };
-            let rank = json::decode(&node.data, Detail::Brief)
+            let rank = record::decode(&key, &node, Detail::Brief)
                 .ok()
                 .map(|posting| Rank::new(posting.priority, number_of(&key)));
             ranked.push((rank, key.clone()));

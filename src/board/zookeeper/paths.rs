@@ -1,7 +1,8 @@
 //! The names of all nodes that a board has on a server, as TaskFlow computes them and ours.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::LazyLock};
 
+use regex::Regex;
 use uuid::Uuid;
 
 use crate::{
@@ -134,6 +135,9 @@ impl Paths {
 const JOB: &str = "job";
 const LOCK: &str = ".lock";
 
+/// Python reads no number that is longer.
+const PYTHONS_DIGITS: usize = 4300;
+
 /// Whether a child is a job, as TaskFlow tells.
 pub(super) fn is_job(child: &str) -> bool {
     let is_foreign = |character: char| character == '/' || is_forbidden(character);
@@ -146,9 +150,29 @@ pub(super) fn locked_by(child: &str) -> Option<JobKey> {
     is_job(job).then(|| JobKey::new(job))
 }
 
-/// Returns the number that the node of a job has, if it is one.
+/// Returns the number that the node of a job has, if it has one that is no longer than a server's.
 pub(super) fn number_of(key: &JobKey) -> Option<i64> {
-    key.as_str().strip_prefix(JOB)?.parse().ok()
+    let number = key.as_str().strip_prefix(JOB)?;
+    number.parse().ok()
+}
+
+/// Whether TaskFlow reads a number behind what the node of every job begins with.
+///
+/// It takes what Python does, and a name without one ends each of its listings.
+pub(super) fn is_numbered(key: &JobKey) -> bool {
+    static NUMBER: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^\s*[+-]?\d+(_\d+)*\s*$").ok());
+    let Some(number) = key.as_str().strip_prefix(JOB) else {
+        return false;
+    };
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = number.len() <= PYTHONS_DIGITS && is_digits(number);
+    let is_odd = || {
+        let digits = number.chars().filter(|character| character.is_numeric());
+        digits.count() <= PYTHONS_DIGITS
+            && NUMBER.as_ref().is_some_and(|pattern| pattern.is_match(number))
+    };
+    is_plain || is_odd()
 }
 
 /// Returns the job of a number, as the server names it.
@@ -281,6 +305,7 @@ mod tests {
         ] {
             let key = paths.key_of(Shelf::Board, child).unwrap();
             assert_eq!(number_of(&key), number, "{child}");
+            assert_eq!(is_numbered(&key), number.is_some(), "{child}");
         }
         let hostile = ["job/../x", "job\u{1}", "job\u{e000}", "job\u{fff0}"];
         let others = ["job0000000012.lock", "other", ".jobboard", ""];

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{nodes::Node, paths::number_of};
+use super::{
+    nodes::Node,
+    paths::{is_numbered, number_of},
+};
 use crate::{
     board::{
         BoardError, Detail, Result,
@@ -37,13 +40,7 @@ impl Record {
                 .and_then(|side| side.session)
                 .map(Duration::from_millis);
         }
-        let posting = match self.posting.is_denied() {
-            true => Err("we may not read it".to_owned()),
-            false => {
-                json::decode(&self.posting.data, detail).map_err(|problem| problem.to_string())
-            }
-        };
-        match posting {
+        match decode(&self.key, &self.posting, detail) {
             Ok(posting) => {
                 let mut job = self.job(posting);
                 // A lock that names nobody is in everybody's way.
@@ -80,6 +77,15 @@ impl Record {
             return Err(BoardError::Changed);
         }
         Ok(())
+    }
+
+    /// Refuses a record that is no job, or none that TaskFlow could live with.
+    pub(super) fn require_job(&self) -> Result<()> {
+        let read = decode(&self.key, &self.posting, Detail::Brief);
+        read.map(drop).map_err(|problem| BoardError::Malformed {
+            key: self.key.clone(),
+            problem,
+        })
     }
 
     /// Returns what is kept beside the job; nothing, if it says what we do not understand.
@@ -162,6 +168,18 @@ impl Record {
             problem: posting.problem.or(side_problem),
         }
     }
+}
+
+/// Reads a posting; an error is what keeps it from being a job.
+pub(super) fn decode(key: &JobKey, posting: &Node, detail: Detail) -> Result<Posting, String> {
+    if posting.is_denied() {
+        return Err("we may not read it".to_owned());
+    }
+    if !is_numbered(key) {
+        let problem = "its name has no number, which ends every listing of TaskFlow's";
+        return Err(problem.to_owned());
+    }
+    json::decode(&posting.data, detail).map_err(|problem| problem.to_string())
 }
 
 /// Returns who holds a job by its lock; also what is wrong with that.

@@ -5,6 +5,7 @@ use zookeeper_client::{CreateMode, Error};
 
 use super::{
     AT_ONCE, TRIES, Target, nodes,
+    paths::is_numbered,
     record::Record,
     transaction::{Refused, Step},
 };
@@ -37,6 +38,10 @@ impl Target<'_> {
         for _ in 0..TRIES {
             let found = self.record(Shelf::Trash, key).await?;
             let record = self.require(found.as_ref())?;
+            // A peer may have trashed anything; what it could not read is not for its board.
+            if !is_numbered(key) {
+                record.require_job()?;
+            }
             let Err(refused) = self.try_to_restore(record).await? else {
                 return Ok(());
             };

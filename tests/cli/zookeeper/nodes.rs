@@ -69,6 +69,45 @@ fn nodes_that_cannot_be_read_stay_and_harm_no_other() {
 }
 
 #[test]
+fn a_job_without_a_number_ends_the_listings_of_the_other_and_is_malformed() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let long = format!("job{}", "1".repeat(4301));
+    let names = [
+        "job", "jobx", "job1x", "job1.5", "job0x10", "job_1", "job1__0", "job+-1", "job½", "job²",
+        "job1_0", "job 5 ", "job+7", "job-3", "job٣", "job99999999999999999999", &long,
+    ];
+    for name in names {
+        shared
+            .server
+            .create(&mut shared.peer, name, &oddity("good"));
+        let is_listed = shared.peer.ask(&json!({"do": "list"})).is_ok();
+        let state = if is_listed { "UNCLAIMED" } else { "MALFORMED" };
+        let listed = shared.env.jobboard(&["list", "--json"]).run().json();
+        assert_eq!(listed[0]["state"], state, "{name}: {listed}");
+        let key = format!("key:{name}");
+        if !is_listed {
+            shared.env.jobboard(&["claim", &key]).run().failed(4);
+            shared.env.jobboard(&["claim", "--next"]).run().failed(6);
+        }
+        let consume = ["consume", &key, "--force", "--yes"];
+        shared.env.jobboard(&consume).run().succeeded();
+        assert_eq!(shared.jobs().len(), 0, "{name}");
+    }
+    shared
+        .server
+        .create(&mut shared.peer, "jobx", &oddity("good"));
+    let trash = ["trash", "key:jobx", "--force", "--yes"];
+    shared.env.jobboard(&trash).run().succeeded();
+    let restore = shared.env.jobboard(&["restore", "key:jobx"]).run();
+    assert!(restore.failed(4).contains("no number"), "{restore}");
+    assert_eq!(shared.jobs().len(), 0);
+    let purge = ["purge", "key:jobx", "--yes"];
+    shared.env.jobboard(&purge).run().succeeded();
+}
+
+#[test]
 fn what_is_no_job_is_none() {
     let Some(mut shared) = Shared::<ZooKeeper>::new() else {
         return;
