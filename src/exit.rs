@@ -192,7 +192,11 @@ fn judge_command(error: &CommandError) -> Option<Judgement> {
 
 fn judge_board(error: &BoardError) -> Judgement {
     let (code, kind) = sort(error);
-    (code, kind, way_out(error).map(str::to_owned))
+    let hint = match error {
+        BoardError::Occupied { remedy, .. } => Some(remedy.clone()),
+        error => way_out(error).map(str::to_owned),
+    };
+    (code, kind, hint)
 }
 
 /// Sorts what a board answers by what the caller can do about it.
@@ -214,7 +218,7 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         }
         BoardError::Denied { .. } => (UNREACHABLE, "denied"),
         BoardError::Unknown { .. } => (FAILED, "unknown"),
-        BoardError::Failed { .. } => (FAILED, "failed"),
+        BoardError::Occupied { .. } | BoardError::Failed { .. } => (FAILED, "failed"),
     }
 }
 
@@ -247,7 +251,9 @@ fn way_out(error: &BoardError) -> Option<&'static str> {
         }
         BoardError::Unknown { .. } => "`jobboard show UUID` shows whether it was done",
         BoardError::Denied { .. } => "`jobboard config` shows which board is used, and as whom",
-        BoardError::Exists { .. } | BoardError::Failed { .. } => return None,
+        BoardError::Exists { .. } | BoardError::Occupied { .. } | BoardError::Failed { .. } => {
+            return None;
+        }
     })
 }
 

@@ -43,6 +43,15 @@ pub(crate) enum BoardError {
     /// The place in the trash is taken, by a job of a board that shares it.
     #[error("the trash has a job at {node} already, of a board beside this one")]
     TrashTaken { node: String },
+    /// Somebody has put nodes below the one that is to go, and they are not ours to remove.
+    #[error("the node {node} cannot go: somebody has put others below it ({below})")]
+    Occupied {
+        node: String,
+        /// The names of the first few, and how many there are besides.
+        below: String,
+        /// What removes them.
+        remedy: String,
+    },
     /// Another conductor of that name is at work.
     #[error("a conductor named {name} is already at work")]
     NameTaken { name: String },

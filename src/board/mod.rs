@@ -40,7 +40,7 @@ pub(crate) use self::{
     reference::JobRef,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Settlement, Shelf,
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Settlement, Shelf, Unsettled,
 };
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
@@ -223,6 +223,11 @@ pub(crate) trait Board: fmt::Debug + Send + Sync {
     ///
     /// Refused with [`BoardError::NameTaken`] while another process is registered under its name.
     async fn register(&self, conductor: &Conductor) -> Result<()>;
+
+    /// Says in the entry of this process which jobs it cannot settle; nothing, if it has none.
+    ///
+    /// An embedded board refuses all that is to be written or nothing, and says nothing of it.
+    async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()>;
 
     /// Returns the conductors that are registered now.
     async fn conductors(&self) -> Result<Vec<Conductor>>;

@@ -8,10 +8,12 @@ use crate::{
     context::Context,
     duration,
     job::Conductor,
-    output::{Cell, Column, Fit, Record, Row, Tone, rfc3339},
+    output::{Cell, Column, Fit, Record, Row, Tone, rfc3339, short},
 };
 
 /// List the conductors that are at work on the board
+///
+/// Which jobs they have performed and cannot settle is told on stderr, with the reason.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductorsArgs {}
 
@@ -69,8 +71,17 @@ pub(crate) async fn run(
         .with_context(|| ctx.trying("list", "the conductors"))?;
     let now = Utc::now();
     let mut rows = ctx.out.rows(Registered::COLUMNS);
+    let mut unsettled = Vec::new();
     for conductor in conductors {
+        let jobs = conductor.unsettled.iter();
+        unsettled.extend(jobs.map(|job| {
+            let (uuid, name) = (short(&job.uuid), &job.name);
+            let by = &conductor.name;
+            format!("{by} cannot settle {uuid} {name}: {}", job.reason)
+        }));
         rows.push(&Registered { conductor, now })?;
     }
-    rows.finish()
+    rows.finish()?;
+    unsettled.into_iter().for_each(|note| ctx.out.note(note));
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! What all parts of one conductor share.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
@@ -35,37 +35,63 @@ pub(super) struct Crew {
 }
 
 /// The jobs that the conductor has in its hands: claimed, and not settled yet.
+///
+/// Those that are set aside are still held, and nobody waits for them any more.
 #[derive(Debug, Default)]
 pub(super) struct Hands {
-    jobs: Mutex<HashSet<JobKey>>,
+    jobs: Mutex<HashMap<JobKey, Place>>,
     emptied: Notify,
     filled: Notify,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    InHand,
+    /// The board does not let us settle it.
+    Aside,
+}
+
 impl Hands {
     pub(super) fn take(&self, key: &JobKey) {
-        self.lock().insert(key.clone());
+        self.lock().insert(key.clone(), Place::InHand);
         self.filled.notify_waiters();
     }
 
     pub(super) fn put_down(&self, key: &JobKey) {
         let mut jobs = self.lock();
         jobs.remove(key);
-        if jobs.is_empty() {
-            self.emptied.notify_waiters();
+        self.tell_if_empty(&jobs);
+    }
+
+    /// Has nobody wait any more for a job that is still held.
+    pub(super) fn set_aside(&self, key: &JobKey) {
+        let mut jobs = self.lock();
+        if let Some(place) = jobs.get_mut(key) {
+            *place = Place::Aside;
         }
+        self.tell_if_empty(&jobs);
     }
 
     pub(super) fn hold(&self, key: &JobKey) -> bool {
-        self.lock().contains(key)
+        self.lock().contains_key(key)
+    }
+
+    pub(super) fn have_aside(&self, key: &JobKey) -> bool {
+        self.lock().get(key) == Some(&Place::Aside)
     }
 
     pub(super) fn are_empty(&self) -> bool {
-        self.lock().is_empty()
+        count(&self.lock()) == 0
     }
 
     pub(super) fn count(&self) -> usize {
-        self.lock().len()
+        count(&self.lock())
+    }
+
+    fn tell_if_empty(&self, jobs: &HashMap<JobKey, Place>) {
+        if count(jobs) == 0 {
+            self.emptied.notify_waiters();
+        }
     }
 
     /// Waits until there is nothing in them.
@@ -91,7 +117,13 @@ impl Hands {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<JobKey>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobKey, Place>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns how many jobs are waited for.
+fn count(jobs: &HashMap<JobKey, Place>) -> usize {
+    let in_hand = jobs.values().filter(|place| **place == Place::InHand);
+    in_hand.count()
 }

@@ -16,6 +16,7 @@ use super::{
     phase::{GRACE, Phase},
     picker::{Aim, Picker, Won},
     progress::{Note, Tag},
+    refused::Refused,
     rooms::Rooms,
     settler::{Settler, Tally},
     signal::Signals,
@@ -108,6 +109,7 @@ impl Ensemble {
             returned: returned_there,
             remembers_failures: until.drained || until.jobs.is_some(),
             tally: Tally::default(),
+            refused: Refused::default(),
         };
         Self {
             crew,

@@ -26,6 +26,7 @@ mod picker;
 pub(crate) mod policy;
 pub(crate) mod process;
 pub(crate) mod progress;
+mod refused;
 mod registration;
 mod rooms;
 mod settler;

@@ -42,6 +42,20 @@ pub(super) fn is_unknown(error: &BoardError) -> bool {
     matches!(error, BoardError::Unknown { .. })
 }
 
+/// Words an error of a board with all its causes.
+pub(super) fn words(error: &BoardError) -> String {
+    let mut reason = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if !reason.ends_with(&text) {
+            reason = format!("{reason}: {text}");
+        }
+        source = cause.source();
+    }
+    reason
+}
+
 /// Waits for a board to come back, longer each time.
 #[derive(Debug)]
 pub(super) struct Outage {
@@ -65,17 +79,13 @@ impl Outage {
         if self.is_told.swap(true, Ordering::Relaxed) {
             return;
         }
-        let mut reason = error.to_string();
-        let mut source = std::error::Error::source(error);
-        while let Some(cause) = source {
-            let text = cause.to_string();
-            if !reason.ends_with(&text) {
-                reason = format!("{reason}: {text}");
-            }
-            source = cause.source();
-        }
-        let note = Note::new("board_unreachable").with("reason", reason);
-        self.reporter.tell(note);
+        let event = match error.is_retryable() || is_unknown(error) {
+            true => "board_unreachable",
+            // It answers, and not as it should.
+            false => "board_failed",
+        };
+        self.reporter
+            .tell(Note::new(event).with("reason", words(error)));
     }
 
     /// Says that the board is back, if it was said to be gone.

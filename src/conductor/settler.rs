@@ -14,6 +14,7 @@ use super::{
     lease::Lost,
     outage::{Outage, is_final},
     progress::Note,
+    refused::Refused,
     verdict::{Fate, Verdict},
 };
 use crate::{
@@ -37,6 +38,8 @@ pub(crate) struct Tally {
     pub(crate) trashed: u64,
     /// Claims that were lost while their jobs were performed.
     pub(crate) lost: u64,
+    /// Jobs that were performed, and that the board did not let us settle to the end.
+    pub(crate) unsettled: u64,
     /// Jobs that failed, went back to the board, and have come to no other end since.
     failing: HashSet<JobKey>,
 }
@@ -44,7 +47,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// Whether some job came to no good end.
     pub(crate) fn has_failures(&self) -> bool {
-        self.trashed > 0 || !self.failing.is_empty()
+        self.trashed > 0 || self.unsettled > 0 || !self.failing.is_empty()
     }
 }
 
@@ -58,12 +61,14 @@ pub(super) struct Settler {
     /// Whether it counts which jobs are left failing.
     pub(super) remembers_failures: bool,
     pub(super) tally: Tally,
+    /// What the board refuses to settle, for a reason of its own.
+    pub(super) refused: Refused,
 }
 
 /// A job that is to be settled.
-struct Due {
-    attempt: Attempt,
-    verdict: Verdict,
+pub(super) struct Due {
+    pub(super) attempt: Attempt,
+    pub(super) verdict: Verdict,
     /// Whether the board may have settled it already, without our hearing of it.
     is_doubtful: bool,
 }
@@ -75,19 +80,36 @@ impl Settler {
     pub(super) async fn run(mut self) -> (Tally, Option<BoardError>) {
         let mut due: Vec<Due> = Vec::new();
         let mut outage = Outage::new(&self.crew);
+        let mut is_open = true;
         loop {
             if due.is_empty() {
-                match self.finished.recv().await {
-                    Some(finished) => due.extend(self.take(finished)),
-                    None => return (self.tally, None),
+                tokio::select! {
+                    finished = self.finished.recv(), if is_open => match finished {
+                        Some(finished) => due.extend(self.take(finished)),
+                        None => is_open = false,
+                    },
+                    () = self.refused.ripe() => {}
                 }
+            }
+            if !is_open && due.is_empty() && self.refused.is_hopeless() {
+                self.leave_refused();
+                return (self.tally, None);
             }
             self.gather(&mut due).await;
             due = self.drop_lost(due);
-            if due.is_empty() {
-                continue;
+            let refused = self.refused.take_ripe();
+            let refused = self.drop_lost(refused);
+            let is_idle = due.is_empty() && refused.is_empty();
+            let mut settled = self.settle(&mut due).await;
+            // What was refused once keeps no other from being settled.
+            for refused in refused {
+                let mut one = vec![refused];
+                settled = self.settle(&mut one).await.and(settled);
+                due.append(&mut one);
             }
-            match self.settle(&mut due).await {
+            self.set_aside().await;
+            match settled {
+                Ok(()) if is_idle => {}
                 Ok(()) if due.is_empty() => outage.is_over(),
                 // Each was answered, but not as it should be: a little later perhaps.
                 Ok(()) => outage.pause().await,
@@ -95,6 +117,7 @@ impl Settler {
                     for due in due {
                         self.crew.hands.put_down(&due.attempt.job.key);
                     }
+                    self.leave_refused();
                     return (self.tally, Some(error));
                 }
                 Err(error) => {
@@ -159,6 +182,7 @@ impl Settler {
 
     fn lose(&mut self, attempt: &Attempt, lost: &Lost) {
         self.tally.lost += 1;
+        self.refused.forget(&attempt.job.key);
         let reason = match std::error::Error::source(lost) {
             Some(source) => format!("{lost}: {source}"),
             None => lost.to_string(),
@@ -184,6 +208,9 @@ impl Settler {
 
     /// Has the board settle all that is due; leaves in the list what was not answered.
     async fn settle(&mut self, due: &mut Vec<Due>) -> Result<(), BoardError> {
+        if due.is_empty() {
+            return Ok(());
+        }
         let settlements: Vec<_> = due
             .iter()
             .map(|due| Settlement {
@@ -194,6 +221,11 @@ impl Settler {
             .collect();
         let answers = match self.board.settle(&settlements).await {
             Ok(answers) => answers,
+            Err(error) if is_refusal(&error) && !is_final(&error) => {
+                let due = due.drain(..);
+                due.for_each(|due| self.refused.add(due, &error, &self.crew.reporter));
+                return Ok(());
+            }
             Err(error) => {
                 for due in due {
                     due.is_doubtful |= may_be_done(&error);
@@ -211,6 +243,9 @@ impl Settler {
                     true => self.done(item),
                     false => self.lose(&item.attempt, &refused(error)),
                 },
+                Some(Err(error)) if is_refusal(&error) => {
+                    self.refused.add(item, &error, &self.crew.reporter);
+                }
                 Some(Err(error)) => {
                     item.is_doubtful |= may_be_done(&error);
                     failure = Some(error);
@@ -229,6 +264,7 @@ impl Settler {
             attempt, verdict, ..
         } = due;
         let key = &attempt.job.key;
+        self.refused.forget(key);
         let event = match verdict.fate {
             Fate::Consumed | Fate::GivenUp => "job_consumed",
             Fate::Trashed => "job_trashed",
@@ -285,6 +321,11 @@ fn is_about_the_claim(error: &BoardError) -> bool {
             | BoardError::NotOwner { .. }
             | BoardError::Changed
     )
+}
+
+/// Whether the board answers, knows the claim for ours, and does not do it all the same.
+fn is_refusal(error: &BoardError) -> bool {
+    !(error.is_retryable() || may_be_done(error) || is_about_the_claim(error))
 }
 
 fn refused(source: BoardError) -> Lost {

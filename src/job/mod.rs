@@ -204,4 +204,14 @@ pub(crate) struct Conductor {
     pub(crate) since: DateTime<Utc>,
     /// The name under which it claims.
     pub(crate) owner: Owner,
+    /// The jobs that it has performed and cannot settle.
+    pub(crate) unsettled: Vec<Unsettled>,
+}
+
+/// A job whose settlement the board refuses, for a reason that has nothing to do with its claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Unsettled {
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+    pub(crate) reason: String,
 }

@@ -31,7 +31,7 @@ fn json_has_a_fixed_set_of_keys() {
     let listed = env.jobboard(&["conductors", "--json"]).run().json();
     let conductor = listed[0].as_object().unwrap();
     let keys: Vec<_> = conductor.keys().map(String::as_str).collect();
-    assert_eq!(keys, ["name", "host", "pid", "since", "owner"]);
+    assert_eq!(keys, ["name", "host", "pid", "since", "owner", "unsettled"]);
     assert_eq!(conductor["pid"], 42);
 }
 

@@ -295,6 +295,7 @@ fn conductor(name: &str) -> Conductor {
         pid: 4711,
         since: chrono::Utc::now(),
         owner: owner(name),
+        unsettled: Vec::new(),
     }
 }
 

@@ -32,7 +32,9 @@ use crate::{
         Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, Posted, Query, Result,
         Settled, pages,
     },
-    job::{Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf},
+    job::{
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Unsettled,
+    },
 };
 
 /// A board in a file.
@@ -193,6 +195,10 @@ impl Board for Embedded {
             .registration
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(registration);
+        Ok(())
+    }
+
+    async fn tell_unsettled(&self, _: &[Unsettled]) -> Result<()> {
         Ok(())
     }
 

@@ -156,5 +156,6 @@ fn conductor(row: &Row<'_>) -> rusqlite::Result<Conductor> {
         pid: row.get(2)?,
         since: from_micros(row.get(3)?),
         owner: Owner::from_stored(row.get::<_, Vec<u8>>(4)?),
+        unsettled: Vec::new(),
     })
 }

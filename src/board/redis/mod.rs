@@ -44,7 +44,9 @@ use crate::{
         Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted,
         Query, Result, Settled, pages, url::redis::RedisUrl,
     },
-    job::{Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf},
+    job::{
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Unsettled,
+    },
     secret::Secret,
 };
 
@@ -165,6 +167,18 @@ impl Board for Redis {
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(registration);
         Ok(())
+    }
+
+    async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
+        let place = {
+            let entered = self.registration.lock();
+            let entered = entered.unwrap_or_else(PoisonError::into_inner);
+            entered.as_ref().map(Registration::place)
+        };
+        match place {
+            Some(place) => place.tell_unsettled(jobs).await,
+            None => Ok(()),
+        }
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {

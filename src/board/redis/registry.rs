@@ -1,6 +1,10 @@
 //! The conductors of a board: keys that live on as long as they are refreshed.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use chrono::{DateTime, Utc};
 use redis::{Cmd, Value};
@@ -12,7 +16,7 @@ use uuid::Uuid;
 use super::{keys::Keys, link::Link};
 use crate::{
     board::{BoardError, EventKind, Result, wire::side::text_of},
-    job::{Conductor, Owner},
+    job::{Conductor, Owner, Unsettled},
 };
 
 /// How long a conductor that says nothing counts as alive.
@@ -33,15 +37,24 @@ struct Entry {
     owner: String,
     /// Tells two processes of the same name apart.
     token: String,
+    /// The jobs that it cannot settle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unsettled: Vec<Unsettled>,
 }
 
 /// The entry of this process in the registry.
 pub(super) struct Registration {
+    place: Place,
+    refresh: JoinHandle<()>,
+}
+
+/// Where somebody is registered, and what is stored there.
+#[derive(Clone)]
+pub(super) struct Place {
     link: Arc<Link>,
     keys: Keys,
     name: String,
-    text: String,
-    refresh: JoinHandle<()>,
+    text: Arc<Mutex<String>>,
 }
 
 impl Registration {
@@ -55,6 +68,7 @@ impl Registration {
             since: conductor.since,
             owner: conductor.owner.to_string(),
             token: Uuid::new_v4().to_string(),
+            unsettled: Vec::new(),
         })
         .to_string();
         let entered: Value = link.ask(DOING, &set(&keys, &name, &text, "NX")).await?;
@@ -62,33 +76,72 @@ impl Registration {
             return Err(BoardError::NameTaken { name });
         }
         tell(&link, &keys, EventKind::ConductorJoined, &name).await;
-        let refresh = tokio::spawn(refresh(
-            Arc::clone(&link),
-            keys.clone(),
-            name.clone(),
-            text.clone(),
-        ));
-        Ok(Self {
+        let place = Place {
             link,
             keys,
             name,
-            text,
-            refresh,
-        })
+            text: Arc::new(Mutex::new(text)),
+        };
+        let refresh = tokio::spawn(place.clone().refresh());
+        Ok(Self { place, refresh })
+    }
+
+    /// Returns where it is.
+    pub(super) fn place(&self) -> Place {
+        self.place.clone()
     }
 
     /// Removes the entry, if it is still this one.
     pub(super) async fn leave(self) {
         self.refresh.abort();
+        let Place {
+            link, keys, name, ..
+        } = &self.place;
+        // An entry that cannot be removed is gone half a minute later.
+        if self.place.is_ours(&self.place.text()).await {
+            let mut del = Cmd::new();
+            del.arg("DEL").arg(keys.conductor(name));
+            let _: Result<Value> = link.ask(DOING, &del).await;
+            tell(link, keys, EventKind::ConductorLeft, name).await;
+        }
+    }
+}
+
+impl Place {
+    /// Says which jobs the conductor cannot settle, if the entry is still this one.
+    pub(super) async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
+        let former = self.text();
+        let Ok(mut entry) = serde_json::from_str::<Entry>(&former) else {
+            return Ok(());
+        };
+        entry.unsettled = jobs.to_vec();
+        let text = serde_json::json!(entry).to_string();
+        if self.is_ours(&former).await {
+            let set = set(&self.keys, &self.name, &text, "XX");
+            let _: Value = self.link.ask(DOING, &set).await?;
+        }
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        let text = self.text.lock();
+        text.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the entry is still as we wrote it.
+    async fn is_ours(&self, text: &str) -> bool {
         let mut get = Cmd::new();
         get.arg("GET").arg(self.keys.conductor(&self.name));
-        // An entry that cannot be removed is gone half a minute later.
         let present: Result<Option<String>> = self.link.ask(DOING, &get).await;
-        if present.is_ok_and(|present| present.as_deref() == Some(&self.text)) {
-            let mut del = Cmd::new();
-            del.arg("DEL").arg(self.keys.conductor(&self.name));
-            let _: Result<Value> = self.link.ask(DOING, &del).await;
-            tell(&self.link, &self.keys, EventKind::ConductorLeft, &self.name).await;
+        present.is_ok_and(|present| present.as_deref() == Some(text))
+    }
+
+    async fn refresh(self) {
+        loop {
+            tokio::time::sleep(REFRESH).await;
+            // One that fails is made up for by the next one, or the entry lapses.
+            let _ = prolong(&self.link, &self.keys, &self.name, &self.text()).await;
         }
     }
 }
@@ -109,14 +162,6 @@ fn set(keys: &Keys, name: &str, text: &str, condition: &str) -> Cmd {
         .arg(LIFE.as_millis().to_string())
         .arg(condition);
     command
-}
-
-async fn refresh(link: Arc<Link>, keys: Keys, name: String, text: String) {
-    loop {
-        tokio::time::sleep(REFRESH).await;
-        // One that fails is made up for by the next one, or the entry lapses.
-        let _ = prolong(&link, &keys, &name, &text).await;
-    }
 }
 
 /// Says that a conductor is alive, also after it had seemed not to be.
@@ -189,6 +234,7 @@ impl From<Entry> for Conductor {
             pid: entry.pid,
             since: entry.since,
             owner: Owner::from_stored(entry.owner),
+            unsettled: entry.unsettled,
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     },
     job::{
         Claim, Claimant, Claimed, Conductor, Draft, Entry, History, Holding, Job, JobKey, Lease,
-        Owner, Priority, Settlement, Shelf,
+        Owner, Priority, Settlement, Shelf, Unsettled,
     },
 };
 
@@ -215,6 +215,9 @@ impl Board for Scripted {
         unasked()
     }
     async fn register(&self, _: &Conductor) -> Result<()> {
+        unasked()
+    }
+    async fn tell_unsettled(&self, _: &[Unsettled]) -> Result<()> {
         unasked()
     }
     async fn conductors(&self) -> Result<Vec<Conductor>> {

@@ -58,7 +58,10 @@ use crate::{
         pages,
         url::zookeeper::ZooKeeperUrl,
     },
-    job::{Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Term},
+    job::{
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Term,
+        Unsettled,
+    },
     secret::Secret,
 };
 
@@ -249,13 +252,20 @@ impl Board for ZooKeeper {
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let name = &conductor.name;
-        if (self.registration().as_ref()).is_some_and(|entered| entered.is_of(name)) {
+        if (self.registration().as_ref()).is_some_and(|entered| entered.name() == name) {
             return Err(BoardError::NameTaken { name: name.clone() });
         }
         let (link, paths) = (Arc::clone(&self.link), self.paths.clone());
         let entered = Registration::enter(link, paths, conductor.clone(), SWEEP).await?;
         *self.registration() = Some(entered);
         Ok(())
+    }
+
+    async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
+        let name = (self.registration().as_ref()).map(|entered| entered.name().to_owned());
+        let Some(name) = name else { return Ok(()) };
+        let session = self.link.session(WRITING).await?;
+        self.target(&session).tell_unsettled(&name, jobs).await
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {

@@ -170,7 +170,9 @@ pub(super) fn is_numbered(key: &JobKey) -> bool {
     let is_odd = || {
         let digits = number.chars().filter(|character| character.is_numeric());
         digits.count() <= PYTHONS_DIGITS
-            && NUMBER.as_ref().is_some_and(|pattern| pattern.is_match(number))
+            && NUMBER
+                .as_ref()
+                .is_some_and(|pattern| pattern.is_match(number))
     };
     is_plain || is_odd()
 }

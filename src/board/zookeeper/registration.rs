@@ -45,9 +45,9 @@ impl Registration {
         Ok(Self { name, stay })
     }
 
-    /// Whether it is the entry under this name.
-    pub(super) fn is_of(&self, name: &str) -> bool {
-        self.name == name
+    /// Returns the name of the conductor that is entered.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 }
 
@@ -148,6 +148,7 @@ mod tests {
             pid: 42,
             since: Utc::now(),
             owner: Owner::new(name).unwrap(),
+            unsettled: Vec::new(),
         }
     }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, Result, failure::Failure, wire::json::Entity},
-    job::{Conductor, JobKey, Owner, Shelf},
+    job::{Conductor, JobKey, Owner, Shelf, Unsettled},
 };
 
 impl Target<'_> {
@@ -57,6 +57,21 @@ impl Target<'_> {
         }
     }
 
+    /// Says of a conductor which jobs it cannot settle, in the node that keeps its name unique.
+    pub(super) async fn tell_unsettled(self, name: &str, jobs: &[Unsettled]) -> Result<()> {
+        let data = match jobs {
+            [] => String::new(),
+            jobs => serde_json::json!(jobs).to_string(),
+        };
+        let path = self.paths.name(name);
+        let set = self.session.client().set_data(&path, data.as_bytes(), None);
+        match self.session.ask(WRITING, set).await? {
+            // An entry that has gone with its session comes back without: the claims went, too.
+            Ok(_) | Err(Error::NoNode) => Ok(()),
+            Err(error) => Err(self.session.refusal(WRITING, &error)),
+        }
+    }
+
     /// Returns the conductors that are alive; an entry that cannot be read is none.
     pub(super) async fn conductors(self) -> Result<Vec<Conductor>> {
         let folder = self.paths.entities();
@@ -68,6 +83,12 @@ impl Target<'_> {
         let entries = nodes::read(self.session, &paths).await?;
         let mut conductors: Vec<_> = entries.iter().flatten().filter_map(conductor).collect();
         conductors.sort_by(|one, other| one.name.cmp(&other.name));
+        let names = conductors.iter().map(|known| self.paths.name(&known.name));
+        let names = nodes::read(self.session, &names.collect::<Vec<_>>()).await?;
+        for (conductor, name) in conductors.iter_mut().zip(names) {
+            let told = name.and_then(|name| serde_json::from_slice(&name.data).ok());
+            conductor.unsettled = told.unwrap_or_default();
+        }
         Ok(conductors)
     }
 
@@ -131,5 +152,6 @@ fn conductor(entry: &Node) -> Option<Conductor> {
         pid: entity.pid,
         since: DateTime::<Utc>::from_timestamp_millis(entry.stat.ctime)?,
         owner: Owner::from_stored(name),
+        unsettled: Vec::new(),
     })
 }

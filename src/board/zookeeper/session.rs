@@ -7,10 +7,7 @@ use zookeeper_client::{
     Acls, Client, CreateMode, Error, MultiWriteError, SessionId, SessionState, StateWatcher,
 };
 
-use super::{
-    transaction::WRITING,
-    trouble::{Problem, Trouble},
-};
+use super::trouble::{Problem, Trouble};
 use crate::board::{BoardError, failure::Failure};
 
 /// What a session has to know about its board, to speak of it.
@@ -128,9 +125,30 @@ impl Session {
         self.error(doing, problem)
     }
 
-    /// Says that a node cannot go, because somebody has put others below it.
-    pub(super) fn has_children(&self, path: &str) -> BoardError {
-        self.error(WRITING, Problem::HasChildren(path.to_owned()))
+    /// Says that a node cannot go, because somebody has put these others below it.
+    pub(super) fn occupied(&self, path: &str, mut below: Vec<String>) -> BoardError {
+        below.sort_unstable();
+        // As everybody else calls it, who knows nothing of our chroot.
+        let node = format!("{}{path}", self.about.chroot.as_deref().unwrap_or_default());
+        let first = below.first().map_or("", String::as_str);
+        let command = format!("deleteall {}", shell_word(&format!("{node}/{first}")));
+        let servers = &self.about.servers;
+        let remedy = match &self.about.user {
+            None => format!("`zkCli.sh -server {servers} {command}` removes"),
+            Some(user) => format!(
+                "`addauth digest {user}:PASSWORD` and `{command}` in `zkCli.sh -server {servers}` \
+                 remove"
+            ),
+        };
+        let which = match below.len() {
+            1 => "it, with all below it".to_owned(),
+            _ => format!("{first}, with all below it; likewise the others"),
+        };
+        BoardError::Occupied {
+            below: named(&below),
+            remedy: format!("{remedy} {which}; then try again"),
+            node,
+        }
     }
 
     /// Creates the node that takes the place of `/`, and those above it, if they are missing.
@@ -201,6 +219,26 @@ impl Session {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Session").field(&self.id()).finish()
+    }
+}
+
+/// How many nodes are named in an error.
+const NAMED: usize = 5;
+
+fn named(nodes: &[String]) -> String {
+    let first = nodes[..nodes.len().min(NAMED)].join(", ");
+    match nodes.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// Writes a path so that a shell takes it for one word.
+fn shell_word(path: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || "/._-@:+".contains(character);
+    match path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', r"'\''")),
     }
 }
 

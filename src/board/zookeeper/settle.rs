@@ -8,6 +8,7 @@ use super::{
     AT_ONCE, TRIES, Target,
     look::records,
     marker::Mark,
+    nodes,
     paths::number_of,
     record::Record,
     transaction::{Refused, Step, Transaction},
@@ -167,7 +168,14 @@ impl<'t> Target<'t> {
             }
             (Step::Side, Error::NoNode) => self.make_folder(&self.paths.sides()).await,
             (Step::Marker, Error::NoNode) => self.make_folder(&self.paths.markers()).await,
-            (_, Error::NotEmpty) => Err(self.session.has_children(&refused.path)),
+            (_, Error::NotEmpty) => {
+                let below = nodes::children(self.session, &refused.path).await?;
+                match below.is_empty() {
+                    // They went meanwhile.
+                    true => Ok(()),
+                    false => Err(self.session.occupied(&refused.path, below)),
+                }
+            }
             // Somebody was quicker: what that means is decided by how things are now.
             (_, Error::NoNode | Error::NodeExists | Error::BadVersion) => Ok(()),
             (_, _) => Err(self

@@ -83,8 +83,6 @@ pub(super) enum Problem {
     ReadOnly,
     #[error("has reached the quota that is set for these nodes")]
     Quota,
-    #[error("does not remove the node {0}, which has others below it")]
-    HasChildren(String),
     #[error("said: {0}")]
     Said(String),
 
@@ -141,13 +139,11 @@ impl Trouble {
                 board,
                 source: self.into(),
             },
-            File(_) | NoAuthorities | NoName | ReadOnly | Quota | HasChildren(_) | Said(_) => {
-                BoardError::Failed {
-                    doing,
-                    board,
-                    source: self.into(),
-                }
-            }
+            File(_) | NoAuthorities | NoName | ReadOnly | Quota | Said(_) => BoardError::Failed {
+                doing,
+                board,
+                source: self.into(),
+            },
             Old => BoardError::Unsupported {
                 board: "a ZooKeeper server older than 3.6",
                 operation: "hold a board",

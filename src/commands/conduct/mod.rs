@@ -182,12 +182,16 @@ fn trouble(ctx: &Context, halted: Halted) -> anyhow::Error {
 }
 
 fn summary(tally: &Tally) -> Note {
-    Note::new("summary")
+    let summary = Note::new("summary")
         .with("ran", tally.ran)
         .with("consumed", tally.consumed)
         .with("abandoned", tally.abandoned)
         .with("trashed", tally.trashed)
-        .with("lost", tally.lost)
+        .with("lost", tally.lost);
+    match tally.unsettled {
+        0 => summary,
+        unsettled => summary.with("unsettled", unsettled),
+    }
 }
 
 /// Puts together what the conductor is told.
@@ -205,6 +209,7 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
             pid: std::process::id(),
             since: Utc::now().trunc_subsecs(6),
             owner,
+            unsettled: Vec::new(),
         },
         mark: process,
         jobs: args.jobs,

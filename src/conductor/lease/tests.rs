@@ -151,6 +151,9 @@ impl Board for Fake {
     async fn register(&self, _: &Conductor) -> Result<()> {
         unimplemented!()
     }
+    async fn tell_unsettled(&self, _: &[crate::job::Unsettled]) -> Result<()> {
+        unimplemented!()
+    }
     async fn conductors(&self) -> Result<Vec<Conductor>> {
         unimplemented!()
     }

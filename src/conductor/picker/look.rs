@@ -190,6 +190,10 @@ impl Pick<'_> {
                 left = left.max(Left::Held);
                 continue;
             }
+            // It is told that such a job cannot be settled, and it may be so for ever.
+            if self.crew.hands.have_aside(entry.key()) {
+                continue;
+            }
             let Entry::Job(mut job) = entry else { continue };
             // Who holds it decides how long we wait, not whether it is one of those we want.
             let holding = job.holding.take();

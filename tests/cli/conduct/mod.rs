@@ -6,6 +6,7 @@ mod output;
 mod policy;
 mod session;
 mod stage;
+mod unsettled;
 
 use std::collections::BTreeMap;
 

@@ -61,6 +61,23 @@ impl ZooKeeper {
         self.process.as_mut().expect("a server of its own")
     }
 
+    /// Has ZooKeeper's own command line do what a hint says of it: words, as a shell takes them.
+    pub(crate) fn cli(words: &str) {
+        let script = format!(
+            "exec java -cp {} org.apache.zookeeper.ZooKeeperMain {words}",
+            process::CLASSES
+        );
+        let ran = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .output();
+        let ran = ran.expect("java is there");
+        assert!(
+            ran.status.success(),
+            "{}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
+    }
+
     /// Whether somebody watches all that belongs to the board.
     pub(crate) fn is_watched(&self) -> bool {
         let process = self.process.as_ref().or_else(|| Process::shared());

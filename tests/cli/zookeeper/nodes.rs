@@ -75,8 +75,23 @@ fn a_job_without_a_number_ends_the_listings_of_the_other_and_is_malformed() {
     };
     let long = format!("job{}", "1".repeat(4301));
     let names = [
-        "job", "jobx", "job1x", "job1.5", "job0x10", "job_1", "job1__0", "job+-1", "job½", "job²",
-        "job1_0", "job 5 ", "job+7", "job-3", "job٣", "job99999999999999999999", &long,
+        "job",
+        "jobx",
+        "job1x",
+        "job1.5",
+        "job0x10",
+        "job_1",
+        "job1__0",
+        "job+-1",
+        "job½",
+        "job²",
+        "job1_0",
+        "job 5 ",
+        "job+7",
+        "job-3",
+        "job٣",
+        "job99999999999999999999",
+        &long,
     ];
     for name in names {
         shared

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const JAR: &str = "/usr/share/java/zookeeper.jar";
 
 /// The same, and what servers with TLS need besides, which Debian's does not name.
-const CLASSES: &str = "/usr/share/java/zookeeper.jar:/usr/share/java/netty-codec.jar:\
+pub(crate) const CLASSES: &str = "/usr/share/java/zookeeper.jar:/usr/share/java/netty-codec.jar:\
     /usr/share/java/netty-resolver.jar:/usr/share/java/netty-transport-native-unix-common.jar";
 
 const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";

@@ -94,6 +94,7 @@ async fn a_conductor_stays_registered_whatever_its_claims_ask_for() {
             pid: 7,
             since: chrono::Utc::now(),
             owner: owner("worker"),
+            unsettled: Vec::new(),
         })
         .await
         .unwrap();

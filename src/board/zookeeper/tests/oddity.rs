@@ -59,14 +59,12 @@ async fn what_has_been_put_below_a_job_is_said_and_left_there() {
     claim_one(&board, &key, &ada()).await.unwrap();
     for outcome in [Outcome::Consume, trash()] {
         let refused = settle(&board, &key, by_name("ada"), outcome).await;
-        let Err(BoardError::Failed { source, .. }) = refused else {
-            panic!("{refused:?}");
-        };
-        let told = source.to_string();
-        assert!(
-            told.contains(&site.job(&key)) && told.contains("below it"),
-            "{told}"
-        );
+        match refused {
+            Err(BoardError::Occupied { node, below, .. }) => {
+                assert_eq!((node, below.as_str()), (site.job(&key), "child"));
+            }
+            other => panic!("{other:?}"),
+        }
     }
     settle(&board, &key, by_name("ada"), release())
         .await

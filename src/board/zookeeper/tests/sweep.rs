@@ -10,6 +10,7 @@ fn conductor(name: &str) -> Conductor {
         pid: 7,
         since: chrono::Utc::now(),
         owner: owner(name),
+        unsettled: Vec::new(),
     }
 }
 

@@ -48,6 +48,7 @@ async fn a_conductor_that_lapsed_and_is_back_has_joined() {
         pid: 4711,
         since: chrono::Utc::now(),
         owner: crate::job::Owner::new("night").unwrap(),
+        unsettled: Vec::new(),
     };
     board.register(&night).await.unwrap();
     mark(&board).await;

@@ -1,0 +1,96 @@
+//! Jobs that are performed, and that the board refuses to settle for a reason of its own.
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::Stage;
+use crate::{
+    env::wait_until,
+    servers::{Peer, ZooKeeper},
+};
+
+/// Returns who acts on the nodes of a board behind its back, and where its jobs are.
+fn stranger(stage: &mut Stage) -> (Peer, String) {
+    let server = stage.zookeeper_server().unwrap();
+    (Peer::on(&*server).unwrap(), server.path().to_owned())
+}
+
+#[test]
+fn a_job_with_a_node_below_it_is_told_and_ends_no_drain() {
+    let Some(mut stage) = Stage::zookeeper() else {
+        return;
+    };
+    let (mut peer, path) = stranger(&mut stage);
+    let job = stage.post("stuck", "echo stuck >> log");
+    let below = format!("{path}/job0000000000/a child");
+    peer.told(&json!({"do": "create", "path": below}));
+    stage.post("fine", "echo fine >> log");
+    let conductor = stage.start(&["--drain", "--name", "night"]);
+    stage.says(&conductor, "not_settled");
+    wait_until("it is in the registry", || {
+        let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+        listed[0]["unsettled"][0]["uuid"] == json!(job)
+    });
+    let shown = stage.env.jobboard(&["conductors"]).run();
+    let told = shown.stderr.contains("night cannot settle") && shown.stderr.contains("a child");
+    assert!(told, "{shown}");
+    let ended = conductor.ended();
+    assert_eq!(ended.code, 7, "{ended}");
+    assert_eq!(ended.stderr.matches("not_settled").count(), 1, "{ended}");
+    assert!(ended.stderr.contains("unsettled=1"), "{ended}");
+    assert!(!ended.stderr.contains("board_"), "{ended}");
+    assert_eq!(stage.log(), ["stuck", "fine"]);
+    assert_eq!(stage.env.names(), ["stuck"]);
+
+    let trash = ["trash", &job, "--force", "--yes"];
+    let refused = stage.env.jobboard(&trash).run();
+    let told = refused.failed(1);
+    assert!(told.contains("(a child)"), "{told}");
+    let command = told.split('`').find(|part| part.starts_with("zkCli.sh "));
+    ZooKeeper::cli(command.unwrap().strip_prefix("zkCli.sh ").unwrap());
+    stage.env.jobboard(&trash).run().succeeded();
+}
+
+#[test]
+fn what_is_in_the_way_and_goes_lets_the_job_be_settled_after_all() {
+    let Some(mut stage) = Stage::zookeeper() else {
+        return;
+    };
+    let (mut peer, path) = stranger(&mut stage);
+    stage.post("stuck", "echo stuck >> log");
+    let below = format!("{path}/job0000000000/child");
+    peer.told(&json!({"do": "create", "path": below}));
+    let conductor = stage.start(&["--drain", "--name", "night"]);
+    stage.says(&conductor, "not_settled");
+    peer.told(&json!({"do": "delete", "path": below}));
+    conductor.ended().succeeded();
+    assert_eq!(stage.log(), ["stuck"]);
+    assert_eq!(stage.env.names(), [""; 0]);
+}
+
+#[test]
+fn a_server_that_is_full_is_not_one_that_is_away() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let server = stage.redis_server().unwrap();
+    stage.post("a", "until [ -e go ]; do sleep 0.02; done; exit 1");
+    let conductor = stage.start(&["--retry-delay", "1h"]);
+    stage.says(&conductor, "running_start");
+    server.run(&["CONFIG", "SET", "maxmemory", "1"]);
+    fs::write(stage.env.file("go"), "").unwrap();
+    stage.says(&conductor, "not_settled");
+    server.run(&["CONFIG", "SET", "maxmemory", "0"]);
+    stage.says(&conductor, "job_abandoned");
+    conductor.signal(Signal::TERM);
+    let ended = conductor.ended();
+    ended.succeeded();
+    assert!(
+        ended.stderr.contains("OOM") || ended.stderr.contains("memory"),
+        "{ended}"
+    );
+    assert!(!ended.stderr.contains("board_unreachable"), "{ended}");
+    assert!(!ended.stderr.contains("unsettled"), "{ended}");
+}
