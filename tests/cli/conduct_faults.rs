@@ -5,6 +5,7 @@
 
 mod away;
 mod ensemble;
+mod matrix;
 mod unheard;
 
 use std::{

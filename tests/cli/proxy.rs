@@ -8,13 +8,13 @@ use std::{
     io::{Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     thread,
 };
 
-/// What a [`Proxy`] does with the answers of the server behind it.
+/// What a [`Proxy`] does with the answers of the server behind it, and with what it is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mood {
     /// Passes them on.
@@ -27,6 +27,10 @@ pub(crate) enum Mood {
     HangUpOnce,
     /// Keeps them until the mood is another one.
     Stall,
+    /// Keeps the requests until then, and passes answers on.
+    StallRequests,
+    /// Keeps both until then.
+    Halt,
 }
 
 /// Stands before a server, and passes on whatever is asked.
@@ -42,9 +46,16 @@ struct Shared {
 
 struct State {
     mood: Mood,
-    /// What comes about with the next request in which these bytes are.
-    trap: Option<(&'static str, Trap)>,
+    /// What comes about with the next request in which these bytes are, after so many of them.
+    trap: Option<(&'static str, u32, Trap)>,
+    connections: Vec<Weak<Connection>>,
     is_over: bool,
+}
+
+/// The two ends of a connection through a proxy.
+struct Connection {
+    client: TcpStream,
+    server: TcpStream,
 }
 
 /// What a request brings about.
@@ -66,6 +77,7 @@ impl Proxy {
             state: Mutex::new(State {
                 mood: Mood::PassOn,
                 trap: None,
+                connections: Vec::new(),
                 is_over: false,
             }),
             has_changed: Condvar::new(),
@@ -82,7 +94,7 @@ impl Proxy {
                 }
                 // A server that is not there refuses in its own way.
                 if let Ok(server) = TcpStream::connect(("127.0.0.1", server)) {
-                    serving.join(&client, &server);
+                    serving.join(client, server);
                 }
             }
         });
@@ -99,13 +111,26 @@ impl Proxy {
 
     /// Changes the mood with the next request in which this word is, for its answer and all others.
     pub(crate) fn set_at(&self, word: &'static str, mood: Mood) {
-        self.shared.state().trap = Some((word, Trap::Mood(mood)));
+        self.shared.state().trap = Some((word, 0, Trap::Mood(mood)));
     }
 
     /// Has the server do what the next request with this word asks, and cuts the connection on
     /// which it came instead of answering; others are as before, and new ones find this mood.
     pub(crate) fn cut_at(&self, word: &'static str, mood: Mood) {
-        self.shared.state().trap = Some((word, Trap::Cut(mood)));
+        self.shared.state().trap = Some((word, 0, Trap::Cut(mood)));
+    }
+
+    /// Does so with the request that comes after so many others of any kind.
+    pub(crate) fn cut_after(&self, others: u32, mood: Mood) {
+        self.shared.state().trap = Some(("", others, Trap::Cut(mood)));
+    }
+
+    /// Ends all connections at once, whatever is under way on them.
+    pub(crate) fn cut(&self) {
+        let connections = std::mem::take(&mut self.shared.state().connections);
+        for connection in connections.iter().filter_map(Weak::upgrade) {
+            connection.end();
+        }
     }
 
     /// Whether the request has come that was to change the mood.
@@ -123,23 +148,40 @@ impl Drop for Proxy {
     }
 }
 
+impl Connection {
+    fn end(&self) {
+        for stream in [&self.client, &self.server] {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn join(self: &Arc<Self>, client: &TcpStream, server: &TcpStream) {
-        let pair = || (client.try_clone().unwrap(), server.try_clone().unwrap());
+    fn join(self: &Arc<Self>, client: TcpStream, server: TcpStream) {
+        let connection = Arc::new(Connection { client, server });
+        let connections = &mut self.state().connections;
+        connections.retain(|connection| connection.strong_count() > 0);
+        connections.push(Arc::downgrade(&connection));
         let is_cut = Arc::new(AtomicBool::new(false));
-        let (shared, (client, server), cutting) = (Arc::clone(self), pair(), Arc::clone(&is_cut));
-        let (answering, (to, from)) = (Arc::clone(self), (client.try_clone(), server.try_clone()));
-        thread::spawn(move || shared.ask(client, server, &cutting));
-        thread::spawn(move || answering.answer(to.unwrap(), from.unwrap(), &is_cut));
+        let (shared, asking, cutting) = (
+            Arc::clone(self),
+            Arc::clone(&connection),
+            Arc::clone(&is_cut),
+        );
+        thread::spawn(move || shared.ask(&asking, &cutting));
+        let shared = Arc::clone(self);
+        thread::spawn(move || shared.answer(&connection, &is_cut));
     }
 
-    fn ask(&self, mut client: TcpStream, mut server: TcpStream, is_cut: &AtomicBool) {
+    fn ask(&self, connection: &Connection, is_cut: &AtomicBool) {
+        let (mut client, mut server) = (&connection.client, &connection.server);
         let mut bytes = [0; 65536];
         while let Ok(length @ 1..) = client.read(&mut bytes) {
+            drop(self.calm(&[Mood::StallRequests, Mood::Halt]));
             self.spring(&bytes[..length], is_cut);
             if server.write_all(&bytes[..length]).is_err() {
                 break;
@@ -156,16 +198,17 @@ impl Shared {
     /// Looks whether a request is the one that was waited for, and whether its connection is cut.
     fn spring(&self, request: &[u8], is_cut: &AtomicBool) {
         let mut state = self.state();
-        let Some((word, trap)) = state.trap else {
+        let Some((word, others, trap)) = state.trap else {
             return;
         };
-        if !request
-            .windows(word.len())
-            .any(|part| part == word.as_bytes())
-        {
+        let has_it = |part: &[u8]| part == word.as_bytes();
+        if !word.is_empty() && !request.windows(word.len()).any(has_it) {
             return;
         }
-        state.trap = None;
+        state.trap = others.checked_sub(1).map(|others| (word, others, trap));
+        if state.trap.is_some() {
+            return;
+        }
         match trap {
             Trap::Mood(mood) => state.mood = mood,
             Trap::Cut(mood) => {
@@ -176,7 +219,8 @@ impl Shared {
         }
     }
 
-    fn answer(&self, mut client: TcpStream, mut server: TcpStream, is_cut: &AtomicBool) {
+    fn answer(&self, connection: &Connection, is_cut: &AtomicBool) {
+        let (mut client, mut server) = (&connection.client, &connection.server);
         let mut bytes = [0; 65536];
         while let Ok(length @ 1..) = server.read(&mut bytes) {
             let mood = self.mood();
@@ -184,27 +228,30 @@ impl Shared {
                 _ if is_cut.load(Ordering::SeqCst) => {}
                 Mood::HangUp | Mood::HangUpOnce => break,
                 Mood::Silent => {}
-                Mood::PassOn | Mood::Stall => {
+                Mood::PassOn | Mood::Stall | Mood::StallRequests | Mood::Halt => {
                     if client.write_all(&bytes[..length]).is_err() {
                         break;
                     }
                 }
             }
         }
-        for stream in [client, server] {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
+        connection.end();
     }
 
     /// Returns what to do with an answer, once that is known.
     fn mood(&self) -> Mood {
-        let stalls = |state: &mut State| state.mood == Mood::Stall;
-        let wait = self.has_changed.wait_while(self.state(), stalls);
-        let mut state = wait.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.calm(&[Mood::Stall, Mood::Halt]);
         let mood = state.mood;
         if mood == Mood::HangUpOnce {
             state.mood = Mood::PassOn;
         }
         mood
+    }
+
+    /// Waits until the mood is none of these.
+    fn calm(&self, moods: &[Mood]) -> MutexGuard<'_, State> {
+        let stalls = |state: &mut State| moods.contains(&state.mood);
+        let wait = self.has_changed.wait_while(self.state(), stalls);
+        wait.unwrap_or_else(PoisonError::into_inner)
     }
 }

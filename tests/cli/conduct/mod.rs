@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-pub(crate) use self::stage::{Stage, on_every_board};
+pub(crate) use self::stage::{Kind, Stage, on_every_board};
 
 on_every_board!(
     what_is_there_is_run_and_gone,

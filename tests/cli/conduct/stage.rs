@@ -16,18 +16,37 @@ pub(crate) struct Stage {
 }
 
 /// A server with a board.
-enum Kind {
+pub(crate) enum Kind {
     Redis(Server),
     ZooKeeper(ZooKeeper),
     Ensemble(Ensemble),
 }
 
 impl Kind {
-    fn board(&self) -> String {
+    /// Returns the URL of its board.
+    pub(crate) fn board(&self) -> String {
         match self {
             Self::Redis(server) => server.board(),
             Self::ZooKeeper(server) => server.board(),
             Self::Ensemble(servers) => format!("zk://{}/test/jobs", servers.hosts()),
+        }
+    }
+
+    /// Ends the server at once.
+    pub(crate) fn stop(&mut self) {
+        match self {
+            Self::Redis(server) => server.kill(),
+            Self::ZooKeeper(server) => server.process().stop(),
+            Self::Ensemble(_) => unreachable!("one of them is stopped by itself"),
+        }
+    }
+
+    /// Starts it again, with what it has on disk.
+    pub(crate) fn start_again(&mut self) {
+        match self {
+            Self::Redis(server) => server.start_again(),
+            Self::ZooKeeper(server) => server.process().start_again(),
+            Self::Ensemble(_) => unreachable!("one of them is stopped by itself"),
         }
     }
 }
@@ -117,20 +136,17 @@ impl Stage {
 
     /// Ends the server at once.
     pub(crate) fn stop_server(&mut self) {
-        match self.server.as_mut().expect("a server") {
-            Kind::Redis(server) => server.kill(),
-            Kind::ZooKeeper(server) => server.process().stop(),
-            Kind::Ensemble(_) => unreachable!("one of them is stopped by itself"),
-        }
+        self.server.as_mut().expect("a server").stop();
     }
 
     /// Starts the server again, with what it has on disk.
     pub(crate) fn start_server(&mut self) {
-        match self.server.as_mut().expect("a server") {
-            Kind::Redis(server) => server.start_again(),
-            Kind::ZooKeeper(server) => server.process().start_again(),
-            Kind::Ensemble(_) => unreachable!("one of them is stopped by itself"),
-        }
+        self.server.as_mut().expect("a server").start_again();
+    }
+
+    /// Separates the surroundings from the server, so that it can be stopped while they are used.
+    pub(crate) fn apart(self) -> (Env, Option<Kind>) {
+        (self.env, self.server)
     }
 
     /// Prepares a conductor that may run whatever is posted.

@@ -1,0 +1,163 @@
+//! The matrix of faults: each kind of fault on each kind of board, while jobs of every shape run.
+//!
+//! A run has one board, one kind of fault and four workers: two conductors, one that claims and one
+//! that runs. The commands have all shapes: plain, under `timeout`, under `setsid`, with a
+//! grandchild that nobody waits for, deaf to TERM, with a cleared environment. They hold a lock as
+//! long as anything of them lives and keep a log: by these a run is judged. `scripts/faults` says
+//! how to choose cells and counts.
+
+mod cell;
+mod dice;
+mod judge;
+mod run;
+mod strike;
+mod worker;
+
+use std::{
+    collections::BTreeMap,
+    env,
+    sync::Mutex,
+    thread,
+    time::{Duration, Instant},
+};
+
+use self::{
+    cell::Cell,
+    judge::Report,
+    run::{Size, run},
+};
+use crate::faults::{random, size};
+
+/// What the suite runs each time.
+const EVERYDAY: &str = "embedded/kill-conductor redis/stall-both redis/swallow-claim zookeeper/cut";
+
+/// The shapes of commands: everyday those that keep to their group.
+const SHAPES: [&str; 2] = [
+    "plain deaf",
+    "plain timeout setsid deaf bare orphan bare-orphan",
+];
+
+/// Returns what a variable says that chooses a part of the matrix.
+fn asked(name: &str) -> Option<String> {
+    env::var(format!("JOBBOARD_FAULTS_{name}")).ok()
+}
+
+fn number(name: &str, otherwise: usize) -> usize {
+    asked(name).map_or(otherwise, |text| text.parse().expect(name))
+}
+
+/// Returns the cells whose names begin or end with one of these words.
+fn chosen(words: &str) -> Vec<Cell> {
+    let is_meant = |cell: &Cell| {
+        let name = cell.to_string();
+        words
+            .split_whitespace()
+            .any(|word| name.starts_with(word) || name.ends_with(word))
+    };
+    let cells: Vec<_> = Cell::all().into_iter().filter(is_meant).collect();
+    assert!(!cells.is_empty(), "no cell is like {words}");
+    cells
+}
+
+#[test]
+fn no_fault_loses_a_job_or_leaves_it_claimed_or_has_two_run_it() {
+    let cells = match asked("CELLS") {
+        Some(words) => chosen(&words),
+        None if size(1, 0) == 1 => Cell::all(),
+        None => chosen(EVERYDAY),
+    };
+    let size_of_run = Size {
+        jobs: number("JOBS", size(300, 12)),
+        strikes: number("STRIKES", size(40, 3)),
+        lease: number("LEASE", 2) as u64,
+        shapes: asked("SHAPES").unwrap_or_else(|| SHAPES[size(1, 0)].to_owned()),
+    };
+    let (runs, at_once) = (number("RUNS", size(20, 1)), number("AT_ONCE", 4));
+    let seed = asked("SEED").map_or_else(|| random(1 << 32), |text| text.parse().expect("SEED"));
+    let rounds =
+        (0..runs as u64).flat_map(|round| cells.iter().map(move |cell| (*cell, seed + round)));
+    let waiting = Mutex::new(rounds);
+    let reports: Mutex<BTreeMap<String, Vec<(u64, Report)>>> = Mutex::default();
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting.lock().unwrap().next();
+                    let Some((cell, seed)) = next else { return };
+                    let start = Instant::now();
+                    let Some(report) = run(cell, &size_of_run, seed) else {
+                        continue;
+                    };
+                    tell(cell, seed, start.elapsed(), &report);
+                    let mut reports = reports.lock().unwrap();
+                    reports
+                        .entry(cell.to_string())
+                        .or_default()
+                        .push((seed, report));
+                }
+            });
+        }
+    });
+    let reports = reports.into_inner().unwrap();
+    table(&reports);
+    let all = reports.values().flatten();
+    let bad = all.filter(|(_, report)| !report.is_good()).count();
+    assert_eq!(bad, 0, "runs in which something was wrong");
+}
+
+/// Says how a run went, and what was wrong with it.
+fn tell(cell: Cell, seed: u64, took: Duration, report: &Report) {
+    eprintln!(
+        "faults: {cell} seed {seed}: {} jobs, {} attempts, {} strikes in {took:.1?}, {}",
+        report.jobs,
+        report.attempts,
+        report.strikes,
+        if report.is_good() { "good" } else { "BAD" }
+    );
+    if !report.is_good() {
+        eprintln!(
+            "  lost {:?}\n  doubled {:?}\n  left {:?}\n  survivors {}\n  {:?}",
+            report.lost, report.doubled, report.left, report.survivors, report.complaints
+        );
+    }
+}
+
+/// Prints a line for each cell.
+fn table(reports: &BTreeMap<String, Vec<(u64, Report)>>) {
+    eprintln!(
+        "faults: {:<28} {:>4} {:>6} {:>8} {:>7} {:>7} {:>4} {:>7} {:>4} {:>9} {:>5}",
+        "cell",
+        "runs",
+        "jobs",
+        "attempts",
+        "strikes",
+        "pause",
+        "lost",
+        "doubled",
+        "left",
+        "survivors",
+        "wrong"
+    );
+    for (cell, runs) in reports {
+        let sum =
+            |count: fn(&Report) -> usize| runs.iter().map(|(_, run)| count(run)).sum::<usize>();
+        let pause = runs
+            .iter()
+            .map(|(_, run)| run.pause)
+            .max()
+            .unwrap_or_default();
+        eprintln!(
+            "faults: {cell:<28} {:>4} {:>6} {:>8} {:>7} {:>6.1}s {:>4} {:>7} {:>4} {:>9} {:>5}",
+            runs.len(),
+            sum(|run| run.jobs),
+            sum(|run| run.attempts),
+            sum(|run| run.strikes),
+            pause.as_secs_f64(),
+            sum(|run| run.lost.len()),
+            sum(|run| run.doubled.len()),
+            sum(|run| run.left.len()),
+            sum(|run| run.survivors),
+            sum(|run| run.complaints.len()),
+        );
+    }
+}
