@@ -192,7 +192,7 @@ impl Performer {
             Ok(Performed::Ended { ended, interrupted }) => {
                 let outcome = self.failed(ended, interrupted.is_some());
                 let fate = match &outcome {
-                    Outcome::Trash(_) => "is in the trash",
+                    outcome if outcome.is_trash() => "is in the trash",
                     _ => "is back on the board",
                 };
                 Verdict {

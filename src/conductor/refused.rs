@@ -151,7 +151,7 @@ fn refusal(due: &Due, reason: &str, error: &BoardError) -> Note {
     let wanted = match due.verdict.outcome {
         Outcome::Abandon(_) => "abandon",
         Outcome::Consume => "consume",
-        Outcome::Trash(_) => "trash",
+        Outcome::Trash(_) | Outcome::Spent(_) => "trash",
     };
     let note = Note::new("not_settled")
         .of(&due.attempt.tag)

@@ -110,8 +110,12 @@ impl Patience {
                 self.fail(reason, None, case)
             }
             Course::Spent => {
-                let before = case.history.attempts.saturating_sub(1);
-                self.trash(format!("it was tried {before} times in vain"), None, case)
+                let reason = tried_in_vain(case.history);
+                let failure = failure(&reason, None, case);
+                Verdict {
+                    reason: Some(reason),
+                    ..Verdict::plain(Outcome::Spent(failure), Fate::Trashed)
+                }
             }
         }
     }
@@ -185,6 +189,32 @@ impl Verdict {
 fn failure(reason: &str, ended: Option<Ended>, case: Case<'_>) -> Failure {
     let (exit_code, signal) = match ended {
         Some(Ended::Exit(code)) => (Some(code), None),
+/// Says of a job that is not tried again what came of each time that it was.
+///
+/// Of the last failures no more are kept than [`History::FAILURES`]; an attempt that counts and has
+/// not failed is one that nobody could settle.
+fn tried_in_vain(history: &History) -> String {
+    let tried = history.attempts.saturating_sub(1);
+    let failed = u32::try_from(history.failures.len()).unwrap_or(u32::MAX);
+    let times = |count: u32| match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    };
+    let unheard = "its conductor died or lost it";
+    let what = match failed {
+        0 if tried == 1 => unheard.to_owned(),
+        0 => format!("each time {unheard}"),
+        failed if failed >= tried => "it failed each time".to_owned(),
+        failed if history.failures.len() < History::FAILURES => {
+            let rest = times(tried - failed);
+            format!("it failed {}, and {rest} {unheard}", times(failed))
+        }
+        failed => format!("it failed at least {}, or {unheard}", times(failed)),
+    };
+    format!("it was tried {}: {what}", times(tried))
+}
+
         Some(Ended::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
@@ -273,6 +303,39 @@ mod tests {
     fn failures_can_be_final() {
         let course = Course::TimedOut(Duration::from_secs(5));
         let of = |on_failure| Patience {
+    #[test]
+    fn each_attempt_at_a_job_that_is_given_up_is_accounted_for() {
+        let reason = |attempts, failed: usize| {
+            let failure = |_| Failure {
+                exit_code: Some(1),
+                signal: None,
+                reason: "oh".to_owned(),
+                stderr: String::new(),
+                conductor: "ada".to_owned(),
+                time: Utc::now(),
+            };
+            tried_in_vain(&History {
+                attempts,
+                failures: (0..failed).map(failure).collect(),
+                ..History::default()
+            })
+        };
+        let unheard = "its conductor died or lost it";
+        assert_eq!(reason(2, 0), format!("it was tried once: {unheard}"));
+        assert_eq!(
+            reason(4, 2),
+            format!("it was tried 3 times: it failed twice, and once {unheard}")
+        );
+        assert_eq!(
+            reason(4, 3),
+            "it was tried 3 times: it failed each time".to_owned()
+        );
+        assert_eq!(
+            reason(9, 3),
+            format!("it was tried 8 times: it failed at least 3 times, or {unheard}")
+        );
+    }
+
             on_failure,
             ..patience()
         };

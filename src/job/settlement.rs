@@ -26,6 +26,15 @@ pub(crate) enum Outcome {
     Abandon(Aftermath),
     Consume,
     Trash(Option<Failure>),
+    /// To the trash, for what came of former attempts; the present claim was none.
+    Spent(Failure),
+}
+
+impl Outcome {
+    /// Whether the job goes to the trash.
+    pub(crate) fn is_trash(&self) -> bool {
+        matches!(self, Self::Trash(_) | Self::Spent(_))
+    }
 }
 
 /// By what right somebody settles a job.

@@ -72,6 +72,7 @@ macro_rules! keeps_its_promises {
             settling::an_override_can_settle_a_job_that_nobody_has,
             settling::the_last_three_failures_are_kept,
             settling::interrupted_and_postponed_attempts_do_not_count,
+            settling::what_is_given_up_untried_counts_no_attempt,
             settling::a_late_holder_settles_nothing,
             settling::a_postponed_job_stays_so_when_it_is_given_back,
             trash::a_trashed_job_keeps_what_it_was,

@@ -229,6 +229,29 @@ pub(crate) async fn the_last_three_failures_are_kept(board: &Subject) {
     assert_eq!(history.failures[0].stderr, "no such volume\n");
 }
 
+pub(crate) async fn what_is_given_up_untried_counts_no_attempt(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    for ahead in [false, true] {
+        let rules = ClaimRules {
+            at_once: usize::from(!ahead),
+            ..ATTEMPT
+        };
+        board.claim_one(&key, &ada(), rules).await.unwrap();
+        if !ahead {
+            let back = Outcome::Abandon(Aftermath::Failed {
+                failure: failure("it failed"),
+                not_before: None,
+            });
+            board.settle_one(&key, back, by_name("ada")).await.unwrap();
+        }
+    }
+    let spent = Outcome::Spent(failure("it was tried once"));
+    board.settle_one(&key, spent, by_name("ada")).await.unwrap();
+    let history = get(board, Shelf::Trash, &key).await.unwrap().history;
+    assert_eq!(history.attempts, 1);
+    assert_eq!(history.failures.last().unwrap().reason, "it was tried once");
+}
+
 pub(crate) async fn interrupted_and_postponed_attempts_do_not_count(board: &Subject) {
     let key = post_one(board, "resize").await;
     let not_before = chrono::Utc::now() - LONG;

@@ -38,7 +38,11 @@ pub(super) fn settle(
             EventKind::Consumed
         }
         Outcome::Trash(failure) => {
-            replaced_namesake = trash(transaction, now, &job, failure.as_ref())?;
+            replaced_namesake = trash(transaction, now, &job, failure.as_ref(), 0)?;
+            EventKind::Trashed
+        }
+        Outcome::Spent(failure) => {
+            replaced_namesake = trash(transaction, now, &job, Some(failure), 1)?;
             EventKind::Trashed
         }
     };
@@ -111,6 +115,7 @@ fn trash(
     now: Moment,
     job: &RowJob,
     failure: Option<&Failure>,
+    uncounted: u32,
 ) -> rusqlite::Result<bool> {
     let replaced = transaction
         .prepare_cached("DELETE FROM job WHERE uuid = ?1 AND shelf = 1")?
@@ -119,10 +124,15 @@ fn trash(
     transaction
         .prepare_cached(
             "UPDATE job SET shelf = 1, trashed_on = ?2, modified_on = ?2,
-                            attempts = attempts + ahead * ?3, ahead = 0
+                            attempts = max(0, attempts + ahead * ?3 - ?4), ahead = 0
              WHERE sequence = ?1",
         )?
-        .execute(params![job.sequence, now.wall, failure.is_some()])?;
+        .execute(params![
+            job.sequence,
+            now.wall,
+            failure.is_some(),
+            uncounted
+        ])?;
     if let Some(failure) = failure {
         add_failure(transaction, job.sequence, failure)?;
     }

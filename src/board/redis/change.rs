@@ -227,6 +227,7 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
         ),
         Outcome::Consume => ("consume", nothing),
         Outcome::Trash(failure) => ("trash", (None, 0, 0, failure.as_ref())),
+        Outcome::Spent(failure) => ("trash", (None, -1, 0, Some(failure))),
     };
     let no_name: &[u8] = b"";
     let (authority, owner, fence) = match &settlement.authority {

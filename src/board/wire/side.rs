@@ -144,14 +144,10 @@ impl Side {
             }
             Aftermath::Postponed { not_before } => {
                 self.not_before = Some(*not_before);
-                self.count_ahead();
-                self.attempts = self.attempts.saturating_sub(1);
+                self.uncount();
                 self.postponed = self.postponed.saturating_add(1);
             }
-            Aftermath::Interrupted => {
-                self.count_ahead();
-                self.attempts = self.attempts.saturating_sub(1);
-            }
+            Aftermath::Interrupted => self.uncount(),
         }
     }
 
@@ -167,6 +163,12 @@ impl Side {
         self.failures.push(failure.clone());
         let surplus = self.failures.len().saturating_sub(History::FAILURES);
         self.failures.drain(..surplus);
+    }
+
+    /// Takes back the attempt that a claim was counted as.
+    pub(crate) fn uncount(&mut self) {
+        self.count_ahead();
+        self.attempts = self.attempts.saturating_sub(1);
     }
 
     /// Returns the record of a job that comes back from the trash: as if it was never tried.

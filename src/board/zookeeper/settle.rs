@@ -14,8 +14,8 @@ use super::{
     transaction::{Refused, Step, Transaction},
 };
 use crate::{
-    board::{BoardError, Result, Settled, failure::not_done},
-    job::{Aftermath, Authority, Failure, Outcome, Settlement, Shelf, Witness},
+    board::{BoardError, Result, Settled, failure::not_done, wire::side::Side},
+    job::{Aftermath, Authority, Outcome, Settlement, Shelf, Witness},
 };
 
 impl<'t> Target<'t> {
@@ -51,7 +51,7 @@ impl<'t> Target<'t> {
         for _ in 0..TRIES {
             let mut record = self.permitted(settlement, found.as_ref(), &seen)?;
             let mut mark = None;
-            if let Outcome::Trash(_) = &settlement.outcome {
+            if settlement.outcome.is_trash() {
                 mark = self.mark_of(record).await?;
                 // A claim by a peer leaves no trace but the lock itself: as late a look as can be.
                 found = self.record(Shelf::Board, &settlement.key).await?;
@@ -94,7 +94,7 @@ impl<'t> Target<'t> {
     /// Takes the steps of an outcome, all under the condition that nothing has changed.
     fn settling(self, record: &Record, outcome: &Outcome, mark: Option<&Mark>) -> Transaction<'t> {
         let mut transaction = self.transaction();
-        if let Outcome::Trash(_) = outcome {
+        if outcome.is_trash() {
             if let Some(mark) = mark {
                 mark.move_to_trash(&mut transaction, self.paths, &record.key);
             }
@@ -115,7 +115,9 @@ impl<'t> Target<'t> {
         );
         match outcome {
             Outcome::Abandon(_) => transaction.check(Step::Job, job, version),
-            Outcome::Consume | Outcome::Trash(_) => transaction.delete(Step::Job, job, version),
+            Outcome::Consume | Outcome::Trash(_) | Outcome::Spent(_) => {
+                transaction.delete(Step::Job, job, version)
+            }
         }
         if record.lock.is_none() {
             transaction.delete(Step::Lock, lock, 0);
@@ -127,6 +129,11 @@ impl<'t> Target<'t> {
     /// Keeps the record beside the job up to date; also makes sure that nobody else changed it.
     fn note(self, transaction: &mut Transaction<'_>, record: &Record, outcome: &Outcome) {
         let path = self.paths.side(&record.key);
+        let trashed = |mut side: Side| {
+            side.trashed_on = Some(Utc::now());
+            side.created_on = record.created_on();
+            side
+        };
         let side = match outcome {
             Outcome::Consume => {
                 return match &record.side {
@@ -147,10 +154,13 @@ impl<'t> Target<'t> {
             Outcome::Trash(failure) => record.side().map(|mut side| {
                 failure
                     .iter()
-                    .for_each(|failure: &Failure| side.note_failure(failure));
-                side.trashed_on = Some(Utc::now());
-                side.created_on = record.created_on();
-                side
+                    .for_each(|failure| side.note_failure(failure));
+                trashed(side)
+            }),
+            Outcome::Spent(failure) => record.side().map(|mut side| {
+                side.note_failure(failure);
+                side.uncount();
+                trashed(side)
             }),
         };
         transaction.put(Step::Side, path, &record.side, side.as_ref());
