@@ -172,7 +172,8 @@ impl Attempt {
             .protect(&crew.guard, process.group())
             .and_then(|()| {
                 let attempt = self.job.history.attempts;
-                Capture::new(process.take_pipes(), &crew.output, &self.tag, attempt)
+                let pipes = process.take_pipes();
+                Capture::new(pipes, &crew.output, &self.tag, attempt, &crew.reporter)
             });
         match capture {
             Ok(capture) => Ok((process, capture)),

@@ -10,7 +10,7 @@ pub(crate) use self::sink::Destination;
 use self::sink::Sink;
 use super::{
     heritage::Pipes,
-    progress::{Progress, Reporter, Stream, Tag},
+    progress::{Note, Progress, Reporter, Stream, Tag},
 };
 
 /// How much of the end of its errors is kept of a command that fails.
@@ -42,13 +42,20 @@ struct Pipe {
 
 impl Capture {
     /// Takes the outputs of a command, to go where they are wanted.
+    ///
+    /// Where they cannot go they are dropped, and that is told: it is no fault of the job.
     pub(super) fn new(
         pipes: Pipes,
         destination: &Destination,
         tag: &Arc<Tag>,
         attempt: u32,
+        reporter: &Reporter,
     ) -> io::Result<Self> {
-        let sink = Sink::of(destination, tag, attempt)?;
+        let sink = Sink::of(destination, tag, attempt).unwrap_or_else(|reason| {
+            let note = Note::new("output_not_kept").of(tag);
+            reporter.tell(note.with("reason", reason));
+            Sink::Nothing
+        });
         let streams = [Stream::Output, Stream::Errors].into_iter().zip(pipes);
         let pipes = streams.filter_map(|(stream, pipe)| Some((stream, pipe?)));
         let pipes = pipes.map(|(stream, pipe)| {

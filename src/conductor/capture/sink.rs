@@ -4,10 +4,12 @@ use std::{
     collections::VecDeque,
     fs::{File, OpenOptions},
     io,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+use rustix::{fs::OFlags, process::geteuid};
 
 use crate::conductor::{
     performance::{Output, Performance},
@@ -51,11 +53,19 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Opens what the output of one attempt goes to.
-    pub(super) fn of(destination: &Destination, tag: &Arc<Tag>, attempt: u32) -> io::Result<Self> {
+    /// Opens what the output of one attempt goes to, or says why that cannot be.
+    pub(super) fn of(
+        destination: &Destination,
+        tag: &Arc<Tag>,
+        attempt: u32,
+    ) -> Result<Self, String> {
         Ok(match destination {
             Destination::Prefix => Self::Lines(Arc::clone(tag)),
-            Destination::Folder(folder) => Self::File(create(folder, tag, attempt)?, 0),
+            Destination::Folder(folder) => {
+                let path = path_of(folder, tag, attempt);
+                let file = open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+                Self::File(file, 0)
+            }
             Destination::Inherit | Destination::Discard => Self::Nothing,
         })
     }
@@ -89,8 +99,8 @@ impl Sink {
     }
 }
 
-/// Creates the file of an attempt.
-fn create(folder: &Path, tag: &Tag, attempt: u32) -> io::Result<Arc<File>> {
+/// Returns where the file of an attempt is.
+fn path_of(folder: &Path, tag: &Tag, attempt: u32) -> PathBuf {
     // The name is a stranger's: nothing of it may lead out of the folder, or be too long for it.
     let plain = |text: &str, most: usize| -> String {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
@@ -98,14 +108,27 @@ fn create(folder: &Path, tag: &Tag, attempt: u32) -> io::Result<Arc<File>> {
         plain.take(most).collect()
     };
     let (name, uuid) = (plain(&tag.name, 100), plain(&tag.uuid, 36));
-    let path = folder.join(format!("{name}-{uuid}.{attempt}.log"));
+    folder.join(format!("{name}-{uuid}.{attempt}.log"))
+}
+
+/// Opens a file for adding to it, and creates it if it is not there; it is ours alone.
+///
+/// Whoever may write to the folder may have put something else there: a link to another file, a
+/// pipe that nobody reads. It is neither followed nor waited for.
+fn open(path: &Path) -> io::Result<Arc<File>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new()
         .append(true)
         .create(true)
         .mode(0o600)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+        .custom_flags(flags.bits().cast_signed())
         .open(path)?;
-    Ok(Arc::new(file))
+    let found = file.metadata()?;
+    let is_ours = found.is_file() && found.uid() == geteuid().as_raw() && found.nlink() == 1;
+    match is_ours {
+        true => Ok(Arc::new(file)),
+        false => Err(io::Error::other("what is there is no file of ours alone")),
+    }
 }
 
 #[cfg(test)]
@@ -119,12 +142,40 @@ mod tests {
             uuid: "0123456789".to_owned(),
             name: "../a b".to_owned(),
         };
-        let file = create(folder.path(), &tag, 2).unwrap();
-        assert!(folder.path().join(".._a_b-0123456789.2.log").exists());
+        let path = path_of(folder.path(), &tag, 2);
+        assert_eq!(path, folder.path().join(".._a_b-0123456789.2.log"));
+        let file = open(&path).unwrap();
         let (mut sink, mut waiting) = (Sink::File(file, LARGEST_FILE - 1), VecDeque::new());
         for _ in 0..3 {
             sink.take_line(&mut waiting, Stream::Output, b"line".to_vec());
         }
         assert_eq!(waiting.len(), 1);
+    }
+    #[test]
+    fn what_others_have_put_there_is_neither_followed_nor_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("ours"), "before\n").unwrap();
+        open(&at("ours")).unwrap();
+        std::os::unix::fs::symlink(at("ours"), at("link")).unwrap();
+        std::fs::hard_link(at("ours"), at("second")).unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), fifo, 0o600.into(), 0).unwrap();
+        for name in ["link", "second", "ours", "folder", "pipe"] {
+            open(&at(name)).unwrap_err();
+        }
+        // Also one that somebody reads.
+        let _reader = File::options()
+            .read(true)
+            .write(true)
+            .open(at("pipe"))
+            .unwrap();
+        open(&at("pipe")).unwrap_err();
+        if geteuid().is_root() {
+            std::fs::write(at("foreign"), "").unwrap();
+            std::os::unix::fs::chown(at("foreign"), Some(65534), None).unwrap();
+            open(&at("foreign")).unwrap_err();
+        }
     }
 }

@@ -69,3 +69,20 @@ fn output_can_be_kept_in_files_passed_on_or_dropped() {
     let typo = stage.conduct(&["--output", "prefx"]).run();
     assert!(typo.failed(2).contains("a folder that exists"));
 }
+
+#[test]
+fn what_others_have_put_where_output_is_kept_stops_no_job() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let folder = stage.env.file("kept");
+    fs::create_dir(&folder).unwrap();
+    let uuid = stage.post("a", "echo out; echo ran >> log");
+    let pipe = folder.join(format!("a-{uuid}.1.log"));
+    let fifo = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, fifo, 0o666.into(), 0).unwrap();
+    let run = stage.conduct(&["--drain", "--output", "kept"]).run();
+    run.succeeded();
+    assert!(run.stderr.contains("output_not_kept"), "{run:?}");
+    assert_eq!(stage.log(), ["ran"]);
+}
