@@ -8,7 +8,7 @@ use std::{
 use clap::builder::StyledStr;
 use serde::Serialize;
 
-use super::{Output, Progress, Text, Verbosity};
+use super::{Output, Progress, Text, Verbosity, json};
 
 impl Output {
     /// Tells something that is no result, on stderr.
@@ -82,7 +82,7 @@ pub(crate) fn complain(text: &Text) {
 
 /// Writes an object for programs to stderr.
 pub(crate) fn complain_json(value: &impl Serialize) {
-    if let Ok(text) = serde_json::to_string(value) {
-        let _ = writeln!(io::stderr(), "{text}");
+    if let Ok(line) = json::line(value) {
+        let _ = io::stderr().write_all(&line);
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use serde::Serialize;
 
-use super::Text;
+use super::{Text, json};
 
 /// One of our outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +63,8 @@ impl Console {
 
     /// Tells a program of something on stderr.
     pub(crate) fn object(&mut self, value: &impl Serialize) {
-        if let Ok(text) = serde_json::to_string(value) {
-            self.write(Side::Errors, (text + "\n").as_bytes());
+        if let Ok(line) = json::line(value) {
+            self.write(Side::Errors, &line);
         }
     }
 

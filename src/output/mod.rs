@@ -5,6 +5,7 @@
 mod aside;
 mod console;
 mod job;
+mod json;
 mod page;
 mod progress;
 mod record;
@@ -192,7 +193,7 @@ impl Output {
     }
 
     fn json(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
-        serde_json::to_writer(self.sink(), value).map_err(|error| {
+        json::write(self.sink(), value).map_err(|error| {
             if error.io_error_kind() == Some(io::ErrorKind::BrokenPipe) {
                 Closed.into()
             } else {

@@ -72,7 +72,7 @@ fn escape(raw: &str, safe: &mut String) {
 }
 
 /// Whether a terminal would act on the character, or hide it, instead of showing it.
-fn is_unsafe(character: char) -> bool {
+pub(super) fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(
             character,

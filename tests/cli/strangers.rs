@@ -79,7 +79,7 @@ const CALLS: [&[&str]; 21] = [
 #[test]
 fn no_output_of_any_command_acts_on_a_terminal() {
     for call in CALLS {
-        for format in ["table", "tsv", "uuid"] {
+        for format in ["table", "tsv", "uuid", "json", "jsonl"] {
             let run = hostile().jobboard(&[call, &["-o", format]].concat()).run();
             is_harmless(&run);
         }

@@ -1,0 +1,66 @@
+//! JSON whose texts are safe to show: what a terminal would act on is escaped, and reads the same.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Serializer, ser::Formatter};
+
+use super::text::is_unsafe;
+
+/// Writes a value as JSON, on one line.
+///
+/// Whoever parses it gets every text as it was, also where it was written as an escape.
+pub(super) fn write(to: impl Write, value: &impl Serialize) -> serde_json::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(to, Safe))
+}
+
+/// Returns a value as JSON, on one line.
+pub(super) fn line(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let mut line = Vec::with_capacity(256);
+    write(&mut line, value)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Escapes beside what JSON says has to be escaped what no terminal should see.
+struct Safe;
+
+impl Formatter for Safe {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        // Nearly all of it is plain; without a way out the compiler looks at many bytes at once.
+        let odd = |any: bool, byte: u8| any | !matches!(byte, b' '..=b'~');
+        if !fragment.bytes().fold(false, odd) {
+            return writer.write_all(fragment.as_bytes());
+        }
+        let mut rest = fragment;
+        while let Some((at, character)) = rest.char_indices().find(|(_, it)| is_unsafe(*it)) {
+            writer.write_all(&rest.as_bytes()[..at])?;
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + character.len_utf8()..];
+        }
+        writer.write_all(rest.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_act_on_is_an_escape_of_the_same_text() {
+        let nasty = "a\u{9b}31m\u{202e}b\u{2028}\u{7f}\u{e0041}\u{1b}\"\\ é☃😀";
+        let value = json!({ nasty: [nasty, "plain"] });
+        let line = String::from_utf8(line(&value).unwrap()).unwrap();
+        let text = r#"a\u009b31m\u202eb\u2028\u007f\udb40\udc41\u001b\"\\ é☃😀"#;
+        assert_eq!(line, format!("{{\"{text}\":[\"{text}\",\"plain\"]}}\n"));
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), value);
+    }
+}
