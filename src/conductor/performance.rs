@@ -76,8 +76,11 @@ impl Performance {
     /// `search` is a list of folders as in `PATH`.
     pub(crate) fn here(argv: &[OsString], search: Option<&OsStr>) -> Result<Self, NotRun> {
         let name = argv.first().map_or(OsStr::new(""), OsString::as_os_str);
+        // An empty folder in the list means the current one.
+        let here = std::env::split_paths(search.unwrap_or_default());
+        let folders: Vec<_> = here.map(|folder| Path::new(".").join(folder)).collect();
         Ok(Self {
-            program: find(name, search)?,
+            program: find(name, &folders)?,
             argv: argv.to_vec(),
             env: Vec::new(),
             cwd: None,
@@ -109,10 +112,10 @@ impl Input {
     }
 }
 
-/// Finds the absolute path of a program, as a shell would.
+/// Finds the absolute path of a program in the first of these folders that has it.
 ///
-/// A name with a slash is a path of its own, seen from here.
-pub(crate) fn find(name: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, NotRun> {
+/// A name with a slash is a path of its own, seen from here, as in a shell.
+pub(crate) fn find(name: &OsStr, search: &[PathBuf]) -> Result<PathBuf, NotRun> {
     let not_found = || NotRun::NotFound {
         program: name.into(),
     };
@@ -125,9 +128,8 @@ pub(crate) fn find(name: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, NotR
         return usable(&program).map(|()| program);
     }
     let mut found_unusable = None;
-    for folder in std::env::split_paths(search.unwrap_or_default()) {
-        // An empty folder in the list means the current one.
-        let Ok(program) = path::absolute(Path::new(".").join(folder).join(name)) else {
+    for folder in search {
+        let Ok(program) = path::absolute(folder.join(name)) else {
             continue;
         };
         match usable(&program) {
@@ -161,27 +163,31 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let plain = folder.path().join("plain");
         fs::write(&plain, "").unwrap();
-        let search = OsString::from(format!("/nonexistent:{}:/bin", folder.path().display()));
+        let search = [
+            "/nonexistent".into(),
+            folder.path().to_owned(),
+            "/bin".into(),
+        ];
 
-        let sh = find("sh".as_ref(), Some(&search)).unwrap();
+        let sh = find("sh".as_ref(), &search).unwrap();
         assert_eq!(sh, Path::new("/bin/sh"));
-        let unusable = find("plain".as_ref(), Some(&search));
+        let unusable = find("plain".as_ref(), &search);
         assert!(matches!(unusable, Err(NotRun::NotExecutable { .. })));
-        let absent = find("absent".as_ref(), Some(&search));
+        let absent = find("absent".as_ref(), &search);
         assert!(matches!(absent, Err(NotRun::NotFound { .. })));
 
         fs::set_permissions(&plain, fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(find("plain".as_ref(), Some(&search)).unwrap(), plain);
+        assert_eq!(find("plain".as_ref(), &search).unwrap(), plain);
     }
 
     #[test]
     fn names_with_a_slash_are_not_searched_for() {
-        let absent = find("./sh".as_ref(), Some("/bin".as_ref()));
+        let absent = find("./sh".as_ref(), &["/bin".into()]);
         assert!(matches!(absent, Err(NotRun::NotFound { .. })));
-        let found = find("/bin/../bin/sh".as_ref(), None).unwrap();
+        let found = find("/bin/../bin/sh".as_ref(), &[]).unwrap();
         assert_eq!(found, Path::new("/bin/../bin/sh"));
-        for (unusable, search) in [("/etc/passwd", None), ("/etc", None)] {
-            let found = find(unusable.as_ref(), search);
+        for unusable in ["/etc/passwd", "/etc"] {
+            let found = find(unusable.as_ref(), &[]);
             assert!(
                 matches!(found, Err(NotRun::NotExecutable { .. })),
                 "{unusable}"

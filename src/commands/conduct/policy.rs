@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use crate::{
     board::url::BoardUrl,
     conductor::policy::{
-        Found, Glob, Policy, Programs, Untrusted, Variables, absolute_search, check_board,
-        check_folder,
+        Found, Glob, Handlers, Policy, Programs, Untrusted, Variables, absolute_search, check_board,
     },
     context::Context,
     exit::CommandError,
@@ -50,11 +49,7 @@ impl PolicyArgs {
             let hint = "say what may be run: --handlers DIR, --allow PATTERN, or --allow-any";
             return Err(CommandError::refused(message).hint(hint).into());
         }
-        let handlers = self.handlers.as_ref().map(|folder| {
-            check_folder(folder).map_err(|error| refusal(&error, OUR_HANDLERS))?;
-            let folder = std::path::absolute(folder)?;
-            Ok::<_, anyhow::Error>(folder)
-        });
+        let search = absolute_search(ctx.environment.variable("PATH").as_deref());
         let programs = match (self.allow.is_empty(), self.allow_any || is_ours_alone) {
             (false, _) => Programs::Like(self.allow.clone()),
             (true, true) => Programs::Any,
@@ -67,17 +62,35 @@ impl PolicyArgs {
         Ok(Policy {
             programs,
             variables,
-            handlers: handlers.transpose()?,
-            search: absolute_search(ctx.environment.variable("PATH")),
+            handlers: self.handlers(&search)?,
+            search,
             found: Found::default(),
         })
     }
+
+    /// Takes the folder of handlers, if it is one that somebody made for that.
+    fn handlers(&self, search: &[PathBuf]) -> anyhow::Result<Option<Handlers>> {
+        let Some(folder) = &self.handlers else {
+            return Ok(None);
+        };
+        let handlers = Handlers::new(folder).map_err(|error| refusal(&error, OUR_HANDLERS))?;
+        if !self.allow_any && handlers.are_for_everybody(search) {
+            let message = format!(
+                "each program in {} would be a handler, for whoever can post",
+                folder.display()
+            );
+            let hint = "make a folder that has nothing but handlers; or say --allow-any, if any \
+                        program may be run";
+            return Err(CommandError::refused(message).hint(hint).into());
+        }
+        Ok(Some(handlers))
+    }
 }
 
-const OUR_BOARD: &str = "the board and its folder must belong to the user who conducts, \
-                         and nobody else may write them";
-const OUR_HANDLERS: &str = "the folder must belong to the user who conducts or to root, \
-                            and nobody else may write it";
+const OUR_BOARD: &str = "the board and its folder must belong to the user who conducts, all on the \
+                         way to it to that user or root, and nobody else may write there";
+const OUR_HANDLERS: &str = "the folder and all on the way to it must belong to the user who \
+                            conducts or to root, and nobody else may write there";
 
 fn refusal(error: &Untrusted, hint: &str) -> anyhow::Error {
     let mut message = format!("what jobs say is not executed: {error}");

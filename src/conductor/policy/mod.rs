@@ -3,10 +3,12 @@
 //! Whoever can post can ask for anything; what is done is decided here, by whoever conducts.
 
 mod glob;
+mod handlers;
 mod ownership;
 mod request;
 #[cfg(test)]
 mod tests;
+mod way;
 
 use std::{
     collections::HashMap,
@@ -18,11 +20,12 @@ use std::{
 
 use thiserror::Error;
 
+use self::request::Request;
 pub(crate) use self::{
     glob::Glob,
-    ownership::{Untrusted, check_board, check_folder},
+    handlers::Handlers,
+    ownership::{Untrusted, check_board},
 };
-use self::{ownership::check_handler, request::Request};
 use super::performance::{Input, NotRun, Output, Performance, find};
 use crate::job::Job;
 
@@ -49,9 +52,9 @@ pub(crate) struct Policy {
     pub(crate) programs: Programs,
     pub(crate) variables: Variables,
     /// The folder of programs that are run by the names of jobs.
-    pub(crate) handlers: Option<PathBuf>,
-    /// The folders in which programs are looked for, as in `PATH`.
-    pub(crate) search: OsString,
+    pub(crate) handlers: Option<Handlers>,
+    /// The folders in which programs are looked for.
+    pub(crate) search: Vec<PathBuf>,
     pub(crate) found: Found,
 }
 
@@ -63,14 +66,14 @@ impl Found {
     /// How many programs are remembered; postings may name any number.
     const MOST: usize = 64;
 
-    fn find(&self, name: &OsStr, search: &OsStr) -> Result<PathBuf, NotRun> {
+    fn find(&self, name: &OsStr, search: &[PathBuf]) -> Result<PathBuf, NotRun> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = known.get(name)
-            && find(path.as_os_str(), None).is_ok()
+            && find(path.as_os_str(), &[]).is_ok()
         {
             return Ok(path.clone());
         }
-        let found = find(name, Some(search))?;
+        let found = find(name, search)?;
         if known.len() >= Self::MOST {
             known.clear();
         }
@@ -210,7 +213,7 @@ impl Policy {
 
     /// Returns the handler of this name, if there is one that can be trusted.
     fn handler(&self, name: &str) -> Result<Option<PathBuf>, Unfit> {
-        let Some(folder) = &self.handlers else {
+        let Some(handlers) = &self.handlers else {
             return Ok(None);
         };
         // Also what editors and package managers leave in a folder is none.
@@ -218,15 +221,14 @@ impl Policy {
         if !is_plain {
             return Ok(None);
         }
-        Ok(check_handler(folder, name)?)
+        Ok(handlers.find(name)?)
     }
 }
 
-/// Returns the search path without what depends on where the conductor was started.
-pub(crate) fn absolute_search(search: Option<OsString>) -> OsString {
-    let search = search.unwrap_or_default();
-    let folders = std::env::split_paths(&search).filter(|folder| folder.is_absolute());
-    std::env::join_paths(folders).unwrap_or_default()
+/// Returns the folders of a `PATH` without those that depend on where the conductor was started.
+pub(crate) fn absolute_search(search: Option<&OsStr>) -> Vec<PathBuf> {
+    let folders = search.into_iter().flat_map(std::env::split_paths);
+    folders.filter(|folder| folder.is_absolute()).collect()
 }
 
 fn fits(globs: &[Glob], text: &OsStr) -> bool {

@@ -1,17 +1,15 @@
 //! Who could change what we are about to trust.
 
 use std::{
-    fs::{self, Metadata},
-    io,
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    fs, io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
-use rustix::{
-    fs::{Access, AtFlags, CWD, accessat},
-    process::geteuid,
-};
+use rustix::process::geteuid;
 use thiserror::Error;
+
+use super::way::{Others, Way};
 
 /// Says why a file cannot be trusted with what is executed.
 #[derive(Debug, Error)]
@@ -28,37 +26,38 @@ pub(crate) enum Untrusted {
 
 /// Whose files are trusted.
 #[derive(Clone, Copy)]
-enum Trust {
+pub(super) enum Trust {
     Us,
     UsAndRoot,
 }
 
-/// Checks that nobody but us can post to an embedded board.
+/// Checks that nobody but us can post to an embedded board, or put another one in its place.
 ///
-/// A board that does not exist yet will be ours alone; its folder must be so already.
+/// A board that does not exist yet will be ours alone; where it is to be must be so already.
 pub(crate) fn check_board(path: &Path) -> Result<(), Untrusted> {
-    let path = match fs::canonicalize(path) {
-        Ok(path) => path,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
-        Err(source) => return Err(unseen(path, source)),
+    let board = match Way::to(path, Others::OurGroup) {
+        Ok(board) => board.path,
+        Err(Untrusted::Unseen { path: gone, source }) if is_absent(&source) => {
+            let path = std::path::absolute(path).map_err(|source| unseen(path, source))?;
+            if !path.parent().is_some_and(Path::exists) {
+                // We make its folder; nobody else is to make it before.
+                let there = gone.parent().unwrap_or(&gone);
+                return Way::to(there, Others::OurGroup)?.check_place(Others::OurGroup);
+            }
+            gone
+        }
+        Err(error) => return Err(error),
     };
-    let folder = match path.parent() {
-        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
-        Some(folder) => folder,
-        None => return Err(kind(&path, "a file")),
-    };
-    if !folder.try_exists().unwrap_or(true) {
-        return Ok(());
-    }
-    check(folder, &look(folder)?, Trust::Us)?;
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let folder = board.parent().ok_or_else(|| kind(&board, "a file"))?;
+    Way::to(folder, Others::OurGroup)?.check(Trust::Us)?;
+    let name = board.file_name().unwrap_or_default().as_encoded_bytes();
     // What lies beside the board is part of it: the journal, the shared memory, the signal.
     for entry in fs::read_dir(folder).map_err(|source| unseen(folder, source))? {
         let entry = entry.map_err(|source| unseen(folder, source))?;
         if entry.file_name().as_encoded_bytes().starts_with(name) {
             let file = entry.path();
             match fs::symlink_metadata(&file) {
-                Ok(found) => check(&file, &found, Trust::Us)?,
+                Ok(found) => check(&file, found.uid(), found.mode(), Trust::Us)?,
                 // The journal comes and goes with those who have the board open.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(source) => return Err(unseen(&file, source)),
@@ -68,47 +67,19 @@ pub(crate) fn check_board(path: &Path) -> Result<(), Untrusted> {
     Ok(())
 }
 
-/// Checks that nobody but us and root can put a handler into a folder.
-pub(crate) fn check_folder(folder: &Path) -> Result<(), Untrusted> {
-    let found = look(folder)?;
-    if !found.is_dir() {
-        return Err(kind(folder, "a folder"));
-    }
-    check(folder, &found, Trust::UsAndRoot)
-}
-
-/// Returns the handler of that name, if there is one; it must be ours or root's alone.
-pub(super) fn check_handler(folder: &Path, name: &str) -> Result<Option<PathBuf>, Untrusted> {
-    let path = folder.join(name);
-    let found = match fs::symlink_metadata(&path) {
-        Ok(found) => found,
-        Err(error) if is_absent(&error) => return Ok(None),
-        Err(source) => return Err(unseen(&path, source)),
-    };
-    if !found.is_file() {
-        return Err(kind(&path, "a regular file"));
-    }
-    check_folder(folder)?;
-    check(&path, &found, Trust::UsAndRoot)?;
-    match accessat(CWD, &path, Access::EXEC_OK, AtFlags::EACCESS) {
-        Ok(()) => Ok(Some(path)),
-        Err(_) => Err(kind(&path, "executable")),
-    }
-}
-
 /// Whether no file can have that name here, which a poster may have chosen too long.
-fn is_absent(error: &io::Error) -> bool {
+pub(super) fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename
     )
 }
 
-fn check(path: &Path, found: &Metadata, trust: Trust) -> Result<(), Untrusted> {
-    let owner = found.uid();
+/// Checks that a file of this owner and mode belongs to those, and that nobody else can write it.
+pub(super) fn check(path: &Path, owner: u32, mode: u32, trust: Trust) -> Result<(), Untrusted> {
     let is_trusted =
         owner == geteuid().as_raw() || (matches!(trust, Trust::UsAndRoot) && owner == 0);
-    let mode = found.permissions().mode() & 0o7777;
+    let mode = mode & 0o7777;
     match (is_trusted, mode & 0o022) {
         (false, _) => Err(Untrusted::Foreign {
             path: path.to_owned(),
@@ -122,18 +93,14 @@ fn check(path: &Path, found: &Metadata, trust: Trust) -> Result<(), Untrusted> {
     }
 }
 
-fn look(path: &Path) -> Result<Metadata, Untrusted> {
-    fs::metadata(path).map_err(|source| unseen(path, source))
-}
-
-fn unseen(path: &Path, source: io::Error) -> Untrusted {
+pub(super) fn unseen(path: &Path, source: io::Error) -> Untrusted {
     Untrusted::Unseen {
         path: path.to_owned(),
         source,
     }
 }
 
-fn kind(path: &Path, wanted: &'static str) -> Untrusted {
+pub(super) fn kind(path: &Path, wanted: &'static str) -> Untrusted {
     Untrusted::Kind {
         path: path.to_owned(),
         wanted,

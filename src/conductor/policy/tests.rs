@@ -2,6 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
+use rustix::process::geteuid;
 use serde_json::{Value, json};
 
 use super::*;
@@ -33,7 +34,7 @@ fn policy(programs: Programs, variables: Variables) -> Policy {
         programs,
         variables,
         handlers: None,
-        search: "/usr/bin:/bin".into(),
+        search: vec!["/usr/bin".into(), "/bin".into()],
         found: Found::default(),
     }
 }
@@ -151,7 +152,7 @@ fn handlers(name: &str, mode: u32) -> (tempfile::TempDir, Policy) {
     fs::write(&path, "#!/bin/sh\n").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     let mut policy = policy(Programs::None, Variables::Any);
-    policy.handlers = Some(folder.path().to_owned());
+    policy.handlers = Some(Handlers::new(folder.path()).unwrap());
     (folder, policy)
 }
 
@@ -233,6 +234,101 @@ fn a_board_must_be_ours_alone() {
 
 #[test]
 fn relative_folders_are_not_searched() {
-    let search = absolute_search(Some(":bin:/usr/bin:.:/bin".into()));
-    assert_eq!(search, OsString::from("/usr/bin:/bin"));
+    let search = absolute_search(Some(OsStr::new(":bin:/usr/bin:.:/bin")));
+    assert_eq!(search, [Path::new("/usr/bin"), Path::new("/bin")]);
+    // Whatever is in the current folder then.
+    for nowhere in [None, Some(""), Some("."), Some("::"), Some("src:./src")] {
+        let search = absolute_search(nowhere.map(OsStr::new));
+        assert!(search.is_empty(), "{nowhere:?}");
+        assert!(find(OsStr::new("Cargo.toml"), &search).is_err());
+    }
+}
+
+#[test]
+fn nobody_else_leads_to_the_handlers() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |path: &str| root.path().join(path);
+    let set = |path: &str, mode| {
+        fs::set_permissions(at(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    fs::create_dir_all(at("ours/folder")).unwrap();
+    set("ours", 0o755);
+    set("ours/folder", 0o755);
+    std::os::unix::fs::symlink(at("ours"), at("link")).unwrap();
+    std::os::unix::fs::symlink("../link/./folder", at("ours/again")).unwrap();
+    std::os::unix::fs::symlink("loop", at("loop")).unwrap();
+    let ways = [
+        "ours/folder",
+        "link/folder",
+        "ours/again",
+        "link/../ours/again",
+    ];
+    for way in ways {
+        Handlers::new(&at(way)).unwrap();
+    }
+    Handlers::new(&at("loop")).unwrap_err();
+    // What everybody can write is safe only if nobody can rename what others have there.
+    set("ours", 0o1777);
+    for way in ways {
+        Handlers::new(&at(way)).unwrap();
+    }
+    for mode in [0o777, 0o775] {
+        set("ours", mode);
+        for way in ways {
+            let refused = Handlers::new(&at(way)).unwrap_err();
+            assert!(matches!(refused, Untrusted::Writable { .. }), "{refused}");
+        }
+    }
+    set("ours", 0o755);
+    set("ours/folder", 0o1777);
+    assert!(matches!(
+        Handlers::new(&at("ours/folder")),
+        Err(Untrusted::Writable { .. })
+    ));
+    set("ours/folder", 0o755);
+    if !geteuid().is_root() {
+        eprintln!("skipped: only root can give a folder away");
+        return;
+    }
+    for (foreign, way) in [("ours", "ours/folder"), ("link", "link/folder")] {
+        let give = |to| std::os::unix::fs::lchown(at(foreign), Some(to), None).unwrap();
+        give(65534);
+        let refused = Handlers::new(&at(way)).unwrap_err();
+        assert!(matches!(refused, Untrusted::Foreign { .. }), "{refused}");
+        give(0);
+        Handlers::new(&at(way)).unwrap();
+    }
+}
+
+#[test]
+fn a_folder_of_programs_for_everybody_is_none_of_handlers() {
+    for folder in ["/usr/bin", "/bin", "/usr/local/../bin", "/"] {
+        let handlers = Handlers::new(Path::new(folder)).unwrap();
+        assert!(handlers.are_for_everybody(&[]), "{folder}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let handlers = Handlers::new(folder.path()).unwrap();
+    assert!(!handlers.are_for_everybody(&["/bin".into()]));
+    assert!(handlers.are_for_everybody(&["/bin".into(), folder.path().to_owned()]));
+}
+
+#[test]
+fn nobody_else_can_put_another_board_in_its_place() {
+    let root = tempfile::tempdir().unwrap();
+    let (parent, folder) = (root.path().join("parent"), root.path().join("parent/ours"));
+    let set = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    fs::create_dir_all(&folder).unwrap();
+    set(&folder, 0o700);
+    let board = folder.join("board.db");
+    let absent = parent.join("absent/folder/board.db");
+    // As root the group is one's own.
+    let group = if geteuid().is_root() { 0o775 } else { 0o755 };
+    for mode in [0o755, group, 0o1777, 0o777] {
+        set(&parent, mode);
+        assert_eq!(check_board(&board).is_ok(), mode != 0o777, "{mode:o}");
+        // Whoever is first makes the folder.
+        assert_eq!(check_board(&absent).is_ok(), mode & 0o2 == 0, "{mode:o}");
+    }
 }

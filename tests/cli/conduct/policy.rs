@@ -110,6 +110,78 @@ fn handlers_run_by_the_name_of_the_job_and_by_nothing_else() {
 }
 
 #[test]
+fn a_program_of_the_current_folder_is_never_found() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    trap(&stage, "trapped");
+    let drain = ["--drain", "--max-attempts", "1"];
+    let drained = |path: &str| stage.conduct(&drain).env("PATH", path);
+    let all = ["", ".", "::", "../work", ":./"].map(drained);
+    let none = stage.conduct(&drain).in_shell("unset PATH; exec \"$@\"");
+    for conduct in all.into_iter().chain([none]) {
+        let job = stage.env.jobboard(&["post", "a", "--", "trapped"]);
+        let job = job.run().posted();
+        let run = conduct.run();
+        assert_eq!(run.code, 7, "{run:?}");
+        let reason = &stage.env.show(&job)["last_failure"]["reason"];
+        assert_eq!(*reason, json!("there is no program trapped"));
+    }
+    assert!(stage.log().is_empty());
+    // Who types it means the current folder.
+    let run = ["run", "a", "--", "trapped"];
+    stage.env.jobboard(&run).env("PATH", ".").run().succeeded();
+    assert_eq!(stage.log(), ["ran"]);
+}
+
+#[test]
+fn handlers_are_where_somebody_put_them_and_nobody_else_can() {
+    let Some(stage) = Stage::redis() else { return };
+    let refused = |folder: &str| {
+        let conduct = ["conduct", "--drain", "--handlers", folder];
+        let run = stage.env.jobboard(&conduct).run();
+        run.failed(8).to_owned()
+    };
+    for folder in ["/usr/bin", "/bin/../bin"] {
+        let told = refused(folder);
+        assert!(told.contains("would be a handler"), "{told}");
+        assert!(told.contains("--allow-any"), "{told}");
+    }
+    let any = [
+        "conduct",
+        "--drain",
+        "--allow-any",
+        "--handlers",
+        "/usr/bin",
+    ];
+    stage.env.jobboard(&any).run().succeeded();
+    let parent = stage.env.file("parent");
+    fs::create_dir_all(parent.join("handlers")).unwrap();
+    std::os::unix::fs::symlink("parent/handlers", stage.env.file("link")).unwrap();
+    set_mode(&parent.join("handlers"), 0o755);
+    set_mode(&parent, 0o777);
+    for folder in ["parent/handlers", "link"] {
+        let told = refused(folder);
+        assert!(told.contains("work/parent can be written by others (mode 777)"));
+    }
+    // As soon as others can change the way, also under a conductor, nothing is started.
+    set_mode(&parent, 0o755);
+    let handler = parent.join("handlers/a");
+    fs::write(&handler, "#!/bin/sh\necho \"$0\" >> log\n").unwrap();
+    set_mode(&handler, 0o755);
+    let conduct = ["conduct", "--handlers", "link"];
+    let conductor = stage.env.jobboard(&conduct).spawn();
+    post(&stage, "a", &json!({}));
+    stage.logged(1);
+    assert_eq!(stage.log(), [handler.to_str().unwrap()]);
+    set_mode(&parent, 0o777);
+    post(&stage, "a", &json!({}));
+    stage.says(&conductor, "can be written by others");
+    conductor.kill();
+    assert_eq!(stage.log().len(), 1);
+}
+
+#[test]
 fn an_embedded_board_that_others_can_write_is_not_conducted() {
     let Some(stage) = Stage::embedded() else {
         return;

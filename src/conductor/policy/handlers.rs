@@ -1,0 +1,88 @@
+//! The folder of programs that are run by the names of jobs.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Access, AtFlags, FileType, accessat};
+
+use super::{
+    ownership::{Trust, Untrusted, is_absent, kind},
+    way::{Others, Way},
+};
+
+/// Folders in which everything is a program, made for whoever uses the machine.
+const FOR_EVERYBODY: [&str; 10] = [
+    "/",
+    "/bin",
+    "/sbin",
+    "/usr",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/games",
+    "/usr/libexec",
+    "/usr/local/bin",
+    "/usr/local/sbin",
+];
+
+/// A folder of handlers, into which nobody but us and root can put one.
+#[derive(Debug, Clone)]
+pub(crate) struct Handlers(PathBuf);
+
+impl Handlers {
+    /// Takes a folder.
+    pub(crate) fn new(folder: &Path) -> Result<Self, Untrusted> {
+        let handlers = Self(
+            std::path::absolute(folder).map_err(|source| Untrusted::Unseen {
+                path: folder.to_owned(),
+                source,
+            })?,
+        );
+        handlers.folder().map(|_| handlers)
+    }
+
+    /// Whether every program there would be a handler although nobody has made it one.
+    ///
+    /// `search` has the folders in which programs are looked for.
+    pub(crate) fn are_for_everybody(&self, search: &[PathBuf]) -> bool {
+        let real = |path: &Path| path.canonicalize().ok();
+        let Some(ours) = real(&self.0) else {
+            return false;
+        };
+        let known = FOR_EVERYBODY.iter().map(Path::new);
+        let mut all = known.chain(search.iter().map(PathBuf::as_path));
+        all.any(|folder| real(folder).as_ref() == Some(&ours))
+    }
+
+    /// Returns where the handler of that name is, if there is one; it must be ours or root's alone.
+    ///
+    /// The folder is held open while that is found out, and its way is walked anew each time. What
+    /// is returned is free of links, and nobody but us and root can make it lead to another file:
+    /// a script that is started by it finds its own folder.
+    pub(super) fn find(&self, name: &str) -> Result<Option<PathBuf>, Untrusted> {
+        let folder = self.folder()?;
+        let handler = match folder.step(OsStr::new(name)) {
+            Ok(handler) => handler,
+            Err(Untrusted::Unseen { source, .. }) if is_absent(&source) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if FileType::from_raw_mode(handler.stat.st_mode) != FileType::RegularFile {
+            return Err(kind(&handler.path, "a regular file"));
+        }
+        handler.check(Trust::UsAndRoot)?;
+        match accessat(&folder.file, name, Access::EXEC_OK, AtFlags::EACCESS) {
+            Ok(()) => Ok(Some(handler.path)),
+            Err(_) => Err(kind(&handler.path, "executable")),
+        }
+    }
+
+    fn folder(&self) -> Result<Way, Untrusted> {
+        let folder = Way::to(&self.0, Others::Nobody)?;
+        if FileType::from_raw_mode(folder.stat.st_mode) != FileType::Directory {
+            return Err(kind(&folder.path, "a folder"));
+        }
+        folder.check(Trust::UsAndRoot)?;
+        Ok(folder)
+    }
+}

@@ -1,0 +1,137 @@
+//! The way to a file, walked folder by folder: who could lead us to another one?
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::OsStringExt,
+    },
+    path::{Component, Path, PathBuf},
+};
+
+use rustix::{
+    fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat},
+    process::{getegid, geteuid},
+};
+
+use super::ownership::{Trust, Untrusted, check, kind, unseen};
+
+/// As many links as the kernel follows.
+const MOST_LINKS: u32 = 40;
+
+/// Who may write to the folders on a way, beside us and root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    Nobody,
+    /// The group that bears our number, as many systems give everybody one of their own, and have
+    /// them make folders for it.
+    OurGroup,
+}
+
+/// A file that was come to by a way which nobody but us and root can change.
+#[derive(Debug)]
+pub(super) struct Way {
+    /// Where it is, without links.
+    pub(super) path: PathBuf,
+    pub(super) file: OwnedFd,
+    pub(super) stat: Stat,
+}
+
+impl Way {
+    /// Walks to a file.
+    ///
+    /// No folder and no link on the way belongs to anybody else, and nobody else can write to such
+    /// a folder, unless it is one like `/tmp`, where everybody keeps what they have. Who can write
+    /// to the file itself is not looked at.
+    pub(super) fn to(path: &Path, others: Others) -> Result<Self, Untrusted> {
+        let path = std::path::absolute(path).map_err(|source| unseen(path, source))?;
+        let mut way = Self::root()?;
+        let mut rest = parts(&path);
+        let mut links = 0;
+        while let Some(part) = rest.pop() {
+            way.check_passage(others)?;
+            let next = way.step(&part)?;
+            if FileType::from_raw_mode(next.stat.st_mode) != FileType::Symlink {
+                way = next;
+                continue;
+            }
+            links += 1;
+            let target = readlinkat(&next.file, "", Vec::new());
+            let target = target.map_err(|error| unseen(&next.path, error.into()))?;
+            let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+            if links > MOST_LINKS {
+                let source = io::Error::other("there are too many links");
+                return Err(unseen(&path, source));
+            }
+            if target.is_absolute() {
+                way = Self::root()?;
+            }
+            rest.extend(parts(&target));
+        }
+        Ok(way)
+    }
+
+    /// Opens what has this name in the folder, be it a link; it belongs to us or root.
+    pub(super) fn step(&self, name: &OsStr) -> Result<Self, Untrusted> {
+        let mut path = self.path.clone();
+        match name == ".." {
+            true => _ = path.pop(),
+            false => path.push(name),
+        }
+        Self::open(self.file.as_fd(), name, path)
+    }
+
+    fn root() -> Result<Self, Untrusted> {
+        Self::open(CWD, OsStr::new("/"), PathBuf::from("/"))
+    }
+
+    fn open(folder: impl AsFd, name: &OsStr, path: PathBuf) -> Result<Self, Untrusted> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = openat(folder, name, flags, Mode::empty())
+            .and_then(|file| Ok((fstat(&file)?, file)))
+            .map_err(|error| unseen(&path, error.into()));
+        let (stat, file) = opened?;
+        let way = Self { path, file, stat };
+        // Whatever it is: its owner could put something else there, or change who may write to it.
+        check(&way.path, way.stat.st_uid, 0, Trust::UsAndRoot)?;
+        Ok(way)
+    }
+
+    /// Checks that nobody else can put something else in the place of what is in the folder.
+    fn check_passage(&self, others: Others) -> Result<(), Untrusted> {
+        if FileType::from_raw_mode(self.stat.st_mode) != FileType::Directory {
+            return Err(kind(&self.path, "a folder"));
+        }
+        let is_sticky = Mode::from_raw_mode(self.stat.st_mode).contains(Mode::SVTX);
+        match is_sticky {
+            true => Ok(()),
+            false => self.check_place(others),
+        }
+    }
+
+    /// Checks that nobody else can put anything there.
+    pub(super) fn check_place(&self, others: Others) -> Result<(), Untrusted> {
+        let group = self.stat.st_gid;
+        let is_ours = group == getegid().as_raw() && group == geteuid().as_raw();
+        let mode = match others {
+            Others::OurGroup if is_ours => self.stat.st_mode & !0o020,
+            Others::OurGroup | Others::Nobody => self.stat.st_mode,
+        };
+        check(&self.path, self.stat.st_uid, mode, Trust::UsAndRoot)
+    }
+
+    /// Checks that it belongs to those, and that nobody else can write to it.
+    pub(super) fn check(&self, trust: Trust) -> Result<(), Untrusted> {
+        check(&self.path, self.stat.st_uid, self.stat.st_mode, trust)
+    }
+}
+
+/// Returns the parts of a path, the last one first.
+fn parts(path: &Path) -> Vec<OsString> {
+    let part = |part: Component<'_>| match part {
+        Component::Normal(_) | Component::ParentDir => Some(part.as_os_str().to_owned()),
+        _ => None,
+    };
+    path.components().rev().filter_map(part).collect()
+}
