@@ -9,8 +9,8 @@ use std::{
 use tokio::sync::Notify;
 
 use super::{
-    capture::Destination, guard::Guard, heritage::Heritage, policy::Policy, progress::Reporter,
-    verdict::Patience,
+    capture::Destination, guard::Guard, heritage::Heritage, passed_over::PassedOver,
+    policy::Policy, progress::Reporter, verdict::Patience,
 };
 use crate::job::{JobKey, Owner};
 
@@ -30,6 +30,7 @@ pub(super) struct Crew {
     pub(super) heritage: Heritage,
     pub(super) reporter: Reporter,
     pub(super) hands: Hands,
+    pub(super) passed_over: PassedOver,
     /// Whether it was said that the board cannot be reached.
     pub(super) is_cut_off: Arc<AtomicBool>,
 }

@@ -147,7 +147,11 @@ impl Ensemble {
         match rest {
             Rest::Picked(Err(error)) | Rest::Unsettled(error) => Err(error.into()),
             Rest::Picked(Ok(())) | Rest::Idle | Rest::Told => match self.settler.end().await? {
-                (tally, None) => Ok(tally),
+                (mut tally, None) => {
+                    tally.passed_over = self.crew.passed_over.counts();
+                    tally.has_refused = self.crew.passed_over.has_refused();
+                    Ok(tally)
+                }
                 (_, Some(error)) => Err(error.into()),
             },
         }

@@ -20,6 +20,7 @@ mod heritage;
 pub(crate) mod init;
 pub(crate) mod lease;
 mod outage;
+mod passed_over;
 pub(crate) mod performance;
 mod phase;
 mod picker;
@@ -49,6 +50,7 @@ use self::{
     ensemble::Ensemble,
     guard::{CONDUCTOR, Guard, Launch, MARK},
     heritage::Heritage,
+    passed_over::PassedOver,
     policy::Policy,
     progress::{Note, Reporter},
     signal::Signals,
@@ -141,6 +143,7 @@ pub(crate) async fn conduct(
     Ensemble::start(board, &settings, crew, terms)
         .lead(signals)
         .await
+        passed_over: PassedOver::default(),
 }
 
 /// Puts together what all commands of a conductor inherit.

@@ -1,6 +1,10 @@
 //! Settles jobs: all that are due in one exchange, and again until the board has answered.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use chrono::{DateTime, Utc};
 use tokio::{
@@ -40,14 +44,19 @@ pub(crate) struct Tally {
     pub(crate) lost: u64,
     /// Jobs that were performed, and that the board did not let us settle to the end.
     pub(crate) unsettled: u64,
+    /// How many jobs were left alone, for each reason.
+    pub(crate) passed_over: BTreeMap<String, u64>,
+    /// Whether some of them were to be conducted, but not here, or not as they are.
+    pub(super) has_refused: bool,
     /// Jobs that failed, went back to the board, and have come to no other end since.
     failing: HashSet<JobKey>,
 }
 
 impl Tally {
-    /// Whether some job came to no good end.
+    /// Whether some job came to no good end, or to none at all.
     pub(crate) fn has_failures(&self) -> bool {
-        self.trashed > 0 || self.unsettled > 0 || !self.failing.is_empty()
+        let is_incomplete = self.unsettled > 0 || self.has_refused;
+        self.trashed > 0 || is_incomplete || !self.failing.is_empty()
     }
 }
 

@@ -7,6 +7,7 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
 use chrono::{SubsecRound, Utc};
+use serde_json::json;
 
 use self::{policy::PolicyArgs, show::LogFormat};
 use super::perform::{LEASE, lease, this_process};
@@ -182,15 +183,20 @@ fn trouble(ctx: &Context, halted: Halted) -> anyhow::Error {
 }
 
 fn summary(tally: &Tally) -> Note {
-    let summary = Note::new("summary")
+    let mut summary = Note::new("summary")
         .with("ran", tally.ran)
         .with("consumed", tally.consumed)
         .with("abandoned", tally.abandoned)
         .with("trashed", tally.trashed)
         .with("lost", tally.lost);
-    match tally.unsettled {
+    if tally.unsettled > 0 {
+        summary = summary.with("unsettled", tally.unsettled);
+    }
+    match tally.passed_over.values().sum::<u64>() {
         0 => summary,
-        unsettled => summary.with("unsettled", unsettled),
+        jobs => summary
+            .with("passed_over", jobs)
+            .with("reasons", json!(tally.passed_over)),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
         Detail, JobRef, Order, Query, Result, Which,
         backlog::{CAPACITY, Candidate},
     },
-    conductor::progress::Note,
+    conductor::{passed_over::Reasons, progress::Note},
     job::{Entry, Job, JobKey, Lease, Shelf},
 };
 
@@ -62,9 +62,9 @@ impl Pick<'_> {
             shelf: Shelf::Board,
             which: Which::Unclaimed,
             order: Order::Rank,
-            detail: self.detail(),
+            detail: Detail::Whole,
         });
-        let (mut unfit, mut example, mut taken) = (0, None, 0);
+        let (mut reasons, mut taken, mut is_whole) = (Reasons::default(), 0, true);
         // Those that are gone need not be remembered any more.
         let unreadable = std::mem::take(&mut self.unreadable);
         let now = Utc::now();
@@ -80,40 +80,24 @@ impl Pick<'_> {
             match self.crew.policy.admit(&job) {
                 Ok(_) if taken == CAPACITY => {
                     self.backlog.leave_rest_out();
+                    is_whole = false;
                     break;
                 }
                 Ok(_) => {
                     taken += 1;
                     self.backlog.offer(vetted(&job), now);
                 }
-                Err(reason) => {
-                    unfit += 1;
-                    example.get_or_insert_with(|| (job.name.clone(), reason.to_string()));
-                }
+                Err(reason) => reasons.add(&job, &reason),
             }
         }
         drop(entries);
-        self.tell_unfit(unfit, example);
+        let (passed_over, reporter) = (&self.crew.passed_over, &self.crew.reporter);
+        match is_whole {
+            true => passed_over.found_all(reasons, reporter),
+            false => passed_over.found_some(reasons, reporter),
+        }
         self.looked = Some(Instant::now());
         Ok(())
-    }
-
-    /// Says once how many jobs are left alone.
-    fn tell_unfit(&mut self, count: u64, example: Option<(String, String)>) {
-        if let (Some((name, reason)), false) = (example, self.has_told_unfit) {
-            self.has_told_unfit = true;
-            let note = Note::new("passed_over")
-                .with("jobs", count)
-                .with("such_as", name);
-            self.crew.reporter.tell(note.with("reason", reason));
-        }
-    }
-
-    fn detail(&self) -> Detail {
-        match self.crew.policy.needs_details() || self.filters.needs_details() {
-            true => Detail::Whole,
-            false => Detail::Brief,
-        }
     }
 
     /// Returns the job if the filters mean it, whoever holds it.
@@ -167,7 +151,8 @@ impl Pick<'_> {
                 Some(time) => self.backlog.postpone(key, time, now),
             },
             Err(reason) => {
-                self.tell_unfit(1, Some((job.name.clone(), reason.to_string())));
+                let crew = self.crew;
+                crew.passed_over.heard(&job, &reason, &crew.reporter);
                 self.backlog.remove(key);
             }
         }
@@ -179,10 +164,11 @@ impl Pick<'_> {
             shelf: Shelf::Board,
             which: Which::All,
             order: Order::Any,
-            detail: self.detail(),
+            detail: Detail::Whole,
         });
         let start = Instant::now();
         let (mut left, mut held_for_ever) = (Left::Nothing, 0_u64);
+        let mut reasons = Reasons::default();
         let now = Utc::now();
         while let Some(entry) = entries.try_next().await? {
             if self.is_left_over(&entry) {
@@ -200,7 +186,14 @@ impl Pick<'_> {
             let Some(job) = self.is_meant(*job, now) else {
                 continue;
             };
-            if self.unreadable.contains(&job.key) || self.crew.policy.admit(&job).is_err() {
+            if self.unreadable.contains(&job.key) {
+                continue;
+            }
+            if let Err(reason) = self.crew.policy.admit(&job) {
+                // What somebody holds is not left.
+                if holding.is_none() {
+                    reasons.add(&job, &reason);
+                }
                 continue;
             }
             match holding.map(|holding| holding.lease) {
@@ -211,6 +204,8 @@ impl Pick<'_> {
             }
         }
         drop(entries);
+        let crew = self.crew;
+        crew.passed_over.found_all(reasons, &crew.reporter);
         self.surveyed_until = Instant::now() + (start.elapsed() * 20).max(SURVEY_PAUSE);
         self.has_heard = false;
         if held_for_ever > 0 && !std::mem::replace(&mut self.has_told_held, true) {

@@ -119,7 +119,6 @@ impl Picker {
             doubtful: Vec::new(),
             surveyed_until: Instant::now(),
             has_heard: true,
-            has_told_unfit: false,
             has_told_held: false,
         };
         let ended = pick.work(aim.jobs_left, &rooms, &won, &mut phase).await;
@@ -160,7 +159,6 @@ struct Pick<'a> {
     surveyed_until: Instant,
     /// Whether something was heard since.
     has_heard: bool,
-    has_told_unfit: bool,
     has_told_held: bool,
 }
 

@@ -96,6 +96,8 @@ pub(crate) struct Plan {
 pub(crate) enum Unfit {
     #[error("it has no command{}", if *has_handlers { ", and there is no handler of its name" } else { "" })]
     NoCommand { has_handlers: bool },
+    #[error("there is no handler of its name, and commands are not allowed here")]
+    NotHandled,
     #[error("its `{field}` is not {wanted}")]
     Malformed {
         field: &'static str,
@@ -111,12 +113,14 @@ pub(crate) enum Unfit {
     Untrusted(#[from] Untrusted),
 }
 
-impl Policy {
-    /// Whether its decisions depend on the details of a job, which may be long.
-    pub(crate) fn needs_details(&self) -> bool {
-        !matches!(self.programs, Programs::None)
+impl Unfit {
+    /// Whether the job is one to be conducted, though not here, or not as it is.
+    pub(crate) fn is_refusal(&self) -> bool {
+        !matches!(self, Self::NoCommand { .. })
     }
+}
 
+impl Policy {
     /// Whether a job may be performed, whatever will come of it.
     pub(crate) fn admit(&self, job: &Job) -> Result<(), Unfit> {
         match &self.programs {
@@ -167,10 +171,14 @@ impl Policy {
         let no_command = Unfit::NoCommand {
             has_handlers: self.handlers.is_some(),
         };
-        if matches!(self.programs, Programs::None) {
-            return Err(no_command);
-        }
         let details = job.details.as_ref();
+        if matches!(self.programs, Programs::None) {
+            let has_command = details.is_some_and(|details| details.get("command").is_some());
+            return Err(match has_command {
+                true => Unfit::NotHandled,
+                false => no_command,
+            });
+        }
         let Some(request) = details.map(Request::read).transpose()?.flatten() else {
             return Err(no_command);
         };

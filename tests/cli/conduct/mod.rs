@@ -21,6 +21,8 @@ on_every_board!(
     jobs_run_at_once_as_many_as_are_wanted_and_no_more,
     the_most_urgent_job_comes_first,
     what_others_conduct_is_left_alone_and_said_once,
+    each_reason_for_leaving_a_job_alone_is_told_and_counted,
+    what_comes_later_is_counted_as_well,
     a_filter_chooses_the_jobs,
     as_many_jobs_are_run_as_are_wanted,
     an_idle_conductor_can_end_by_itself,
@@ -119,6 +121,81 @@ fn what_others_conduct_is_left_alone_and_said_once(stage: &Stage) {
     );
     assert_eq!(stage.log(), ["ran"]);
     assert_eq!(stage.env.everything(), before);
+}
+
+/// Posts a job with these details.
+fn post_details(stage: &Stage, name: &str, details: &serde_json::Value) {
+    let details = details.to_string();
+    let post = ["post", name, "--details", &details];
+    stage.env.jobboard(&post).run().succeeded();
+}
+
+fn each_reason_for_leaving_a_job_alone_is_told_and_counted(stage: &Stage) {
+    post_details(stage, "flow", &json!({"flow_uuid": "x"}));
+    stage.conduct(&["--drain"]).run().succeeded();
+    post_details(stage, "lone", &json!({"command": "true"}));
+    post_details(stage, "lone", &json!({"command": "false"}));
+    post_details(stage, "slow", &json!({"command": ["true"], "timeout": 5}));
+    post_details(
+        stage,
+        "path",
+        &json!({"command": ["true"], "env": {"PATH": "/"}}),
+    );
+    for words in [&["--drain"][..], &["--max-jobs", "1"]] {
+        stage.post("good", "true");
+        let conduct = [words, &["--log-format", "json"]].concat();
+        let run = stage.conduct(&conduct).run();
+        assert_eq!(run.code, 7, "{run:?}");
+        let notes: Vec<serde_json::Value> = run
+            .stderr
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let mut told: Vec<_> = notes
+            .iter()
+            .filter(|note| note["event"] == "passed_over")
+            .map(|note| (note["reason"].as_str().unwrap(), &note["jobs"]))
+            .collect();
+        told.sort_by_key(|(reason, _)| *reason);
+        let expected = [
+            ("it has no command", 1),
+            ("it sets the variable `PATH`, which is not allowed here", 1),
+            (
+                "its `command` is not an array of strings, the program first",
+                2,
+            ),
+            ("its `timeout` is not a duration such as 5m", 1),
+        ];
+        assert_eq!(told.len(), expected.len(), "{told:?}");
+        let summary = notes.last().unwrap();
+        for ((reason, jobs), expected) in told.into_iter().zip(expected) {
+            assert_eq!((reason, jobs), (expected.0, &json!(expected.1)));
+            assert_eq!(summary["reasons"][reason], expected.1, "{summary}");
+        }
+        assert_eq!(
+            (&summary["passed_over"], &summary["consumed"]),
+            (&json!(5), &json!(1))
+        );
+    }
+}
+
+fn what_comes_later_is_counted_as_well(stage: &Stage) {
+    post_details(stage, "lone", &json!({"command": "true"}));
+    let conductor = stage.start(&["--max-jobs", "1"]);
+    stage.says(&conductor, "array of strings");
+    for timeout in [5, 6] {
+        post_details(
+            stage,
+            "slow",
+            &json!({"command": ["true"], "timeout": timeout}),
+        );
+    }
+    stage.says(&conductor, "a duration such as 5m");
+    stage.post_with("good", "true", &["--priority", "VERY_LOW"]);
+    let run = conductor.ended();
+    assert_eq!(run.code, 7, "{run:?}");
+    assert_eq!(run.stderr.matches(" passed_over jobs=").count(), 2);
+    assert!(run.stderr.contains(" passed_over=3 reasons={"), "{run:?}");
 }
 
 fn a_filter_chooses_the_jobs(stage: &Stage) {

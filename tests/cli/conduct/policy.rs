@@ -18,8 +18,8 @@ fn is_left_alone(stage: &Stage, words: &[&str]) {
     let before = stage.env.everything();
     let conduct = [&["conduct", "--drain"], words].concat();
     let run = stage.env.jobboard(&conduct).run();
-    run.succeeded();
-    assert!(run.stderr.contains("passed_over"), "{run:?}");
+    assert_eq!(run.code, 7, "{run:?}");
+    assert!(run.stderr.contains(" passed_over jobs="), "{run:?}");
     assert!(run.stderr.contains("ran=0"), "{run:?}");
     assert_eq!(stage.env.everything(), before);
     assert!(stage.log().is_empty());
@@ -102,7 +102,7 @@ fn handlers_run_by_the_name_of_the_job_and_by_nothing_else() {
     is_left_alone(&stage, &["--handlers", "handlers"]);
     post(&stage, "resize", &json!({"size": 4, "command": ["false"]}));
     let conduct = ["conduct", "--drain", "--handlers", "handlers"];
-    stage.env.jobboard(&conduct).run().succeeded();
+    assert_eq!(stage.env.jobboard(&conduct).run().code, 7);
     assert_eq!(stage.log(), ["{\"size\":4,\"command\":[\"false\"]}"]);
     set_mode(&folder, 0o777);
     let run = stage.env.jobboard(&conduct).run();
