@@ -368,7 +368,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__conduct)
-            opts="-j -o -q -v -h --jobs --name --filter --lease --drain --max-jobs --idle-exit --job-timeout --max-attempts --retry-delay --retry-max --on-failure --output --grace --log-format --handlers --allow --allow-any --allow-env --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-j -o -q -v -h --jobs --name --filter --lease --drain --max-jobs --idle-exit --job-timeout --job-timeout-max --max-attempts --max-attempts-max --retry-delay --retry-max --on-failure --output --grace --log-format --handlers --allow --allow-any --allow-env --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -406,7 +406,15 @@ _jobboard() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --job-timeout-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --max-attempts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-attempts-max)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

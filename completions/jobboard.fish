@@ -435,7 +435,9 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l lease -d '
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l max-jobs -d 'Exit after so many jobs' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l idle-exit -d 'Exit after so long without a job' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l job-timeout -d 'How long a job may run that does not say so itself' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l max-attempts -d 'How often a job that fails is tried before it goes to the trash' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l job-timeout-max -d 'How long a job may run at most, whatever it says itself' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l max-attempts -d 'How often a job that fails is tried before it goes to the trash, if it does not say so itself' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l max-attempts-max -d 'How often a job that fails is tried at most, whatever it says itself' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l retry-delay -d 'How long a job that failed waits; twice as long each time' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l retry-max -d 'The longest that a job that failed waits' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l on-failure -d 'What becomes of a job whose command fails' -r -f -a "abandon\t'It goes back to the board, to be tried again'

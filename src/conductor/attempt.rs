@@ -117,8 +117,8 @@ impl Attempt {
             process,
             capture,
         };
-        let timeout = plan.timeout.or(crew.job_timeout);
-        let course = running.watch(phase, timeout).await;
+        let limit = crew.time_limit.of(plan.timeout);
+        let course = running.watch(phase, limit).await;
         // Whoever is next need not wait until everything is tidied up.
         running.process.group().signal(Signal::KILL);
         drop(turn);

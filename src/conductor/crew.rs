@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::Notify;
 
 use super::{
-    capture::Destination, guard::Guard, heritage::Heritage, passed_over::PassedOver,
+    TimeLimit, capture::Destination, guard::Guard, heritage::Heritage, passed_over::PassedOver,
     policy::Policy, progress::Reporter, verdict::Patience,
 };
 use crate::job::{JobKey, Owner};
@@ -25,7 +25,7 @@ pub(super) struct Crew {
     pub(super) policy: Policy,
     pub(super) patience: Patience,
     pub(super) output: Destination,
-    pub(super) job_timeout: Option<Duration>,
+    pub(super) time_limit: TimeLimit,
     /// What all commands inherit: no secrets, and by what they and the guard know us.
     pub(super) heritage: Heritage,
     pub(super) reporter: Reporter,

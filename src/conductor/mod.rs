@@ -76,10 +76,27 @@ pub(crate) struct Settings {
     pub(crate) policy: Policy,
     pub(crate) patience: Patience,
     pub(crate) output: Destination,
-    pub(crate) job_timeout: Option<Duration>,
+    pub(crate) time_limit: TimeLimit,
     pub(crate) grace: Duration,
     /// Variables of ours that no command may inherit.
     pub(crate) secrets: Vec<&'static str>,
+}
+
+/// How long commands may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeLimit {
+    /// For jobs that do not say so themselves.
+    pub(crate) usual: Option<Duration>,
+    /// Whatever they say.
+    pub(crate) most: Option<Duration>,
+}
+
+impl TimeLimit {
+    /// Returns how long a job may take; without an end, if nobody says so.
+    fn of(self, own: Option<Duration>) -> Option<Duration> {
+        let wanted = own.or(self.usual);
+        wanted.into_iter().chain(self.most).min()
+    }
 }
 
 /// When a conductor ends by itself.
@@ -122,10 +139,11 @@ pub(crate) async fn conduct(
         policy: settings.policy.clone(),
         patience: settings.patience.clone(),
         output: settings.output.clone(),
-        job_timeout: settings.job_timeout,
+        time_limit: settings.time_limit,
         heritage: heritage(&settings)?,
         reporter,
         hands: Hands::default(),
+        passed_over: PassedOver::default(),
         is_cut_off: Arc::default(),
     });
     let mut terms = Terms::new(settings.lease);
@@ -143,7 +161,6 @@ pub(crate) async fn conduct(
     Ensemble::start(board, &settings, crew, terms)
         .lead(signals)
         .await
-        passed_over: PassedOver::default(),
 }
 
 /// Puts together what all commands of a conductor inherit.

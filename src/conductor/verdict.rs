@@ -30,6 +30,8 @@ pub(crate) enum OnFailure {
 #[derive(Debug, Clone)]
 pub(crate) struct Patience {
     pub(crate) max_attempts: u32,
+    /// What a job may ask for at most.
+    pub(crate) most_attempts: Option<u32>,
     pub(crate) delay: Duration,
     pub(crate) longest_delay: Duration,
     pub(crate) on_failure: OnFailure,
@@ -86,7 +88,8 @@ pub(super) struct Case<'a> {
 impl Patience {
     /// Returns how often a job may be tried.
     pub(super) fn most(&self, own: Option<u32>) -> u32 {
-        own.unwrap_or(self.max_attempts)
+        let most = self.most_attempts.unwrap_or(u32::MAX);
+        own.unwrap_or(self.max_attempts).min(most)
     }
 
     /// Says what becomes of a job.
@@ -186,9 +189,6 @@ impl Verdict {
     }
 }
 
-fn failure(reason: &str, ended: Option<Ended>, case: Case<'_>) -> Failure {
-    let (exit_code, signal) = match ended {
-        Some(Ended::Exit(code)) => (Some(code), None),
 /// Says of a job that is not tried again what came of each time that it was.
 ///
 /// Of the last failures no more are kept than [`History::FAILURES`]; an attempt that counts and has
@@ -215,6 +215,9 @@ fn tried_in_vain(history: &History) -> String {
     format!("it was tried {}: {what}", times(tried))
 }
 
+fn failure(reason: &str, ended: Option<Ended>, case: Case<'_>) -> Failure {
+    let (exit_code, signal) = match ended {
+        Some(Ended::Exit(code)) => (Some(code), None),
         Some(Ended::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
@@ -240,6 +243,7 @@ mod tests {
     fn patience() -> Patience {
         Patience {
             max_attempts: 3,
+            most_attempts: None,
             delay: Duration::from_secs(1),
             longest_delay: Duration::from_secs(300),
             on_failure: OnFailure::Abandon,
@@ -300,10 +304,6 @@ mod tests {
     }
 
     #[test]
-    fn failures_can_be_final() {
-        let course = Course::TimedOut(Duration::from_secs(5));
-        let of = |on_failure| Patience {
-    #[test]
     fn each_attempt_at_a_job_that_is_given_up_is_accounted_for() {
         let reason = |attempts, failed: usize| {
             let failure = |_| Failure {
@@ -336,6 +336,10 @@ mod tests {
         );
     }
 
+    #[test]
+    fn failures_can_be_final() {
+        let course = Course::TimedOut(Duration::from_secs(5));
+        let of = |on_failure| Patience {
             on_failure,
             ..patience()
         };

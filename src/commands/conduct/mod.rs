@@ -14,7 +14,8 @@ use super::perform::{LEASE, lease, this_process};
 use crate::{
     board::filter::{Filter, Filters},
     conductor::{
-        Destination, Halted, OnFailure, Patience, Settings, Tally, Until, conduct, front,
+        Destination, Halted, OnFailure, Patience, Settings, Tally, TimeLimit, Until, conduct,
+        front,
         progress::{Note, Reporter},
         signal::Signals,
     },
@@ -67,10 +68,18 @@ pub(crate) struct ConductArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     job_timeout: Option<Duration>,
 
-    /// How often a job that fails is tried before it goes to the trash
+    /// How long a job may run at most, whatever it says itself
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    job_timeout_max: Option<Duration>,
+
+    /// How often a job that fails is tried before it goes to the trash, if it does not say so itself
     #[arg(long, value_name = "N", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts: u32,
+
+    /// How often a job that fails is tried at most, whatever it says itself
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_attempts_max: Option<u32>,
 
     /// How long a job that failed waits; twice as long each time
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
@@ -229,12 +238,16 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
         policy: args.policy.policy(ctx)?,
         patience: Patience {
             max_attempts: args.max_attempts,
+            most_attempts: args.max_attempts_max,
             delay: args.retry_delay,
             longest_delay: args.retry_max,
             on_failure: args.on_failure.into(),
         },
         output: args.output.clone(),
-        job_timeout: args.job_timeout,
+        time_limit: TimeLimit {
+            usual: args.job_timeout,
+            most: args.job_timeout_max,
+        },
         grace: args.grace,
         secrets,
     })

@@ -8,6 +8,7 @@ on_every_board!(
     a_job_that_always_fails_ends_in_the_trash_and_others_do_not,
     a_job_that_asks_for_later_is_tried_until_it_is_ready,
     a_job_that_takes_too_long_has_failed,
+    what_a_job_asks_for_has_an_end,
     a_job_that_cannot_be_started_has_failed,
     a_failure_can_be_final,
     a_job_that_was_tried_too_often_is_not_tried_again,
@@ -60,6 +61,28 @@ fn a_job_that_takes_too_long_has_failed(stage: &Stage) {
     for (job, limit) in [(own, "50ms"), (other, "100ms")] {
         let reason = stage.env.show(&job)["last_failure"]["reason"].clone();
         assert_eq!(reason, format!("the command took longer than {limit}"));
+    }
+}
+
+fn what_a_job_asks_for_has_an_end(stage: &Stage) {
+    let own = json!({"command": ["sleep", "600"], "timeout": "1h", "max_attempts": 1000});
+    let own = own.to_string();
+    let post = ["post", "own", "--details", &own];
+    let own = stage.env.jobboard(&post).run().posted();
+    // One that asks for nothing gets what is usual, and no more either.
+    let other = stage.post("other", "sleep 600");
+    let ends = ["--job-timeout-max", "50ms", "--max-attempts-max", "2"];
+    let conduct = [&["--drain"], &ends[..], &SOON].concat();
+    let run = stage.conduct(&conduct).run();
+    assert_eq!(run.code, 7, "{run:?}");
+    for job in [own, other] {
+        let job = stage.env.show(&job);
+        assert_eq!(
+            (&job["state"], &job["attempts"]),
+            (&json!("TRASHED"), &json!(2))
+        );
+        let reason = "the command took longer than 50ms";
+        assert_eq!(job["last_failure"]["reason"], reason);
     }
 }
 
