@@ -1006,7 +1006,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__list)
-            opts="-o -q -v -h --state --unclaimed --trash --filter --sort --reverse --limit --count --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --state --unclaimed --trash --shared --filter --sort --reverse --limit --count --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1160,7 +1160,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__ping)
-            opts="-o -q -v -h --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --shared --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1280,7 +1280,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__purge)
-            opts="-y -o -q -v -h --filter --max --dry-run --older-than --all --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --filter --max --dry-run --older-than --all --shared --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1342,7 +1342,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__restore)
-            opts="-y -o -q -v -h --filter --max --dry-run --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --filter --max --dry-run --shared --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -143,6 +143,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l op-timeout -d
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l unclaimed -d 'List only jobs that nobody has claimed'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l trash -d 'List the trash instead'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l reverse -d 'List in the opposite order'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l count -d 'Print only how many there are'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l json -d 'The same as --format json'
@@ -174,6 +175,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l op-timeout -d '
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l unclaimed -d 'List only jobs that nobody has claimed'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l trash -d 'List the trash instead'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l reverse -d 'List in the opposite order'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l count -d 'Print only how many there are'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l json -d 'The same as --format json'
@@ -353,6 +355,7 @@ never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l op-timeout -d 'How long one operation of the board may take' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s y -l yes -d 'Do it without asking'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -378,6 +381,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l op-timeout -
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l all -d 'Purge all that is in the trash'
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s y -l yes -d 'Do it without asking'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -501,6 +505,7 @@ always\t''
 never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l op-timeout -d 'How long one operation of the board may take' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'

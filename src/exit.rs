@@ -209,6 +209,7 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         BoardError::NotOwner { .. } => (AGAINST_THE_RULES, "not-owner"),
         BoardError::Postponed { .. } | BoardError::Changed => (AGAINST_THE_RULES, "changed"),
         BoardError::Exists { .. }
+        | BoardError::NumberTaken { .. }
         | BoardError::TrashTaken { .. }
         | BoardError::NameTaken { .. } => (AGAINST_THE_RULES, "exists"),
         BoardError::Malformed { .. } => (AGAINST_THE_RULES, "malformed"),
@@ -239,7 +240,11 @@ fn way_out(error: &BoardError) -> Option<&'static str> {
         BoardError::Postponed { .. } => "`jobboard claim JOB` claims it all the same",
         BoardError::Changed => "nothing was done; `jobboard show JOB` shows how it is now",
         BoardError::TrashTaken { .. } => {
-            "nothing was done; `list --trash` shows it: restore or purge that one first"
+            "nothing was done; `jobboard list --trash --shared` shows it: restore it on its board, or \
+             purge it, first"
+        }
+        BoardError::NumberTaken { .. } => {
+            "nothing was done; it can be restored once that one is gone from the board"
         }
         BoardError::NameTaken { .. } => {
             "`jobboard conductors` shows who is at work; choose another --name"

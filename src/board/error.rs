@@ -40,6 +40,9 @@ pub(crate) enum BoardError {
     /// The place that the job is to take is taken.
     #[error("a job with the uuid {uuid} is already on the {place}")]
     Exists { uuid: String, place: &'static str },
+    /// The number that the job would have again is another job's by now.
+    #[error("the board has another job at {node} by now")]
+    NumberTaken { node: String },
     /// The place in the trash is taken, by a job of a board that shares it.
     #[error("the trash has a job at {node} already, of a board beside this one")]
     TrashTaken { node: String },

@@ -139,6 +139,8 @@ pub(crate) struct Health {
     pub(crate) server: String,
     pub(crate) jobs: u64,
     pub(crate) trashed: u64,
+    /// How many more are in the trash, of boards that share it.
+    pub(crate) trashed_beside: u64,
     /// Whether anything was ever posted here, as far as the board can tell.
     pub(crate) is_used: bool,
 }

@@ -15,7 +15,7 @@ use super::Cli;
 use crate::{
     board::{self, Board, Detail, JobRef, Order, Query, Which, open::open},
     config::{Config, Environment, Flags},
-    job::{Entry, Job, Shelf},
+    job::{Entry, Job, Origin, Shelf},
     output::{Text, short},
 };
 
@@ -101,6 +101,7 @@ async fn matching(
         && let Some(entry) = entries.try_next().await?
     {
         if let Entry::Job(job) = entry
+            && !matches!(job.origin, Origin::Beside(_))
             && job.uuid.starts_with(typed)
             // The shell takes what it is offered as it is.
             && job.uuid.parse::<JobRef>().is_ok()

@@ -1,12 +1,13 @@
 //! `jobboard list`.
 
-use std::cmp::Ordering;
+use std::{cell::Cell, cmp::Ordering};
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use serde::Serialize;
 
+use super::shared::SharedArgs;
 use crate::{
     board::{
         Board, BoardError, Detail, Order, PeerOrder, Query, Which,
@@ -35,6 +36,9 @@ pub(crate) struct ListArgs {
     /// List the trash instead
     #[arg(long, conflicts_with = "state")]
     trash: bool,
+
+    #[command(flatten)]
+    shared: SharedArgs,
 
     /// List only jobs for which this holds, such as 'priority>=HIGH'; several must all hold
     ///
@@ -145,6 +149,12 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
     } else {
         sorted(ctx, &*board, &args, &wanted).await?
     };
+    if wanted.beside.get() > 0 {
+        let beside = wanted.beside.get();
+        ctx.out.note(format!(
+            "{beside} more of other boards not shown (--shared)"
+        ));
+    }
     if seen == 0 && !say_if_unused(ctx, &*board).await? && ctx.out.format() == Format::Table {
         ctx.out.note("no jobs");
     }
@@ -163,6 +173,9 @@ fn no_peers() -> BoardError {
 struct Wanted {
     filters: Filters,
     state: Option<State>,
+    shared: SharedArgs,
+    /// How many were left out because they are of another board.
+    beside: Cell<u64>,
     now: DateTime<Utc>,
 }
 
@@ -171,11 +184,17 @@ impl Wanted {
         Self {
             filters: Filters::new(args.filter.clone()),
             state: args.state.filter(|state| *state != State::Trashed),
+            shared: args.shared,
+            beside: Cell::default(),
             now: Utc::now(),
         }
     }
 
     fn admits(&self, entry: &Entry) -> bool {
+        if !self.shared.admits(entry) {
+            self.beside.update(|count| count + 1);
+            return false;
+        }
         self.state.is_none_or(|state| entry.state() == state)
             && self.filters.matches(entry, self.now)
     }

@@ -28,6 +28,7 @@ mod restore;
 mod run;
 mod select;
 mod settle;
+mod shared;
 mod show;
 mod trash;
 mod uuids;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use serde::Serialize;
 
+use super::shared::SharedArgs;
 use crate::{
     context::Context,
     output::{Page, Record, Report, Tone},
@@ -15,7 +16,10 @@ use crate::{
 /// Says what serves it, how long an exchange takes, and how many jobs it has. Exits with 5 if the
 /// board cannot be reached.
 #[derive(Debug, clap::Args)]
-pub(crate) struct PingArgs {}
+pub(crate) struct PingArgs {
+    #[command(flatten)]
+    shared: SharedArgs,
+}
 
 #[derive(Debug, Serialize)]
 struct Pong {
@@ -53,7 +57,7 @@ impl Report for Pong {
     }
 }
 
-pub(crate) async fn run(ctx: &mut Context, PingArgs {}: PingArgs) -> anyhow::Result<()> {
+pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
     // The first exchange also connects.
     board
@@ -75,6 +79,9 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs {}: PingArgs) -> anyhow::Res
         server: health.server,
         round_trip: round_trip.as_secs_f64(),
         jobs: health.jobs,
-        trashed: health.trashed,
+        trashed: match shared.shared {
+            true => health.trashed + health.trashed_beside,
+            false => health.trashed,
+        },
     })
 }

@@ -8,6 +8,7 @@ use super::{
     rehearse::rehearse,
     restore::keys,
     select::{Named, Selection, confirm},
+    shared::SharedArgs,
     verb::{Verb, act},
 };
 use crate::{
@@ -23,6 +24,9 @@ use crate::{
 pub(crate) struct PurgeArgs {
     #[command(flatten)]
     selection: PurgeSelection,
+
+    #[command(flatten)]
+    shared: SharedArgs,
 
     #[command(flatten)]
     consent: Consent,
@@ -58,6 +62,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
     }
     let board = selection.board(ctx)?;
     let mut chosen = selection.look_up(ctx, &*board, Shelf::Trash).await?;
+    args.shared.narrow(ctx, &*board, &mut chosen);
     if let Some(age) = older_than {
         let now = Utc::now();
         chosen.jobs.retain(|job| is_older(job, *age, now));

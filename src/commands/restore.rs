@@ -3,6 +3,7 @@
 use super::{
     rehearse::rehearse,
     select::{Selection, confirm_bulk},
+    shared::SharedArgs,
     verb::{Verb, act},
 };
 use crate::{
@@ -19,6 +20,9 @@ pub(crate) struct RestoreArgs {
     selection: Selection,
 
     #[command(flatten)]
+    shared: SharedArgs,
+
+    #[command(flatten)]
     consent: Consent,
 }
 
@@ -29,11 +33,13 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     };
     args.selection.require()?;
     let board = args.selection.board(ctx)?;
-    let chosen = args.selection.look_up(ctx, &*board, Shelf::Trash).await?;
+    let mut chosen = args.selection.look_up(ctx, &*board, Shelf::Trash).await?;
+    args.shared.narrow(ctx, &*board, &mut chosen);
     if args.selection.dry_run {
         return rehearse(ctx, verb.now, chosen);
     }
     confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
+    args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;
     let restore = async |entries: &[&Entry]| board.restore(&keys(entries)).await;
     act(ctx, verb, chosen, restore, |()| None).await
 }

@@ -51,6 +51,18 @@ pub(crate) enum Shelf {
     Trash,
 }
 
+/// Which board a trashed record is of, where several share a trash.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The board on which it was looked for; so is whatever is not in the trash.
+    #[default]
+    Here,
+    /// A peer has trashed it, and left no word of where.
+    Unknown,
+    /// The board at this path.
+    Beside(String),
+}
+
 /// A logbook that a TaskFlow job refers to; the board stores the reference, never the book.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Book {
@@ -75,6 +87,7 @@ pub(crate) struct Job {
     /// Set for a job in the trash, where known.
     pub(crate) trashed_on: Option<DateTime<Utc>>,
     pub(crate) shelf: Shelf,
+    pub(crate) origin: Origin,
     pub(crate) book: Option<Book>,
     /// `None` if the query did not ask for it.
     pub(crate) details: Option<Value>,
@@ -134,6 +147,7 @@ pub(crate) struct Malformed {
     pub(crate) raw: Vec<u8>,
     /// Who holds it all the same.
     pub(crate) holding: Option<Holding>,
+    pub(crate) origin: Origin,
 }
 
 /// What a board has at one place.
@@ -163,6 +177,14 @@ impl Entry {
         match self {
             Self::Job(job) => job.holding.as_ref(),
             Self::Malformed(record) => record.holding.as_ref(),
+        }
+    }
+
+    /// Returns the board of which it is.
+    pub(crate) fn origin(&self) -> &Origin {
+        match self {
+            Self::Job(job) => &job.origin,
+            Self::Malformed(record) => &record.origin,
         }
     }
 

@@ -214,6 +214,7 @@ impl Board for Embedded {
             server: format!("SQLite {}", rusqlite::version()),
             jobs,
             trashed,
+            trashed_beside: 0,
             is_used,
         })
     }

@@ -113,6 +113,7 @@ pub(super) fn malformed(row: &Row<'_>, view: &View, problem: &str) -> rusqlite::
         size: size.unsigned_abs(),
         raw: raw_of(row)?,
         holding: holding(row, view)?,
+        origin: crate::job::Origin::Here,
     }))
 }
 
@@ -144,6 +145,7 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
         last_modified: time(6)?,
         holding,
         is_blocked: false,
+        origin: crate::job::Origin::Here,
         trashed_on: time(17)?,
         shelf: match row.get::<_, i64>(2)? {
             0 => Shelf::Board,

@@ -86,6 +86,7 @@ fn known_at(now: Now, looked: Looked) -> Known {
             .map(|seconds| DateTime::from_timestamp(seconds, 0).unwrap()),
         holding,
         is_blocked: false,
+        origin: crate::job::Origin::Here,
         trashed_on: None,
         shelf: Shelf::Board,
         book: None,
@@ -308,6 +309,7 @@ fn a_record_that_cannot_be_read_is_not_said_to_be_consumed() {
             size: 1,
             raw: vec![1],
             holding: None,
+            origin: crate::job::Origin::Here,
         }),
         looked(),
     );

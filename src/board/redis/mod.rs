@@ -211,6 +211,7 @@ impl Board for Redis {
             server: self.link.software(DOING).await?,
             jobs,
             trashed,
+            trashed_beside: 0,
             is_used: jobs + trashed + numbered > 0,
         })
     }

@@ -38,6 +38,7 @@ pub(super) fn read(
             size: posting.len() as u64,
             raw: posting.to_vec(),
             holding: holding(&beside, &Side::read(beside.side.as_deref()).0),
+            origin: crate::job::Origin::Here,
         }),
     }
 }
@@ -102,6 +103,7 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside
         last_modified,
         holding,
         is_blocked: false,
+        origin: crate::job::Origin::Here,
         trashed_on: trashed_on.filter(|_| shelf == Shelf::Trash),
         shelf,
         book: posting.book,

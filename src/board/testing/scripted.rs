@@ -63,6 +63,7 @@ impl Scripted {
             last_modified: None,
             holding: None,
             is_blocked: false,
+            origin: crate::job::Origin::Here,
             trashed_on: None,
             shelf: Shelf::Board,
             book: None,

@@ -18,7 +18,7 @@ use crate::{
         failure::Failure,
         wire::{json, side::Side},
     },
-    job::{Claim, Claimant, Claimed, Entry, JobKey, Shelf, Term},
+    job::{Claim, Claimant, Claimed, Entry, JobKey, Origin, Shelf, Term},
 };
 
 /// Who claims, in what way.
@@ -202,6 +202,7 @@ impl Target<'_> {
                 posting: posting.ok_or(BoardError::NoSuchJob)?,
                 lock,
                 side: None,
+                origin: Origin::Here,
             };
             self.require(Some(&record))?;
             record.is_claimed_by(&claim.owner, claim.fence.as_ref())?;

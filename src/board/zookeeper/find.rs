@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::{
     look::{PAGE, Shelved, next_count, records},
     nodes::{self, Node},
+    origin,
     paths::{Paths, number_of, numbered},
     record::decode,
     session::Session,
@@ -26,7 +27,8 @@ pub(super) async fn find(
 ) -> Result<Vec<Vec<Entry>>> {
     let direct: Vec<_> = wanted.iter().map(named).collect();
     let keys: Vec<_> = direct.iter().flatten().cloned().collect();
-    let records = records(session, paths, shelf, &keys).await?;
+    let mut records = records(session, paths, shelf, &keys).await?;
+    origin::judge(session, paths, records.iter_mut().flatten()).await?;
     let mut records = records.into_iter();
     let mut found: Vec<Vec<Entry>> = direct
         .iter()
@@ -80,7 +82,9 @@ async fn scan(
                 hits.insert(key, meant);
             }
         }
-        for record in shelved.read(session, paths, keys).await? {
+        let mut records = shelved.read(session, paths, keys).await?;
+        origin::judge(session, paths, &mut records).await?;
+        for record in records {
             let entry = record.read(Detail::Whole);
             for &at in hits.get(&record.key).into_iter().flatten() {
                 found[at].push(entry.clone());

@@ -4,13 +4,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
     nodes::{self, Node},
+    origin,
     paths::{Paths, locked_by, number_of},
     record::{self, Record},
     session::Session,
 };
 use crate::{
     board::{Detail, Order, Query, Result, Which, pages::next_page, wire::json},
-    job::{Entry, JobKey, Rank, Shelf},
+    job::{Entry, JobKey, Origin, Rank, Shelf},
 };
 
 /// The first page, and the largest.
@@ -91,6 +92,7 @@ impl Shelved {
                 lock,
                 side,
                 key,
+                origin: Origin::Here,
             })
         });
         Ok(records.collect())
@@ -138,7 +140,8 @@ impl Reader {
             return Ok(None);
         }
         let count = keys.len();
-        let records = shelved.read(session, paths, keys).await?;
+        let mut records = shelved.read(session, paths, keys).await?;
+        origin::judge(session, paths, &mut records).await?;
         self.count = next_count(records.iter().map(|record| &record.posting), count);
         let entries = records.iter().map(|record| record.read(self.query.detail));
         let is_wanted = |entry: &Entry| {
@@ -235,6 +238,7 @@ pub(super) async fn records(
             posting: posting?,
             lock: lock.filter(|_| shelf == Shelf::Board),
             side,
+            origin: Origin::Here,
         })
     });
     Ok(records.collect())

@@ -9,6 +9,7 @@ mod look;
 mod marker;
 mod nodes;
 mod numbered;
+mod origin;
 mod paths;
 mod post;
 mod probe;
@@ -275,22 +276,23 @@ impl Board for ZooKeeper {
 
     async fn health(&self) -> Result<Health> {
         let session = self.link.session(READING).await?;
-        let count = async |shelf| {
-            let children = nodes::children(&session, &self.paths.folder(shelf)).await?;
+        let jobs = async {
+            let children = nodes::children(&session, self.paths.board()).await?;
             let jobs = children.iter();
-            let jobs = jobs.filter_map(|child| self.paths.key_of(shelf, child));
+            let jobs = jobs.filter_map(|child| self.paths.key_of(Shelf::Board, child));
             Ok::<_, BoardError>(jobs.count() as u64)
         };
         let stat = session.client().check_stat(self.paths.board());
         let stat = async { Ok(session.ask(READING, stat).await?) };
-        let (stat, jobs, trashed) =
-            tokio::try_join!(stat, count(Shelf::Board), count(Shelf::Trash))?;
+        let trash = origin::count(&session, &self.paths);
+        let (stat, jobs, (trashed, trashed_beside)) = tokio::try_join!(stat, jobs, trash)?;
         let stat = stat.map_err(|error| session.refusal(READING, &error))?;
         Ok(Health {
             // Its version it would only tell in words that operators are right to forbid.
             server: "ZooKeeper".to_owned(),
             jobs,
             trashed,
+            trashed_beside,
             // The trash tells nothing: boards beside this one share it.
             is_used: stat.is_some_and(|stat| stat.cversion > 0),
         })

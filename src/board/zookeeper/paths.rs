@@ -33,6 +33,27 @@ impl Paths {
         }
     }
 
+    /// The node beside whose children other boards may be, this one among them.
+    pub(super) fn parent(&self) -> &str {
+        let (parent, _) = self.board.rsplit_once('/').unwrap_or_default();
+        if parent.is_empty() { "/" } else { parent }
+    }
+
+    /// The folder of what we keep for this board and for those beside it.
+    pub(super) fn all_of_ours(&self) -> &str {
+        self.ours.rsplit_once('/').unwrap_or_default().0
+    }
+
+    /// Returns the board that a node beside this one would be, if both would share a trash.
+    pub(super) fn beside(&self, name: &str) -> Option<Self> {
+        let path = format!("{}/{name}", self.parent().trim_end_matches('/'));
+        let is_server_s = path == "/zookeeper";
+        let other = Self::of(&path);
+        let is_other = !name.starts_with('.') && other.board != self.board && !is_server_s;
+        let shares = || other.folder(Shelf::Trash) == self.folder(Shelf::Trash);
+        (is_other && shares()).then_some(other)
+    }
+
     /// The node that all jobs are children of.
     pub(super) fn board(&self) -> &str {
         &self.board

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     nodes::Node,
+    origin,
     paths::{is_numbered, number_of},
 };
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
             side::Side,
         },
     },
-    job::{Entry, Fence, Holding, Job, JobKey, Lease, Malformed, Owner, Shelf},
+    job::{Entry, Fence, Holding, Job, JobKey, Lease, Malformed, Origin, Owner, Shelf},
 };
 
 /// The nodes of a job, undecoded.
@@ -28,6 +29,7 @@ pub(super) struct Record {
     pub(super) posting: Node,
     pub(super) lock: Option<Node>,
     pub(super) side: Option<Node>,
+    pub(super) origin: Origin,
 }
 
 impl Record {
@@ -55,6 +57,7 @@ impl Record {
                 size: self.posting.data.len() as u64,
                 raw: self.posting.data.clone(),
                 holding,
+                origin: self.origin.clone(),
             }),
         }
     }
@@ -157,6 +160,7 @@ impl Record {
             last_modified: time(stat.mtime),
             holding: None,
             is_blocked: false,
+            origin: self.origin.clone(),
             trashed_on: (self.shelf == Shelf::Trash)
                 .then(|| side.trashed_on.or_else(|| time(stat.ctime)))
                 .flatten(),
@@ -165,7 +169,10 @@ impl Record {
             details: posting.details,
             history: side.history(),
             size: self.posting.data.len() as u64,
-            problem: posting.problem.or(side_problem),
+            problem: posting
+                .problem
+                .or(side_problem)
+                .or(origin::doubt(&self.origin)),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
         Detail, Result,
         picture::{Known, Looked},
     },
-    job::{Fence, JobKey, Owner, Shelf},
+    job::{Fence, JobKey, Origin, Owner, Shelf},
 };
 
 /// What is seen of the jobs that some changes are about.
@@ -166,6 +166,7 @@ fn known(
         posting: posting?,
         lock: None,
         side,
+        origin: Origin::Here,
     };
     // A job that others keep to themselves is there all the same.
     Some(Known::of(&record.read(Detail::Brief), looked))

@@ -4,7 +4,9 @@ use futures_util::future::join_all;
 use zookeeper_client::{CreateMode, Error};
 
 use super::{
-    AT_ONCE, TRIES, Target, nodes,
+    AT_ONCE, TRIES, Target,
+    marker::uuid_of,
+    nodes,
     paths::is_numbered,
     record::Record,
     transaction::{Refused, Step},
@@ -46,7 +48,7 @@ impl Target<'_> {
                 return Ok(());
             };
             if refused.step == Step::Job && refused.error == Error::NodeExists {
-                return Err(exists(record));
+                return Err(self.taken(record).await?);
             }
             self.make_way(refused).await?;
         }
@@ -85,6 +87,21 @@ impl Target<'_> {
         }
         let done = transaction.commit().await;
         Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
+    }
+
+    /// Says by whom the place is taken that a job would have on the board.
+    async fn taken(self, record: &Record) -> Result<BoardError> {
+        let there = self.record(Shelf::Board, &record.key).await?;
+        let is_it = |there: &Record| {
+            let uuid = uuid_of(&there.posting);
+            uuid.is_some() && uuid == uuid_of(&record.posting)
+        };
+        Ok(match there.as_ref().is_some_and(is_it) {
+            true => exists(record),
+            false => BoardError::NumberTaken {
+                node: self.paths.job(Shelf::Board, &record.key),
+            },
+        })
     }
 
     async fn purge_one(self, key: &JobKey) -> Result<()> {

@@ -158,6 +158,7 @@ fn only(subject: &Subject) -> Job {
         last_modified: None,
         holding: None,
         is_blocked: false,
+        origin: crate::job::Origin::Here,
         trashed_on: None,
         shelf: Shelf::Board,
         book: None,

@@ -19,6 +19,7 @@ fn job(name: &str, details: Value) -> Job {
         last_modified: None,
         holding: None,
         is_blocked: false,
+        origin: crate::job::Origin::Here,
         trashed_on: None,
         shelf: Shelf::Board,
         book: None,

@@ -4,6 +4,7 @@ mod claims;
 mod hold;
 mod nodes;
 mod outage;
+mod sharing;
 
 use serde_json::Value;
 

@@ -32,6 +32,7 @@ fn job() -> Job {
         last_modified: ago(600),
         holding: None,
         is_blocked: false,
+        origin: crate::job::Origin::Here,
         trashed_on: None,
         shelf: Shelf::Board,
         book: None,
@@ -93,6 +94,7 @@ fn malformed() -> Entry {
         size: 7,
         raw: b"garbage".to_vec(),
         holding: None,
+        origin: crate::job::Origin::Here,
     })
 }
 

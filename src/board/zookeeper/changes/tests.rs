@@ -20,6 +20,7 @@ fn known(owner: Option<&str>) -> Known {
         size: 0,
         raw: Vec::new(),
         holding: None,
+        origin: crate::job::Origin::Here,
     });
     let now = Instant::now();
     let mut known = Known::of(

@@ -1,0 +1,136 @@
+//! Which board the jobs in a trash are of: boards beside each other share one.
+//!
+//! Trashing a job writes what is kept beside it in the same step, so that both nodes bear the
+//! number of one transaction. A peer leaves no such word; but where no other board is, there is no
+//! question either.
+
+use futures_util::future::join_all;
+
+use super::{
+    AT_ONCE,
+    nodes::{self, Node, READING},
+    paths::Paths,
+    record::Record,
+    session::Session,
+};
+use crate::{
+    board::{BoardError, Result},
+    job::{JobKey, Origin, Shelf},
+};
+
+/// A node in the trash, and the transaction that put it there.
+type Trashed = (JobKey, i64);
+
+/// Finds out of which boards those of these records are that are in the trash.
+pub(super) async fn judge(
+    session: &Session,
+    paths: &Paths,
+    records: impl IntoIterator<Item = &mut Record>,
+) -> Result<()> {
+    let records = records.into_iter();
+    let records: Vec<_> = records
+        .filter(|record| record.shelf == Shelf::Trash)
+        .collect();
+    let trashed = records.iter();
+    let trashed: Vec<_> = trashed
+        .map(|record| (record.key.clone(), record.posting.stat.czxid))
+        .collect();
+    let origins = origins(session, paths, &trashed).await?;
+    for (record, origin) in records.into_iter().zip(origins) {
+        if let Origin::Beside(_) = origin {
+            // What is kept here under its number is about another job.
+            record.side = None;
+        }
+        record.origin = origin;
+    }
+    Ok(())
+}
+
+/// Counts the jobs in the trash: those that may be of this board, and those that are of others.
+pub(super) async fn count(session: &Session, paths: &Paths) -> Result<(u64, u64)> {
+    let children = nodes::children(session, &paths.folder(Shelf::Trash)).await?;
+    let keys = children.iter();
+    let keys: Vec<_> = keys
+        .filter_map(|child| paths.key_of(Shelf::Trash, child))
+        .collect();
+    if keys.is_empty() || neighbours(session, paths).await?.is_none() {
+        return Ok((keys.len() as u64, 0));
+    }
+    let (mut here, mut beside) = (0, 0);
+    for keys in keys.chunks(AT_ONCE) {
+        let stats = keys.iter().map(|key| {
+            let path = paths.job(Shelf::Trash, key);
+            let stat = session.client().check_stat(&path);
+            async move { session.ask(READING, stat).await }
+        });
+        let mut trashed = Vec::with_capacity(keys.len());
+        for (key, stat) in keys.iter().zip(join_all(stats).await) {
+            let stat = stat?.map_err(|error| session.refusal(READING, &error))?;
+            trashed.extend(stat.map(|stat| (key.clone(), stat.czxid)));
+        }
+        for origin in origins(session, paths, &trashed).await? {
+            match origin {
+                Origin::Beside(_) => beside += 1,
+                Origin::Here | Origin::Unknown => here += 1,
+            }
+        }
+    }
+    Ok((here, beside))
+}
+
+/// Says what is doubtful about a job of such an origin.
+pub(super) fn doubt(origin: &Origin) -> Option<String> {
+    match origin {
+        Origin::Here => None,
+        Origin::Unknown => Some(
+            "whether it is of this board or of one beside it is not known: somebody else than \
+             jobboard has trashed it"
+                .to_owned(),
+        ),
+        Origin::Beside(board) => Some(format!(
+            "it is of the board {board}, which shares this trash"
+        )),
+    }
+}
+
+async fn origins(session: &Session, paths: &Paths, trashed: &[Trashed]) -> Result<Vec<Origin>> {
+    if trashed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(others) = neighbours(session, paths).await? else {
+        return Ok(vec![Origin::Here; trashed.len()]);
+    };
+    let boards: Vec<_> = std::iter::once(paths).chain(&others).collect();
+    let wanted = trashed
+        .iter()
+        .flat_map(|(key, _)| boards.iter().map(|board| board.side(key)));
+    let sides = nodes::read(session, &wanted.collect::<Vec<_>>()).await?;
+    let origins = trashed.iter().zip(sides.chunks(boards.len()));
+    let origins = origins.map(|((_, czxid), sides)| {
+        let is_of = |side: &Option<Node>| side.as_ref().is_some_and(|it| it.stat.mzxid == *czxid);
+        match sides.iter().position(is_of) {
+            Some(0) => Origin::Here,
+            Some(place) => Origin::Beside(boards[place].board().to_owned()),
+            None => Origin::Unknown,
+        }
+    });
+    Ok(origins.collect())
+}
+
+/// Returns the boards beside this one of which we keep something; none, if it is all alone.
+async fn neighbours(session: &Session, paths: &Paths) -> Result<Option<Vec<Paths>>> {
+    let sharing = async |folder: &str| {
+        let children = match nodes::children(session, folder).await {
+            Ok(children) => children,
+            // Whoever may not look there cannot know that nobody is.
+            Err(BoardError::Denied { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let boards = children.iter().filter_map(|child| paths.beside(child));
+        Ok(Some(boards.collect::<Vec<_>>()))
+    };
+    let (nodes, known) = tokio::try_join!(sharing(paths.parent()), sharing(paths.all_of_ours()))?;
+    let is_alone =
+        nodes.is_some_and(|it| it.is_empty()) && known.as_ref().is_some_and(Vec::is_empty);
+    Ok((!is_alone).then(|| known.unwrap_or_default()))
+}

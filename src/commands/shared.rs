@@ -1,0 +1,106 @@
+//! A trash that boards share which are beside each other, and what of it is for whom.
+
+use super::select::{Chosen, confirm};
+use crate::{
+    board::Board,
+    context::{Consent, Context},
+    exit::CommandError,
+    job::{Entry, Origin},
+};
+
+/// Whether jobs are meant that other boards have put into the same trash.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct SharedArgs {
+    /// Take in what other boards have put into the trash that they share with this one
+    ///
+    /// On ZooKeeper TaskFlow has one trash for all boards that are beside each other. Of those jobs
+    /// only this board's own are meant without this option; one that somebody else than jobboard has
+    /// trashed, so that nobody knows of which board it is, is listed, and must be named.
+    #[arg(long)]
+    pub(crate) shared: bool,
+}
+
+impl SharedArgs {
+    /// Whether a record is meant, where all are.
+    pub(crate) fn admits(self, entry: &Entry) -> bool {
+        self.shared || !matches!(entry.origin(), Origin::Beside(_))
+    }
+
+    /// Leaves out of what was chosen the jobs that are not this board's, and says so.
+    ///
+    /// One that was named and is another board's is refused; of one that nobody knows whose it is,
+    /// being named suffices.
+    pub(crate) fn narrow(self, ctx: &Context, board: &dyn Board, chosen: &mut Chosen) {
+        if self.shared {
+            return;
+        }
+        if !chosen.is_bulk {
+            for (_, entry) in &mut chosen.jobs {
+                if let Ok(Origin::Beside(other)) = entry.as_ref().map(Entry::origin) {
+                    *entry = Err(not_ours(board.name(), other));
+                }
+            }
+            return;
+        }
+        let all = chosen.jobs.len();
+        let is_here = |entry: &Entry| *entry.origin() == Origin::Here;
+        let jobs = &mut chosen.jobs;
+        jobs.retain(|(_, entry)| entry.as_ref().is_ok_and(is_here));
+        match all - chosen.jobs.len() {
+            0 => {}
+            others => ctx.out.note(format!(
+                "left alone, since they are of other boards or nobody knows of which: {others} of \
+                 {all} (name them, or take in all with --shared)"
+            )),
+        }
+    }
+
+    /// Has somebody agree that jobs come here of which nobody knows from where.
+    pub(crate) fn confirm_unknown(
+        self,
+        ctx: &Context,
+        consent: &Consent,
+        chosen: &Chosen,
+    ) -> anyhow::Result<()> {
+        let mut entries = chosen.entries();
+        match !self.shared && entries.any(|entry| *entry.origin() == Origin::Unknown) {
+            true => {
+                let question = "restore {} here, though boards beside this one share its trash?";
+                confirm(ctx, consent, question, chosen)
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+fn not_ours(here: &str, path: &str) -> anyhow::Error {
+    let message = format!("the job is of the board {path}, which shares the trash with this one");
+    let hint = format!(
+        "--board '{}' is that board; --shared does it here",
+        with_path(here, path)
+    );
+    CommandError::refused(message).hint(hint).into()
+}
+
+/// Returns the URL of a board with another path.
+fn with_path(url: &str, path: &str) -> String {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    let end = url[host..].find('/').map_or(url.len(), |at| host + at);
+    let query = url.find('?').map_or("", |at| &url[at..]);
+    format!("{}{path}{query}", &url[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_url_of_another_board_on_the_same_servers_has_all_but_the_path() {
+        for (url, other) in [
+            ("zk://h1,h2:2182/a/b", "zk://h1,h2:2182/a/c"),
+            ("zk://me@h/a/b?chroot=/x", "zk://me@h/a/c?chroot=/x"),
+        ] {
+            assert_eq!(with_path(url, "/a/c"), other);
+        }
+    }
+}

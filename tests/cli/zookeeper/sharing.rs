@@ -1,0 +1,160 @@
+//! Boards beside each other, which share TaskFlow's trash.
+
+use serde_json::json;
+
+use crate::{
+    interop::shared::{Shared, Side},
+    servers::{Host, ZooKeeper},
+};
+
+/// A board with a job in the trash that it shares with another board, which has one there as well.
+struct Neighbours {
+    shared: Shared<ZooKeeper>,
+    beside: String,
+    ours: String,
+    theirs: String,
+}
+
+impl Neighbours {
+    fn new() -> Option<Self> {
+        let shared = Shared::<ZooKeeper>::new()?;
+        let (here, beside) = (shared.server.board(), shared.server.beside());
+        let post = |board: &str, name: &str| {
+            let post = ["--board", board, "post", name];
+            shared.env.jobboard(&post).run().posted()
+        };
+        let trash = |board: &str, job: &str| {
+            let trash = ["--board", board, "trash", job, "--force", "--yes"];
+            shared.env.jobboard(&trash).run().succeeded();
+        };
+        let ours = post(&here, "ours");
+        // So that their numbers are different ones.
+        post(&beside, "first");
+        let theirs = post(&beside, "theirs");
+        trash(&here, &ours);
+        trash(&beside, &theirs);
+        Some(Self {
+            shared,
+            beside,
+            ours,
+            theirs,
+        })
+    }
+
+    fn run(&self, words: &[&str]) -> crate::env::Outcome {
+        self.shared.env.jobboard(words).run()
+    }
+
+    /// Returns the names of the jobs in the trash that a listing has.
+    fn names(&self, words: &[&str]) -> Vec<String> {
+        let listed = self.run(&[&["list", "--trash", "--json"], words].concat());
+        let listed = listed.json();
+        let names = listed.as_array().unwrap().iter();
+        let mut names: Vec<_> = names
+            .map(|job| job["name"].as_str().unwrap().to_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn each_board_has_its_own_of_the_trash_unless_all_is_asked_for() {
+    let Some(site) = Neighbours::new() else {
+        return;
+    };
+    assert_eq!(site.names(&[]), ["ours"]);
+    assert_eq!(site.names(&["--shared"]), ["ours", "theirs"]);
+    assert_eq!(site.names(&["--board", &site.beside]), ["theirs"]);
+    let listed = site.run(&["list", "--trash"]);
+    assert!(listed.stderr.contains("1 more of other boards"), "{listed}");
+    for (words, count) in [
+        (&["ping", "--json"][..], 1),
+        (&["ping", "--json", "--shared"], 2),
+    ] {
+        assert_eq!(site.run(words).json()["trashed"], count);
+    }
+    let shown = site.run(&["show", &site.theirs, "--json"]).json();
+    let problem = shown["problem"].as_str().unwrap();
+    assert!(problem.contains("/others"), "{problem}");
+
+    let purged = site.run(&["purge", "--all", "--yes"]);
+    assert_eq!(purged.succeeded().lines().count(), 1, "{purged}");
+    assert!(purged.stderr.contains("1 of 2"), "{purged}");
+    assert_eq!(site.names(&["--shared"]), ["theirs"]);
+    site.run(&["purge", "--all", "--yes", "--shared"])
+        .succeeded();
+    assert_eq!(site.names(&["--shared"]), [""; 0]);
+}
+
+#[test]
+fn a_job_of_another_board_comes_here_only_if_that_is_meant() {
+    let Some(site) = Neighbours::new() else {
+        return;
+    };
+    for verb in ["restore", "purge"] {
+        let refused = site.run(&[verb, &site.theirs, "--yes"]);
+        let told = refused.failed(8);
+        assert!(
+            told.contains(&format!("--board '{}'", site.beside)) && told.contains("--shared"),
+            "{told}"
+        );
+    }
+    assert_eq!(site.shared.env.names(), [""; 0]);
+    let there = ["--board", &site.beside, "restore", &site.theirs];
+    site.run(&there).succeeded();
+    let trash = [
+        "--board",
+        &site.beside,
+        "trash",
+        &site.theirs,
+        "--force",
+        "--yes",
+    ];
+    site.run(&trash).succeeded();
+    site.run(&["restore", &site.theirs, "--shared"]).succeeded();
+    assert_eq!(site.shared.env.names(), ["theirs"]);
+    site.run(&["restore", &site.ours]).succeeded();
+}
+
+#[test]
+fn what_a_peer_has_trashed_is_listed_and_asked_about() {
+    let Some(mut site) = Neighbours::new() else {
+        return;
+    };
+    let shared = &mut site.shared;
+    let job = shared.post(Side::TaskFlow, "peers", "NORMAL", &json!({}));
+    shared.does(Side::TaskFlow, "claim", &job, "ada").unwrap();
+    shared.does(Side::TaskFlow, "trash", &job, "ada").unwrap();
+    assert_eq!(site.names(&[]), ["ours", "peers"]);
+    let shown = site.run(&["show", &job, "--json"]).json();
+    let problem = shown["problem"].as_str().unwrap();
+    assert!(problem.contains("not known"), "{problem}");
+    let purged = site.run(&["purge", "--older-than", "1ms", "--yes"]);
+    assert!(purged.stderr.contains("2 of 3"), "{purged}");
+    assert_eq!(site.names(&[]), ["peers"]);
+    let refused = site.run(&["restore", &job]);
+    assert!(refused.failed(8).contains("--yes"), "{refused}");
+    site.run(&["restore", &job, "--yes"]).succeeded();
+    assert_eq!(site.shared.env.names(), ["peers"]);
+}
+
+#[test]
+fn a_number_that_another_job_has_by_now_is_told_as_such() {
+    let Some(mut site) = Neighbours::new() else {
+        return;
+    };
+    let other = json!({"uuid": "other", "name": "other", "priority": "NORMAL", "details": {}});
+    let shared = &mut site.shared;
+    let server = &shared.server;
+    server.create(&mut shared.peer, "job0000000000", &other.to_string());
+    let refused = site.run(&["restore", &site.ours]);
+    let told = refused.failed(4);
+    assert!(told.contains("another job at"), "{told}");
+    assert!(told.contains("/jobs/job0000000000"), "{told}");
+    assert!(!told.contains("with the uuid"), "{told}");
+    let consume = ["consume", "key:job0000000000", "--force", "--yes"];
+    site.run(&consume).succeeded();
+    // With that job went what was kept under their number.
+    site.run(&["restore", &site.ours, "--yes"]).succeeded();
+}
