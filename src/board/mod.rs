@@ -143,6 +143,8 @@ pub(crate) struct Health {
     pub(crate) trashed_beside: u64,
     /// Whether anything was ever posted here, as far as the board can tell.
     pub(crate) is_used: bool,
+    /// What is wrong with how the server is set up.
+    pub(crate) warning: Option<String>,
 }
 
 /// A place where jobs are posted, claimed and finished.

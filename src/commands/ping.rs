@@ -13,7 +13,8 @@ use crate::{
 
 /// Check that the board can be reached
 ///
-/// Says what serves it, how long an exchange takes, and how many jobs it has. Exits with 5 if the
+/// Says what serves it, how long an exchange takes, and how many jobs it has; on stderr, whether a
+/// Redis server is set up to remove keys when it is full, which ends claims. Exits with 5 if the
 /// board cannot be reached.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PingArgs {
@@ -73,6 +74,9 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
     if !health.is_used {
         ctx.out
             .note(format!("nothing was ever posted on {}", board.name()));
+    }
+    if let Some(warning) = health.warning {
+        ctx.out.note(warning);
     }
     ctx.out.report(&Pong {
         board: board.name().to_owned(),

@@ -272,3 +272,33 @@ fn a_server_that_forgets_the_scripts_loses_no_job() {
     let listed: BTreeSet<_> = listed.succeeded().lines().map(str::to_owned).collect();
     assert!(listed.iter().map(String::as_str).eq(posted));
 }
+
+#[test]
+fn a_server_that_removes_keys_when_it_is_full_ends_claims_and_ping_says_so() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    let job = env.post("resize");
+    let claim = ["claim", &job, "--expiry", "1h"];
+    env.jobboard(&claim).run().succeeded();
+    let ping = || {
+        let run = env.jobboard(&["ping"]).run();
+        run.succeeded();
+        run.stderr
+    };
+    server.run(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]);
+    // As long as there is no limit, nothing is removed.
+    assert_eq!(ping(), "");
+    server.run(&["CONFIG", "SET", "maxmemory", "1gb"]);
+    let told = ping();
+    assert!(told.contains("maxmemory-policy noeviction"), "{told}");
+    assert_eq!(env.show(&job)["state"], "CLAIMED");
+    server.run(&["CONFIG", "SET", "maxmemory", "1"]);
+    wait_until("the claim is removed", || {
+        // Nothing that is written finds room; what makes room is that others are removed.
+        server.run(&["SET", "room", "none"]);
+        env.show(&job)["state"] == "UNCLAIMED"
+    });
+    server.run(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    assert_eq!(ping(), "");
+}

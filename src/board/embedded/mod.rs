@@ -216,6 +216,7 @@ impl Board for Embedded {
             trashed,
             trashed_beside: 0,
             is_used,
+            warning: None,
         })
     }
 

@@ -4,6 +4,7 @@ mod beside;
 mod change;
 mod connect;
 mod events;
+mod eviction;
 mod exchange;
 mod field;
 mod foresight;
@@ -191,7 +192,10 @@ impl Board for Redis {
         commands.cmd("HLEN").arg(self.keys.listings());
         commands.cmd("HLEN").arg(self.keys.trash());
         commands.cmd("EXISTS").arg(self.keys.sequence());
-        let answers = self.link.ask_all(DOING, &commands).await?;
+        commands.cmd("INFO").arg("memory");
+        let mut answers = self.link.ask_all(DOING, &commands).await?;
+        // Whoever may not ask is told nothing of it.
+        let memory = answers.pop().and_then(std::result::Result::ok);
         let mut numbers = Vec::with_capacity(answers.len());
         for answer in answers {
             numbers.push(match answer {
@@ -213,6 +217,7 @@ impl Board for Redis {
             trashed,
             trashed_beside: 0,
             is_used: jobs + trashed + numbered > 0,
+            warning: memory.as_ref().and_then(eviction::warning),
         })
     }
 

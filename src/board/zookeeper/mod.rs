@@ -295,6 +295,7 @@ impl Board for ZooKeeper {
             trashed_beside,
             // The trash tells nothing: boards beside this one share it.
             is_used: stat.is_some_and(|stat| stat.cversion > 0),
+            warning: None,
         })
     }
 
