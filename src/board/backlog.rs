@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use chrono::{DateTime, Utc};
 
 use super::{Event, EventKind, event::Subject};
-use crate::job::{JobKey, Rank};
+use crate::job::{Job, JobKey, Rank};
 
 /// How many candidates are kept, since looking for them all again costs a look at the whole board.
 pub(crate) const CAPACITY: usize = 10_000;
@@ -21,6 +21,18 @@ pub(crate) struct Candidate {
     pub(crate) not_before: Option<DateTime<Utc>>,
     /// Whether somebody has looked at its posting and found it to be of the right kind.
     pub(crate) is_vetted: bool,
+}
+
+impl Candidate {
+    /// Takes a job for one that may be claimed, before its posting was looked at.
+    pub(crate) fn unvetted(job: &Job) -> Self {
+        Self {
+            key: job.key.clone(),
+            rank: job.rank(),
+            not_before: job.history.not_before,
+            is_vetted: false,
+        }
+    }
 }
 
 /// What an event means for whoever works from a backlog.

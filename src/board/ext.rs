@@ -11,7 +11,8 @@ use super::{
     filter::Filters,
 };
 use crate::job::{
-    Authority, Claim, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Settlement, Shelf,
+    Aftermath, Authority, Claim, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Owner,
+    Settlement, Shelf, Witness,
 };
 
 /// The jobs that could be claimed now, and when there may be more without anything happening.
@@ -70,6 +71,10 @@ pub(crate) trait BoardExt: Board {
     }
 
     /// Claims one job.
+    #[cfg_attr(
+        not(test),
+        allow(dead_code, reason = "commands also ask what became of a claim")
+    )]
     async fn claim_one(&self, key: &JobKey, by: &Claimant, rules: ClaimRules) -> Result<Claimed> {
         let answers = self.claim(std::slice::from_ref(key), by, 1, rules).await?;
         the_answer(answers)
@@ -89,6 +94,57 @@ pub(crate) trait BoardExt: Board {
         };
         let answers = self.settle(std::slice::from_ref(&settlement)).await?;
         the_answer(answers)
+    }
+
+    /// Looks whether this owner has some jobs, and gives those back that he has; each with what that
+    /// is to say of the attempt.
+    ///
+    /// Answers in any order, each with the job if it may be there to be claimed; an error means
+    /// that it may still be the owner's. Nobody may claim it for him meanwhile.
+    async fn give_back(
+        &self,
+        jobs: Vec<(JobKey, Aftermath)>,
+        owner: &Owner,
+    ) -> Result<Vec<(JobKey, Result<Option<Job>>)>> {
+        let keys = jobs.iter().map(|(key, _)| key.clone());
+        let wanted: Vec<_> = keys.map(JobRef::Key).collect();
+        let found = self.find(Shelf::Board, &wanted).await?;
+        let (mut answers, mut settlements, mut ours) = (Vec::new(), Vec::new(), Vec::new());
+        for ((key, aftermath), mut found) in jobs.into_iter().zip(found) {
+            match found.pop() {
+                Some(entry) if entry.is_owned_by(owner) => {
+                    settlements.push(Settlement {
+                        key,
+                        outcome: Outcome::Abandon(aftermath),
+                        // As it was seen: whatever is the matter with what is beside it.
+                        authority: Authority::Override(Witness::of(&entry)),
+                    });
+                    ours.push(entry);
+                }
+                Some(Entry::Job(job)) if job.holding.is_none() => {
+                    answers.push((key, Ok(Some(*job))))
+                }
+                _ => answers.push((key, Ok(None))),
+            }
+        }
+        if settlements.is_empty() {
+            return Ok(answers);
+        }
+        let settled = self.settle(&settlements).await?;
+        for ((settlement, entry), answer) in settlements.into_iter().zip(ours).zip(settled) {
+            use BoardError::{Changed, NoSuchJob, NotClaimed};
+            let answer = match (answer, entry) {
+                // Else somebody has ended the claim meanwhile.
+                (Ok(_) | Err(NoSuchJob | NotClaimed | Changed), Entry::Job(mut job)) => {
+                    job.holding = None;
+                    Ok(Some(*job))
+                }
+                (Ok(_) | Err(NoSuchJob | NotClaimed | Changed), Entry::Malformed(_)) => Ok(None),
+                (Err(error), _) => Err(error),
+            };
+            answers.push((settlement.key, answer));
+        }
+        Ok(answers)
     }
 
     /// Returns the best few jobs that nobody has, and that may be tried now, but for some.

@@ -150,8 +150,9 @@ pub(crate) struct Health {
 /// A place where jobs are posted, claimed and finished.
 ///
 /// Every mutating call is atomic for each job: it happened whole, or it did not happen. An `Err`
-/// around a list of answers means that the exchange failed, and that nothing of it is known to
-/// have happened.
+/// around a list of answers means that the exchange failed: for none of the jobs is it known to
+/// have happened, and for each it may have if that is [`BoardError::Unknown`] or
+/// [`BoardError::Failed`].
 #[async_trait]
 pub(crate) trait Board: fmt::Debug + Send + Sync {
     /// Returns how people may call this board, without secrets.

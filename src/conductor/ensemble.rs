@@ -17,6 +17,7 @@ use super::{
     picker::{Aim, Picker, Won},
     progress::{Note, Tag},
     refused::Refused,
+    releaser::Releaser,
     rooms::Rooms,
     settler::{Settler, Tally},
     signal::Signals,
@@ -45,6 +46,8 @@ pub(super) struct Ensemble {
     finished: mpsc::UnboundedSender<Finished>,
     picker: Part<board::Result<()>>,
     settler: Part<(Tally, Option<BoardError>)>,
+    releaser: Releaser,
+    releasing: Part<()>,
     attempts: JoinSet<()>,
 }
 
@@ -102,6 +105,11 @@ impl Ensemble {
             returned,
             phase: phases,
         };
+        let releaser = Releaser {
+            board: Arc::clone(&board),
+            crew: Arc::clone(&crew),
+            returned: returned_there.clone(),
+        };
         let settler = Settler {
             board: Arc::clone(&board),
             crew: Arc::clone(&crew),
@@ -121,6 +129,8 @@ impl Ensemble {
             finished,
             picker: Part(tokio::spawn(picker.run())),
             settler: Part(tokio::spawn(settler.run())),
+            releasing: Part(tokio::spawn(releaser.clone().run())),
+            releaser,
             attempts: JoinSet::new(),
         }
     }
@@ -150,6 +160,9 @@ impl Ensemble {
                 (mut tally, None) => {
                     tally.passed_over = self.crew.passed_over.counts();
                     tally.has_refused = self.crew.passed_over.has_refused();
+                    // Anew, and not after the pause in which it may be.
+                    drop(self.releasing);
+                    self.releaser.leave().await;
                     Ok(tally)
                 }
                 (_, Some(error)) => Err(error.into()),
@@ -164,7 +177,8 @@ impl Ensemble {
                 biased;
                 _ = signals.next() => return Ok(Rest::Told),
                 Some(won) = self.won.recv() => self.perform(won),
-                Some(_) = self.attempts.join_next() => {}
+                // One that is broken would keep its job for ever.
+                Some(over) = self.attempts.join_next() => over.map_err(|_| Halted::Broken)?,
                 ended = self.picker.end() => return Ok(Rest::Picked(ended?)),
                 settled = self.settler.end() => return match settled? {
                     (_, Some(error)) => Ok(Rest::Unsettled(error)),

@@ -4,8 +4,9 @@
 //! by what it is found, comes in from above, and what became of it goes back there.
 //!
 //! A conductor that stays is made of parts that work at once: `picker` finds jobs and claims them,
-//! `attempt` performs one, `settler` tells the board what became of them, `lease` keeps the claims
-//! and `guard` sees to it that no command outlives its own. Here they are put together.
+//! `attempt` performs one, `settler` tells the board what became of them, `lease` keeps the claims,
+//! `releaser` gives back those that nobody performs, and `guard` sees to it that no command outlives
+//! its own. Here they are put together.
 
 mod attempt;
 mod capture;
@@ -15,6 +16,7 @@ mod ensemble;
 pub(crate) mod front;
 pub(crate) mod group;
 pub(crate) mod guard;
+mod hands;
 pub(crate) mod here;
 mod heritage;
 pub(crate) mod init;
@@ -29,6 +31,7 @@ pub(crate) mod process;
 pub(crate) mod progress;
 mod refused;
 mod registration;
+mod releaser;
 mod rooms;
 mod settler;
 pub(crate) mod signal;
@@ -46,9 +49,10 @@ pub(crate) use self::{
     verdict::{OnFailure, Patience},
 };
 use self::{
-    crew::{Crew, Hands},
+    crew::Crew,
     ensemble::Ensemble,
     guard::{CONDUCTOR, Guard, Launch, MARK},
+    hands::Hands,
     heritage::Heritage,
     passed_over::PassedOver,
     policy::Policy,

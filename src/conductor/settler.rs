@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, backlog::Candidate},
-    job::{Authority, JobKey, Settlement},
+    job::{Aftermath, Authority, JobKey, Settlement},
 };
 
 /// How many are settled at once at most.
@@ -198,7 +198,10 @@ impl Settler {
         };
         let note = Note::new("claim_lost").of(&attempt.tag);
         self.crew.reporter.tell(note.with("reason", reason));
-        self.give_back(attempt, None);
+        // The board may have it as ours all the same: what it is kept by may have come back, or a
+        // renewal has reached it of which we did not hear. It counts as if it had lapsed.
+        let key = &attempt.job.key;
+        self.crew.hands.let_slip(key, Aftermath::None);
     }
 
     /// Says that a job is out of our hands, and may be there to be claimed.

@@ -188,6 +188,12 @@ impl Entry {
         }
     }
 
+    /// Whether it is claimed by somebody of this name.
+    pub(crate) fn is_owned_by(&self, owner: &Owner) -> bool {
+        let holder = self.holding().and_then(|holding| holding.owner.as_ref());
+        holder == Some(owner)
+    }
+
     pub(crate) fn job(&self) -> Option<&Job> {
         match self {
             Self::Job(job) => Some(job),

@@ -6,6 +6,7 @@
 mod away;
 mod ensemble;
 mod matrix;
+mod silence;
 mod unheard;
 
 use std::{

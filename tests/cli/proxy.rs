@@ -109,7 +109,8 @@ impl Proxy {
         self.shared.has_changed.notify_all();
     }
 
-    /// Changes the mood with the next request in which this word is, for its answer and all others.
+    /// Changes the mood with the next request in which this word is, for this one, its answer and all
+    /// others.
     pub(crate) fn set_at(&self, word: &'static str, mood: Mood) {
         self.shared.state().trap = Some((word, 0, Trap::Mood(mood)));
     }
@@ -181,8 +182,8 @@ impl Shared {
         let (mut client, mut server) = (&connection.client, &connection.server);
         let mut bytes = [0; 65536];
         while let Ok(length @ 1..) = client.read(&mut bytes) {
-            drop(self.calm(&[Mood::StallRequests, Mood::Halt]));
             self.spring(&bytes[..length], is_cut);
+            drop(self.calm(&[Mood::StallRequests, Mood::Halt]));
             if server.write_all(&bytes[..length]).is_err() {
                 break;
             }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use chrono::Utc;
+use tokio::time::Instant;
 
-use super::{Chance, Pick, Won, look::unvetted};
+use super::{Chance, Pick, Won};
 use crate::{
-    board::{BoardError, ClaimRules, JobRef, Result},
-    conductor::{clock::Boottime, outage::is_unknown, rooms::Rooms},
-    job::{Aftermath, Authority, Entry, JobKey, Outcome, Settlement, Shelf},
+    board::{BoardError, ClaimRules},
+    conductor::{clock::Boottime, rooms::Rooms},
+    job::{Aftermath, Entry, JobKey, Owner},
 };
 
 /// How many of the first candidates are left to others in the largest crowd.
@@ -20,21 +21,6 @@ pub(super) struct Haul {
     pub(super) won: Vec<Won>,
     /// What keeps the board from saying of each job whether it is ours.
     pub(super) trouble: Option<BoardError>,
-}
-
-/// A job that the board may have as ours though it is not in our hands.
-pub(super) struct Doubt {
-    key: JobKey,
-    /// What giving it back says of the attempt.
-    aftermath: Aftermath,
-}
-
-/// A job that may have been claimed without our hearing of it, so that nothing was begun.
-fn unheard(key: JobKey) -> Doubt {
-    Doubt {
-        key,
-        aftermath: Aftermath::Interrupted,
-    }
 }
 
 impl Haul {
@@ -64,8 +50,13 @@ impl Pick<'_> {
         let answers = match self.board.claim(&keys, &self.by, room, rules).await {
             Ok(answers) => answers,
             Err(error) => {
-                if is_unknown(&error) {
-                    self.doubtful.extend(keys.into_iter().map(unheard));
+                if matches!(
+                    error,
+                    BoardError::Unknown { .. } | BoardError::Failed { .. }
+                ) {
+                    for key in &keys {
+                        self.let_slip(key);
+                    }
                 }
                 return Haul::none(error);
             }
@@ -108,70 +99,49 @@ impl Pick<'_> {
     fn miss(&mut self, key: JobKey, error: BoardError) -> Option<BoardError> {
         match error {
             BoardError::Postponed { until } => self.backlog.postpone(&key, until, Utc::now()),
+            // Some boards learn only after the claim that a record cannot be read.
             BoardError::Malformed { .. } => {
+                self.let_slip(&key);
                 self.backlog.remove(&key);
                 self.unreadable.insert(key);
             }
-            BoardError::Unknown { .. } => {
-                self.doubtful.push(unheard(key));
-                return Some(error);
+            // The claim of which we did not hear was made after we had asked whether it was.
+            BoardError::AlreadyClaimed { owner: Some(owner) } if owner == self.by.owner => {
+                self.let_slip(&key);
+                self.backlog.remove(&key);
             }
-            BoardError::Unreachable { .. }
+            BoardError::Unknown { .. }
+            | BoardError::Unreachable { .. }
             | BoardError::Misdirected { .. }
             | BoardError::Denied { .. }
-            | BoardError::Failed { .. } => return Some(error),
+            | BoardError::Failed { .. } => {
+                self.let_slip(&key);
+                return Some(error);
+            }
             _ => self.backlog.remove(&key),
         }
         None
     }
 
-    /// Whether the board has a job as ours that is not in our hands.
+    /// Notes of a job that it may have been claimed without our hearing of it.
+    fn let_slip(&mut self, key: &JobKey) {
+        // Nothing was begun.
+        self.crew.hands.let_slip(key, Aftermath::Interrupted);
+        self.wary_until = Instant::now() + self.terms.wanted();
+    }
+
+    /// Heeds that a job was claimed: by us, if the request came late, after we had looked.
     ///
-    /// A claim may have been won unheard; or it was given up when the board was silent for too
-    /// long, and then the session by which it is held came back all the same.
+    /// The network may keep it for as long as it likes. What comes of it lapses or is told of.
+    pub(super) fn heed_claim(&self, key: &JobKey, owner: Option<&Owner>) {
+        let is_ours = owner == Some(&self.by.owner) && !self.crew.hands.may_have(key);
+        if is_ours && Instant::now() < self.wary_until {
+            self.crew.hands.let_slip(key, Aftermath::Interrupted);
+        }
+    }
+
+    /// Whether the board has a job as ours that nobody has in his hands.
     pub(super) fn is_left_over(&self, entry: &Entry) -> bool {
-        let owner = entry.holding().and_then(|holding| holding.owner.as_ref());
-        owner == Some(&self.by.owner) && !self.crew.hands.hold(entry.key())
-    }
-
-    /// Notes that a job was begun, and has been left to itself since.
-    pub(super) fn doubt(&mut self, key: JobKey) {
-        // It counts as if the claim had lapsed, as it was given up because it could have.
-        let aftermath = Aftermath::None;
-        self.doubtful.push(Doubt { key, aftermath });
-    }
-
-    /// Gives back what the board has as ours and is not in our hands.
-    pub(super) async fn release_doubtful(&mut self) -> Result<()> {
-        if self.doubtful.is_empty() {
-            return Ok(());
-        }
-        let keys = self.doubtful.iter().map(|doubt| doubt.key.clone());
-        let wanted: Vec<_> = keys.map(JobRef::Key).collect();
-        let found = self.board.find(Shelf::Board, &wanted).await?;
-        let found = self.doubtful.iter().zip(found);
-        let mut ours: Vec<_> = found
-            .filter_map(|(doubt, mut found)| Some((doubt.aftermath.clone(), found.pop()?)))
-            .collect();
-        ours.retain(|(_, entry)| self.is_left_over(entry));
-        let abandon = |(aftermath, entry): &(Aftermath, Entry)| {
-            Some(Settlement {
-                key: entry.key().clone(),
-                outcome: Outcome::Abandon(aftermath.clone()),
-                authority: Authority::Claim(self.by.owner.clone(), entry.holding()?.fence.clone()?),
-            })
-        };
-        let settlements: Vec<_> = ours.iter().filter_map(abandon).collect();
-        if !settlements.is_empty() {
-            // One that is refused is not ours any more, which is as good.
-            self.board.settle(&settlements).await?;
-        }
-        self.doubtful.clear();
-        for (_, entry) in ours {
-            if let Entry::Job(job) = entry {
-                self.backlog.offer(unvetted(&job), Utc::now());
-            }
-        }
-        Ok(())
+        entry.is_owned_by(&self.by.owner) && !self.crew.hands.may_have(entry.key())
     }
 }

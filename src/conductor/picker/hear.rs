@@ -7,7 +7,7 @@ use futures_util::{FutureExt, StreamExt, stream::BoxStream};
 use tokio::time::{self, Instant};
 
 use super::{EVENT_PAUSE, Pick};
-use crate::board::{BoardError, Event, Result, backlog::Tidings};
+use crate::board::{BoardError, Event, EventKind, Result, backlog::Tidings};
 use crate::conductor::rooms::Rooms;
 
 /// How often it is looked whether all is done while others hold the last jobs.
@@ -74,6 +74,9 @@ impl Pick<'_> {
                 source: "it tells no more of what happens".into(),
             })
         })?;
+        if let (EventKind::Claimed, Some(job)) = (event.kind, &event.subject) {
+            self.heed_claim(&job.key, event.owner.as_ref());
+        }
         match self.backlog.heed(&event, Utc::now()) {
             Tidings::Resync => self.looked = None,
             Tidings::More | Tidings::Less => self.has_heard = true,

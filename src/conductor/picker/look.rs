@@ -11,7 +11,7 @@ use crate::{
         backlog::{CAPACITY, Candidate},
     },
     conductor::{passed_over::Reasons, progress::Note},
-    job::{Entry, Job, JobKey, Lease, Shelf},
+    job::{Aftermath, Entry, Job, JobKey, Lease, Shelf},
 };
 
 /// A full backlog is looked up anew after so long, lest a more urgent job waits behind all of it.
@@ -85,7 +85,11 @@ impl Pick<'_> {
                 }
                 Ok(_) => {
                     taken += 1;
-                    self.backlog.offer(vetted(&job), now);
+                    let candidate = Candidate {
+                        is_vetted: true,
+                        ..Candidate::unvetted(&job)
+                    };
+                    self.backlog.offer(candidate, now);
                 }
                 Err(reason) => reasons.add(&job, &reason),
             }
@@ -123,7 +127,7 @@ impl Pick<'_> {
                 self.vet_one(key, found.pop());
             }
         }
-        let is_left = |key: &JobKey| self.backlog.knows(key) && !self.crew.hands.hold(key);
+        let is_left = |key: &JobKey| self.backlog.knows(key) && !self.crew.hands.may_have(key);
         let keys = candidates.into_iter().map(|candidate| candidate.key);
         let (fit, unfit): (Vec<_>, Vec<_>) = keys.partition(is_left);
         for key in unfit {
@@ -137,7 +141,7 @@ impl Pick<'_> {
         let job = match found {
             Some(Entry::Job(job)) if job.holding.is_none() => self.is_meant(*job, now),
             Some(entry) if self.is_left_over(&entry) => {
-                self.doubt(key.clone());
+                self.crew.hands.let_slip(key, Aftermath::None);
                 None
             }
             _ => None,
@@ -172,7 +176,7 @@ impl Pick<'_> {
         let now = Utc::now();
         while let Some(entry) = entries.try_next().await? {
             if self.is_left_over(&entry) {
-                self.doubt(entry.key().clone());
+                self.crew.hands.let_slip(entry.key(), Aftermath::None);
                 left = left.max(Left::Held);
                 continue;
             }
@@ -213,21 +217,5 @@ impl Pick<'_> {
             self.crew.reporter.tell(note);
         }
         Ok(left)
-    }
-}
-
-fn vetted(job: &Job) -> Candidate {
-    Candidate {
-        is_vetted: true,
-        ..unvetted(job)
-    }
-}
-
-pub(super) fn unvetted(job: &Job) -> Candidate {
-    Candidate {
-        key: job.key.clone(),
-        rank: job.rank(),
-        not_before: job.history.not_before,
-        is_vetted: false,
     }
 }

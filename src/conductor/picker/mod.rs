@@ -16,10 +16,7 @@ use tokio::{
     time::{self, Duration, Instant},
 };
 
-use self::{
-    claim::{Doubt, Haul},
-    look::Left,
-};
+use self::{claim::Haul, look::Left};
 use super::{
     clock::Boottime,
     crew::Crew,
@@ -46,9 +43,6 @@ const MOST: usize = 64;
 
 /// While there is enough to do, events are heard in bundles, so many apart.
 const EVENT_PAUSE: Duration = Duration::from_millis(25);
-
-/// How long claims that may have been won unheard are given back, when all ends.
-const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How long after a guard could not be started it is tried again.
 const GUARD_PAUSE: Duration = Duration::from_millis(200);
@@ -116,14 +110,12 @@ impl Picker {
             heeded: Instant::now(),
             spread: 0,
             unreadable: HashSet::new(),
-            doubtful: Vec::new(),
+            wary_until: Instant::now(),
             surveyed_until: Instant::now(),
             has_heard: true,
             has_told_held: false,
         };
-        let ended = pick.work(aim.jobs_left, &rooms, &won, &mut phase).await;
-        pick.leave().await;
-        ended
+        pick.work(aim.jobs_left, &rooms, &won, &mut phase).await
     }
 }
 
@@ -153,8 +145,8 @@ struct Pick<'a> {
     spread: usize,
     /// Records that turned out to be no jobs when they were to be claimed.
     unreadable: HashSet<JobKey>,
-    /// Jobs that the board may have as ours though they are not in our hands.
-    doubtful: Vec<Doubt>,
+    /// Until when claims may turn up of which we had heard nothing.
+    wary_until: Instant,
     /// Until when all that others hold is not looked at again, however much is heard.
     surveyed_until: Instant,
     /// Whether something was heard since.
@@ -210,23 +202,6 @@ impl Pick<'_> {
         Ok(())
     }
 
-    /// Gives back, before all ends, what may have been claimed unheard: until such a claim lapses,
-    /// nobody else could have the job.
-    async fn leave(&mut self) {
-        let mut outage = Outage::new(self.crew);
-        let released = async {
-            while let Err(error) = self.release_doubtful().await {
-                if is_final(&error) {
-                    return;
-                }
-                outage.begin(&error);
-                outage.pause().await;
-            }
-        };
-        // If the board is away for longer, they lapse.
-        let _ = time::timeout(FAREWELL, released).await;
-    }
-
     /// Forgets what may be wrong by the time that the board is back.
     fn lose_touch(&mut self) {
         self.events = None;
@@ -235,8 +210,6 @@ impl Pick<'_> {
 
     /// Waits until there is room and something to fill it with; none, if all is done.
     async fn chance(&mut self, rooms: &Rooms, most: usize) -> Result<Option<Chance>> {
-        // Those have to go back also while there is no room for others.
-        self.release_doubtful().await?;
         let room = self.wait_for_room(rooms).await?.min(most);
         let keys = self.candidates(room).await?;
         self.guarded().await;
@@ -246,7 +219,6 @@ impl Pick<'_> {
     /// Finds jobs that may be performed and claimed now, waiting for some; none, if all is done.
     async fn candidates(&mut self, most: usize) -> Result<Option<Vec<JobKey>>> {
         loop {
-            self.release_doubtful().await?;
             self.look_if_needed().await?;
             // What is there is enough for now, and each look at what happens has its cost.
             if self.backlog.has_none_ready() || self.heeded.elapsed() > EVENT_PAUSE {
@@ -263,8 +235,7 @@ impl Pick<'_> {
             if !fit.is_empty() {
                 return Ok(Some(fit));
             }
-            let is_settled = self.looked.is_some() && self.doubtful.is_empty();
-            if !is_settled || !self.backlog.has_none_ready() || self.backlog.is_low() {
+            if self.looked.is_none() || !self.backlog.has_none_ready() || self.backlog.is_low() {
                 continue;
             }
             if self.may_be_drained() {
@@ -275,7 +246,7 @@ impl Pick<'_> {
                     Left::Held => {}
                 }
             }
-            if self.looked.is_some() && self.doubtful.is_empty() {
+            if self.looked.is_some() {
                 self.wait_for_more().await?;
             }
         }

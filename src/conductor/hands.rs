@@ -1,0 +1,155 @@
+//! What a conductor has in its hands, and what has slipped out of them and has to be given back.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+use crate::job::{Aftermath, JobKey};
+
+/// The jobs that the board may have as the conductor's.
+///
+/// One is in its hands from when its claim was won until it is settled. One that is adrift may be
+/// claimed and is not performed: its claim was not heard of, or was lost, or given up while the
+/// board was silent. It stays here until the board has said that nobody of us has it. Those that are set aside
+/// are still held, and nobody waits for them any more.
+#[derive(Debug, Default)]
+pub(super) struct Hands {
+    jobs: Mutex<HashMap<JobKey, Grip>>,
+    changed: Notify,
+}
+
+/// How firmly the conductor has a job.
+#[derive(Debug)]
+enum Grip {
+    InHand,
+    /// The board does not let us settle it.
+    Aside,
+    /// With what giving it back is to say of the attempt.
+    Adrift(Aftermath),
+}
+
+impl Hands {
+    /// Notes that a claim was won.
+    pub(super) fn take(&self, key: &JobKey) {
+        self.lock().insert(key.clone(), Grip::InHand);
+        self.changed.notify_waiters();
+    }
+
+    /// Notes that the board has said of a job that it is not ours, or not any more.
+    pub(super) fn put_down(&self, key: &JobKey) {
+        self.lock().remove(key);
+        self.changed.notify_waiters();
+    }
+
+    /// Notes of a job, which may be in hand, that nobody performs it though it may be ours.
+    pub(super) fn let_slip(&self, key: &JobKey, aftermath: Aftermath) {
+        self.lock().insert(key.clone(), Grip::Adrift(aftermath));
+        self.changed.notify_waiters();
+    }
+
+    /// Has nobody wait any more for a job that is still held.
+    pub(super) fn set_aside(&self, key: &JobKey) {
+        if let Some(grip @ Grip::InHand) = self.lock().get_mut(key) {
+            *grip = Grip::Aside;
+        }
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn have_aside(&self, key: &JobKey) -> bool {
+        matches!(self.lock().get(key), Some(Grip::Aside))
+    }
+
+    /// Whether the board may have a job as ours.
+    pub(super) fn may_have(&self, key: &JobKey) -> bool {
+        self.lock().contains_key(key)
+    }
+
+    /// Whether the board has no job as ours that is waited for.
+    pub(super) fn are_empty(&self) -> bool {
+        are_empty(&self.lock())
+    }
+
+    /// Returns how many jobs are in hand.
+    pub(super) fn count(&self) -> usize {
+        count(&self.lock())
+    }
+
+    /// Returns the jobs that are adrift, and what giving each back is to say of the attempt.
+    pub(super) fn adrift(&self) -> Vec<(JobKey, Aftermath)> {
+        let adrift = |(key, grip): (&JobKey, &Grip)| match grip {
+            Grip::InHand | Grip::Aside => None,
+            Grip::Adrift(aftermath) => Some((key.clone(), aftermath.clone())),
+        };
+        self.lock().iter().filter_map(adrift).collect()
+    }
+
+    /// Waits until the board has no job as ours that is waited for.
+    pub(super) async fn empty(&self) {
+        self.until(are_empty).await;
+    }
+
+    /// Waits until some job is adrift.
+    pub(super) async fn some_adrift(&self) {
+        let is_adrift = |grip: &Grip| matches!(grip, Grip::Adrift(_));
+        self.until(|jobs| jobs.values().any(is_adrift)).await;
+    }
+
+    /// Waits until nothing has been in hand for so long.
+    pub(super) async fn idle(&self, long: Duration) {
+        loop {
+            self.until(|jobs| count(jobs) == 0).await;
+            tokio::select! {
+                biased;
+                () = self.until(|jobs| count(jobs) > 0) => {}
+                () = tokio::time::sleep(long) => return,
+            }
+        }
+    }
+
+    async fn until(&self, is_so: impl Fn(&HashMap<JobKey, Grip>) -> bool) {
+        loop {
+            let changed = self.changed.notified();
+            if is_so(&self.lock()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobKey, Grip>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn are_empty(jobs: &HashMap<JobKey, Grip>) -> bool {
+    jobs.values().all(|grip| matches!(grip, Grip::Aside))
+}
+
+fn count(jobs: &HashMap<JobKey, Grip>) -> usize {
+    let in_hand = |grip: &&Grip| matches!(grip, Grip::InHand);
+    jobs.values().filter(in_hand).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_adrift_is_ours_until_the_board_says_otherwise_and_keeps_nobody_busy() {
+        let (hands, job) = (Hands::default(), JobKey::new("a"));
+        hands.take(&job);
+        assert!((hands.count(), hands.adrift().len()) == (1, 0));
+        hands.let_slip(&job, Aftermath::None);
+        assert!(hands.may_have(&job) && !hands.are_empty());
+        hands.some_adrift().await;
+        hands.idle(Duration::ZERO).await;
+        assert_eq!(hands.adrift(), [(job.clone(), Aftermath::None)]);
+        hands.put_down(&job);
+        hands.empty().await;
+        assert!(hands.adrift().is_empty());
+    }
+}
