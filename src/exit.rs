@@ -42,6 +42,13 @@ pub(crate) enum CommandError {
     /// A job was to be taken from this owner alone, and is not that owner's.
     #[error("the job is not claimed by {0}")]
     NotHeldBy(Owner),
+    /// A job may be claimed, and the board did not say so.
+    #[error("{what}")]
+    Unheard {
+        what: String,
+        hint: String,
+        source: BoardError,
+    },
     /// Some of several jobs could not be dealt with; each was reported.
     #[error("{failed} of {total} failed")]
     Partly { failed: usize, total: usize },
@@ -180,6 +187,7 @@ fn judge_command(error: &CommandError) -> Option<Judgement> {
             "changed",
             Some("nothing was done; `jobboard owner JOB` shows who holds it".to_owned()),
         ),
+        CommandError::Unheard { hint, .. } => (FAILED, "unknown", Some(hint.clone())),
         CommandError::Partly { .. } => (PARTLY, "failed", None),
         CommandError::Refused { hint, .. } => (UNSAFE, "refused", hint.clone()),
         CommandError::Trashed(_) => (TRASHED, "failed", None),

@@ -12,6 +12,7 @@ use super::{
     done::Done,
     perform::{Held, LEASE, OnFailure, Performer, kept_owner, lease, ours},
     select::reference,
+    unheard::{claim_one, settle_kept},
 };
 use crate::{
     board::{
@@ -22,7 +23,7 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{Aftermath, Authority, Claim, Claimant, Claimed, Entry, Outcome, Shelf, Term},
+    job::{Aftermath, Claim, Claimant, Claimed, Outcome, Shelf, Term},
 };
 
 /// The shortest and the longest that a claim may be asked to last.
@@ -187,13 +188,9 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
             _ = signals.next() => {}
         }
     }
-    let authority = Authority::Claim(by.owner, claimed.fence);
-    board
-        .settle_one(
-            &claimed.job.key,
-            Outcome::Abandon(Aftermath::None),
-            authority,
-        )
+    let outcome = Outcome::Abandon(Aftermath::None);
+    let claim = (&by.owner, &claimed.fence);
+    settle_kept(&*board, &claimed.job.key, outcome, claim)
         .await
         .with_context(|| ctx.trying("abandon", &claimed.job.name))?;
     told
@@ -278,13 +275,7 @@ async fn win_named(
         respects_not_before: false,
     };
     let asked = Boottime::now();
-    let claimed = match &entry {
-        Entry::Job(job) => board.claim_one(&job.key, wish.by, rules).await,
-        Entry::Malformed(record) => Err(BoardError::Malformed {
-            key: record.key.clone(),
-            problem: record.problem.clone(),
-        }),
-    };
+    let claimed = claim_one(board, &entry, wish.by, rules).await;
     let claimed = claimed.with_context(|| ctx.trying("claim", entry.name()))?;
     Ok(Won { claimed, asked })
 }

@@ -31,6 +31,7 @@ mod settle;
 mod shared;
 mod show;
 mod trash;
+mod unheard;
 mod uuids;
 mod verb;
 mod wait;

@@ -6,9 +6,9 @@ use anyhow::Context as _;
 use chrono::{SubsecRound, Utc};
 use uuid::Uuid;
 
-use super::claim::expiry;
+use super::{claim::expiry, unheard::settle_kept};
 use crate::{
-    board::{Board, BoardExt},
+    board::Board,
     conductor::{
         clock::Boottime,
         guard::{CONDUCTOR, Guard, Launch, MARK},
@@ -20,7 +20,7 @@ use crate::{
     },
     context::Context,
     exit::CommandError,
-    job::{Aftermath, Authority, Claim, Claimant, Failure, Fence, JobKey, Outcome, Owner, Term},
+    job::{Aftermath, Claim, Claimant, Failure, Fence, JobKey, Outcome, Owner, Term},
 };
 
 /// How long a kept claim lasts without being renewed, unless it is said.
@@ -155,9 +155,7 @@ impl Performer {
         .await;
         let verdict = self.judge(ctx, &job, performed);
         if let Some(outcome) = verdict.outcome {
-            let authority = Authority::Claim(self.by.owner.clone(), job.fence.clone());
-            board
-                .settle_one(&job.key, outcome, authority)
+            settle_kept(&*board, &job.key, outcome, (&self.by.owner, &job.fence))
                 .await
                 .with_context(|| ctx.trying("settle", &job.name))?;
         }

@@ -7,12 +7,13 @@ use anyhow::Context as _;
 use super::{
     draft::DraftArgs,
     perform::{Held, OnFailure, Performer, lease, ours},
+    unheard::{claim_one, may_have, posted_claim},
 };
 use crate::{
-    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef},
+    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
     conductor::clock::Boottime,
     context::Context,
-    job::{Claimant, Claimed, Shelf},
+    job::{Claimant, Claimed, Fence, JobKey, Shelf},
 };
 
 /// Post a job, run its command here, and consume it
@@ -64,18 +65,41 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
             }
         }
         posted => {
-            let posted = posted.with_context(|| ctx.trying("post", &args.name))?;
+            let uuid = draft.uuid.to_string();
+            let claim = the_claim(&*board, posted, &uuid, &args.name, performer.claimant()).await;
+            let (key, fence) = claim.with_context(|| ctx.trying("post", &args.name))?;
             Held {
-                key: posted.key,
-                uuid: draft.uuid.to_string(),
+                key,
+                uuid,
                 name: draft.name,
-                fence: posted.fence.context("the job was posted without a claim")?,
+                fence,
                 attempt: 1,
                 asked,
             }
         }
     };
     performer.perform(ctx, board, job).await
+}
+
+/// Returns the claim under which a job was posted; if no answer came, as the board tells it later.
+async fn the_claim(
+    board: &dyn Board,
+    posted: board::Result<Posted>,
+    uuid: &str,
+    name: &str,
+    by: &Claimant,
+) -> anyhow::Result<(JobKey, Fence)> {
+    match posted {
+        Ok(posted) => {
+            let fence = posted.fence.context("the job was posted without a claim")?;
+            Ok((posted.key, fence))
+        }
+        Err(error @ BoardError::Unknown { .. }) => {
+            let claim = posted_claim(board, uuid, &by.owner).await;
+            Ok(claim.ok_or_else(|| may_have(uuid, name, &by.owner, error))?)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Claims the job of an earlier run, if that failed and nobody else performs it.
@@ -86,7 +110,7 @@ async fn claim_left(
     board: &dyn Board,
     uuid: String,
     by: &Claimant,
-) -> board::Result<Option<Held>> {
+) -> anyhow::Result<Option<Held>> {
     let entry = board.resolve_one(Shelf::Board, &JobRef::Uuid(uuid)).await?;
     let rules = ClaimRules {
         is_attempt: true,
@@ -94,8 +118,8 @@ async fn claim_left(
         respects_not_before: true,
     };
     let asked = Boottime::now();
-    let (name, key) = (entry.name(), entry.key());
-    match board.claim_one(key, by, rules).await {
+    let name = entry.name();
+    match claim_one(board, &entry, by, rules).await {
         Ok(Claimed { job, fence }) => {
             ctx.out.note(format!(
                 "{name} was left by an earlier run, and is tried again"
@@ -109,12 +133,14 @@ async fn claim_left(
                 asked,
             }))
         }
-        Err(reason @ (BoardError::AlreadyClaimed { .. } | BoardError::Postponed { .. })) => {
-            ctx.out.note(format!(
-                "nothing was run, {name} is still on the board: {reason}"
-            ));
-            Ok(None)
-        }
-        Err(error) => Err(error),
+        Err(error) => match error.downcast_ref() {
+            Some(reason @ (BoardError::AlreadyClaimed { .. } | BoardError::Postponed { .. })) => {
+                ctx.out.note(format!(
+                    "nothing was run, {name} is still on the board: {reason}"
+                ));
+                Ok(None)
+            }
+            _ => Err(error),
+        },
     }
 }

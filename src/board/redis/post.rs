@@ -47,7 +47,9 @@ impl Target<'_> {
                     let refused = (0..missing).map(|_| Err(not_done(self.link.name(), &error)));
                     answers.extend(refused);
                 }
-                Err(Failure::Lost(error)) => answers.extend(self.look_up(some, &error).await),
+                Err(Failure::Lost(error)) => {
+                    answers.extend(self.look_up(some, claimant, &error).await);
+                }
             }
         }
         Ok(answers)
@@ -120,8 +122,14 @@ impl Target<'_> {
         answers
     }
 
-    /// Looks once for jobs whose post was not answered.
-    async fn look_up(self, drafts: &[Draft], error: &BoardError) -> Vec<Result<Posted>> {
+    /// Looks once for jobs whose post was not answered, unless that tells nothing of the claim
+    /// under which they were posted.
+    async fn look_up(
+        self,
+        drafts: &[Draft],
+        claimant: Option<&Claimant>,
+        error: &BoardError,
+    ) -> Vec<Result<Posted>> {
         self.foresight.note(None);
         let mut command = Cmd::new();
         command.arg("HMGET").arg(self.keys.listings());
@@ -140,7 +148,9 @@ impl Target<'_> {
                 let read = posting.and_then(|bytes| msgpack::decode(&bytes, Detail::Brief).ok());
                 match read.and_then(|posting| posting.sequence) {
                     // One that others may have chosen as well may have been there before.
-                    Some(sequence) if !draft.chosen => Ok(posted(draft, sequence, None)),
+                    Some(sequence) if !draft.chosen && claimant.is_none() => {
+                        Ok(posted(draft, sequence, None))
+                    }
                     _ => Err(perhaps_posted(self.link.name(), draft, error)),
                 }
             })

@@ -7,6 +7,7 @@ use tokio::time::{self, Instant};
 use super::{
     super::{
         perform::code,
+        unheard::claim_first,
         wait::{out_of_time, vigil},
     },
     Won,
@@ -15,7 +16,7 @@ use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, filter::Filters},
     conductor::{clock::Boottime, signal::Signals},
     context::Context,
-    job::{Claimant, JobKey},
+    job::{Claimant, Job, JobKey},
 };
 
 /// How many of the best jobs are tried at once, since others are after them too.
@@ -109,23 +110,23 @@ impl<'a> Search<'a> {
             if candidates.jobs.is_empty() {
                 return Ok(None);
             }
-            let keys = candidates.jobs.into_iter().map(|job| job.key).collect();
-            if let Some(won) = self.claim(keys).await? {
+            if let Some(won) = self.claim(candidates.jobs).await? {
                 return Ok(Some(won));
             }
         }
     }
 
     /// Claims the first of these jobs that can be had.
-    async fn claim(&mut self, keys: Vec<JobKey>) -> board::Result<Option<Won>> {
+    async fn claim(&mut self, jobs: Vec<Job>) -> anyhow::Result<Option<Won>> {
         let asked = Boottime::now();
-        let answers = self.board.claim(&keys, self.by, 1, self.rules).await?;
-        for (key, answer) in keys.into_iter().zip(answers) {
+        let wanted: Vec<_> = jobs.iter().collect();
+        let answers = claim_first(self.board, &wanted, self.by, self.rules).await?;
+        for (job, answer) in jobs.into_iter().zip(answers) {
             match answer {
                 Ok(claimed) => return Ok(Some(Won { claimed, asked })),
                 // A lock that names nobody makes a job that counts as unclaimed and is not.
                 Err(BoardError::Malformed { .. } | BoardError::AlreadyClaimed { owner: None }) => {
-                    self.passed_over.insert(key);
+                    self.passed_over.insert(job.key);
                 }
                 Err(_) => {}
             }
