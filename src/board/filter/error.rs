@@ -39,6 +39,20 @@ pub(super) enum Fault {
     NoOperator,
     #[error("write FIELD OP VALUE, such as held>10m")]
     Nothing,
+    #[error("nothing stands behind its last `and`")]
+    Dangling,
+    #[error("the quotes of `{0}` are not closed: a quote that is meant as such is doubled in them")]
+    OpenQuote(String),
+    #[error(
+        "`{rest}` is left over behind `{part}`: `and` joins two parts{}",
+        alternatively(whole.as_deref())
+    )]
+    LeftOver {
+        part: String,
+        rest: String,
+        /// The part with all of it in its value.
+        whole: Option<String>,
+    },
     #[error("it lacks a field before `{operator}`: write one of {}", fields())]
     NoField { operator: String },
     #[error("unknown field `{name}`{}: it is one of {}", perhaps(name), fields())]
@@ -81,6 +95,13 @@ fn quoted(text: &str) -> String {
         "" => "an empty text".to_owned(),
         text => format!("`{text}`"),
     }
+}
+
+/// Says how a value is written that has spaces or commas.
+fn alternatively(whole: Option<&str>) -> String {
+    whole.map_or_else(String::new, |whole| {
+        format!(", and if it belongs to the value, write {whole}")
+    })
 }
 
 /// Lists the fields.

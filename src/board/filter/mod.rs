@@ -1,12 +1,13 @@
 //! The one grammar for choosing jobs: `FIELD OP VALUE`, as in `held>10m` or `name=backup-*`.
 //!
-//! Here an expression is taken apart and put to use. Which fields there are and what can be asked
-//! of each is in `field`, the operators are in `operator`; `reading` takes values out of an entry,
-//! `text`, `number` and `details` take them out of an expression and compare the two.
+//! Here expressions are put to use; `grammar` takes them apart. Which fields there are and what can
+//! be asked of each is in `field`, the operators are in `operator`; `reading` takes values out of an
+//! entry, `text`, `number` and `details` take them out of an expression and compare the two.
 
 mod details;
 mod error;
 mod field;
+mod grammar;
 mod number;
 mod operator;
 mod reading;
@@ -23,6 +24,7 @@ pub(crate) use self::error::InvalidFilter;
 use self::{
     error::Fault,
     field::{Field, Test},
+    grammar::Part,
     operator::Operator,
 };
 use crate::{board::Detail, job::Entry};
@@ -34,6 +36,13 @@ use crate::{board::Detail, job::Entry};
 pub(crate) struct Filter {
     /// The expression, as it was written.
     text: String,
+    /// They must all hold.
+    conditions: Vec<Condition>,
+}
+
+/// One `FIELD OP VALUE`.
+#[derive(Debug, Clone)]
+struct Condition {
     test: Test,
     is_negated: bool,
     is_answered_by_events: bool,
@@ -44,44 +53,30 @@ impl Filter {
     ///
     /// What is missing or cannot be known fits no comparison, and so fits every negated one.
     pub(crate) fn matches(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
-        self.test.holds(entry, now) != self.is_negated
+        let mut conditions = self.conditions.iter();
+        conditions.all(|it| it.test.holds(entry, now) != it.is_negated)
     }
 
     /// Whether it looks at the details, so that they have to be fetched.
     pub(crate) fn needs_details(&self) -> bool {
-        self.test.needs_details()
-    }
-
-    fn compile(text: &str) -> Result<Self, Fault> {
-        if text.is_empty() {
-            return Err(Fault::Nothing);
-        }
-        let (field, operator, value) = split(text)?;
-        if field.is_empty() {
-            let operator = operator.to_owned();
-            return Err(Fault::NoField { operator });
-        }
-        let field = Field::named(field)?;
-        let operator = Operator::named(operator)?;
-        Ok(Self {
-            text: text.to_owned(),
-            is_answered_by_events: field.is_told_by_events(),
-            test: field.test(operator, value)?,
-            is_negated: operator.is_negated,
-        })
+        self.conditions.iter().any(|it| it.test.needs_details())
     }
 }
 
-/// Splits an expression at its first operator; what follows belongs to the value.
-///
-/// An operator ends where its characters end, so that the habits of other languages (`==`, `=~`)
-/// are told from values. A value that begins with such a character takes a space before it.
-fn split(text: &str) -> Result<(&str, &str, &str), Fault> {
-    let start = text.find(operator::CHARS).ok_or(Fault::NoOperator)?;
-    let (field, rest) = text.split_at(start);
-    let length = rest.len() - rest.trim_start_matches(operator::CHARS).len();
-    let (operator, value) = rest.split_at(length);
-    Ok((field.trim_end(), operator, value.trim_start()))
+impl Condition {
+    fn compile(part: &Part<'_>) -> Result<Self, Fault> {
+        if part.field.is_empty() {
+            let operator = part.operator.to_owned();
+            return Err(Fault::NoField { operator });
+        }
+        let field = Field::named(part.field)?;
+        let operator = Operator::named(part.operator)?;
+        Ok(Self {
+            is_answered_by_events: field.is_told_by_events(),
+            test: field.test(operator, &part.value)?,
+            is_negated: operator.is_negated,
+        })
+    }
 }
 
 impl FromStr for Filter {
@@ -89,7 +84,18 @@ impl FromStr for Filter {
 
     fn from_str(text: &str) -> Result<Self, InvalidFilter> {
         let text = text.trim();
-        Self::compile(text).map_err(|fault| InvalidFilter::new(text, fault))
+        let conditions = match text {
+            "" => Err(Fault::Nothing),
+            text => grammar::parts(text)
+                .and_then(|parts| parts.iter().map(Condition::compile).collect()),
+        };
+        match conditions {
+            Ok(conditions) => Ok(Self {
+                text: text.to_owned(),
+                conditions,
+            }),
+            Err(fault) => Err(InvalidFilter::new(text, fault)),
+        }
     }
 }
 
@@ -133,12 +139,16 @@ impl Filters {
 
     /// Whether an event says all that they ask of its job.
     pub(crate) fn are_answered_by_events(&self) -> bool {
-        self.0.iter().all(|filter| filter.is_answered_by_events)
+        self.conditions().all(|it| it.is_answered_by_events)
     }
 
     /// Whether any of them may come to hold though nothing happens.
     pub(crate) fn change_with_time(&self) -> bool {
-        self.0.iter().any(|filter| filter.test.changes_with_time())
+        self.conditions().any(|it| it.test.changes_with_time())
+    }
+
+    fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        self.0.iter().flat_map(|filter| &filter.conditions)
     }
 }
 

@@ -47,7 +47,7 @@ fn details_that_are_not_text_compare_as_compact_json() {
             "details.o~\"k\":",
             "details.s=*b-a*",
             "details=*\"i\":5*",
-            "details~^\\{\"t\":true,",
+            "details~'^\\{\"t\":true,'",
         ],
     );
     none_hold(&job, &["details.i=5.0", "details.t=1", "details.a=[1, 2]"]);

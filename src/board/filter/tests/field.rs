@@ -166,7 +166,7 @@ fn sizes_may_have_units() {
         &[
             "size=4096",
             "size=4KiB",
-            "size = 4 kib",
+            "size = 4kib",
             "size>4kB",
             "size<1MB",
             "size<1GiB",

@@ -2,6 +2,7 @@
 
 mod details;
 mod field;
+mod grammar;
 mod refusal;
 
 use std::time::Duration;

@@ -152,7 +152,7 @@ fn values_of_the_wrong_type_are_told_what_would_be_right() {
             "state=claim",
             "unknown state `claim`: it is one of UNCLAIMED, CLAIMED",
         ),
-        ("state=CLAIMED,TRASHED", "unknown state `CLAIMED,TRASHED`"),
+        ("state=CLAIMED,TRASHED", "`,TRASHED` is left over"),
         ("state=none", "unknown state `none`"),
         (
             "priority>=URGENT",

@@ -1,0 +1,145 @@
+//! Taking an expression apart: `FIELD OP VALUE`, and more of them behind `and`.
+
+use std::borrow::Cow;
+
+use super::{error::Fault, operator};
+
+/// What joins two parts.
+const AND: &str = "and";
+
+/// A `FIELD OP VALUE`, and nothing said yet of whether it makes sense.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Part<'a> {
+    pub(super) field: &'a str,
+    pub(super) operator: &'a str,
+    pub(super) value: Cow<'a, str>,
+}
+
+/// Takes an expression apart; whatever belongs to no part is a fault, and never part of a value.
+pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>, Fault> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    loop {
+        let (part, behind) = part(rest)?;
+        parts.push(part);
+        if behind.trim().is_empty() {
+            return Ok(parts);
+        }
+        let value = &rest[..rest.len() - behind.len()];
+        rest = behind_and(behind).ok_or_else(|| left_over(value, behind))?;
+        if rest.is_empty() {
+            return Err(Fault::Dangling);
+        }
+    }
+}
+
+/// Reads one part, and returns what follows it.
+///
+/// An operator ends where its characters end, so that the habits of other languages (`==`, `=~`)
+/// are told from values. A value that begins with such a character takes a space before it.
+fn part(text: &str) -> Result<(Part<'_>, &str), Fault> {
+    let start = text.find(operator::CHARS).ok_or(Fault::NoOperator)?;
+    let (field, rest) = text.split_at(start);
+    let length = rest.len() - rest.trim_start_matches(operator::CHARS).len();
+    let (operator, rest) = rest.split_at(length);
+    let (value, behind) = value(rest.trim_start())?;
+    let field = field.trim();
+    Ok((
+        Part {
+            field,
+            operator,
+            value,
+        },
+        behind,
+    ))
+}
+
+/// Reads a value: in quotes of either kind, doubled where they are meant as such, or as it is.
+fn value(text: &str) -> Result<(Cow<'_, str>, &str), Fault> {
+    if let Some(quote) = text
+        .chars()
+        .next()
+        .filter(|first| matches!(first, '"' | '\''))
+    {
+        let length = quoted(text, quote).ok_or_else(|| Fault::OpenQuote(text.to_owned()))?;
+        let (whole, behind) = text.split_at(length);
+        // What goes on behind its quotes is no quoted value, but a piece of JSON, say.
+        if behind.is_empty() || behind.starts_with(char::is_whitespace) {
+            let (one, two) = (quote.to_string(), [quote, quote].iter().collect::<String>());
+            let value = whole[1..length - 1].replace(&two, &one);
+            return Ok((Cow::Owned(value), behind));
+        }
+    }
+    let (value, behind) = text.split_at(bare(text));
+    Ok((Cow::Borrowed(value), behind))
+}
+
+/// Returns the length of the quoted value that a text begins with, its quotes included.
+fn quoted(text: &str, quote: char) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        let end = at + text[at..].find(quote)? + 1;
+        match text[end..].starts_with(quote) {
+            true => at = end + 1,
+            false => return Some(end),
+        }
+    }
+}
+
+/// Returns the length of a value without quotes, which has no space and no comma of its own.
+///
+/// Within brackets it may have them, if they are closed: `[1,2]`, `(a| b)`, `x{2,3}`.
+fn bare(text: &str) -> usize {
+    let (mut depth, mut outside, mut is_escaped) = (0_usize, None, false);
+    for (at, character) in text.char_indices() {
+        let is_end = character.is_whitespace()
+            || matches!(character, ',' | ';')
+            || ["&&", "||"].iter().any(|sign| text[at..].starts_with(sign));
+        if is_end {
+            // What opened before it may never be closed.
+            outside.get_or_insert(at);
+            if depth == 0 {
+                return at;
+            }
+        }
+        match character {
+            _ if is_escaped => {}
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        is_escaped = character == '\\' && !is_escaped;
+    }
+    match depth {
+        0 => text.len(),
+        _ => outside.unwrap_or(text.len()),
+    }
+}
+
+/// Returns what stands behind the `and` that a text begins with.
+fn behind_and(text: &str) -> Option<&str> {
+    let word = text.strip_prefix(char::is_whitespace)?.trim_start();
+    let (and, behind) = word.split_at_checked(AND.len())?;
+    let is_whole = behind.is_empty() || behind.starts_with(char::is_whitespace);
+    (and.eq_ignore_ascii_case(AND) && is_whole).then(|| behind.trim_start())
+}
+
+/// Says of what follows a part that it belongs to nothing, and how it would belong to the value.
+fn left_over(part: &str, rest: &str) -> Fault {
+    let value = part
+        .find(operator::CHARS)
+        .map(|start| {
+            part[start..]
+                .trim_start_matches(operator::CHARS)
+                .trim_start()
+        })
+        .unwrap_or_default();
+    let is_quoted = matches!(self::value(value), Ok((Cow::Owned(_), _)));
+    let comparison = &part[..part.len() - value.len()];
+    let whole = format!("{value}{rest}").replace('"', "\"\"");
+    Fault::LeftOver {
+        part: part.to_owned(),
+        rest: rest.trim().to_owned(),
+        whole: (!is_quoted).then(|| format!("{comparison}\"{whole}\"")),
+    }
+}

@@ -1,0 +1,115 @@
+//! How expressions are taken apart: `and`, quotes, and what is left over.
+
+use super::*;
+
+#[test]
+fn what_and_joins_must_all_hold() {
+    let job = claimed();
+    all_hold(
+        &job,
+        &[
+            "state=CLAIMED and owner=worker-7",
+            "state=CLAIMED  AND\tage>=1h and name=backup*",
+            "name = \"backup/db-1\" and attempts=3",
+            "details=none and owner~^(worker|w)-7$",
+        ],
+    );
+    none_hold(
+        &job,
+        &[
+            "state=CLAIMED and owner=none",
+            "owner=none and state=CLAIMED",
+        ],
+    );
+}
+
+#[test]
+fn each_part_says_what_it_takes_to_answer_it() {
+    let filters = |text: &str| Filters::new(vec![text.parse().unwrap()]);
+    let both = filters("name=a and details.x=1");
+    assert!(both.needs_details() && !both.are_answered_by_events());
+    assert!(filters("name=a and held>1m").change_with_time());
+    assert!(filters("name=a and owner=b").are_answered_by_events());
+}
+
+#[test]
+fn a_value_in_quotes_may_have_anything() {
+    for (name, expressions) in [
+        ("big resize", ["name=\"big resize\"", "name='big resize'"]),
+        ("a and b=c", ["name=\"a and b=c\"", "name = 'a and b=c'"]),
+        ("a, b", ["name=\"a, b\" and owner=none", "name='a, b'"]),
+        ("say \"x\"", ["name=\"say \"\"x\"\"\"", "name='say \"x\"'"]),
+        ("it's", ["name=it's", "name='it''s'"]),
+        ("", ["name=", "name=\"\""]),
+        ("web 1", ["name=\"web *\"", "name~'^web \\d$'"]),
+    ] {
+        all_hold(&named(name), &expressions);
+    }
+}
+
+#[test]
+fn a_value_may_have_spaces_and_commas_within_brackets() {
+    all_hold(
+        &with(json!({"list": [1, 2], "text": "a, b", "open": "a[b"})),
+        &[
+            "details.list=[1,2] and owner=none",
+            "details.text~^(a, b|c)$ and owner=none",
+            "details.text~^.{2,4}$",
+            "details.open~\\[ and details.open~a(.|, )",
+            "details.open=a[[]b and owner=none",
+            "details~\"open\":\"a and owner=none",
+        ],
+    );
+}
+
+#[test]
+fn what_is_left_over_is_refused() {
+    for text in [
+        "name=a, owner=none",
+        "name=a,owner=none",
+        "name=a; owner=none",
+        "name=a owner=none",
+        "name=a or owner=none",
+        "name=a && owner=none",
+        "name=a&&owner=none",
+        "name=a||owner=none",
+        "name=a android=1",
+        "name=big resize",
+        "name=a[ b",
+        "name=\"a\"and owner=none",
+    ] {
+        let refusal = text.parse::<Filter>().unwrap_err().to_string();
+        assert!(refusal.contains("is left over behind"), "{refusal}");
+    }
+}
+
+#[test]
+fn what_is_refused_is_told_what_would_be_right() {
+    for (text, told) in [
+        (
+            "name=a, owner=none",
+            "`, owner=none` is left over behind `name=a`: `and` joins two parts, and if it belongs \
+             to the value, write name=\"a, owner=none\"",
+        ),
+        (
+            "owner=none and name=say \"x\"",
+            "`\"x\"` is left over behind `name=say`: `and` joins two parts, and if it belongs to \
+             the value, write name=\"say \"\"x\"\"\"",
+        ),
+        (
+            "name='a' b",
+            "`b` is left over behind `name='a'`: `and` joins two parts",
+        ),
+        ("name=a and", "nothing stands behind its last `and`"),
+        (
+            "name=\"a",
+            "the quotes of `\"a` are not closed: a quote that is meant as such is doubled in them",
+        ),
+        ("name=a and resize", "it lacks an operator"),
+    ] {
+        let refusal = text.parse::<Filter>().unwrap_err().to_string();
+        assert!(refusal.contains(told), "{refusal}");
+    }
+    let advice: Filter = "name=\"a, owner=none\"".parse().unwrap();
+    assert!(advice.matches(&named("a, owner=none"), now()));
+}
