@@ -4,6 +4,7 @@
 //! from anybody else: nothing is trusted, and whatever TaskFlow 6.5 reads as a job is one.
 
 mod read;
+mod stored;
 mod time;
 mod token;
 mod value;

@@ -2,9 +2,11 @@
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 
-use super::time::{DATETIME, LAST_MICROSECOND};
+use super::{
+    stored::Stored,
+    time::{DATETIME, LAST_MICROSECOND},
+};
 use crate::job::{Book, Draft};
 
 /// Room for what is usually written.
@@ -17,7 +19,7 @@ struct Record<'a> {
     name: &'a str,
     priority: &'static str,
     created_on: Extension,
-    details: &'a Value,
+    details: Stored<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     book: Option<&'a Book>,
     sequence: u8,
@@ -25,22 +27,25 @@ struct Record<'a> {
 
 /// The members of a time, in the order in which TaskFlow writes them.
 #[derive(Serialize)]
-struct Moment {
-    day: u32,
-    month: u32,
-    year: i32,
-    hour: u32,
-    minute: u32,
-    second: u32,
-    microsecond: u32,
+pub(super) struct Moment<'a> {
+    pub(super) day: u32,
+    pub(super) month: u32,
+    pub(super) year: i32,
+    pub(super) hour: u32,
+    pub(super) minute: u32,
+    pub(super) second: u32,
+    pub(super) microsecond: u32,
+    /// The zone, unless it is UTC and that is not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tz: Option<&'a str>,
 }
 
 /// A value of a type of its own: by this name rmp-serde knows what it is.
 #[derive(Serialize)]
 #[serde(rename = "_ExtStruct")]
-struct Extension((i8, Bytes));
+pub(super) struct Extension(pub(super) (i8, Bytes));
 
-struct Bytes(Vec<u8>);
+pub(super) struct Bytes(pub(super) Vec<u8>);
 
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -57,7 +62,7 @@ pub(crate) fn encode(draft: &Draft, created_on: DateTime<Utc>) -> Vec<u8> {
         name: &draft.name,
         priority: draft.priority.name(),
         created_on: extension(created_on),
-        details: &draft.details,
+        details: Stored(&draft.details),
         book: draft.book.as_ref(),
         sequence: 0,
     });
@@ -93,11 +98,13 @@ fn extension(time: DateTime<Utc>) -> Extension {
         second: time.second(),
         // Beyond that begins a leap second, which Python refuses.
         microsecond: time.timestamp_subsec_micros().min(LAST_MICROSECOND),
+        tz: None,
     };
     Extension((DATETIME, Bytes(bytes(&moment))))
 }
 
-fn bytes(value: &impl Serialize) -> Vec<u8> {
+/// Encodes a value, its members by their names.
+pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(USUAL);
     rmp_serde::encode::write_named(&mut bytes, value)
         .expect("what is posted came from JSON, which is never too deep");

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{TIME, read, unhex, with};
+use super::{
+    super::{stored::Stored, write},
+    TIME, read, unhex, with,
+};
 
 fn show(value: &str) -> Value {
     read(&with("details", value)).unwrap().details.unwrap()
@@ -120,4 +123,73 @@ fn nesting_is_bounded() {
     assert_eq!(maps.unwrap_err().to_string(), problem);
     assert!(read(&[0x91; 1_000_000]).is_err());
     assert!(nested(100_000).is_err());
+}
+
+/// What is written of a value as it is shown.
+fn written(shown: &Value) -> String {
+    hex(&write::bytes(&Stored(shown)))
+}
+
+#[test]
+fn what_json_has_no_form_for_is_written_as_it_was() {
+    let extension = |code, payload: &str| hex(&rmp_extension(code, &unhex(payload)));
+    let uuid = hex(b"000102030405060708090a0b0c0d0e0f");
+    let zoned = {
+        let mut payload = unhex(&TIME[6..]);
+        payload[0] += 1;
+        payload.extend(b"\xa2tz\xa4Mars");
+        hex(&payload)
+    };
+    for raw in [
+        "c40200ff".to_owned(),
+        "cb7ff8000000000000".to_owned(),
+        "cbfff0000000000000".to_owned(),
+        "9281a161c402ff00c0".to_owned(),
+        "81c402ff0001".to_owned(),
+        TIME.to_owned(),
+        extension(0, &uuid),
+        extension(1, &zoned),
+        extension(2, "920a02"),
+        extension(3, "ce0a000001"),
+        extension(3, "cf0000000100000000"),
+        extension(4, "93c3a16190"),
+        extension(5, "9181c402ff0001"),
+        extension(6, &TIME[6..]),
+        extension(7, "83a479656172cd07e8a56d6f6e746802a36461791d"),
+        extension(9, "00ff"),
+        extension(0, "3030"),
+    ] {
+        let shown = show(&raw);
+        assert_eq!(written(&shown), raw, "{shown}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_such_a_value_is_written_as_it_looks() {
+    for look in [
+        json!({ "$bytes": "?" }),
+        json!({ "$bytes": 1 }),
+        json!({ "$bytes": "AA==", "x": 1 }),
+        json!({ "$float": "many" }),
+        json!({ "$ext": 1, "text": "yesterday" }),
+        json!({ "$ext": 1000, "hex": "00" }),
+        json!({ "$ext": -2, "hex": "00" }),
+        json!({ "$ext": 9, "hex": "0" }),
+        json!({ "$ext": 9, "text": "a" }),
+        json!({ "$bytes:?": 1 }),
+    ] {
+        assert_eq!(show(&written(&look)), look);
+    }
+}
+
+/// An extension as it is written: by one of the lengths that have a code, or by any.
+fn rmp_extension(code: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).unwrap();
+    let mut bytes = match length {
+        1 | 2 | 4 | 8 | 16 => vec![0xd4 + u8::try_from(length.ilog2()).unwrap()],
+        _ => vec![0xc7, length],
+    };
+    bytes.push(code);
+    bytes.extend(payload);
+    bytes
 }

@@ -1,0 +1,153 @@
+//! Writes values as what they stand for where JSON has no form for it, the reverse of showing them.
+
+use std::net::IpAddr;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::{Datelike, NaiveDate, NaiveDateTime, Timelike};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{
+    time::DATETIME,
+    write::{Bytes, Extension, Moment, bytes},
+};
+
+/// A value as JSON shows it; what is no proper form of anything is the map that it looks like.
+pub(super) struct Stored<'a>(pub(super) &'a Value);
+
+impl Serialize for Stored<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Stored)),
+            Value::Object(members) => match Special::of(members) {
+                Some(Special::Float(number)) => serializer.serialize_f64(number),
+                Some(Special::Bytes(bytes)) => serializer.serialize_bytes(&bytes),
+                Some(Special::Extension(code, payload)) => {
+                    Extension((code, Bytes(payload))).serialize(serializer)
+                }
+                None => {
+                    let members = members.iter();
+                    serializer.collect_map(members.map(|(name, value)| (Key(name), Stored(value))))
+                }
+            },
+            plain => plain.serialize(serializer),
+        }
+    }
+}
+
+/// A name in a map; some maps have bytes instead.
+struct Key<'a>(&'a str);
+
+impl Serialize for Key<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let encoded = self.0.strip_prefix("$bytes:");
+        match encoded.and_then(|text| STANDARD.decode(text).ok()) {
+            Some(bytes) => serializer.serialize_bytes(&bytes),
+            None => serializer.serialize_str(self.0),
+        }
+    }
+}
+
+/// What JSON has no form for.
+enum Special {
+    Float(f64),
+    Bytes(Vec<u8>),
+    Extension(i8, Vec<u8>),
+}
+
+impl Special {
+    /// Reads the map by which such a value is shown.
+    fn of(members: &Map<String, Value>) -> Option<Self> {
+        let text = |name: &str| members.get(name)?.as_str();
+        match members.len() {
+            1 => {
+                let float = text("$float").and_then(|text| match text {
+                    "nan" => Some(f64::NAN),
+                    "inf" => Some(f64::INFINITY),
+                    "-inf" => Some(f64::NEG_INFINITY),
+                    _ => None,
+                });
+                let bytes = || STANDARD.decode(text("$bytes")?).ok();
+                float.map(Self::Float).or_else(|| bytes().map(Self::Bytes))
+            }
+            2 => {
+                let code = i8::try_from(members.get("$ext")?.as_i64()?).ok()?;
+                // Of those below zero only one is defined.
+                let payload = match text("hex") {
+                    Some(hex) => unhex(hex),
+                    None => payload(code, text("text")?),
+                };
+                payload
+                    .filter(|_| code >= -1)
+                    .map(|payload| Self::Extension(code, payload))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
+        return None;
+    };
+    let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    pairs.iter().map(byte).collect()
+}
+
+/// Returns what an extension holds whose meaning is shown by this text.
+fn payload(code: i8, text: &str) -> Option<Vec<u8>> {
+    Some(match code {
+        0 => Uuid::try_parse(text)
+            .ok()?
+            .simple()
+            .to_string()
+            .into_bytes(),
+        DATETIME | 6 => moment(text)?,
+        2 | 4 | 5 => match serde_json::from_str(text).ok()? {
+            list @ Value::Array(_) => bytes(&Stored(&list)),
+            _ => return None,
+        },
+        3 => match text.parse().ok()? {
+            IpAddr::V4(address) => bytes(&address.to_bits()),
+            IpAddr::V6(address) => bytes(&u64::try_from(address.to_bits()).ok()?),
+        },
+        7 => date(text.parse().ok()?),
+        _ => return None,
+    })
+}
+
+fn moment(text: &str) -> Option<Vec<u8>> {
+    const LONGEST: usize = "2024-02-29T13:05:09.123456".len();
+    let (clock, zone) = text.split_at_checked(LONGEST)?;
+    let clock: NaiveDateTime = clock.parse().ok()?;
+    let zone = match zone {
+        "" => None,
+        "+00:00" => Some("UTC"),
+        zone => Some(zone.strip_prefix('[')?.strip_suffix(']')?),
+    };
+    Some(bytes(&Moment {
+        day: clock.day(),
+        month: clock.month(),
+        year: clock.year(),
+        hour: clock.hour(),
+        minute: clock.minute(),
+        second: clock.second(),
+        microsecond: clock.nanosecond() / 1000,
+        tz: zone,
+    }))
+}
+
+fn date(date: NaiveDate) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Day {
+        year: i32,
+        month: u32,
+        day: u32,
+    }
+    bytes(&Day {
+        year: date.year(),
+        month: date.month(),
+        day: date.day(),
+    })
+}
