@@ -117,20 +117,55 @@ impl Keys {
     }
 }
 
-/// Returns what a hash field is called: as it is, with what is no text escaped by `%`.
+/// Returns what a hash field is called: as it is, with what is no plain text escaped by `%`.
+///
+/// It stands on a line of its own, and is read from there as it is.
 pub(super) fn key_of(field: &[u8]) -> JobKey {
     match std::str::from_utf8(field) {
-        Ok(name) if !name.contains('%') => return JobKey::new(name),
+        Ok(name)
+            if name
+                .bytes()
+                .all(|byte| byte != b'%' && byte.is_ascii_graphic()) =>
+        {
+            return JobKey::new(name);
+        }
         _ => {}
     }
     let mut name = String::with_capacity(field.len());
     for chunk in field.utf8_chunks() {
-        name.push_str(&chunk.valid().replace('%', "%25"));
-        for byte in chunk.invalid() {
-            name.push_str(&format!("%{byte:02x}"));
+        for character in chunk.valid().chars() {
+            match character {
+                '%' => name.push_str("%25"),
+                character if is_shown(character) => name.push(character),
+                character => escape(character.encode_utf8(&mut [0; 4]).as_bytes(), &mut name),
+            }
         }
+        escape(chunk.invalid(), &mut name);
+    }
+    if let Some(rest) = name.strip_prefix(' ') {
+        name = format!("%20{rest}");
+    }
+    if let Some(rest) = name.strip_suffix(' ') {
+        name = format!("{rest}%20");
     }
     JobKey::new(name)
+}
+
+/// Whether a character is seen within a line.
+fn is_shown(character: char) -> bool {
+    let is_hidden = matches!(
+        character,
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
+        | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+    );
+    let is_break = character.is_whitespace() && character != ' ';
+    !is_hidden && !is_break && !character.is_control()
+}
+
+fn escape(bytes: &[u8], name: &mut String) {
+    for byte in bytes {
+        name.push_str(&format!("%{byte:02x}"));
+    }
 }
 
 /// Returns the hash field that is called like this.
@@ -193,10 +228,16 @@ mod tests {
             b"%41",
             b"\xff\x00%zz\xc3",
             "ü".as_bytes(),
+            b" a b ",
+            b" ",
+            "a\n\u{202e}b\u{2028}".as_bytes(),
         ] {
             let key = key_of(field);
             assert_eq!(field_of(&key), field, "{key}");
+            let is_line = key.as_str().trim() == key.as_str() && key.as_str().lines().count() < 2;
+            assert!(is_line, "{key:?}");
         }
+        assert_eq!(key_of(b"a b\n").as_str(), "a b%0a");
         assert_eq!(key_of(b"\xffx").as_str(), "%ffx");
     }
 }
