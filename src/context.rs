@@ -26,7 +26,7 @@ pub(crate) struct Context {
 /// How somebody agrees to what cannot be undone.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Consent {
-    /// Do it without asking
+    /// Do it without asking (or JOBBOARD_YES)
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
 
@@ -120,7 +120,7 @@ impl Context {
                 None => Err(refusal("the board is protected", Some(name))),
             };
         }
-        if consent.yes {
+        if consent.yes || self.config.yes.value {
             return Ok(());
         }
         match self.out.ask(format!("{question} [y/N]")) {

@@ -58,22 +58,28 @@ fn main() -> ExitCode {
 
 /// Carries out what the command line says.
 fn run(cli: Cli) -> ExitCode {
-    let format = cli.global.format();
-    let is_json = matches!(format, Some(Format::Json | Format::Jsonl));
     let environment = Environment::of_process();
-    let mut out = Output::new(Style {
+    let flag = cli.global.format();
+    // A variable that makes no sense is told of with the rest of the configuration.
+    let format = config::format(flag, &environment).map_or(flag, |format| format.value);
+    let is_json = matches!(format, Some(Format::Json | Format::Jsonl));
+    let style = Style {
         format,
         color: cli.global.color,
         verbosity: cli.global.verbosity(),
         is_plain: environment.wants_plain_text(),
-    });
+    };
     // Where a script's own variable was to hold a command, nothing would be something else.
     if std::env::args_os().last().is_some_and(|last| last == "--") {
         let mistake = CommandError::usage("there is no command behind --");
         return exit::conclude(Err(mistake.into()), is_json);
     }
-    // However wrong the configuration is.
-    if let Some(result) = dispatch_alone(&mut out, &cli.command) {
+    // However wrong the configuration is; and a variable turns no script for a shell into JSON.
+    let mut documents = Output::new(Style {
+        format: flag,
+        ..style
+    });
+    if let Some(result) = dispatch_alone(&mut documents, &cli.command) {
         return exit::conclude(result, is_json);
     }
     if cli.command.executes() && init::is_first() {
@@ -93,7 +99,10 @@ fn run(cli: Cli) -> ExitCode {
     };
     let result = Config::load(cli.global.flags(), &environment)
         .map_err(|error| CommandError::usage(format!("{error:#}")).into())
-        .and_then(|config| perform(Context::new(config, out, environment, terminal), cli));
+        .and_then(|config| {
+            let out = Output::new(style);
+            perform(Context::new(config, out, environment, terminal), cli)
+        });
     exit::conclude(result, is_json)
 }
 
@@ -128,10 +137,12 @@ fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
 fn complain(error: &clap::Error) -> ExitCode {
     let arguments = std::env::args_os().skip(1);
     let glimpse = Glimpse::of(arguments.filter_map(|argument| argument.into_string().ok()));
+    let environment = Environment::of_process();
+    let format = config::format(glimpse.format, &environment);
     let mut out = Output::new(Style {
-        format: glimpse.format,
+        format: format.map_or(None, |format| format.value),
         color: glimpse.color,
-        is_plain: Environment::of_process().wants_plain_text(),
+        is_plain: environment.wants_plain_text(),
         ..Style::default()
     });
     if !error.use_stderr() {

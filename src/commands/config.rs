@@ -14,11 +14,7 @@ pub(crate) struct ConfigArgs {}
 
 impl Record for Setting {
     fn fields(&self) -> Vec<String> {
-        vec![
-            self.key.into(),
-            self.value.as_str().into(),
-            self.source.as_str().into(),
-        ]
+        vec![self.key.into(), self.text(), self.source.as_str().into()]
     }
 }
 
@@ -32,7 +28,7 @@ impl Row for Setting {
     fn cells(&self) -> Vec<Cell> {
         vec![
             Cell::toned(Tone::Strong, self.key),
-            Cell::new(&self.value),
+            Cell::new(self.text()),
             Cell::toned(Tone::Faint, &self.source),
         ]
     }

@@ -79,7 +79,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "URL|NAME")]
     board: Option<String>,
 
-    /// Read this configuration file and no other
+    /// Read this configuration file and no other (or JOBBOARD_CONFIG)
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -87,7 +87,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "NAME")]
     who: Option<String>,
 
-    /// The form of the output; a table on a terminal, tsv elsewhere
+    /// The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere
     #[arg(short = 'o', long, global = true, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
 
@@ -114,7 +114,7 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     verbose: bool,
 
-    /// How long one operation of the board may take
+    /// How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration::parse)]
     op_timeout: Option<Duration>,
 
@@ -152,6 +152,7 @@ impl GlobalArgs {
             board: self.board.clone(),
             config: self.config.clone(),
             who: self.who.clone(),
+            format: self.format(),
             read_only: self.read_only,
             password_file: self.password_file.clone(),
             op_timeout: self.op_timeout,

@@ -56,10 +56,14 @@ pub(super) struct FoundTable<'a> {
 
 impl ConfigFiles {
     /// Reads the one file that was named, or else those of the user and the system, if there.
-    pub(super) fn read(named: Option<&Path>, env: &Environment) -> anyhow::Result<Self> {
-        if let Some(path) = named {
-            let file = ConfigFile::read(path)?;
-            let file = file.with_context(|| format!("--config: there is no {}", path.display()))?;
+    pub(super) fn read(
+        named: Option<&Sourced<PathBuf>>,
+        env: &Environment,
+    ) -> anyhow::Result<Self> {
+        if let Some(Sourced { value, source }) = named {
+            let file = ConfigFile::read(value).with_context(|| source.to_string())?;
+            let lacking = || format!("{source}: there is no {}", value.display());
+            let file = file.with_context(lacking)?;
             return Ok(Self(vec![file]));
         }
         let files = env.config_files().into_iter();

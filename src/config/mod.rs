@@ -15,8 +15,10 @@ mod tests;
 
 use std::{path::PathBuf, time::Duration};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow, bail, ensure};
+use clap::ValueEnum;
 use serde::Serialize;
+use serde_json::Value;
 
 pub(crate) use self::{
     board::BoardChoice,
@@ -28,10 +30,7 @@ use self::{
     file::{ConfigFiles, FoundTable},
     password::Password,
 };
-use crate::{duration, job::Owner, secret::Secret};
-
-/// How a value shows that is not there.
-const NONE: &str = "none";
+use crate::{duration, job::Owner, output::Format, secret::Secret};
 
 /// What the command line says about the configuration.
 ///
@@ -43,6 +42,7 @@ pub(crate) struct Flags {
     /// The file to read instead of those of the user and the system.
     pub(crate) config: Option<PathBuf>,
     pub(crate) who: Option<String>,
+    pub(crate) format: Option<Format>,
     pub(crate) read_only: bool,
     /// `-` is stdin.
     pub(crate) password_file: Option<PathBuf>,
@@ -59,6 +59,10 @@ pub(crate) struct Config {
     pub(crate) who: Sourced<Owner>,
     /// Whether every change is refused.
     pub(crate) read_only: Sourced<bool>,
+    /// Whether nothing needs to be confirmed that a mere yes confirms.
+    pub(crate) yes: Sourced<bool>,
+    /// The form of the output, if one was asked for.
+    pub(crate) format: Sourced<Option<Format>>,
     /// How long one operation on the board may take.
     pub(crate) op_timeout: Sourced<Duration>,
     /// How many bytes the details of a job may have.
@@ -71,26 +75,25 @@ pub(crate) struct Config {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Setting {
     pub(crate) key: &'static str,
-    pub(crate) value: String,
+    /// Typed; null if there is none.
+    pub(crate) value: Value,
     pub(crate) source: String,
 }
 
 impl Config {
     /// Merges what everybody says; any error is one of usage.
     pub(crate) fn load(flags: Flags, env: &Environment) -> anyhow::Result<Self> {
-        let named = flags.config.as_deref();
-        let files = ConfigFiles::read(named, env)?;
+        let named = config_file(&flags, env)?;
+        let files = ConfigFiles::read(named.as_ref(), env)?;
         let chosen = Chosen::find(&flags, env, &files)?;
         let table = chosen.table;
-        let from = if named.is_some() {
-            Source::Flag("--config")
-        } else {
-            Source::Default
-        };
+        let from = named.map_or(Source::Default, |named| named.source);
         Ok(Self {
             who: who(&flags, env, table)?,
             read_only: read_only(&flags, env, table)?,
-            op_timeout: op_timeout(&flags, &files)?,
+            yes: truth(env, "JOBBOARD_YES")?.unwrap_or(Sourced::default(false)),
+            format: format(flags.format, env)?,
+            op_timeout: op_timeout(&flags, env, &files)?,
             max_details: files
                 .max_details()
                 .unwrap_or(Sourced::default(limit::MAX_DETAILS)),
@@ -117,25 +120,27 @@ impl Config {
         self.password.value == Password::Stdin
     }
 
-    /// Returns every value as text, with its source and without secrets.
+    /// Returns every value with its source and without secrets.
     pub(crate) fn entries(&self) -> Vec<Setting> {
         let Sourced {
             value: board,
             source,
         } = &self.board;
-        let name = board.name.as_deref().unwrap_or(NONE);
         let (timeout, size) = (&self.op_timeout, &self.max_details);
         let password = match self.password.value {
-            Password::None => NONE,
-            _ => "set",
+            Password::None => None,
+            _ => Some("set"),
         };
+        let format = self.format.value.map(|format| format.to_string());
         let mut entries = vec![
-            Setting::new("board", name, source),
-            Setting::new("url", &board.url, &board.url_source),
-            Setting::new("who", &self.who.value, &self.who.source),
+            Setting::new("board", board.name.as_deref(), source),
+            Setting::new("url", board.url.to_string(), &board.url_source),
+            Setting::new("who", self.who.value.text(), &self.who.source),
             Setting::new("read_only", self.read_only.value, &self.read_only.source),
             Setting::new("protected", board.is_protected, &board.protected_source),
+            Setting::new("yes", self.yes.value, &self.yes.source),
             Setting::new("password", password, &self.password.source),
+            Setting::new("format", format, &self.format.source),
             Setting::new(
                 "op_timeout",
                 duration::exact(timeout.value),
@@ -144,7 +149,7 @@ impl Config {
             Setting::new("max_details", limit::size_text(size.value), &size.source),
         ];
         for file in &self.files {
-            let path = file.value.display();
+            let path = file.value.to_string_lossy();
             entries.push(Setting::new("config_file", path, &file.source));
         }
         entries
@@ -152,13 +157,63 @@ impl Config {
 }
 
 impl Setting {
-    fn new(key: &'static str, value: impl ToString, source: &Source) -> Self {
+    fn new(key: &'static str, value: impl Into<Value>, source: &Source) -> Self {
         Self {
             key,
-            value: value.to_string(),
+            value: value.into(),
             source: source.to_string(),
         }
     }
+
+    /// Returns the value as it is written where it is set.
+    pub(crate) fn text(&self) -> String {
+        match &self.value {
+            Value::Null => "none".to_owned(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// Returns the form of the output that is asked for, which is known before all the rest.
+///
+/// Whoever asks for one on the command line has said enough.
+pub(crate) fn format(
+    flag: Option<Format>,
+    env: &Environment,
+) -> anyhow::Result<Sourced<Option<Format>>> {
+    if flag.is_some() {
+        return Ok(Sourced::new(flag, Source::Flag("--format")));
+    }
+    let Some(said) = env.text("JOBBOARD_FORMAT")? else {
+        return Ok(Sourced::default(None));
+    };
+    let format = Format::from_str(&said.value, true).map_err(|_| {
+        let forms: Vec<_> = Format::value_variants()
+            .iter()
+            .map(Format::to_string)
+            .collect();
+        anyhow!(
+            "JOBBOARD_FORMAT is `{}`: it is one of {}",
+            said.value,
+            forms.join(", ")
+        )
+    })?;
+    Ok(Sourced::new(Some(format), said.source))
+}
+
+fn config_file(flags: &Flags, env: &Environment) -> anyhow::Result<Option<Sourced<PathBuf>>> {
+    if let Some(path) = &flags.config {
+        return Ok(Some(Sourced::new(path.clone(), Source::Flag("--config"))));
+    }
+    let name = "JOBBOARD_CONFIG";
+    let path = env.variable(name).map(PathBuf::from);
+    ensure!(
+        path.as_ref()
+            .is_none_or(|path| !path.as_os_str().is_empty()),
+        "{name} is empty: unset it, or say what it is to be"
+    );
+    Ok(path.map(|path| Sourced::new(path, Source::Variable(name))))
 }
 
 fn who(
@@ -188,7 +243,7 @@ fn read_only(
     let flag = Sourced::new(true, Source::Flag("--read-only"));
     let said = [
         flags.read_only.then_some(flag),
-        read_only_variable(env)?,
+        truth(env, "JOBBOARD_READ_ONLY")?,
         table.and_then(|found| found.value(|table| table.read_only)),
     ];
     let said = said.into_iter().flatten().collect::<Vec<_>>();
@@ -199,25 +254,41 @@ fn read_only(
         .unwrap_or(Sourced::default(false)))
 }
 
-fn read_only_variable(env: &Environment) -> anyhow::Result<Option<Sourced<bool>>> {
-    let name = "JOBBOARD_READ_ONLY";
+/// Reads a variable that says yes or no.
+fn truth(env: &Environment, name: &'static str) -> anyhow::Result<Option<Sourced<bool>>> {
     let Some(value) = env.variable(name) else {
         return Ok(None);
     };
-    let is_read_only = match value.to_string_lossy().to_ascii_lowercase().as_str() {
+    let is_true = match value.to_string_lossy().to_ascii_lowercase().as_str() {
         "1" | "true" => true,
         "0" | "false" | "" => false,
         other => bail!("{name} is `{other}`: it is 1 or true, 0 or false"),
     };
-    Ok(Some(Sourced::new(is_read_only, Source::Variable(name))))
+    Ok(Some(Sourced::new(is_true, Source::Variable(name))))
 }
 
-fn op_timeout(flags: &Flags, files: &ConfigFiles) -> anyhow::Result<Sourced<Duration>> {
-    let Some(timeout) = flags.op_timeout else {
+fn op_timeout(
+    flags: &Flags,
+    env: &Environment,
+    files: &ConfigFiles,
+) -> anyhow::Result<Sourced<Duration>> {
+    let said = match flags.op_timeout {
+        Some(timeout) => Some(Sourced::new(timeout, Source::Flag("--op-timeout"))),
+        None => env
+            .text("JOBBOARD_OP_TIMEOUT")?
+            .map(read_op_timeout)
+            .transpose()?,
+    };
+    let Some(Sourced { value, source }) = said else {
         let of_files = files.op_timeout();
         return Ok(of_files.unwrap_or(Sourced::default(limit::OP_TIMEOUT)));
     };
-    let timeout =
-        limit::check_op_timeout(timeout).map_err(|problem| anyhow!("--op-timeout: {problem}"))?;
-    Ok(Sourced::new(timeout, Source::Flag("--op-timeout")))
+    let value = limit::check_op_timeout(value).map_err(|problem| anyhow!("{source}: {problem}"))?;
+    Ok(Sourced::new(value, source))
+}
+
+fn read_op_timeout(said: Sourced<String>) -> anyhow::Result<Sourced<Duration>> {
+    let Sourced { value, source } = said;
+    let timeout = duration::parse(&value).with_context(|| source.to_string())?;
+    Ok(Sourced::new(timeout, source))
 }

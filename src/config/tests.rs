@@ -705,7 +705,11 @@ fn every_value_is_listed_with_its_source() {
         .entries();
     let rows: Vec<_> = rows
         .iter()
-        .map(|row| (row.key, row.value.as_str(), row.source.as_str()))
+        .map(|row| (row.key, row.text(), row.source.as_str()))
+        .collect();
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|(key, value, source)| (*key, value.as_str(), *source))
         .collect();
     assert_eq!(
         rows,
@@ -715,7 +719,9 @@ fn every_value_is_listed_with_its_source() {
             ("who", "ada", "--who"),
             ("read_only", "true", "JOBBOARD_READ_ONLY"),
             ("protected", "true", &user),
+            ("yes", "false", "default"),
             ("password", "set", &user),
+            ("format", "none", "default"),
             ("op_timeout", "5s", "default"),
             ("max_details", "2MiB", &system),
             ("config_file", &user, "default"),
@@ -733,14 +739,15 @@ fn a_board_without_a_name_is_listed_without_one() {
         ..board("redis://a")
     };
     let rows = machine.load(flags, &[]).entries();
-    assert_eq!((rows[0].key, rows[0].value.as_str()), ("board", "none"));
+    assert_eq!((rows[0].key, &rows[0].value), ("board", &Value::Null));
+    assert_eq!(rows[0].text(), "none");
     assert_eq!(rows[0].source, "--board");
     let file = rows.last().unwrap();
-    assert_eq!(Path::new(&file.value), path);
+    assert_eq!(Path::new(&file.text()), path);
     assert_eq!(file.source, "--config");
     assert!(
         rows.iter()
-            .any(|row| row.key == "password" && row.value == "none")
+            .any(|row| row.key == "password" && row.value.is_null())
     );
 }
 
@@ -756,5 +763,104 @@ fn no_secret_is_in_what_is_shown() {
         assert!(!format!("{config:?}").contains("hunter2"), "{config:?}");
         let rows = serde_json::to_string(&config.entries()).unwrap();
         assert!(!rows.contains("hunter2"), "{rows}");
+    }
+}
+
+#[test]
+fn values_are_typed() {
+    let machine = Machine::new();
+    let rows = machine.load(board("redis://a"), &[]).entries();
+    for key in ["read_only", "protected", "yes"] {
+        let row = rows.iter().find(|row| row.key == key).unwrap();
+        assert_eq!(
+            (&row.value, row.text()),
+            (&Value::Bool(false), "false".to_owned())
+        );
+    }
+}
+
+#[test]
+fn what_scripts_say_again_and_again_can_be_said_once() {
+    let machine = Machine::new().user_file("op_timeout = \"7s\"");
+    let other = machine.write("other.toml", "max_details = 12");
+    let variables = [
+        ("JOBBOARD_FORMAT", "JSON"),
+        ("JOBBOARD_OP_TIMEOUT", "2s"),
+        ("JOBBOARD_YES", "1"),
+    ];
+    let config = machine.load(Flags::default(), &variables);
+    assert_eq!(config.format.value, Some(Format::Json));
+    assert_eq!(config.format.source.to_string(), "JOBBOARD_FORMAT");
+    assert_eq!(config.op_timeout.value, Duration::from_secs(2));
+    assert_eq!(config.op_timeout.source.to_string(), "JOBBOARD_OP_TIMEOUT");
+    assert_eq!(text(&config.yes), pair("true", "JOBBOARD_YES"));
+    let config = machine.load(
+        Flags::default(),
+        &[("JOBBOARD_CONFIG", &other.display().to_string())],
+    );
+    assert_eq!(config.max_details.value, 12);
+    assert_eq!(config.entries().last().unwrap().source, "JOBBOARD_CONFIG");
+}
+
+#[test]
+fn the_command_line_wins_over_what_was_said_once_however_wrong_that_is() {
+    let machine = Machine::new();
+    let path = machine.write("mine.toml", "");
+    let flags = Flags {
+        format: Some(Format::Tsv),
+        op_timeout: Some(Duration::from_secs(1)),
+        config: Some(path),
+        ..Flags::default()
+    };
+    let variables = [
+        ("JOBBOARD_FORMAT", "xml"),
+        ("JOBBOARD_OP_TIMEOUT", "soon"),
+        ("JOBBOARD_CONFIG", "nowhere.toml"),
+    ];
+    let config = machine.load(flags, &variables);
+    assert_eq!(config.format.value, Some(Format::Tsv));
+    assert_eq!(config.op_timeout.source.to_string(), "--op-timeout");
+    assert_eq!(config.entries().last().unwrap().source, "--config");
+}
+
+#[test]
+fn a_variable_that_makes_no_sense_is_named() {
+    let machine = Machine::new();
+    for (name, value, told) in [
+        (
+            "JOBBOARD_FORMAT",
+            "xml",
+            "is `xml`: it is one of table, tsv, json, jsonl, uuid",
+        ),
+        ("JOBBOARD_FORMAT", "", "is empty"),
+        (
+            "JOBBOARD_OP_TIMEOUT",
+            "10",
+            ": `10` lacks a unit: write `10s` or `10m`",
+        ),
+        (
+            "JOBBOARD_OP_TIMEOUT",
+            "0s",
+            ": an operation cannot be done in no time",
+        ),
+        (
+            "JOBBOARD_YES",
+            "yes",
+            "is `yes`: it is 1 or true, 0 or false",
+        ),
+        (
+            "JOBBOARD_CONFIG",
+            "/nowhere.toml",
+            ": there is no /nowhere.toml",
+        ),
+        ("JOBBOARD_CONFIG", "/", ": cannot read /"),
+        ("JOBBOARD_CONFIG", "", "is empty"),
+    ] {
+        let refusal = machine.refusal(Flags::default(), &[(name, value)]);
+        let told = format!(
+            "{name}{}{told}",
+            if told.starts_with(':') { "" } else { " " }
+        );
+        assert!(refusal.starts_with(&told), "{refusal}");
     }
 }

@@ -1,7 +1,11 @@
 //! In which form, with how much colour and how much beside it results are told.
 
+use std::fmt;
+
+use clap::ValueEnum;
+
 /// The form in which results are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Tables and sentences for people
     Table,
@@ -11,12 +15,19 @@ pub(crate) enum Format {
     Json,
     /// JSON, an object a line
     Jsonl,
-    /// Uuids alone, one a line
+    /// References alone, one a line: uuids, and key:TEXT for what has none
     Uuid,
 }
 
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.to_possible_value();
+        f.write_str(name.as_ref().map_or("", |name| name.get_name()))
+    }
+}
+
 /// When to use colour.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
     #[default]
     Auto,

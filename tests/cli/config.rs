@@ -13,7 +13,9 @@ fn the_defaults_are_shown_as_such() {
     who	user@host	default
     read_only	false	default
     protected	false	default
+    yes	false	default
     password	none	default
+    format	none	default
     op_timeout	5s	default
     max_details	1MiB	default
     --- stderr
@@ -40,7 +42,9 @@ fn each_value_is_shown_with_who_said_it() {
     who	ada	JOBBOARD_WHO
     read_only	false	default
     protected	true	ROOT/config/jobboard/config.toml
+    yes	false	default
     password	set	JOBBOARD_PASSWORD
+    format	none	default
     op_timeout	1m30s	--op-timeout
     max_details	2MiB	ROOT/config/jobboard/config.toml
     config_file	ROOT/config/jobboard/config.toml	default
@@ -77,4 +81,54 @@ fn nothing_in_the_current_folder_is_read() {
         std::fs::write(env.file(name), "nonsense").unwrap();
     }
     env.jobboard(&["config"]).run().succeeded();
+}
+
+#[test]
+fn json_is_typed() {
+    let settings = Env::new().jobboard(&["config", "--json"]).run().json();
+    let value = |key: &str| {
+        let mut settings = settings.as_array().unwrap().iter();
+        settings.find(|setting| setting["key"] == key).unwrap()["value"].clone()
+    };
+    for (key, shown) in [
+        ("board", serde_json::json!(null)),
+        ("read_only", serde_json::json!(false)),
+        ("protected", serde_json::json!(false)),
+        ("password", serde_json::json!(null)),
+        ("format", serde_json::json!("json")),
+    ] {
+        assert_eq!(value(key), shown, "{key}");
+    }
+}
+
+#[test]
+fn what_is_said_again_and_again_can_be_said_in_the_environment() {
+    let env = Env::new();
+    env.post("resize");
+    let listed = env.jobboard(&["list"]).env("JOBBOARD_FORMAT", "json").run();
+    assert_eq!(listed.json()[0]["name"], "resize");
+    let lost = env.jobboard(&["show", "@9"]).env("JOBBOARD_FORMAT", "json");
+    assert_eq!(lost.run().error()["code"], 3);
+    let wrong = env.jobboard(&["lst"]).env("JOBBOARD_FORMAT", "json");
+    assert_eq!(wrong.run().error()["code"], 2);
+    let flag = ["list", "-o", "uuid"];
+    let run = env.jobboard(&flag).env("JOBBOARD_FORMAT", "json").run();
+    assert!(!run.succeeded().contains('{'), "{run}");
+    let script = env.jobboard(&["completions", "bash"]);
+    let run = script.env("JOBBOARD_FORMAT", "json").run();
+    assert!(run.succeeded().starts_with("_jobboard"), "{run}");
+    let trash = env.jobboard(&["trash", "@1", "--force"]);
+    trash.env("JOBBOARD_YES", "1").run().succeeded();
+    for (name, value) in [
+        ("JOBBOARD_FORMAT", "xml"),
+        ("JOBBOARD_OP_TIMEOUT", "5"),
+        ("JOBBOARD_CONFIG", "nowhere.toml"),
+        ("JOBBOARD_YES", "maybe"),
+    ] {
+        let run = env.jobboard(&["list"]).env(name, value).run();
+        assert!(
+            run.failed(2).starts_with(&format!("error: {name}")),
+            "{run}"
+        );
+    }
 }

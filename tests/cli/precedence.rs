@@ -11,7 +11,11 @@ fn setting(invocation: Invocation, key: &str) -> [String; 2] {
     let settings: Value = invocation.run().json();
     let found = settings.as_array().unwrap().iter();
     let found = found.clone().find(|setting| setting["key"] == key).unwrap();
-    [&found["value"], &found["source"]].map(|text| text.as_str().unwrap().to_owned())
+    [&found["value"], &found["source"]].map(|value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "none".to_owned(),
+        other => other.to_string(),
+    })
 }
 
 #[test]
