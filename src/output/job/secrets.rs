@@ -22,6 +22,53 @@ pub(super) fn covered(value: &Value) -> Value {
     }
 }
 
+/// Returns what a command wrote with what looks like a secret covered.
+pub(crate) fn covered_text(text: &str) -> String {
+    let mut shown = String::new();
+    let (mut is_key, mut is_value) = (false, false);
+    for line in text.split_inclusive('\n') {
+        if is_key || line.contains("-----BEGIN ") {
+            if !is_key {
+                shown.push_str("********\n");
+            }
+            is_key = !line.contains("-----END ");
+            continue;
+        }
+        for word in line.split_inclusive(char::is_whitespace) {
+            let bare = word.trim_end();
+            let space = &word[bare.len()..];
+            match std::mem::take(&mut is_value) && !bare.is_empty() {
+                true => shown.push_str("********"),
+                false => is_value = cover_word(bare, &mut shown),
+            }
+            shown.push_str(space);
+        }
+        is_value = false;
+    }
+    shown
+}
+
+/// Adds a word without the secret in it, and returns whether the next one is the secret.
+fn cover_word(word: &str, shown: &mut String) -> bool {
+    if let Some((scheme, rest)) = word.split_once("://")
+        && let Some((login, host)) = rest.rsplit_once('@')
+        && let Some((user, _)) = login.split_once(':')
+    {
+        shown.push_str(&format!("{scheme}://{user}:********@{host}"));
+        return false;
+    }
+    let end = word
+        .find(['=', ':'])
+        .filter(|end| is_secret_name(&word[..*end]));
+    let (name, value) = word.split_at(end.map_or(word.len(), |end| end + 1));
+    shown.push_str(name);
+    let is_separated = end.is_some() && value.is_empty();
+    if !value.is_empty() {
+        shown.push_str("********");
+    }
+    is_separated
+}
+
 /// Whether a member of that name is likely to hold a secret.
 fn is_secret_name(name: &str) -> bool {
     const TELLING: [&str; 9] = [
@@ -59,5 +106,25 @@ mod tests {
         }
         assert_eq!(shown["user"], "ada");
         assert_eq!(shown["token"], Value::Null);
+    }
+
+    #[test]
+    fn secrets_are_covered_in_what_commands_write() {
+        for (text, safe) in [
+            ("no such file: x\n", "no such file: x\n"),
+            ("--db-password=x y", "--db-password=******** y"),
+            ("Password: x\nz: y\n", "Password: ********\nz: y\n"),
+            ("token:\nx", "token:\nx"),
+            (
+                "at redis://a:x@h:1/0 now",
+                "at redis://a:********@h:1/0 now",
+            ),
+            (
+                "a\n-----BEGIN KEY-----\nx\n-----END KEY-----\nb",
+                "a\n********\nb",
+            ),
+        ] {
+            assert_eq!(covered_text(text), safe);
+        }
     }
 }

@@ -3,7 +3,10 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::{JobView, rfc3339, secrets::covered};
+use super::{
+    JobView, rfc3339,
+    secrets::{covered, covered_text},
+};
 use crate::{
     duration,
     job::{Entry, Holding, Job, Lease, Malformed},
@@ -101,7 +104,11 @@ impl JobView<'_> {
                     failure.reason
                 ),
             );
-            page.block(failure.stderr.trim_end());
+            let stderr = failure.stderr.trim_end();
+            match self.is_revealed {
+                true => page.block(stderr),
+                false => page.block(&covered_text(stderr)),
+            }
         }
     }
 
