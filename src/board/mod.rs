@@ -37,7 +37,7 @@ pub(crate) use self::{
     error::BoardError,
     event::{Event, EventKind},
     ext::BoardExt,
-    reference::JobRef,
+    reference::{JobRef, uuid_of},
 };
 use crate::job::{
     Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Settlement, Shelf, Unsettled,

@@ -3,8 +3,17 @@
 use std::{fmt, str::FromStr};
 
 use thiserror::Error;
+use uuid::Uuid;
 
 use crate::job::JobKey;
+
+/// The space of names in which a unique key becomes a uuid; the same for ever.
+const UNIQUE: Uuid = Uuid::from_u128(0x6d9b_8f0e_5c1d_4a7b_9f3e_2b6a_7c41_d05e);
+
+/// Returns the uuid of the job that is posted under a unique key.
+pub(crate) fn uuid_of(unique: &str) -> Uuid {
+    Uuid::new_v5(&UNIQUE, unique.as_bytes())
+}
 
 /// The shortest beginning of a uuid that is taken for one.
 const SHORTEST_PREFIX: usize = 4;
@@ -47,7 +56,7 @@ impl fmt::Display for JobRef {
 #[derive(Debug, Error)]
 #[error(
     "`{0}` is not a reference to a job: give its uuid, the first {SHORTEST_PREFIX} or more hex \
-     digits of it, @SEQUENCE, or key:TEXT"
+     digits of it, @SEQUENCE, key:TEXT, or unique:KEY"
 )]
 pub(crate) struct NotAReference(String);
 
@@ -60,6 +69,12 @@ impl FromStr for JobRef {
             return match key {
                 "" => Err(wrong()),
                 key => Ok(Self::Key(JobKey::new(key))),
+            };
+        }
+        if let Some(key) = text.strip_prefix("unique:") {
+            return match key {
+                "" => Err(wrong()),
+                key => Ok(Self::Uuid(uuid_of(key).to_string())),
             };
         }
         if let Some(number) = text.strip_prefix('@') {
@@ -109,6 +124,13 @@ mod tests {
     }
 
     #[test]
+    fn a_unique_key_means_the_job_that_was_posted_under_it() {
+        let wanted: JobRef = "unique:nightly a:b".parse().unwrap();
+        assert_eq!(wanted, JobRef::Uuid(uuid_of("nightly a:b").to_string()));
+        assert!(wanted.is_exact());
+    }
+
+    #[test]
     fn anything_else_is_refused() {
         for text in [
             "",
@@ -117,6 +139,7 @@ mod tests {
             "@",
             "@x",
             "key:",
+            "unique:",
             "3f9a12cd0",
             "3f9a12cd-00000",
         ] {

@@ -1,8 +1,13 @@
 //! What a verb says of a job when it has done it.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
-use crate::output::{Page, Record, Report, Tone, short};
+use crate::{
+    job::Entry,
+    output::{Page, Record, Report, Tone, short},
+};
 
 /// A verb was done to a job.
 #[derive(Debug, Serialize)]
@@ -26,6 +31,29 @@ impl Done {
             name: Some(name.into()),
             done,
             more: None,
+        }
+    }
+
+    /// Says something of a job of which no more is known.
+    pub(crate) fn unnamed(done: &'static str, uuid: &str) -> Self {
+        Self {
+            name: None,
+            ..Self::new(done, uuid, "")
+        }
+    }
+
+    /// Says that something was done to a record, whether or not it can be read.
+    pub(crate) fn of(done: &'static str, entry: &Entry) -> Self {
+        let job = entry.job();
+        let known = Self {
+            uuid: job.map(|job| job.uuid.clone()),
+            name: job.map(|job| job.name.clone()),
+            done,
+            more: None,
+        };
+        match job {
+            Some(_) => known,
+            None => known.with("key", entry.key().as_str()),
         }
     }
 
@@ -53,8 +81,11 @@ impl Record for Done {
         ]
     }
 
-    fn uuid(&self) -> Option<&str> {
-        self.uuid.as_deref()
+    fn reference(&self) -> Option<Cow<'_, str>> {
+        match &self.uuid {
+            Some(uuid) => Some(Cow::Borrowed(uuid)),
+            None => Some(Cow::Owned(format!("key:{}", self.called()))),
+        }
     }
 }
 

@@ -12,13 +12,11 @@ use uuid::Uuid;
 
 use super::json;
 use crate::{
+    board::uuid_of,
     config::Config,
     exit::CommandError,
     job::{Book, Draft, Priority},
 };
-
-/// The space of names in which `--unique KEY` becomes a uuid; the same for ever.
-const UNIQUE: Uuid = Uuid::from_u128(0x6d9b_8f0e_5c1d_4a7b_9f3e_2b6a_7c41_d05e);
 
 /// What a new job is to be like.
 #[derive(Debug, clap::Args)]
@@ -116,7 +114,7 @@ pub(crate) fn identity(
     match (uuid, unique) {
         (Some(_), Some(_)) => Err(usage("a job has a uuid or a unique key, not both")),
         (_, Some("")) => Err(usage("a unique key must not be empty")),
-        (_, Some(key)) => Ok((Uuid::new_v5(&UNIQUE, key.as_bytes()), true)),
+        (_, Some(key)) => Ok((uuid_of(key), true)),
         (Some(uuid), None) => Ok((uuid, true)),
         (None, None) => Ok((random(), false)),
     }

@@ -16,7 +16,8 @@ use crate::{
 /// Only the owner may, under the name that claimed the job (--who). The time counts from now.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExtendArgs {
-    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for standard input
+    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for standard
+    /// input
     #[arg(add = complete::jobs())]
     job: String,
 

@@ -33,6 +33,26 @@ const MEMBERS: [(&str, &str); 6] = [
     ("unique", "a text"),
 ];
 
+/// What `list -o jsonl` says of a job beside that, which a new job has no use for.
+const OF_LISTINGS: [&str; 16] = [
+    "key",
+    "state",
+    "sequence",
+    "created_on",
+    "last_modified",
+    "owner",
+    "lease",
+    "expires_in",
+    "claimed_on",
+    "fence",
+    "trashed_on",
+    "attempts",
+    "postponed",
+    "not_before",
+    "last_failure",
+    "problem",
+];
+
 /// A line of a bulk post.
 #[derive(Debug, Default)]
 struct Line {
@@ -47,6 +67,16 @@ struct Line {
 impl Line {
     /// Reads what an object says; what is null is not there.
     fn of(members: Map<String, Value>) -> Result<Self, String> {
+        if members
+            .get("state")
+            .is_some_and(|state| state == "MALFORMED")
+        {
+            let key = members.get("key").and_then(Value::as_str);
+            return Err(format!(
+                "the record key:{} is malformed, and there is no job in it",
+                key.unwrap_or_default()
+            ));
+        }
         let mut line = Self::default();
         for (member, value) in members {
             match (member.as_str(), value) {
@@ -59,6 +89,7 @@ impl Line {
                 ("book", Value::Object(book)) => line.book = Some(self::book(&book)?),
                 ("uuid", Value::String(uuid)) => line.uuid = Some(draft::uuid(&uuid)?),
                 ("unique", Value::String(key)) => line.unique = Some(key),
+                (member, _) if OF_LISTINGS.contains(&member) => {}
                 (_, value) => return Err(misfit(&member, &value)),
             }
         }

@@ -1,5 +1,7 @@
 //! `jobboard owner`.
 
+use std::borrow::Cow;
+
 use anyhow::Context as _;
 use serde::Serialize;
 
@@ -17,7 +19,8 @@ use crate::{
 /// Exits with 6 and prints nothing when nobody has.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OwnerArgs {
-    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for standard input
+    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for standard
+    /// input
     #[arg(add = complete::jobs())]
     job: String,
 }
@@ -27,6 +30,8 @@ struct Ownership {
     uuid: Option<String>,
     name: String,
     owner: String,
+    #[serde(skip)]
+    reference: String,
 }
 
 impl Record for Ownership {
@@ -34,8 +39,8 @@ impl Record for Ownership {
         vec![self.owner.as_str().into()]
     }
 
-    fn uuid(&self) -> Option<&str> {
-        self.uuid.as_deref()
+    fn reference(&self) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(&self.reference))
     }
 }
 
@@ -62,5 +67,6 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
         uuid: entry.job().map(|job| job.uuid.clone()),
         name: entry.name().to_owned(),
         owner: owner.to_string(),
+        reference: entry.reference().into_owned(),
     })
 }

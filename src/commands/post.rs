@@ -1,6 +1,6 @@
 //! `jobboard post`.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -23,7 +23,7 @@ use crate::{
 ///
 /// Prints the uuid of the job. The command behind -- becomes `command` in its details. With --from,
 /// posts many jobs: one JSON object a line, with `name` and, as needed, `details`, `priority`,
-/// `book`, `uuid` and `unique`.
+/// `book`, `uuid` and `unique`; what else `list -o jsonl` prints of a job is ignored.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PostArgs {
     /// The name of the job; names need not be unique
@@ -73,8 +73,8 @@ impl Record for PostReport {
         vec![self.uuid.as_str().into()]
     }
 
-    fn uuid(&self) -> Option<&str> {
-        Some(&self.uuid)
+    fn reference(&self) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(&self.uuid))
     }
 }
 
@@ -112,8 +112,8 @@ impl Record for DryRun<'_> {
         vec![serde_json::json!(self).to_string()]
     }
 
-    fn uuid(&self) -> Option<&str> {
-        Some(&self.uuid)
+    fn reference(&self) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(&self.uuid))
     }
 }
 

@@ -18,8 +18,8 @@ use crate::{
 /// for people; JSON has everything.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for one a line on
-    /// standard input
+    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
+    /// line on standard input
     #[arg(add = complete::jobs(), value_name = "JOB", required = true)]
     jobs: Vec<String>,
 

@@ -61,7 +61,7 @@ pub(crate) async fn act<T, E: Into<anyhow::Error>>(
                     if let Some(note) = note(&answer) {
                         ctx.out.note(note);
                     }
-                    ctx.out.say(&done_to(&entry, verb.past))
+                    ctx.out.say(&Done::of(verb.past, &entry))
                 })?,
                 Err(error) if total == 1 => return Err(error.context(ctx.trying(verb.now, name))),
                 Err(error) => progress.suspend(|| failures.add(ctx, &name, error)),
@@ -88,17 +88,4 @@ fn matched<T, E: Into<anyhow::Error>>(
         });
         (name, done)
     })
-}
-
-fn done_to(entry: &Entry, past: &'static str) -> Done {
-    match entry {
-        Entry::Job(job) => Done::new(past, &job.uuid, &job.name),
-        Entry::Malformed(record) => Done {
-            uuid: None,
-            name: None,
-            done: past,
-            more: None,
-        }
-        .with("key", record.key.as_str()),
-    }
 }

@@ -5,7 +5,7 @@ mod history;
 mod settlement;
 mod state;
 
-use std::{cmp::Reverse, fmt};
+use std::{borrow::Cow, cmp::Reverse, fmt};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -201,6 +201,15 @@ impl Entry {
         }
     }
 
+    /// Returns a text by which commands find it: the uuid, or `key:` and the key without one.
+    pub(crate) fn reference(&self) -> Cow<'_, str> {
+        // A peer may have written any text for a uuid.
+        match self.job().filter(|job| is_uuid(&job.uuid)) {
+            Some(job) => Cow::Borrowed(&job.uuid),
+            None => Cow::Owned(format!("key:{}", self.key())),
+        }
+    }
+
     /// Returns what people call it: its name, or its key if it cannot be read.
     pub(crate) fn name(&self) -> &str {
         match self {
@@ -208,6 +217,14 @@ impl Entry {
             Self::Malformed(record) => record.key.as_str(),
         }
     }
+}
+
+/// Whether a text is a uuid in its usual form.
+fn is_uuid(text: &str) -> bool {
+    Uuid::try_parse(text).is_ok_and(|uuid| {
+        let mut buffer = Uuid::encode_buffer();
+        text == uuid.hyphenated().encode_lower(&mut buffer)
+    })
 }
 
 /// A job that is to be posted.

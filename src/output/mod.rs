@@ -30,7 +30,7 @@ use thiserror::Error;
 pub(crate) use self::{
     aside::{complain, complain_json},
     console::{Console, Side},
-    job::{JobView, rfc3339, short},
+    job::{JobView, covered_text, rfc3339, short},
     page::{Page, Tone},
     progress::Progress,
     record::{Record, Report, Row},
@@ -181,8 +181,8 @@ impl Output {
                 self.json(record)?;
                 self.write("\n")
             }
-            Format::Uuid => match record.uuid() {
-                Some(uuid) => self.write(&format!("{}\n", Text::from(uuid))),
+            Format::Uuid => match record.reference() {
+                Some(reference) => self.write(&format!("{}\n", Text::from(reference))),
                 None => Ok(()),
             },
             Format::Tsv | Format::Table => {

@@ -1,5 +1,7 @@
 //! What a result has to tell of itself, for programs and for people.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::{Cell, Column, Page};
@@ -9,8 +11,8 @@ pub(crate) trait Record: Serialize {
     /// Returns the facts in a fixed order, as fields of a line.
     fn fields(&self) -> Vec<String>;
 
-    /// Returns the job it is about.
-    fn uuid(&self) -> Option<&str> {
+    /// Returns a reference to the job it is about, by which commands find it.
+    fn reference(&self) -> Option<Cow<'_, str>> {
         None
     }
 }

@@ -92,3 +92,37 @@ fn what_was_done_to_such_a_record_names_its_key() {
     let told = env.jobboard(&trash).run().succeeded().to_owned();
     assert_eq!(told, format!("\t{uuid}\ttrashed\n"));
 }
+
+#[test]
+fn a_pipe_into_a_verb_skips_none_of_them() {
+    let env = Env::new();
+    let uuids = env.post_many(2);
+    break_details(&env, "sequence = 1");
+    let listed = env.jobboard(&["list", "-o", "uuid"]).run();
+    let references: Vec<_> = listed.succeeded().lines().collect();
+    assert_eq!(references, [&format!("key:{}", uuids[0]), &uuids[1]]);
+    let trash = ["trash", "-", "--force", "--yes", "-o", "uuid"];
+    let trashed = env.jobboard(&trash).stdin(listed.succeeded()).run();
+    assert_eq!(trashed.succeeded(), listed.stdout);
+    assert!(env.names().is_empty());
+    let restore = env.jobboard(&["restore", "-"]).stdin(trashed.stdout).run();
+    assert_eq!(restore.succeeded().lines().count(), 2);
+}
+
+#[test]
+fn one_among_the_lines_of_a_bulk_post_is_a_bad_line() {
+    let env = Env::new();
+    env.post_many(3);
+    break_details(&env, "sequence = 2");
+    let listed = env.jobboard(&["list", "-o", "jsonl"]).run();
+    let post = ["post", "--from", "-", "--board", "sqlite:other.db"];
+    let run = env.jobboard(&post).stdin(listed.succeeded()).run();
+    assert_eq!((run.code, run.stdout.lines().count()), (7, 2), "{run}");
+    let told = "line 2: the record key:";
+    assert!(run.stderr.contains(told), "{run}");
+    assert!(
+        run.stderr
+            .contains(" is malformed, and there is no job in it"),
+        "{run}"
+    );
+}

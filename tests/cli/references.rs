@@ -190,3 +190,24 @@ fn a_job_that_is_named_twice_is_done_once() {
     assert_eq!(run.stdout.lines().count(), 1, "{run}");
     assert!(env.names().is_empty());
 }
+
+#[test]
+fn a_unique_key_is_a_reference() {
+    let env = Env::new();
+    env.post("resize");
+    let unique = ["post", "backup", "--unique", "nightly run"];
+    let uuid = env.jobboard(&unique).run().posted();
+    assert_eq!(env.show("unique:nightly run")["uuid"], uuid);
+    let claim = env
+        .jobboard(&["claim", "unique:nightly run", "-o", "uuid"])
+        .run();
+    assert_eq!(claim.succeeded(), format!("{uuid}\n"));
+    let run = env
+        .jobboard(&["consume", "-"])
+        .stdin("unique:nightly run\n")
+        .run();
+    run.succeeded();
+    env.jobboard(&["show", "unique:nightly run"])
+        .run()
+        .failed(3);
+}

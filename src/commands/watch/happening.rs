@@ -1,5 +1,7 @@
 //! An event, as people and programs read it.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
@@ -81,8 +83,9 @@ impl Record for Happening {
         ]
     }
 
-    fn uuid(&self) -> Option<&str> {
-        self.uuid.as_deref()
+    fn reference(&self) -> Option<Cow<'_, str>> {
+        let key = self.key.as_ref().map(|key| format!("key:{key}").into());
+        self.uuid.as_deref().map(Cow::Borrowed).or(key)
     }
 }
 

@@ -4,10 +4,11 @@ mod json;
 mod secrets;
 mod sheet;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
 
+pub(crate) use self::secrets::covered_text;
 use super::{Cell, Column, Fit, Record, Row, Tone};
 use crate::{
     duration,
@@ -81,8 +82,8 @@ impl Record for JobView<'_> {
         }
     }
 
-    fn uuid(&self) -> Option<&str> {
-        self.entry.job().map(|job| job.uuid.as_str())
+    fn reference(&self) -> Option<Cow<'_, str>> {
+        Some(self.entry.reference())
     }
 }
 
