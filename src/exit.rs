@@ -59,7 +59,7 @@ pub(crate) enum CommandError {
         hint: Option<String>,
     },
     /// A job that was waited for ended in the trash.
-    #[error("{0} ended in the trash")]
+    #[error("{0}")]
     Trashed(String),
     #[error("{0}")]
     TimedOut(String),
@@ -190,7 +190,11 @@ fn judge_command(error: &CommandError) -> Option<Judgement> {
         CommandError::Unheard { hint, .. } => (FAILED, "unknown", Some(hint.clone())),
         CommandError::Partly { .. } => (PARTLY, "failed", None),
         CommandError::Refused { hint, .. } => (UNSAFE, "refused", hint.clone()),
-        CommandError::Trashed(_) => (TRASHED, "failed", None),
+        CommandError::Trashed(_) => (
+            TRASHED,
+            "failed",
+            Some("`jobboard list --trash` shows what is in the trash".to_owned()),
+        ),
         CommandError::TimedOut(_) => (TIMED_OUT, "timeout", None),
         CommandError::Command(code) => (*code, "failed", None),
         // What it is about is among its own causes.

@@ -154,7 +154,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
                 .with_context(|| ctx.trying("wait for", name))?,
         };
         if let Some(job) = job {
-            wait::for_posted(ctx, &*board, job, args.timeout).await?;
+            wait::for_posted(ctx, &*board, (name, job), args.timeout).await?;
         }
     }
     Ok(())

@@ -1,10 +1,13 @@
 //! `jobboard wait`.
 
+mod trashed;
+
 use std::{collections::HashSet, time::Duration};
 
 use anyhow::Context as _;
 use serde::Serialize;
 
+use self::trashed::{Trashed, last_failure};
 use super::{complete, done::Done, list, select::references, show};
 use crate::{
     board::{
@@ -22,11 +25,12 @@ use crate::{
 
 /// Wait until jobs are finished, the board is empty, or a job can be claimed
 ///
-/// Exits with 9 if a job that was waited for ended in the trash, and with 124 at the timeout.
+/// Exits with 9 if a job that was waited for ended in the trash, and says why; with 124 at the
+/// timeout. A whole uuid that is on the board no more, or never was, counts as complete.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
-    /// The jobs to wait for: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for one a
-    /// line on standard input
+    /// The jobs to wait for: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or -
+    /// for one a line on standard input
     #[arg(add = complete::jobs(), value_name = "JOB", required_unless_present_any = ["empty", "any"])]
     jobs: Vec<String>,
 
@@ -113,16 +117,16 @@ impl Report for Emptied {
 pub(crate) async fn for_posted(
     ctx: &mut Context,
     board: &dyn Board,
-    job: Awaited,
+    (name, job): (&str, Awaited),
     timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
     let endings = finished(ctx, board, std::slice::from_ref(&job), timeout).await?;
-    match endings.first() {
-        Some(Some(Ending::Trashed)) => {
-            Err(CommandError::Trashed(format!("the job {}", job.key)).into())
-        }
-        _ => Ok(()),
+    let mut trashed = Trashed::default();
+    if let Some(Some(Ending::Trashed)) = endings.first() {
+        let failure = last_failure(board, &job).await;
+        trashed.add(ctx, name.to_owned(), failure.as_ref());
     }
+    trashed.end()
 }
 
 /// Finds a job that was there before, by its uuid; none, if it has ended meanwhile.
@@ -153,11 +157,10 @@ async fn finished(
 }
 
 /// A job as it was found before it was waited for.
-struct Found {
-    uuid: String,
-    name: String,
-    /// `None` if it is long gone.
-    awaited: Option<Awaited>,
+enum Found {
+    There(Entry),
+    /// Nothing is known of the job of this uuid.
+    Unknown(String),
 }
 
 async fn for_named(
@@ -167,32 +170,37 @@ async fn for_named(
     timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
     let found = look_up(ctx, board, wanted).await?;
-    if found.iter().any(|job| job.awaited.is_none()) {
+    if found.iter().any(|job| matches!(job, Found::Unknown(_))) {
         list::say_if_unused(ctx, board).await?;
     }
-    let awaited: Vec<_> = found.iter().filter_map(|job| job.awaited.clone()).collect();
+    let there = found.iter().filter_map(|job| match job {
+        Found::There(entry) => Some(Awaited::of(entry)),
+        Found::Unknown(_) => None,
+    });
+    let awaited: Vec<_> = there.collect();
     let mut endings = finished(ctx, board, &awaited, timeout).await?.into_iter();
-    let mut trashed = Vec::new();
-    for job in found {
-        let ending = match job.awaited {
-            None => Some(Ending::Complete),
-            Some(_) => endings.next().flatten(),
+    let mut trashed = Trashed::default();
+    for job in &found {
+        let entry = match job {
+            Found::Unknown(uuid) => {
+                ctx.out.report(&Done::unnamed("complete", uuid))?;
+                continue;
+            }
+            Found::There(entry) => entry,
         };
-        let done = match ending {
+        let done = match endings.next().flatten() {
             // Another one is in the trash, and there is nothing more to wait for.
             None => continue,
-            Some(Ending::Complete) => "complete",
+            Some(Ending::Complete) => Done::of("complete", entry),
             Some(Ending::Trashed) => {
-                trashed.push(job.name.clone());
-                "trashed"
+                let failure = last_failure(board, &Awaited::of(entry)).await;
+                trashed.add(ctx, entry.name().to_owned(), failure.as_ref());
+                Done::of("trashed", entry).with("last_failure", serde_json::json!(failure))
             }
         };
-        ctx.out.report(&Done::new(done, job.uuid, job.name))?;
+        ctx.out.report(&done)?;
     }
-    if trashed.is_empty() {
-        return Ok(());
-    }
-    Err(CommandError::Trashed(trashed.join(", ")).into())
+    trashed.end()
 }
 
 /// Finds the jobs, also those that are already in the trash; a whole uuid may be long gone.
@@ -207,28 +215,19 @@ async fn look_up(
     let mut jobs = Vec::new();
     for (wanted, found) in wanted.iter().zip(found) {
         jobs.push(match (found, wanted) {
-            (Ok(entry), _) => of_entry(&entry),
+            (Ok(entry), _) => Found::There(entry),
             (Err(BoardError::NoSuchJob), JobRef::Uuid(uuid)) if wanted.is_exact() => {
-                ctx.out
-                    .note(format!("{uuid} is not on the board, and so it is complete"));
-                Found {
-                    uuid: uuid.clone(),
-                    name: String::new(),
-                    awaited: None,
-                }
+                ctx.out.note(format!(
+                    "{uuid} is neither on {} nor in its trash: nothing is known of it, and it \
+                     counts as complete",
+                    board.name()
+                ));
+                Found::Unknown(uuid.clone())
             }
             (Err(error), _) => return Err(error).with_context(|| ctx.trying("wait for", wanted)),
         });
     }
     Ok(jobs)
-}
-
-fn of_entry(entry: &Entry) -> Found {
-    Found {
-        uuid: entry.job().map(|job| job.uuid.clone()).unwrap_or_default(),
-        name: entry.name().to_owned(),
-        awaited: Some(Awaited::of(entry)),
-    }
 }
 
 /// Waits, but no longer than it is told.

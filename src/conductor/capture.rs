@@ -13,8 +13,11 @@ use super::{
     progress::{Note, Progress, Reporter, Stream, Tag},
 };
 
-/// How much of the end of its errors is kept of a command that fails.
+/// How much is kept of the end of what a command writes, for when it fails.
 const TAIL: usize = 2048;
+
+/// What stands before the end of the output of a command that wrote no errors.
+const SILENT: &str = "(nothing on standard error; the end of standard output:)\n";
 
 /// A longer line is shown in pieces.
 const LONGEST_LINE: usize = 16 * 1024;
@@ -28,7 +31,6 @@ pub(super) struct Capture {
     pipes: Vec<Pipe>,
     sink: Sink,
     waiting: VecDeque<Progress>,
-    tail: VecDeque<u8>,
 }
 
 /// An output, as far as it has been read.
@@ -38,6 +40,8 @@ struct Pipe {
     from: Option<Receiver>,
     /// The beginning of a line that has not ended.
     line: Vec<u8>,
+    /// The end of all that was read.
+    tail: VecDeque<u8>,
 }
 
 impl Capture {
@@ -63,13 +67,13 @@ impl Capture {
                 stream,
                 from: Some(Receiver::from_owned_fd(pipe)?),
                 line: Vec::new(),
+                tail: VecDeque::new(),
             })
         });
         Ok(Self {
             pipes: pipes.collect::<io::Result<_>>()?,
             sink,
             waiting: VecDeque::new(),
-            tail: VecDeque::new(),
         })
     }
 
@@ -126,16 +130,21 @@ impl Capture {
         reporter.hand_all(&mut self.waiting).await;
     }
 
-    /// Returns the end of what the command wrote to its errors.
+    /// Returns the end of what the command wrote to its errors, or else to its output.
     pub(super) fn tail(&self) -> String {
-        let (head, rest) = self.tail.as_slices();
-        let bytes = [head, rest].concat();
-        // A character that was cut in two is none.
-        let start = bytes
-            .iter()
-            .take(3)
-            .take_while(|byte| **byte & 0xc0 == 0x80);
-        String::from_utf8_lossy(&bytes[start.count()..]).into_owned()
+        let end_of = |stream, most| {
+            let pipe = self.pipes.iter().find(|pipe| pipe.stream == stream);
+            pipe.map_or_else(String::new, |pipe| pipe.end(most))
+        };
+        let errors = end_of(Stream::Errors, TAIL);
+        if !errors.trim().is_empty() {
+            return errors;
+        }
+        let output = end_of(Stream::Output, TAIL - SILENT.len());
+        match output.trim().is_empty() {
+            true => errors,
+            false => format!("{SILENT}{output}"),
+        }
     }
 
     /// Waits until a pipe can be read; none, if there is nothing left to wait for.
@@ -175,11 +184,9 @@ impl Capture {
                 return None;
             }
         };
-        if pipe.stream == Stream::Errors {
-            self.tail.extend(bytes);
-            let surplus = self.tail.len().saturating_sub(TAIL);
-            self.tail.drain(..surplus);
-        }
+        pipe.tail.extend(&bytes[bytes.len().saturating_sub(TAIL)..]);
+        let surplus = pipe.tail.len().saturating_sub(TAIL);
+        pipe.tail.drain(..surplus);
         match &self.sink {
             Sink::Nothing => {}
             _ => pipe.split(bytes, &mut self.sink, &mut self.waiting),
@@ -189,6 +196,18 @@ impl Capture {
 }
 
 impl Pipe {
+    /// Returns the end of what was read, at most so many bytes of it.
+    fn end(&self, most: usize) -> String {
+        let surplus = self.tail.len().saturating_sub(most);
+        let bytes: Vec<u8> = self.tail.iter().skip(surplus).copied().collect();
+        // A character that was cut in two is none.
+        let start = bytes
+            .iter()
+            .take(3)
+            .take_while(|byte| **byte & 0xc0 == 0x80);
+        String::from_utf8_lossy(&bytes[start.count()..]).into_owned()
+    }
+
     /// Cuts what was read into lines.
     fn split(&mut self, bytes: &[u8], sink: &mut Sink, waiting: &mut VecDeque<Progress>) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -214,6 +233,7 @@ mod tests {
             stream: Stream::Output,
             from: None,
             line: Vec::new(),
+            tail: VecDeque::new(),
         }
     }
 

@@ -227,3 +227,70 @@ fn checking_first_finds_a_uuid_that_two_lines_have() {
     assert!(run.stderr.contains("nothing was posted"), "{run}");
     assert!(!env.board().exists());
 }
+
+#[test]
+fn waiting_for_a_job_that_fails_tells_why_it_did() {
+    let env = Env::new();
+    let post = [
+        "post",
+        "resize",
+        "--wait",
+        "--",
+        "sh",
+        "-c",
+        "echo boom >&2; exit 3",
+    ];
+    let waiting = env.jobboard(&post).spawn();
+    crate::env::wait_until("the post", || !waiting.stdout().is_empty());
+    let conduct = ["conduct", "--drain", "--max-attempts", "1"];
+    assert_eq!(env.jobboard(&conduct).run().code, 7);
+    let run = waiting.ended();
+    assert_eq!(run.code, 9, "{run}");
+    for said in [
+        "  boom",
+        "; the last failure: the command ended with code 3",
+    ] {
+        assert!(run.stderr.contains(said), "{run}");
+    }
+}
+
+#[test]
+fn what_is_listed_can_be_posted_again() {
+    let env = Env::new();
+    let post = [
+        "post",
+        "resize",
+        "size:=40",
+        "at:={\"$ext\":1,\"text\":\"2024-02-29T13:05:09.123456\"}",
+        "raw:={\"$bytes\":\"AP8=\"}",
+        "--priority",
+        "HIGH",
+        "--book",
+        "b:33333333-3333-4333-8333-333333333333",
+    ];
+    let uuid = env.jobboard(&post).run().posted();
+    env.claim("@1", "ada");
+    let listed = env.jobboard(&["list", "-o", "jsonl"]).run();
+    let board = ["--board", "sqlite:other.db"];
+    let post = ["post", "--from", "-", "--board", "sqlite:other.db"];
+    let run = env.jobboard(&post).stdin(listed.succeeded()).run();
+    assert_eq!(run.succeeded(), format!("{uuid}\n"));
+    let copy = env
+        .jobboard(&[&["show", &uuid, "--json"][..], &board].concat())
+        .run()
+        .json();
+    let original = env.show(&uuid);
+    for key in ["uuid", "name", "details", "priority", "book"] {
+        assert_eq!(copy[key], original[key], "{key}");
+    }
+    assert_eq!(copy["state"], "UNCLAIMED");
+    // And so can what is listed there, byte for byte.
+    let again = env
+        .jobboard(&[&["list", "-o", "jsonl"][..], &board].concat())
+        .run();
+    let run = env
+        .jobboard(&["post", "--from", "-"])
+        .stdin(again.succeeded())
+        .run();
+    assert!(run.failed(7).contains("is already on the board"), "{run}");
+}

@@ -38,6 +38,7 @@ fn a_job_that_ends_in_the_trash_is_told_by_the_exit_code() {
     00000001-0000-0000-0000-000000000000	resize	trashed
     --- stderr
     error: resize ended in the trash
+    hint: `jobboard list --trash` shows what is in the trash
     ");
 }
 
@@ -56,13 +57,63 @@ fn a_whole_uuid_that_is_not_on_the_board_is_complete() {
     let gone = "00000000-0000-4000-8000-000000000001";
     let run = env.jobboard(&["wait", gone]).run();
     env.jobboard(&["wait", "00000000"]).run().failed(3);
+    let json = env.jobboard(&["wait", gone, "--json"]).run().json();
+    assert_eq!(json["name"], serde_json::Value::Null);
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
     00000001-0000-0000-0000-000000000000		complete
     --- stderr
-    00000001-0000-0000-0000-000000000000 is not on the board, and so it is complete
+    00000001-0000-0000-0000-000000000000 is neither on sqlite:ROOT/state/jobboard/board.db nor in its trash: nothing is known of it, and it counts as complete
     ");
+}
+
+#[test]
+fn where_nothing_was_ever_posted_that_is_said_too() {
+    let env = Env::new();
+    let run = env.jobboard(&["wait", "unique:nightly"]).run();
+    run.succeeded();
+    for said in ["nothing is known of it", "nothing was ever posted on"] {
+        assert!(run.stderr.contains(said), "{run}");
+    }
+    assert!(!env.board().exists());
+}
+
+#[test]
+fn why_a_job_is_in_the_trash_is_told() {
+    let env = Env::new();
+    let script = "echo boom; echo password=hunter$((1+1)); exit 3";
+    env.jobboard(&["post", "resize", "--", "sh", "-c", script])
+        .run()
+        .succeeded();
+    let conduct = ["conduct", "--drain", "--max-attempts", "1"];
+    assert_eq!(env.jobboard(&conduct).run().code, 7);
+    let run = env.jobboard(&["wait", "@1"]).run();
+    insta::assert_snapshot!(run, @"
+    exit code 9
+    --- stdout
+    00000001-0000-0000-0000-000000000000	resize	trashed
+    --- stderr
+    the last that resize wrote to its errors:
+      (nothing on standard error; the end of standard output:)
+      boom
+      password=********
+    error: resize ended in the trash; the last failure: the command ended with code 3
+    hint: `jobboard list --trash` shows what is in the trash
+    ");
+    let json = env.jobboard(&["wait", "@1", "--json", "-q"]).run();
+    assert_eq!(json.values()[0]["last_failure"]["exit_code"], 3);
+    let message = json.error()["message"].as_str().unwrap().to_owned();
+    assert!(
+        message.ends_with("the command ended with code 3"),
+        "{message}"
+    );
+    let shown = env.jobboard(&["show", "@1", "-o", "table"]).run();
+    assert!(!shown.succeeded().contains("hunter2"), "{shown}");
+    let revealed = env
+        .jobboard(&["show", "@1", "-o", "table", "--reveal"])
+        .run();
+    assert!(revealed.succeeded().contains("hunter2"), "{revealed}");
 }
 
 #[test]

@@ -28,6 +28,12 @@ impl Awaited {
             sequence: entry.job().and_then(|job| job.sequence),
         }
     }
+
+    /// Whether a record is that of the job, and not of a namesake.
+    pub(crate) fn is_of(&self, entry: &Entry) -> bool {
+        let is_same = |sequence| self.sequence.is_none() || sequence == self.sequence;
+        entry.job().is_none_or(|job| is_same(job.sequence))
+    }
 }
 
 /// Returns how those have ended that have, of those that had not.
@@ -65,19 +71,11 @@ async fn absent(
         .map(|at| JobRef::Key(awaited[*at].key.clone()))
         .collect();
     let found = board.find(shelf, &wanted).await?;
-    let is_there =
-        |at: usize, found: &[Entry]| found.iter().any(|entry| is_same(&awaited[at], entry));
+    let is_there = |at: usize, found: &[Entry]| found.iter().any(|entry| awaited[at].is_of(entry));
     Ok(some
         .into_iter()
         .zip(found)
         .filter(|(at, found)| !is_there(*at, found))
         .map(|(at, _)| at)
         .collect())
-}
-
-/// Whether a record is that of the job that is waited for, and not of a namesake.
-fn is_same(awaited: &Awaited, entry: &Entry) -> bool {
-    entry
-        .job()
-        .is_none_or(|job| awaited.sequence.is_none() || job.sequence == awaited.sequence)
 }
