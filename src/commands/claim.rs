@@ -38,7 +38,8 @@ const EXPIRY: (Duration, Duration) = (
 /// or `trash`, or until --expiry has passed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClaimArgs {
-    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for standard input
+    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for standard
+    /// input
     #[arg(add = complete::jobs(), required_unless_present = "next", conflicts_with = "next")]
     job: Option<String>,
 

@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
+use super::list;
 use crate::{
     context::Context,
     duration,
@@ -69,6 +70,9 @@ pub(crate) async fn run(
         .conductors()
         .await
         .with_context(|| ctx.trying("list", "the conductors"))?;
+    if conductors.is_empty() {
+        list::say_none(ctx, &*board, "no conductor is at work").await?;
+    }
     let now = Utc::now();
     let mut rows = ctx.out.rows(Registered::COLUMNS);
     let mut unsettled = Vec::new();

@@ -42,9 +42,11 @@ pub(crate) struct ListArgs {
 
     /// List only jobs for which this holds, such as 'priority>=HIGH'; several must all hold
     ///
-    /// FIELD OP VALUE. Fields: name state owner priority sequence age held expires attempts size
-    /// details.PATH. Operators: = and != (with * and ?), ~ and !~ (regular expressions), < <= > >=.
-    /// The value `none` is for what is absent: 'owner=none', 'expires=none', 'details.vm=web-*'.
+    /// FIELD OP VALUE, and more of them with `and` between. Fields: name state owner priority
+    /// sequence age held expires attempts size details.PATH. Operators: = and != (with * and ?), ~ and
+    /// !~ (regular expressions), < <= > >=. The value `none` is for what is absent: 'owner=none',
+    /// 'expires=none'. A value with spaces or commas stands in quotes: 'name="big resize"'. `jobboard
+    /// help filters` tells more.
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
@@ -63,6 +65,18 @@ pub(crate) struct ListArgs {
     /// Print only how many there are
     #[arg(long, conflicts_with_all = ["sort", "reverse", "limit"])]
     count: bool,
+}
+
+impl ListArgs {
+    /// Says in words that nothing was found of what was asked for.
+    fn nothing(&self) -> &'static str {
+        let is_any = self.filter.is_empty() && self.state.is_none() && !self.unclaimed;
+        match (is_any, self.trash) {
+            (false, _) => "no job matches",
+            (true, true) => "no jobs are in the trash",
+            (true, false) => "no jobs",
+        }
+    }
 }
 
 /// The order of a listing.
@@ -155,10 +169,10 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
             "{beside} more of other boards not shown (--shared)"
         ));
     }
-    if seen == 0 && !say_if_unused(ctx, &*board).await? && ctx.out.format() == Format::Table {
-        ctx.out.note("no jobs");
+    match seen {
+        0 => say_none(ctx, &*board, args.nothing()).await,
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn no_peers() -> BoardError {
@@ -319,6 +333,14 @@ fn say_left_out(ctx: &Context, left_out: u64) {
     if left_out > 0 {
         ctx.out.note(format!("{left_out} more not shown (--limit)"));
     }
+}
+
+/// Says that a listing is empty, and why that may be.
+pub(super) async fn say_none(ctx: &Context, board: &dyn Board, what: &str) -> anyhow::Result<()> {
+    if !say_if_unused(ctx, board).await? && ctx.out.format() == Format::Table {
+        ctx.out.note(what);
+    }
+    Ok(())
 }
 
 /// Tells an empty board from one that never was, such as a misspelt one.

@@ -276,9 +276,12 @@ pub(super) fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
 }
 
 /// Marks an error as one of ours, where the exit code is otherwise the command's.
+///
+/// That there was no job to run it for is an answer, and no error of the board.
 pub(crate) fn ours(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast_ref::<CommandError>() {
-        Some(CommandError::Command(_) | CommandError::Usage { .. }) => error,
+    use CommandError::{Command, Nothing, TimedOut, Usage};
+    match error.downcast_ref() {
+        Some(Command(_) | Usage { .. } | Nothing(_) | TimedOut(_)) => error,
         _ => CommandError::Ours(error).into(),
     }
 }

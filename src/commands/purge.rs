@@ -61,12 +61,13 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
         selection.require()?;
     }
     let board = selection.board(ctx)?;
-    let mut chosen = selection.look_up(ctx, &*board, Shelf::Trash).await?;
+    let mut chosen = selection.look_up_all(ctx, &*board, Shelf::Trash).await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
     if let Some(age) = older_than {
         let now = Utc::now();
         chosen.jobs.retain(|job| is_older(job, *age, now));
     }
+    let chosen = selection.limited(chosen)?;
     if selection.dry_run {
         return rehearse(ctx, verb.now, chosen);
     }

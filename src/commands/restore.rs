@@ -33,8 +33,12 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     };
     args.selection.require()?;
     let board = args.selection.board(ctx)?;
-    let mut chosen = args.selection.look_up(ctx, &*board, Shelf::Trash).await?;
+    let mut chosen = args
+        .selection
+        .look_up_all(ctx, &*board, Shelf::Trash)
+        .await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
+    let chosen = args.selection.limited(chosen)?;
     if args.selection.dry_run {
         return rehearse(ctx, verb.now, chosen);
     }

@@ -24,8 +24,8 @@ const SAMPLE: usize = 5;
 /// Which jobs to act on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Selection {
-    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, or - for one a line on
-    /// standard input
+    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
+    /// line on standard input
     #[arg(add = complete::jobs(), value_name = "JOB", conflicts_with = "filter")]
     pub(crate) jobs: Vec<String>,
 
@@ -87,6 +87,16 @@ impl Selection {
         board: &dyn Board,
         shelf: Shelf,
     ) -> anyhow::Result<Chosen> {
+        self.limited(self.look_up_all(ctx, board, shelf).await?)
+    }
+
+    /// Looks up as many as there are; those that are to be acted on must be [`Self::limited`].
+    pub(crate) async fn look_up_all(
+        &self,
+        ctx: &Context,
+        board: &dyn Board,
+        shelf: Shelf,
+    ) -> anyhow::Result<Chosen> {
         let is_bulk = self.jobs.is_empty();
         let jobs = if is_bulk {
             let filters = Filters::new(self.filter.clone());
@@ -109,14 +119,19 @@ impl Selection {
         } else {
             named(ctx, board, shelf, &references(ctx, &self.jobs)?).await?
         };
+        Ok(Chosen { jobs, is_bulk })
+    }
+
+    /// Refuses more jobs than are to be acted on.
+    pub(crate) fn limited(&self, chosen: Chosen) -> anyhow::Result<Chosen> {
+        let count = chosen.jobs.len();
         match self.max {
-            Some(max) if jobs.len() > max => {
-                let chosen = jobs.len();
+            Some(max) if count > max => {
                 let message =
-                    format!("{chosen} jobs were chosen, --max is {max}, and nothing was done");
+                    format!("{count} jobs were chosen, --max is {max}, and nothing was done");
                 Err(CommandError::refused(message).into())
             }
-            _ => Ok(Chosen { jobs, is_bulk }),
+            _ => Ok(chosen),
         }
     }
 }

@@ -154,3 +154,25 @@ fn no_command_behind_the_dashes_is_a_mistake() {
     env.jobboard(&["claim", "--next", "--"]).run().failed(2);
     assert_eq!(env.state("@1"), "UNCLAIMED");
 }
+
+#[test]
+fn that_there_was_no_job_to_run_a_command_for_is_told_from_a_board_that_is_away() {
+    let env = Env::new();
+    let claim = ["claim", "--next", "--json", "--", "true"];
+    let run = env.jobboard(&claim).run();
+    run.failed(6);
+    assert_eq!(run.error()["kind"], "not-found");
+    let filtered = ["claim", "--next", "--filter", "name=x", "--", "true"];
+    env.post("resize");
+    env.jobboard(&filtered).run().failed(6);
+    let waiting = [
+        "claim", "--next", "--wait", "50ms", "--filter", "name=x", "--", "true",
+    ];
+    env.jobboard(&waiting).run().failed(124);
+    let run = env
+        .jobboard(&claim)
+        .env("JOBBOARD_URL", "redis://127.0.0.1:1")
+        .run();
+    run.failed(125);
+    assert_eq!(run.error()["kind"], "unreachable");
+}

@@ -42,3 +42,23 @@ fn without_any_the_list_is_empty() {
     assert_eq!(run.succeeded(), "[]\n");
     assert!(!env.board().exists());
 }
+
+#[test]
+fn that_there_is_none_is_said_as_other_listings_say_it() {
+    let env = Env::new();
+    let said = |words: &[&str]| {
+        let run = env.jobboard(&[words, &["-o", "table"]].concat()).run();
+        assert_eq!(run.succeeded(), "");
+        run.stderr
+    };
+    for listing in [&["conductors"][..], &["list"], &["list", "--trash"]] {
+        assert!(
+            said(listing).starts_with("nothing was ever posted on "),
+            "{listing:?}"
+        );
+    }
+    env.post("resize");
+    assert_eq!(said(&["conductors"]), "no conductor is at work\n");
+    assert_eq!(said(&["list", "--trash"]), "no jobs are in the trash\n");
+    assert_eq!(said(&["list", "--filter", "name=x"]), "no job matches\n");
+}

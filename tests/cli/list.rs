@@ -149,3 +149,24 @@ fn an_empty_board_says_so_to_people_only() {
     assert_eq!(told(&["list"]).stderr, "");
     assert_eq!(told(&["list", "--json"]).stdout, "[]\n");
 }
+
+#[test]
+fn a_filter_has_several_parts_and_never_takes_one_for_text() {
+    let env = Env::new();
+    env.post("resize");
+    env.post("a, owner=none");
+    env.claim("@1", "ada");
+    let names = |filter: &str| {
+        crate::env::names(&env.jobboard(&["list", "--json", "--filter", filter]).run())
+    };
+    assert_eq!(names("name=resize and owner=ada"), ["resize"]);
+    assert!(names("name=resize and owner=none").is_empty());
+    assert_eq!(names("name=\"a, owner=none\""), ["a, owner=none"]);
+    let run = env
+        .jobboard(&["list", "--filter", "name=a, owner=none"])
+        .run();
+    assert!(
+        run.failed(2).contains("is left over behind `name=a`"),
+        "{run}"
+    );
+}

@@ -117,3 +117,19 @@ fn a_dry_run_lists_what_would_go_even_where_nothing_may_be_changed() {
         "2\n"
     );
 }
+
+#[test]
+fn what_is_too_young_does_not_count_against_the_most() {
+    let env = two_trashed();
+    let purge = |age: &str| {
+        let words = ["purge", "--older-than", age, "--max", "1", "--yes"];
+        env.jobboard(&words).run()
+    };
+    assert!(purge("1h").succeeded().is_empty());
+    assert!(
+        purge("1ms")
+            .failed(8)
+            .contains("2 jobs were chosen, --max is 1")
+    );
+    assert_eq!(trash(&env).len(), 2);
+}
