@@ -25,17 +25,17 @@ function __fish_jobboard_using_subcommand
 end
 
 complete -c jobboard -n "__fish_jobboard_needs_command" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_needs_command" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_needs_command" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_needs_command" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_needs_command" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_needs_command" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_needs_command" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_needs_command" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_needs_command" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_needs_command" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_needs_command" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_needs_command" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -64,7 +64,7 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "ping" -d 'Check t
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "config" -d 'Print the effective configuration, and where each value comes from'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "completions" -d 'Print a completion script for a shell'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "man" -d 'Print the manual page, or write the pages of all commands to a folder'
-complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "help" -d 'Print the help of a command, or of a topic: output, filters, boards or exit-codes'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l details -d 'The details: a JSON object, @FILE, or - for standard input; facts are added to it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l priority -d 'How urgent it is: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l book -d 'The logbook that belongs to the job' -r
@@ -73,17 +73,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l unique -d 'Po
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l from -d 'Post many jobs: one JSON object a line of FILE, or of standard input (-)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l timeout -d 'With --wait: wait no longer than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand post" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l check-first -d 'With --from: read and check every line before posting any'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l dry-run -d 'Show the record that would be posted, and post nothing'
@@ -102,17 +102,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l on-failure -d 
 trash\t'It goes to the trash'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l lease -d 'How long the claim outlives us if we die; it is renewed all the while' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -129,17 +129,17 @@ taskflow\t'As TaskFlow\'s own readers walk this kind of board'
 none\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l limit -d 'List no more than this many jobs' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l unclaimed -d 'List only jobs that nobody has claimed'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l trash -d 'List the trash instead'
@@ -161,17 +161,17 @@ taskflow\t'As TaskFlow\'s own readers walk this kind of board'
 none\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l limit -d 'List no more than this many jobs' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l unclaimed -d 'List only jobs that nobody has claimed'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l trash -d 'List the trash instead'
@@ -184,17 +184,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s v -l verbose -d
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l reveal -d 'Show secrets too'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l json -d 'The same as --format json'
@@ -203,17 +203,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s v -l verbose 
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -225,17 +225,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l wait -d 'Wit
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l expiry -d 'Let the claim lapse after this long, such as 15m' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l lease -d 'How long a kept claim outlives us if we die; it is renewed all the while' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l next -d 'Claim the best job that nobody has claimed'
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l hold -d 'Stay, and keep the claim alive; abandon the job when interrupted'
@@ -246,17 +246,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l read-only -d
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l expiry -d 'Let the claim lapse after this long, such as 15m' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -268,21 +268,21 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l max -d 'Re
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
-complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s y -l yes -d 'Do it without asking'
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s y -l yes -d 'Do it without asking (or JOBBOARD_YES)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
@@ -293,21 +293,21 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l max -d 'Re
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
-complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s y -l yes -d 'Do it without asking'
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s y -l yes -d 'Do it without asking (or JOBBOARD_YES)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
@@ -318,21 +318,21 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l max -d 'Refu
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
-complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s y -l yes -d 'Do it without asking'
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s y -l yes -d 'Do it without asking (or JOBBOARD_YES)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
@@ -342,21 +342,21 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l filter -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
-complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s y -l yes -d 'Do it without asking'
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s y -l yes -d 'Do it without asking (or JOBBOARD_YES)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
@@ -367,22 +367,22 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l max -d 'Refu
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l older-than -d 'Purge what has been in the trash for longer than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l all -d 'Purge all that is in the trash'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
-complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s y -l yes -d 'Do it without asking'
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s y -l yes -d 'Do it without asking (or JOBBOARD_YES)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
@@ -391,17 +391,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s h -l help -d
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l filter -d 'With --any: wait for a job for which this holds' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l timeout -d 'Wait no longer than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l empty -d 'Wait until no job is on the board'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l any -d 'Wait until a job can be claimed, and print it'
@@ -415,17 +415,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l event -d 'Te
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l count -d 'End after this many events' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l timeout -d 'End after this long: with 124 if there is a --count that was not reached, otherwise with 0' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -455,17 +455,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l handlers -
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l allow -d 'Let jobs name programs whose absolute path is like this; a * ends at a slash' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l allow-env -d 'Let jobs set variables whose name is like this; never LD_*, PATH or JOBBOARD_*' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l drain -d 'Exit once no job is left that this conductor may run'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l allow-any -d 'Let jobs name any program, whoever can post them'
@@ -475,17 +475,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -s v -l verbo
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -493,17 +493,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s v -l ve
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l json -d 'The same as --format json'
@@ -512,17 +512,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s v -l verbose 
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -530,17 +530,17 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s v -l verbos
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -548,41 +548,38 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s v -l v
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l config -d 'Read this configuration file and no other' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s o -l format -d 'The form of the output; a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
 tsv\t'Tab-separated fields, a line each'
 json\t'JSON'
 jsonl\t'JSON, an object a line'
-uuid\t'Uuids alone, one a line'"
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l op-timeout -d 'How long one operation of the board may take' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "post" -d 'Post a job'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "run" -d 'Post a job, run its command here, and consume it'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "list" -d 'List the jobs on the board'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "show" -d 'Show all that is known of jobs'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "owner" -d 'Print who has claimed a job'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "claim" -d 'Claim a job'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "extend" -d 'Give a claim a new expiry'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "abandon" -d 'Give claimed jobs back to the board'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "consume" -d 'Remove finished jobs from the board'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "trash" -d 'Move jobs to the trash'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "restore" -d 'Put trashed jobs back on the board'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "purge" -d 'Remove trashed jobs for good'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "wait" -d 'Wait until jobs are finished, the board is empty, or a job can be claimed'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "watch" -d 'Tell what happens on the board, as it happens'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "conduct" -d 'Claim jobs and run their commands, until told to stop'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "conductors" -d 'List the conductors that are at work on the board'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "ping" -d 'Check that the board can be reached'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "config" -d 'Print the effective configuration, and where each value comes from'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "completions" -d 'Print a completion script for a shell'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "man" -d 'Print the manual page, or write the pages of all commands to a folder'
-complete -c jobboard -n "__fish_jobboard_using_subcommand help; and not __fish_seen_subcommand_from post run list show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -s h -l help -d 'Print help (see more with \'--help\')'

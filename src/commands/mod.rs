@@ -14,6 +14,7 @@ mod draft;
 mod extend;
 mod failures;
 mod glimpse;
+mod help;
 mod json;
 mod lines;
 mod list;
@@ -54,12 +55,14 @@ use crate::{
     name = "jobboard",
     version,
     arg_required_else_help = true,
+    disable_help_subcommand = true,
     max_term_width = 100
 )]
 #[command(
     after_help = "The board is chosen by --board, JOBBOARD_URL or the configuration; \
     without any it is a file of your own.\n\
-    `jobboard help COMMAND` tells all about a command."
+    `jobboard help COMMAND` tells all about a command; `jobboard help output`, `filters`, `boards`\n\
+    and `exit-codes` tell what they have in common."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -185,6 +188,7 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    Help(help::HelpArgs),
 }
 
 impl Command {
@@ -208,6 +212,7 @@ pub(crate) fn dispatch_alone(out: &mut Output, command: &Command) -> Option<anyh
     match command {
         Command::Completions(args) => Some(completions::run(out, args)),
         Command::Man(args) => Some(man::run(out, args)),
+        Command::Help(args) => Some(help::run(out, args)),
         _ => None,
     }
 }
@@ -235,6 +240,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Config(args) => config::run(ctx, args),
         Command::Completions(args) => completions::run(&mut ctx.out, &args),
         Command::Man(args) => man::run(&mut ctx.out, &args),
+        Command::Help(args) => help::run(&mut ctx.out, &args),
     }
 }
 

@@ -122,3 +122,59 @@ fn more_can_be_told_about_what_happens_and_not_among_the_data() {
     assert_eq!(brief.stderr, "");
     assert!(verbose.stderr.contains("board.db"), "{verbose}");
 }
+
+#[test]
+fn what_commands_have_in_common_has_a_topic() {
+    let env = Env::new();
+    for (topic, said) in [
+        ("output", "an object a line"),
+        ("filters", "name=\"big resize\""),
+        ("boards", "JOBBOARD_OP_TIMEOUT"),
+        ("exit-codes", "  124  timed out"),
+    ] {
+        let run = env.jobboard(&["help", topic]).run();
+        assert!(run.succeeded().contains(said), "{run}");
+        assert!(run.stdout.lines().all(|line| line.len() <= 100), "{run}");
+        let manual = env.jobboard(&["man"]).run();
+        let title = topic.replace('-', " ").to_uppercase();
+        assert!(
+            manual.succeeded().contains(&format!(".SH {title}\n")),
+            "{manual}"
+        );
+    }
+    let run = env.jobboard(&["help", "outptu"]).run();
+    assert!(
+        run.failed(2)
+            .contains("the topics are output, filters, boards"),
+        "{run}"
+    );
+}
+
+#[test]
+fn the_filters_that_are_shown_are_filters() {
+    let env = Env::new();
+    let run = env.jobboard(&["help", "filters"]).run();
+    let examples = run.succeeded().lines().filter_map(|line| {
+        let (example, _) = line.strip_prefix("  ")?.split_once("   ")?;
+        Some(example.to_owned())
+    });
+    let examples: Vec<_> = examples.collect();
+    assert_eq!(examples.len(), 6, "{run}");
+    for example in examples {
+        env.jobboard(&["list", "--filter", &example])
+            .run()
+            .succeeded();
+    }
+}
+
+#[test]
+fn help_says_of_each_command_what_its_own_option_says() {
+    let env = Env::new();
+    for command in ["list", "purge", "conduct", "help"] {
+        let asked = env.jobboard(&["help", command]).run();
+        let own = env.jobboard(&[command, "--help"]).run();
+        assert_eq!(asked.succeeded(), own.succeeded());
+    }
+    let all = env.jobboard(&["help"]).run();
+    assert_eq!(all.succeeded(), env.jobboard(&["--help"]).run().succeeded());
+}

@@ -32,6 +32,7 @@ mod restore;
 mod run;
 mod show;
 mod trash;
+mod typed;
 mod wait;
 mod watch;
 
