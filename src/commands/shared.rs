@@ -65,8 +65,10 @@ impl SharedArgs {
         let mut entries = chosen.entries();
         match !self.shared && entries.any(|entry| *entry.origin() == Origin::Unknown) {
             true => {
-                let question = "restore {} here, though boards beside this one share its trash?";
-                confirm(ctx, consent, question, chosen)
+                ctx.out.note(
+                    "somebody else than jobboard has trashed it: it may be of a board beside this one",
+                );
+                confirm(ctx, consent, "restore {} here?", chosen)
             }
             false => Ok(()),
         }

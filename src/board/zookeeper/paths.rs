@@ -171,10 +171,9 @@ pub(super) fn locked_by(child: &str) -> Option<JobKey> {
     is_job(job).then(|| JobKey::new(job))
 }
 
-/// Returns the number that the node of a job has, if it has one that is no longer than a server's.
+/// Returns the number that the node of a job has, if it is one that fits.
 pub(super) fn number_of(key: &JobKey) -> Option<i64> {
-    let number = key.as_str().strip_prefix(JOB)?;
-    number.parse().ok()
+    key.as_str().strip_prefix(JOB)?.parse().ok()
 }
 
 /// Whether TaskFlow reads a number behind what the node of every job begins with.
@@ -183,19 +182,13 @@ pub(super) fn number_of(key: &JobKey) -> Option<i64> {
 pub(super) fn is_numbered(key: &JobKey) -> bool {
     static NUMBER: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"^\s*[+-]?\d+(_\d+)*\s*$").ok());
-    let Some(number) = key.as_str().strip_prefix(JOB) else {
-        return false;
-    };
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_plain = number.len() <= PYTHONS_DIGITS && is_digits(number);
-    let is_odd = || {
+    let is_odd = |number: &str| {
+        let pattern = NUMBER.as_ref();
         let digits = number.chars().filter(|character| character.is_numeric());
-        digits.count() <= PYTHONS_DIGITS
-            && NUMBER
-                .as_ref()
-                .is_some_and(|pattern| pattern.is_match(number))
+        digits.count() <= PYTHONS_DIGITS && pattern.is_some_and(|it| it.is_match(number))
     };
-    is_plain || is_odd()
+    // Nearly every name is one that the server gave.
+    number_of(key).is_some() || key.as_str().strip_prefix(JOB).is_some_and(is_odd)
 }
 
 /// Returns the job of a number, as the server names it.

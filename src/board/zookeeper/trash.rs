@@ -40,9 +40,8 @@ impl Target<'_> {
         for _ in 0..TRIES {
             let found = self.record(Shelf::Trash, key).await?;
             let record = self.require(found.as_ref())?;
-            // A peer may have trashed anything; what it could not read is not for its board.
             if !is_numbered(key) {
-                record.require_job()?;
+                return Err(no_number());
             }
             let Err(refused) = self.try_to_restore(record).await? else {
                 return Ok(());
@@ -140,5 +139,14 @@ fn exists(record: &Record) -> BoardError {
     BoardError::Exists {
         uuid: uuid.unwrap_or_else(|_| record.key.to_string()),
         place: "board",
+    }
+}
+
+/// Says of what ends every listing of TaskFlow's that it does not come back.
+fn no_number() -> BoardError {
+    BoardError::Unsupported {
+        board: "a ZooKeeper board",
+        operation: "have a job whose name has no number, which ends every listing of TaskFlow's",
+        hint: Some("`jobboard purge key:TEXT` removes it from the trash"),
     }
 }

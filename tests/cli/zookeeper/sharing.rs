@@ -134,7 +134,9 @@ fn what_a_peer_has_trashed_is_listed_and_asked_about() {
     assert!(purged.stderr.contains("2 of 3"), "{purged}");
     assert_eq!(site.names(&[]), ["peers"]);
     let refused = site.run(&["restore", &job]);
-    assert!(refused.failed(8).contains("--yes"), "{refused}");
+    let told = refused.failed(8);
+    assert!(told.contains("--yes"), "{told}");
+    assert!(told.contains("may be of a board beside this one"), "{told}");
     site.run(&["restore", &job, "--yes"]).succeeded();
     assert_eq!(site.shared.env.names(), ["peers"]);
 }
