@@ -40,6 +40,14 @@ pub(super) struct Report {
 }
 
 impl Report {
+    /// The report on a run that did not come to its end.
+    pub(super) fn failed() -> Self {
+        Self {
+            complaints: vec!["the run itself failed, as is said above".to_owned()],
+            ..Self::default()
+        }
+    }
+
     /// Says whether all is as it has to be.
     pub(super) fn is_good(&self) -> bool {
         self.lost.is_empty()

@@ -182,18 +182,25 @@ impl Sight {
             complaints: Vec::new(),
         };
         let start = Instant::now();
-        let (mut since, mut seen) = (start, (Vec::new(), 0));
+        let (mut since, mut seen) = (start, None);
         loop {
             let log = fs::read_to_string(env.file("log")).unwrap_or_default();
-            let listed = env.jobboard(&["list", "--json"]).run().json();
-            sight.left = listed.as_array().unwrap().clone();
-            sight.look_for_idle_claims(&log, lease * 4 + CALM / 6);
-            let claims = sight.left.iter().map(claim).collect();
-            if seen != (claims, log.len()) {
-                since = Instant::now();
-                seen = (sight.left.iter().map(claim).collect(), log.len());
+            let run = env.jobboard(&["list", "--json"]).run();
+            // A server that is very busy may fail to answer in time.
+            if run.code == 0 {
+                sight.left = run.json().as_array().unwrap().clone();
+                sight.look_for_idle_claims(&log, lease * 4 + CALM / 6);
+                let claims: Vec<_> = sight.left.iter().map(claim).collect();
+                let now = Some((claims, log.len()));
+                if seen != now {
+                    (since, seen) = (Instant::now(), now);
+                }
             }
-            if sight.left.is_empty() || since.elapsed() > CALM || start.elapsed() > WORK {
+            let is_empty = sight.left.is_empty() && seen.is_some();
+            if is_empty || since.elapsed() > CALM || start.elapsed() > WORK {
+                if seen.is_none() {
+                    sight.complaints.push(run.stderr);
+                }
                 return sight;
             }
             thread::sleep(Duration::from_millis(300));
