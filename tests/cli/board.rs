@@ -169,3 +169,60 @@ fn a_board_that_another_program_keeps_locked_is_given_up_on() {
     database.execute_batch("ROLLBACK").unwrap();
     impatient(&["post", "resize"]).succeeded();
 }
+
+#[test]
+fn what_is_no_file_is_no_board() {
+    let env = Env::new();
+    let pipe = env.file("pipe");
+    let fifo = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, fifo, 0o600.into(), 0).unwrap();
+    for path in ["/dev/zero", "/dev/null", pipe.to_str().unwrap()] {
+        for call in CALLS {
+            let url = format!("sqlite:{path}");
+            let run = env.jobboard(&[call, &["--board", &url]].concat()).run();
+            assert!(run.failed(1).contains("it is no regular file"), "{run}");
+        }
+    }
+}
+
+#[test]
+fn a_board_where_nothing_can_be_written_can_be_read() {
+    let env = Env::new();
+    let job = env.post("in-the-log");
+    // Whatever lies beside the file: all of it, the log alone, or nothing.
+    let script = "set -e; folder=$(dirname \"$1\"); kept=$(mktemp -d); cp \"$1\"* $kept; \
+                  mount -t tmpfs none \"$folder\"; cp $kept/* \"$folder\"; \
+                  for gone in none shm wal; do \
+                      mount -o remount,rw \"$folder\"; rm -f \"$1-$gone\"; \
+                      mount -o remount,ro \"$folder\"; \
+                      \"$2\" list; \"$2\" show \"$3\" > /dev/null || echo gone; \
+                      \"$2\" post b 2>&1 || echo $?; \
+                  done";
+    let (board, program) = (env.board(), env!("CARGO_BIN_EXE_jobboard"));
+    let unshare = |words: &[&str]| env.program(Path::new("unshare"), &[&["-m"], words].concat());
+    if unshare(&["mount", "-t", "tmpfs", "none", "/mnt"])
+        .run()
+        .code
+        != 0
+    {
+        eprintln!("skipped: this user cannot mount anything");
+        return;
+    }
+    let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+    for has_log in [true, false] {
+        if !has_log {
+            let ends = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+            env.database().query_row(checkpoint, [], ends).unwrap();
+        }
+        let board = board.to_str().unwrap();
+        let run = unshare(&["sh", "-c", script, "sh", board, program, &job]).run();
+        let lines: Vec<_> = run.succeeded().lines().collect();
+        let listed = lines.iter().filter(|line| line.contains("in-the-log"));
+        // Without its log, a board that had one is not what it was.
+        let count = if has_log { 2 } else { 3 };
+        assert_eq!(listed.count(), count, "{run}");
+        let gone = lines.iter().filter(|line| **line == "gone");
+        assert_eq!(gone.count(), 3 - count, "{run}");
+        assert!(lines.contains(&"5"), "{run}");
+    }
+}

@@ -2,7 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -10,6 +13,7 @@ use rusqlite::Transaction;
 
 use super::{
     clock::Moment,
+    disk::Identity,
     store::{Durability, OpenError, Store, View, is_busy, is_denied},
 };
 use crate::board::{BoardError, Result};
@@ -28,6 +32,10 @@ pub(super) struct File {
     name: String,
     options: Options,
     store: Mutex<Option<Store>>,
+    /// The file that was first opened.
+    first: OnceLock<Identity>,
+    /// How often it was noticed that another one is in its place, or none.
+    losses: AtomicU64,
 }
 
 impl File {
@@ -36,6 +44,8 @@ impl File {
             name: format!("sqlite:{}", options.path.display()),
             options,
             store: Mutex::new(None),
+            first: OnceLock::new(),
+            losses: AtomicU64::new(0),
         }
     }
 
@@ -60,17 +70,50 @@ impl File {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns how often it was noticed that another file is in its place, or none.
+    pub(super) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Relaxed)
+    }
+
+    /// Returns the error by which that is told to whoever has not noticed.
+    pub(super) fn replaced(&self) -> BoardError {
+        self.explain("read", OpenError::Replaced)
+    }
+
+    /// Returns the open file, which the path led to just now.
+    ///
+    /// That another one is in its place is an error once, so that nobody takes it for the same
+    /// board. It is not opened at all if others can write it: who conducts a board has made sure at
+    /// the start that they cannot.
+    fn opened(
+        &self,
+        open: impl FnOnce(&Path, Durability) -> Result<Option<Store>, OpenError>,
+    ) -> Result<MutexGuard<'_, Option<Store>>, OpenError> {
+        let mut store = self.store();
+        if store.as_ref().is_some_and(|store| !store.is_current()) {
+            *store = None;
+            self.losses.fetch_add(1, Ordering::Relaxed);
+            return Err(OpenError::Replaced);
+        }
+        if store.is_none()
+            && let Some(opened) = open(self.path(), self.options.durability)?
+        {
+            let identity = opened.identity();
+            if identity.is_looser_than(self.first.get_or_init(|| identity)) {
+                return Err(OpenError::Loosened);
+            }
+            *store = Some(opened);
+        }
+        Ok(store)
+    }
+
     /// Reads the board; `None` if there is none yet.
     pub(super) async fn read<T>(
         &self,
         mut look: impl FnMut(&Transaction<'_>, &View) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
         self.patiently("read", || {
-            let mut store = self.store();
-            if store.is_none() {
-                *store = Store::open(self.path(), self.options.durability)?;
-            }
-            store
+            self.opened(Store::open)?
                 .as_mut()
                 .map(|store| store.read(&mut look))
                 .transpose()
@@ -85,11 +128,7 @@ impl File {
         mut change: impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
         self.patiently("write to", || {
-            let mut store = self.store();
-            if store.is_none() {
-                *store = Store::open(self.path(), self.options.durability)?;
-            }
-            store
+            self.opened(Store::open)?
                 .as_mut()
                 .map(|store| store.write(&mut change))
                 .transpose()
@@ -104,10 +143,8 @@ impl File {
         mut change: impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
     ) -> Result<T> {
         self.patiently("write to", || {
-            let mut store = self.store();
-            if store.is_none() {
-                *store = Some(Store::create(self.path(), self.options.durability)?);
-            }
+            let create = |path: &_, durability| Store::create(path, durability).map(Some);
+            let mut store = self.opened(create)?;
             // Filled just above; the loop is left only through `?`.
             let Some(store) = store.as_mut() else {
                 return Err(OpenError::Foreign);
@@ -144,6 +181,7 @@ impl File {
             OpenError::Newer { .. }
             | OpenError::Foreign
             | OpenError::Folder
+            | OpenError::NoFile
             | OpenError::NetworkFileSystem => BoardError::Failed {
                 doing: "open",
                 board,
@@ -158,6 +196,14 @@ impl File {
                     source: error.into(),
                 }
             }
+            OpenError::Replaced => BoardError::Unreachable {
+                board,
+                source: error.into(),
+            },
+            OpenError::Loosened => BoardError::Denied {
+                board,
+                source: error.into(),
+            },
             OpenError::Inaccessible { .. } => BoardError::Failed {
                 doing,
                 board,

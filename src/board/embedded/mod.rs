@@ -2,6 +2,7 @@
 
 mod change;
 mod clock;
+mod disk;
 mod file;
 mod journal;
 mod lapse;

@@ -1,20 +1,20 @@
 //! The file of an embedded board: opening, creating, locking, and telling others of a change.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::Write,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs,
     path::{Path, PathBuf},
 };
 
 use rusqlite::{
-    Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, config::DbConfig, ffi,
-    params,
+    Connection, ErrorCode, Transaction, TransactionBehavior, config::DbConfig, ffi, params,
 };
 use thiserror::Error;
 
 use super::{
     clock::{Moment, boot_id},
+    disk::{
+        Identity, Manner, is_mounted_read_only, make_file, open_file, refuse_network_file_system,
+    },
     lapse::lapse,
     signal::Bell,
 };
@@ -37,6 +37,14 @@ pub(super) enum OpenError {
     Foreign,
     #[error("it is a folder")]
     Folder,
+    #[error("it is no regular file")]
+    NoFile,
+    #[error("its file was removed, or another one was put in its place")]
+    Replaced,
+    #[error(
+        "another file was put in its place, which belongs to somebody else or can be written by others"
+    )]
+    Loosened,
     #[error("it is on a network file system, which cannot be shared safely")]
     NetworkFileSystem,
     #[error("cannot get at {}", path.display())]
@@ -79,6 +87,7 @@ pub(super) struct Store {
     path: PathBuf,
     boot: String,
     bell: Bell,
+    identity: Identity,
 }
 
 impl Store {
@@ -93,8 +102,34 @@ impl Store {
         if !is_there {
             return Ok(None);
         }
-        let mut store = Self::connect(path, durability)?;
-        Ok(store.has_schema()?.then_some(store))
+        let open = |manner| {
+            let mut store = Self::connect(path, durability, manner)?;
+            Ok(store.has_schema()?.then_some(store))
+        };
+        match open(Manner::Shared) {
+            // Whoever shares a board needs files beside it, which cannot be made here.
+            Err(OpenError::Sqlite(error)) if is_denied(&error) && is_mounted_read_only(path) => {
+                open(Manner::Alone)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Returns which file it is.
+    pub(super) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Whether the path still leads to this file.
+    pub(super) fn is_current(&self) -> bool {
+        match Identity::of(&self.path) {
+            Ok(now) => now.is_same_file(&self.identity),
+            // That it cannot be looked at does not say that it is gone.
+            Err(OpenError::Inaccessible { source, .. }) => {
+                source.kind() != std::io::ErrorKind::NotFound
+            }
+            Err(_) => false,
+        }
     }
 
     /// Opens the file, and makes it a board if it is none yet.
@@ -103,7 +138,10 @@ impl Store {
             path: path.to_owned(),
             source,
         })?;
-        let mut store = Self::connect(path, durability)?;
+        if let Some(store) = Self::open(path, durability)? {
+            return Ok(store);
+        }
+        let mut store = Self::connect(path, durability, Manner::Shared)?;
         if !store.has_schema()? {
             store
                 .connection
@@ -123,15 +161,14 @@ impl Store {
         Ok(store)
     }
 
-    fn connect(path: &Path, durability: Durability) -> Result<Self, OpenError> {
-        if path.is_dir() {
-            return Err(OpenError::Folder);
-        }
+    fn connect(path: &Path, durability: Durability, manner: Manner) -> Result<Self, OpenError> {
+        let identity = Identity::of(path)?;
         refuse_network_file_system(path)?;
-        let connection = Connection::open_with_flags(
-            path,
-            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )?;
+        let connection = open_file(path, manner)?;
+        if !Identity::of(path)?.is_same_file(&identity) {
+            // Somebody has put another one in its place just now.
+            return Err(OpenError::Replaced);
+        }
         // Waiting is done by the callers, who let the rest of the program go on meanwhile.
         connection.busy_timeout(std::time::Duration::ZERO)?;
         // The last process to leave would otherwise wait for the disk, and nearly every process
@@ -150,6 +187,7 @@ impl Store {
             path: path.to_owned(),
             boot: boot_id(),
             bell: Bell::of(path),
+            identity,
         })
     }
 
@@ -281,36 +319,6 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 fn version(connection: &Connection) -> rusqlite::Result<i32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
-}
-
-fn make_file(path: &Path) -> std::io::Result<()> {
-    if path.try_exists()? {
-        return Ok(());
-    }
-    if let Some(parent) = path.parent() {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(parent)?;
-    }
-    let made = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut file| file.flush());
-    match made {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        made => made,
-    }
-}
-
-fn refuse_network_file_system(path: &Path) -> Result<(), OpenError> {
-    const NETWORK: [i64; 3] = [0x6969, 0xff53_4d42, 0xfe53_4d42];
-    match rustix::fs::statfs(path) {
-        Ok(system) if NETWORK.contains(&system.f_type) => Err(OpenError::NetworkFileSystem),
-        _ => Ok(()),
-    }
 }
 
 /// Whether SQLite could not get at the file for want of permission.

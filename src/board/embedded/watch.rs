@@ -32,6 +32,7 @@ const LOOK_FOR_FILE: Duration = Duration::from_millis(100);
 
 /// Starts to listen at the present end of the journal.
 pub(super) async fn events(file: &File) -> Result<BoxStream<'_, Result<Event>>> {
+    let losses = file.losses();
     // Woken from before the position is read on, so that nothing falls in between.
     let wakeup = Wakeup::new(file);
     let start = file
@@ -49,6 +50,7 @@ pub(super) async fn events(file: &File) -> Result<BoxStream<'_, Result<Event>>> 
         position,
         next_deadline: None,
         announced,
+        losses,
         pending: VecDeque::new(),
     };
     Ok(stream::unfold(Some(listener), |listener| async {
@@ -69,6 +71,8 @@ struct Listener<'a> {
     next_deadline: Option<i64>,
     /// Claims that were seen to lapse and are not freed yet, by job and fence.
     announced: HashSet<(i64, Option<i64>)>,
+    /// What was lost before we listened.
+    losses: u64,
     pending: VecDeque<Event>,
 }
 
@@ -99,6 +103,10 @@ impl Listener<'_> {
                 Ok((events, next_deadline(transaction, view)?))
             })
             .await?;
+        // Somebody else may have noticed it first.
+        if self.file.losses() != self.losses {
+            return Err(self.file.replaced());
+        }
         if let Some((events, deadline)) = news {
             self.position = position;
             self.announced = announced;

@@ -4,6 +4,7 @@ mod ending;
 mod failing;
 mod output;
 mod policy;
+mod replaced;
 mod session;
 mod stage;
 mod unsettled;

@@ -1,0 +1,75 @@
+//! The file of a board is removed, or another one put in its place, while somebody works with it.
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{Stage, stage::set_mode};
+use crate::env::wait_until;
+
+/// Removes the board with all that is beside it.
+fn remove(stage: &Stage) {
+    for entry in fs::read_dir(stage.env.board().parent().unwrap()).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+}
+
+#[test]
+fn a_conductor_goes_on_with_the_board_that_is_there() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    stage.post("a", "echo started >> log; sleep 600");
+    let conductor = stage.start(&["-j2", "--lease", "9s"]);
+    stage.logged(1);
+    remove(&stage);
+    stage.says(&conductor, "its file was removed");
+    stage.post("b", "echo ran >> log");
+    stage.logged(2);
+    // What it had belongs to a board that is gone.
+    stage.says(&conductor, "claim_lost");
+    conductor.signal(Signal::TERM);
+    conductor.ended().succeeded();
+    assert_eq!(stage.log(), ["started", "ran"]);
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+}
+
+#[test]
+fn a_conductor_runs_nothing_of_a_board_that_others_can_write() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let other = stage.env.file("other.db");
+    let url = format!("sqlite:{}", other.display());
+    let post = ["post", "a", "--board", &url, "--", "touch", "ran"];
+    stage.env.jobboard(&post).run().succeeded();
+    let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+    let database = rusqlite::Connection::open(&other).unwrap();
+    let ends = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    database.query_row(checkpoint, [], ends).unwrap();
+    drop(database);
+    set_mode(&other, 0o666);
+    let mut conductor = stage.start(&[]);
+    fs::rename(&other, stage.env.board()).unwrap();
+    wait_until("it has ended", || conductor.has_ended());
+    let run = conductor.ended();
+    assert!(run.failed(5).contains("can be written by others"), "{run}");
+    assert!(!stage.env.file("ran").exists());
+}
+
+#[test]
+fn whoever_watches_is_told() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    stage.post("a", "true");
+    let watching = stage.env.jobboard(&["watch", "--count", "2"]).spawn();
+    watching.says("watching ");
+    remove(&stage);
+    watching.says("its file was removed");
+    assert!(watching.prints(1)[0].contains("resync"));
+    stage.post("b", "true");
+    assert!(watching.prints(2)[1].contains("\tposted\t"));
+    watching.ended().succeeded();
+}
