@@ -25,7 +25,7 @@ use crate::{
     commands::{Cli, Glimpse, answer_shell, dispatch, dispatch_alone},
     conductor::{
         front::{self, Role},
-        guard, init,
+        guard, init, leash,
     },
     config::{Config, Environment},
     context::Context,
@@ -46,6 +46,14 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         };
+    }
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == leash::WORD)
+    {
+        // Whoever started us has been told why we are still here.
+        let _ = leash::become_command(std::env::args_os().skip(2));
+        return ExitCode::FAILURE;
     }
     if answer_shell() {
         return ExitCode::SUCCESS;

@@ -11,8 +11,9 @@ use crate::{
     board::Board,
     conductor::{
         clock::Boottime,
-        guard::{CONDUCTOR, Guard, Launch, MARK},
+        guard::{CONDUCTOR, Guard, Launch, MARK, end_left_over},
         here::{NotPerformed, Performed, perform_here},
+        label::JOB,
         lease::Keeper,
         performance::{NotRun, Performance},
         process::Ended,
@@ -145,8 +146,13 @@ impl Performer {
             term: self.lease,
         };
         let mut lease = keeper.hold(claim, job.asked);
+        // Whoever had the job before may have died together with its guard.
+        if job.attempt > 1 {
+            end_left_over(&job.uuid).await;
+        }
+        let label = self.guard.label(&job.uuid);
         let performed = perform_here(
-            &self.performance,
+            (&self.performance, label),
             &mut lease,
             &self.guard,
             &mut self.signals,
@@ -169,7 +175,7 @@ impl Performer {
     /// Tells the command which job it performs.
     fn introduce(&mut self, job: &Held) {
         let performance = &mut self.performance;
-        performance.set("JOBBOARD_JOB", &job.uuid);
+        performance.set(JOB, &job.uuid);
         performance.set("JOBBOARD_NAME", &job.name);
         performance.set("JOBBOARD_ATTEMPT", job.attempt.to_string());
         performance.set("JOBBOARD_FENCE", &job.fence.0);

@@ -14,6 +14,9 @@ use self::running::{Performed, Running};
 use super::{
     capture::Capture,
     crew::Crew,
+    guard::end_left_over,
+    heritage::Bonds,
+    label::JOB,
     lease::{KeptLease, Lost},
     performance::{NotRun, Performance},
     phase::{Phase, told_to_end},
@@ -106,6 +109,10 @@ impl Attempt {
             Ok(performance) => performance,
             Err(error) => return Performed::not(Ok(Course::NotRun(error))),
         };
+        // Whoever had the job before may have died together with its guard.
+        if self.job.history.attempts > 1 {
+            end_left_over(&self.job.uuid).await;
+        }
         let (process, capture) = match self.start(crew, performance) {
             Ok(started) => started,
             Err(course) => return Performed::not(course),
@@ -148,15 +155,21 @@ impl Attempt {
             let program = performance.program;
             return Err(Ok(Course::NotRun(NotRun::Failed { program, source })));
         }
+        let label = crew.guard.label(&self.job.uuid);
         // Without a guard nothing is started; it is no fault of the job.
-        if self.lease.announce(&crew.guard).is_err() {
+        if self.lease.announce(&crew.guard, label).is_err() {
             return Err(Ok(Course::NoRoom));
         }
         if let Some(lost) = self.lease.lost_by_now() {
             crew.guard.not_started();
             return Err(Err(lost));
         }
-        let mut process = match Process::start_with(&crew.heritage, &performance) {
+        let bonds = Bonds {
+            label,
+            // Until that is in force we could do nothing else, and claims wait to be renewed.
+            dies_with_us: false,
+        };
+        let mut process = match Process::start_with(&crew.heritage, &performance, Some(bonds)) {
             Ok(process) => process,
             Err(error) => {
                 crew.guard.not_started();
@@ -169,7 +182,7 @@ impl Attempt {
         };
         let capture = self
             .lease
-            .protect(&crew.guard, process.group())
+            .protect(&crew.guard, process.group(), label)
             .and_then(|()| {
                 let attempt = self.job.history.attempts;
                 let pipes = process.take_pipes();
@@ -195,7 +208,7 @@ impl Attempt {
     /// Tells the command which job it performs.
     fn introduce(&self, crew: &Crew, performance: &mut Performance) {
         crew.output.apply(performance);
-        performance.set("JOBBOARD_JOB", &self.job.uuid);
+        performance.set(JOB, &self.job.uuid);
         performance.set("JOBBOARD_NAME", self.job.name.replace('\0', " "));
         let attempt = self.job.history.attempts.to_string();
         performance.set("JOBBOARD_ATTEMPT", attempt);

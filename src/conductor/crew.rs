@@ -13,8 +13,6 @@ use crate::job::Owner;
 pub(super) struct Crew {
     /// As whom it claims.
     pub(super) owner: Owner,
-    /// By what the guard knows its commands.
-    pub(super) mark: String,
     pub(super) guard: Arc<Guard>,
     pub(super) policy: Policy,
     pub(super) patience: Patience,

@@ -5,7 +5,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs, io,
+    io,
     os::{
         fd::AsFd,
         unix::process::{CommandExt, ExitStatusExt},
@@ -14,6 +14,7 @@ use std::{
 };
 
 use nix::sys::{
+    prctl::set_name,
     signal::{self as nix_signal, SigSet},
     signalfd::{SfdFlags, SignalFd},
 };
@@ -70,7 +71,7 @@ fn hold(front: Pid, terminal: Option<(Tty, Pid)>) -> io::Result<Role> {
     }
     forwarded().thread_unblock()?;
     // Started from `/proc/self/exe`, it would be listed as "exe".
-    let _ = fs::write("/proc/self/comm", "jobboard");
+    let _ = set_name(c"jobboard");
     Ok(match terminal {
         Some((tty, group)) => Role::Holder(Terminal::of_front(front, group, tty)),
         None => Role::Alone,

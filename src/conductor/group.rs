@@ -45,6 +45,8 @@ impl fmt::Display for Group {
 pub(crate) struct Stat {
     /// `R`, `S`, `T` (stopped), `Z` (ended, not reaped) and so on.
     pub(crate) state: char,
+    /// Who started it, or has it since that one died; `None` for one outside of our namespace.
+    pub(crate) parent: Option<Pid>,
     /// The leader of its group; `None` for one outside of our namespace of processes.
     pub(crate) group: Option<Pid>,
     /// When it started, in ticks: together with the pid it identifies a process.
@@ -64,16 +66,26 @@ impl Stat {
         let rest = str::from_utf8(bytes.get(name_end + 1..)?).ok()?;
         let mut fields = rest.split_ascii_whitespace();
         let state = fields.next()?.chars().next()?;
-        let group = fields.nth(1)?.parse().ok()?;
+        let (parent, group) = (fields.next()?, fields.next()?);
         let started = fields.nth(16)?.parse().ok()?;
         Some(Self {
             state,
-            group: Some(group)
-                .filter(|&group| group > 0)
-                .and_then(Pid::from_raw),
+            parent: number(parent)?,
+            group: number(group)?,
             started,
         })
     }
+
+    /// Whether it runs nothing any more, and only waits for being reaped.
+    pub(crate) fn has_ended(self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+}
+
+/// Reads a pid; the inner one is `None` for a process that has none here.
+fn number(text: &str) -> Option<Option<Pid>> {
+    let pid = text.parse().ok()?;
+    Some(Some(pid).filter(|&pid| pid > 0).and_then(Pid::from_raw))
 }
 
 /// Returns the leader of the group that we are in, as [`Stat`] has it.
@@ -92,7 +104,8 @@ mod tests {
         let line = b"7 (a) T (b) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 5 6\n";
         let stat = Stat::parse(line).unwrap();
         assert_eq!((stat.state, stat.started), ('S', 4711));
-        assert_eq!(stat.group, Pid::from_raw(7));
+        let (parent, group) = (Pid::from_raw(1), Pid::from_raw(7));
+        assert_eq!((stat.parent, stat.group), (parent, group));
     }
 
     #[test]

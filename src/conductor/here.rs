@@ -8,6 +8,8 @@ use thiserror::Error;
 use super::{
     clock::Boottime,
     guard::Guard,
+    heritage::Bonds,
+    label::Label,
     lease::{KeptLease, Lost},
     performance::{NotRun, Performance},
     process::{Ended, Process},
@@ -44,12 +46,12 @@ pub(crate) enum NotPerformed {
     Unwatched(#[from] io::Error),
 }
 
-/// Performs a command, and returns once nothing of it is left.
+/// Performs a command, of which all bears this label, and returns once nothing of it is left.
 ///
 /// `signals` must have been caught since before the job was claimed. The claim is kept all the
 /// while, and still when this returns, unless it was lost.
 pub(crate) async fn perform_here(
-    performance: &Performance,
+    (performance, label): (&Performance, Label),
     lease: &mut KeptLease,
     guard: &Arc<Guard>,
     signals: &mut Signals,
@@ -60,7 +62,7 @@ pub(crate) async fn perform_here(
     if let Some(signal) = signals.pending().await {
         return Ok(Performed::NotStarted(signal));
     }
-    lease.announce(guard)?;
+    lease.announce(guard, label)?;
     // However long we were kept from it since the job was claimed: nothing starts too late.
     if let Some(lost) = lease.lost_by_now() {
         guard.not_started();
@@ -73,7 +75,13 @@ pub(crate) async fn perform_here(
         terminal.rejoin();
         return Err(error.into());
     }
-    let started = Process::start(performance);
+    let started = Process::start(
+        performance,
+        Some(Bonds {
+            label,
+            dies_with_us: true,
+        }),
+    );
     if started.is_err() {
         guard.not_started();
     }
@@ -83,6 +91,7 @@ pub(crate) async fn perform_here(
     let process = started?;
     let mut watch = Watch {
         process: &process,
+        label,
         lease,
         guard,
         terminal: terminal.as_deref_mut(),
@@ -104,6 +113,7 @@ pub(crate) async fn perform_here(
 /// A running command and all that bears on it.
 struct Watch<'a> {
     process: &'a Process,
+    label: Label,
     lease: &'a mut KeptLease,
     guard: &'a Arc<Guard>,
     terminal: Option<&'a mut Terminal>,
@@ -115,7 +125,7 @@ impl Watch<'_> {
     /// Sees the command through to its end, whoever brings that about.
     async fn over(&mut self, signals: &mut Signals) -> io::Result<Performed> {
         let group = self.process.group();
-        self.lease.protect(self.guard, group)?;
+        self.lease.protect(self.guard, group, self.label)?;
         if let Some(terminal) = &self.terminal {
             terminal.lend(group);
         }
@@ -124,7 +134,7 @@ impl Watch<'_> {
                 biased;
                 ended = self.process.ended() => break ended?,
                 lost = self.lease.lost() => {
-                    self.process.stop(lost.kill_at()).await?;
+                    self.process.stop(lost.kill_at(), Some(self.guard)).await?;
                     return Ok(Performed::Lost(lost));
                 }
                 signal = signals.next() => {
@@ -161,7 +171,10 @@ impl Watch<'_> {
         }
         let &mut (_, since) = self.first.get_or_insert((signal, Boottime::now()));
         if self.terminal.as_ref().is_some_and(|it| it.is_front_gone()) {
-            let ended = self.process.stop(Boottime::now() + GRACE).await?;
+            let ended = self
+                .process
+                .stop(Boottime::now() + GRACE, Some(self.guard))
+                .await?;
             return Ok(Some(ended));
         }
         let is_second = (since + ECHO).is_past();

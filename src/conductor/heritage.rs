@@ -23,10 +23,12 @@ use nix::{
 };
 use rustix::{
     pipe::{PipeFlags, pipe_with},
-    process::{Pid, Signal},
+    process::{Pid, Signal, WaitId, WaitIdOptions, waitid},
 };
 
 use super::{
+    label::Label,
+    leash::{self, Leash},
     performance::{Input, NotRun, Output, Performance},
     signal::Ignored,
 };
@@ -42,6 +44,15 @@ pub(crate) struct Heritage {
     nothing: File,
     nowhere: File,
     attributes: PosixSpawnAttr,
+}
+
+/// What ties a command to us, and all that comes of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bonds {
+    /// What all of it bears.
+    pub(crate) label: Label,
+    /// Whether the command itself is killed when we die, which costs another start of a program.
+    pub(crate) dies_with_us: bool,
 }
 
 /// Our ends of the pipes to which the output and the errors of a command go.
@@ -91,21 +102,45 @@ impl Heritage {
         Ok(())
     }
 
-    /// Starts a command in a process group of its own.
+    /// Starts a command in a process group of its own, with these bonds if there are any.
     ///
     /// Nothing runs between fork and exec: that would make the kernel copy our page tables.
-    pub(super) fn start(&self, performance: &Performance) -> Result<Born, NotRun> {
+    pub(super) fn start(
+        &self,
+        performance: &Performance,
+        bonds: Option<Bonds>,
+    ) -> Result<Born, NotRun> {
         let (streams, pipes) = self.streams(performance).map_err(|source| {
             let program = performance.program.clone();
             NotRun::Failed { program, source }
         })?;
-        let leader = match &performance.cwd {
-            None => self.start_here(performance, &streams),
-            Some(folder) => self.start_in(folder, performance, streams),
+        let _handed_down = bonds.and_then(|bonds| bonds.label.hand_down());
+        let leader = match bonds {
+            Some(bonds) if bonds.dies_with_us => self.start_leashed(performance, streams),
+            _ => self.start_program(performance, streams),
         };
         match leader {
             Ok(leader) => Ok(Born { leader, pipes }),
             Err(source) => Err(NotRun::because(&performance.program, source)),
+        }
+    }
+
+    fn start_leashed(&self, performance: &Performance, streams: Streams<'_>) -> io::Result<Pid> {
+        let leash = Leash::new()?;
+        let mut leashed = performance.clone();
+        leashed.argv = leash.arguments(&performance.program, &performance.argv);
+        leashed.program = leash::PROGRAM.into();
+        let leader = self.start_program(&leashed, streams)?;
+        leash.take_hold().inspect_err(|_| {
+            let _ = waitid(WaitId::Pid(leader), WaitIdOptions::EXITED);
+        })?;
+        Ok(leader)
+    }
+
+    fn start_program(&self, performance: &Performance, streams: Streams<'_>) -> io::Result<Pid> {
+        match &performance.cwd {
+            None => self.start_here(performance, &streams),
+            Some(folder) => self.start_in(folder, performance, streams),
         }
     }
 

@@ -20,7 +20,10 @@ mod hands;
 pub(crate) mod here;
 mod heritage;
 pub(crate) mod init;
+pub(crate) mod label;
 pub(crate) mod lease;
+pub(crate) mod leash;
+mod lineage;
 mod outage;
 mod passed_over;
 pub(crate) mod performance;
@@ -138,7 +141,6 @@ pub(crate) async fn conduct(
     let guard = Arc::new(Guard::start(Launch::this_program(), &settings.mark)?);
     let crew = Arc::new(Crew {
         owner: settings.conductor.owner.clone(),
-        mark: settings.mark.clone(),
         guard,
         policy: settings.policy.clone(),
         patience: settings.patience.clone(),

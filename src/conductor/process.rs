@@ -6,7 +6,7 @@ use super::{
     clock::{self, Boottime},
     group::Group,
     guard::Guard,
-    heritage::{Born, Heritage, Pipes},
+    heritage::{Bonds, Born, Heritage, Pipes},
     performance::{NotRun, Performance},
 };
 use crate::ready::Ready;
@@ -63,21 +63,22 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a command that inherits what is ours.
-    pub(crate) fn start(performance: &Performance) -> Result<Self, NotRun> {
+    /// Starts a command that inherits what is ours, with these bonds if there are any.
+    pub(crate) fn start(performance: &Performance, bonds: Option<Bonds>) -> Result<Self, NotRun> {
         let heritage = Heritage::ours().map_err(|source| NotRun::Failed {
             program: performance.program.clone(),
             source,
         })?;
-        Self::start_with(&heritage, performance)
+        Self::start_with(&heritage, performance, bonds)
     }
 
-    /// Starts a command that inherits this.
+    /// Starts a command that inherits this, with these bonds if there are any.
     pub(super) fn start_with(
         heritage: &Heritage,
         performance: &Performance,
+        bonds: Option<Bonds>,
     ) -> Result<Self, NotRun> {
-        let Born { leader, pipes } = heritage.start(performance)?;
+        let Born { leader, pipes } = heritage.start(performance, bonds)?;
         match Self::watched(leader) {
             Ok((group, end)) => Ok(Self {
                 group,
@@ -137,23 +138,33 @@ impl Process {
         Ok(waitid(leader, what | WaitIdOptions::NOHANG)?)
     }
 
-    /// Ends the whole group: asks it to, and kills it at the given moment.
+    /// Ends the whole group, and whatever else its guard knows to have come of it: asks them to,
+    /// and kills them at the given moment.
     ///
     /// Returns how its leader ended; what it leaves behind may go on until `clear_away`.
-    pub(crate) async fn stop(&self, kill_at: Boottime) -> io::Result<Ended> {
+    pub(crate) async fn stop(&self, kill_at: Boottime, guard: Option<&Guard>) -> io::Result<Ended> {
         self.group.terminate();
+        if let Some(guard) = guard {
+            guard.terminate_strays(self.group);
+        }
         tokio::select! {
             ended = self.ended() => return ended,
-            () = clock::sleep_until(kill_at) => self.group.signal(Signal::KILL),
+            () = clock::sleep_until(kill_at) => {
+                self.group.signal(Signal::KILL);
+                if let Some(guard) = guard {
+                    guard.kill_strays(self.group);
+                }
+            }
         }
         self.ended().await
     }
 
-    /// Kills what an ended command left in its group, and only then gives its pid back.
+    /// Kills what an ended command left behind, and only then gives its pid back.
     pub(crate) async fn clear_away(mut self, guard: &Guard) {
         self.group.signal(Signal::KILL);
         // Its leader has ended, unless something went wrong on the way here.
         let _ = self.ended().await;
+        guard.clear_away(self.group).await;
         guard.forget(self.group);
         self.reap();
     }
@@ -189,7 +200,7 @@ mod tests {
     }
 
     fn start(script: &str) -> Process {
-        Process::start(&shell(script)).unwrap()
+        Process::start(&shell(script), None).unwrap()
     }
 
     #[tokio::test]
@@ -209,7 +220,7 @@ mod tests {
         performance.input = Input::Text(b"line\n".to_vec());
         performance.set("GIVEN", "here");
         performance.unset("HOME");
-        let process = Process::start(&performance).unwrap();
+        let process = Process::start(&performance, None).unwrap();
         assert_eq!(process.ended().await.unwrap(), Ended::Exit(0));
         let seen = fs::read_to_string(folder.path().join("seen")).unwrap();
         assert_eq!(seen, "line\nhere:none\n");
@@ -221,7 +232,7 @@ mod tests {
         let mut performance = shell("kill -PIPE $$; exit 3");
         for folder in [None, Some("/".into())] {
             performance.cwd = folder;
-            let process = Process::start(&performance).unwrap();
+            let process = Process::start(&performance, None).unwrap();
             let broken_pipe = Ended::Signal(Signal::PIPE.as_raw());
             assert_eq!(process.ended().await.unwrap(), broken_pipe);
         }
@@ -232,7 +243,7 @@ mod tests {
         let mut performance = shell("read line || echo $? && exit 6");
         performance.input = Input::Nothing;
         performance.output = Output::Discard;
-        let process = Process::start(&performance).unwrap();
+        let process = Process::start(&performance, None).unwrap();
         assert_eq!(process.ended().await.unwrap(), Ended::Exit(6));
     }
 
@@ -240,7 +251,7 @@ mod tests {
     async fn what_cannot_run_is_sorted_by_why() {
         let run = |name: &str| {
             let argv = [OsString::from(name)];
-            Performance::here(&argv, None).and_then(|it| Process::start(&it))
+            Performance::here(&argv, None).and_then(|it| Process::start(&it, None))
         };
         assert!(matches!(run("/no/such"), Err(NotRun::NotFound { .. })));
         assert!(matches!(run("/etc"), Err(NotRun::NotExecutable { .. })));
@@ -256,7 +267,7 @@ mod tests {
         let ready = folder.path().join("ready");
         let polite = start("exec sleep 60");
         let until = Boottime::now() + Duration::from_secs(60);
-        assert_eq!(polite.stop(until).await.unwrap(), Ended::Signal(15));
+        assert_eq!(polite.stop(until, None).await.unwrap(), Ended::Signal(15));
 
         let script = format!(
             "trap '' TERM; touch {}; sleep 60; sleep 60",
@@ -267,7 +278,7 @@ mod tests {
             time::sleep(Duration::from_millis(5)).await;
         }
         let until = Boottime::now() + Duration::from_millis(50);
-        assert_eq!(stubborn.stop(until).await.unwrap(), Ended::Signal(9));
+        assert_eq!(stubborn.stop(until, None).await.unwrap(), Ended::Signal(9));
     }
 
     #[tokio::test]

@@ -56,5 +56,6 @@ mod references;
 mod servers;
 mod sharing;
 mod strangers;
+mod strays;
 mod terminal;
 mod zookeeper;

@@ -134,6 +134,18 @@ fn a_command_that_is_no_program_does_not_cost_an_attempt() {
 }
 
 #[test]
+fn what_the_kernel_cannot_execute_is_not_given_to_a_shell() {
+    let env = Env::new();
+    let program = env.file("garbage");
+    fs::write(&program, "echo a shell has run this\n").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&program, executable).unwrap();
+    let run = run(&env, &["--", program.to_str().unwrap()]);
+    assert_eq!((run.code, run.stdout.as_str()), (126, ""), "{run:?}");
+    assert!(run.stderr.contains("cannot be executed"), "{run:?}");
+}
+
+#[test]
 fn a_command_is_told_which_job_it_performs() {
     let env = Env::new();
     let script = "env | grep ^JOBBOARD_ | sort; exit 1";

@@ -92,7 +92,7 @@ impl Handler {
             let mut event = serde_json::to_vec(&happening)?;
             event.push(b'\n');
             self.performance.input = Input::Text(event);
-            match Process::start(&self.performance) {
+            match Process::start(&self.performance, None) {
                 Ok(process) => self.running = Some(process),
                 Err(error) => self.judge(Some(&chain(&error))),
             }
@@ -115,7 +115,7 @@ impl Handler {
     pub(super) async fn end(mut self, ended: anyhow::Result<()>) -> anyhow::Result<()> {
         if let Some(process) = self.running.take() {
             // It is gone in any case: what does not end is killed.
-            let _ = process.stop(Boottime::now() + GRACE).await;
+            let _ = process.stop(Boottime::now() + GRACE, None).await;
         }
         if ended.is_ok() && self.failed > 0 {
             let (failed, total) = (self.failed, self.handled);

@@ -12,14 +12,13 @@ use crate::conductor::{
     capture::Capture,
     clock::Boottime,
     crew::Crew,
-    guard::kill_strays,
     lease::Lost,
     phase::{GRACE, Phase, aborted, changed},
     process::{Ended, Process},
     verdict::Course,
 };
 
-/// How long it may take until what was killed has let go of its pipe.
+/// How long we wait for somebody else to let go of our pipe.
 const STRAYS: Duration = Duration::from_millis(200);
 
 /// How an attempt ended.
@@ -102,7 +101,7 @@ impl Running<'_> {
     async fn stop(&mut self, kill_at: Boottime) -> io::Result<Ended> {
         tokio::select! {
             biased;
-            ended = self.process.stop(kill_at) => ended,
+            ended = self.process.stop(kill_at, Some(&self.crew.guard)) => ended,
             never = self.capture.pump(&self.crew.reporter) => match never {},
         }
     }
@@ -117,9 +116,7 @@ impl Running<'_> {
         } = self;
         process.clear_away(&crew.guard).await;
         if capture.drain() {
-            // Somebody who has left the group still has our pipe.
-            kill_strays(&crew.mark, &attempt.fence.0);
-            // Killed, they are gone at once, unless they are none of ours.
+            // Whoever still has our pipe, and came of no command of ours, may keep it.
             let _ = time::timeout(STRAYS, capture.close()).await;
         }
         // What ended too late has achieved nothing that is ours to settle.

@@ -4,16 +4,16 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs, io, thread,
+    io, thread,
     time::Duration,
 };
 
-use nix::sys::signal::SigSet;
+use nix::sys::{prctl::set_name, signal::SigSet};
 use rustix::{
     event::{PollFd, PollFlags, poll},
     fs::{OFlags, fcntl_setfl},
     io::{Errno, read},
-    process::{Pid, Signal, getpgid, kill_process},
+    process::{Pid, Signal, getpgid, getpid, setpriority_process},
     stdio::stdin,
 };
 
@@ -21,16 +21,21 @@ use super::{
     super::{
         clock::{Boottime, Timer},
         group::{Group, Stat},
+        label::Label,
+        lineage::{Household, Kin, Origin, Processes},
     },
-    line::{Limits, Line},
-    sweep,
+    NAME,
+    course::{Course, PAUSE, PERSISTENCE, Step},
+    line::Line,
 };
 
 /// How long a guard goes on looking for commands after its conductor has died.
 const SWEEP: Duration = Duration::from_secs(2);
 /// How long a command then has to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
-const PAUSE: Duration = Duration::from_millis(25);
+
+/// The priority that a guard would like to have.
+const HASTE: i32 = -19;
 
 /// How long what is said to a guard that has just listened waits to be heard.
 ///
@@ -46,7 +51,9 @@ pub(crate) fn main() -> io::Result<()> {
     // Who stops a whole service signals us as well, while the conductor still needs us.
     SigSet::all().thread_block()?;
     // Started from `/proc/self/exe`, it would be listed as "exe".
-    let _ = fs::write("/proc/self/comm", "jobboard");
+    let _ = set_name(NAME);
+    // Commands that keep the machine busy are to be ended nevertheless. It is not for everyone.
+    let _ = setpriority_process(None, HASTE);
     fcntl_setfl(stdin(), OFlags::NONBLOCK)?;
     let timer = Timer::new()?;
     let mut watch = Watch::default();
@@ -98,7 +105,9 @@ enum Heard {
 #[derive(Default)]
 struct Watch {
     mark: String,
-    groups: HashMap<Group, Ward>,
+    /// To whom orphans go, if that is the conductor.
+    conductor: Option<Pid>,
+    groups: HashMap<Group, Known>,
     /// A command whose group is not told yet.
     starting: Option<Course>,
     /// Groups of whose leaders it is not known yet when they started.
@@ -108,25 +117,10 @@ struct Watch {
 }
 
 /// A command in the guard's care.
-struct Ward {
+struct Known {
     course: Course,
     /// When its leader started, to know it from a later process with the same pid.
     started: Option<u64>,
-}
-
-/// What will be done to a command, and when.
-#[derive(Clone, Copy)]
-struct Course {
-    limits: Limits,
-    next: Next,
-}
-
-/// What will be done next to a command whose lease is not prolonged.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
-    Terminate,
-    Kill,
-    Nothing,
 }
 
 impl Watch {
@@ -180,21 +174,21 @@ impl Watch {
 
     fn heed(&mut self, line: Line) {
         match line {
-            Line::Mark(mark) => self.mark = mark,
-            Line::Watch { group, limits } => {
-                let course = Course::within(limits);
-                let ward = self.groups.entry(group).or_insert_with(|| {
+            Line::Mark { mark, conductor } => (self.mark, self.conductor) = (mark, conductor),
+            Line::Watch { group, ward } => {
+                let course = Course::of(ward);
+                let known = self.groups.entry(group).or_insert_with(|| {
                     self.strangers.push(group);
-                    Ward {
+                    Known {
                         course,
                         started: None,
                     }
                 });
                 // A conductor that was stopped and goes on may still prolong a lease.
-                ward.course = course;
+                known.course = course;
                 self.starting = None;
             }
-            Line::Start(limits) => self.starting = Some(Course::within(limits)),
+            Line::Start(ward) => self.starting = Some(Course::of(ward)),
             Line::NotStarted => self.starting = None,
             Line::Forget(group) => {
                 self.groups.remove(&group);
@@ -205,84 +199,115 @@ impl Watch {
 
     /// Returns when something is to be done unless more is said.
     fn next_due(&self) -> Option<Boottime> {
-        let courses = self.groups.values().map(|ward| ward.course);
+        let courses = self.groups.values().map(|known| known.course);
         courses.chain(self.starting).filter_map(Course::due).min()
     }
 
     /// Ends the commands whose time has come.
     fn enforce(&mut self, now: Boottime) {
-        for (&group, ward) in &mut self.groups {
-            while let Some(step) = ward.course.step(now) {
+        let mut due = Vec::new();
+        for (&group, known) in &mut self.groups {
+            if let Some(step) = known.course.step(now) {
                 // A conductor reaps a leader only after it has told us to forget the group.
                 let is_the_same = Stat::of(group.leader()).map(|stat| stat.started);
-                if is_the_same.is_some() && is_the_same == ward.started {
-                    end_group(group, step == Next::Terminate);
+                if is_the_same.is_some() && is_the_same == known.started {
+                    // First of all who is known: the others have to be looked for.
+                    end_group(group, step == Step::Terminate);
+                    due.push((Some(group), step));
+                } else {
+                    known.course.conclude(false, now);
                 }
             }
         }
-        while let Some(step) = self.starting.as_mut().and_then(|course| course.step(now)) {
-            // Whoever has the mark and is of no group that was told is of the one that was not.
-            for pid in sweep::marked(&self.mark) {
-                let group = getpgid(Some(pid)).ok().and_then(Group::led_by);
-                if !group.is_some_and(|group| self.groups.contains_key(&group)) {
-                    end_process(pid, step == Next::Terminate);
-                }
-            }
+        if let Some(step) = self.starting.as_mut().and_then(|course| course.step(now)) {
+            due.push((None, step));
         }
+        if !due.is_empty() {
+            self.end_strays(&due);
+        }
+    }
+
+    /// Ends what came of these commands and is not in their groups.
+    fn end_strays(&mut self, due: &[(Option<Group>, Step)]) {
+        let house = self.household();
+        let processes = Processes::now();
+        for &(group, step) in due {
+            let course = match group {
+                Some(group) => self.groups.get_mut(&group).map(|known| &mut known.course),
+                None => self.starting.as_mut(),
+            };
+            let Some(course) = course else { continue };
+            let label = course.ward.label;
+            let found = match &house {
+                Some(house) => processes.of_command(Origin { group, label }, house),
+                None => processes.below(pids(processes.bearers(|it| it == label))),
+            };
+            if step == Step::Kill {
+                course.conclude(!found.is_empty(), Boottime::now());
+            }
+            let asked = group.map(Group::leader).filter(|_| step == Step::Terminate);
+            end_all_of(found, step == Step::Terminate, |it| {
+                asked.is_some() && getpgid(Some(it.pid)).ok() == asked
+            });
+        }
+    }
+
+    /// Returns what is known of a living conductor to whom orphans go.
+    fn household(&self) -> Option<Household> {
+        let leaders = self.groups.keys().map(|group| group.leader());
+        let courses = self.groups.values().map(|known| known.course);
+        Some(Household {
+            conductor: self.conductor?,
+            own: leaders.chain([getpid()]).collect(),
+            labels: courses
+                .chain(self.starting)
+                .map(|course| course.ward.label)
+                .collect(),
+        })
     }
 
     /// Ends all commands of a conductor that has died, also those that it could not announce.
     fn end_all(&self) {
         let died = Boottime::now();
         let mut asked = HashSet::new();
-        while Boottime::now() < died + SWEEP {
+        let conductor = Label::new(&self.mark, "").conductor();
+        loop {
             let now = Boottime::now();
-            for (&group, ward) in &self.groups {
+            for (&group, known) in &self.groups {
                 // Whatever its grace, it must be gone before somebody else may have the job.
-                let is_grace = now < (died + GRACE).min(ward.course.limits.kill);
-                if !ward.is_replaced(group) && (!is_grace || asked.insert(group.leader())) {
+                let is_grace = now < (died + GRACE).min(known.course.ward.limits.kill);
+                if !known.is_replaced(group) && (!is_grace || asked.insert(group.leader())) {
                     end_group(group, is_grace);
                 }
             }
-            let kill = self.starting.map(|course| course.limits.kill);
-            let is_grace = now < kill.map_or(died + GRACE, |kill| kill.min(died + GRACE));
-            for pid in sweep::marked(&self.mark) {
-                let is_asked = getpgid(Some(pid)).is_ok_and(|group| asked.contains(&group));
-                if !is_grace || (!is_asked && asked.insert(pid)) {
-                    end_process(pid, is_grace);
-                }
+            let processes = Processes::now();
+            let bearers = processes.bearers(|label| label.conductor() == conductor);
+            let is_over = bearers.is_empty() && died + SWEEP <= now;
+            if is_over || died + SWEEP + PERSISTENCE <= now {
+                return;
             }
+            let is_late = |label| (died + GRACE).min(self.kill_at(label)) <= now;
+            let (late, left): (Vec<_>, Vec<_>) =
+                bearers.into_iter().partition(|&(_, label)| is_late(label));
+            end_all_of(processes.below(pids(late)), false, |_| false);
+            end_all_of(processes.below(pids(left)), true, |kin| {
+                let is_asked = getpgid(Some(kin.pid)).is_ok_and(|group| asked.contains(&group));
+                is_asked || !asked.insert(kin.pid)
+            });
             thread::sleep(PAUSE);
         }
     }
-}
 
-impl Course {
-    fn within(limits: Limits) -> Self {
-        Self {
-            limits,
-            next: Next::Terminate,
-        }
-    }
-
-    fn due(self) -> Option<Boottime> {
-        match self.next {
-            Next::Terminate => Some(self.limits.terminate),
-            Next::Kill => Some(self.limits.kill),
-            Next::Nothing => None,
-        }
-    }
-
-    /// Returns what is to be done by now, once.
-    fn step(&mut self, now: Boottime) -> Option<Next> {
-        let step = self.next;
-        self.due().filter(|due| *due <= now)?;
-        self.next = step.after();
-        Some(step)
+    /// Returns when whoever bears this label has to be gone, as far as that is known.
+    fn kill_at(&self, label: Label) -> Boottime {
+        let courses = self.groups.values().map(|known| known.course);
+        let mut wards = courses.chain(self.starting).map(|course| course.ward);
+        let ward = wards.find(|ward| ward.label == label);
+        ward.map_or(Boottime::from_nanos(u64::MAX), |ward| ward.limits.kill)
     }
 }
 
-impl Ward {
+impl Known {
     /// Whether the pid of the leader belongs to somebody else by now.
     ///
     /// A leader that is gone leaves its pid to nobody while anyone of its group is left.
@@ -291,13 +316,8 @@ impl Ward {
     }
 }
 
-impl Next {
-    fn after(self) -> Self {
-        match self {
-            Self::Terminate => Self::Kill,
-            Self::Kill | Self::Nothing => Self::Nothing,
-        }
-    }
+fn pids(bearers: Vec<(Pid, Label)>) -> impl Iterator<Item = Pid> {
+    bearers.into_iter().map(|(pid, _)| pid)
 }
 
 fn end_group(group: Group, is_grace: bool) {
@@ -308,15 +328,18 @@ fn end_group(group: Group, is_grace: bool) {
     }
 }
 
-fn end_process(pid: Pid, is_grace: bool) {
-    // Of a group that somebody else leads, only this one is known to belong to the conductor.
-    if getpgid(Some(pid)) == Ok(pid)
-        && let Some(group) = Group::led_by(pid)
-    {
-        end_group(group, is_grace);
-    } else if is_grace {
-        let _ = kill_process(pid, Signal::TERM).and_then(|()| kill_process(pid, Signal::CONT));
-    } else {
-        let _ = kill_process(pid, Signal::KILL);
+fn end_all_of(
+    found: impl IntoIterator<Item = Kin>,
+    is_grace: bool,
+    mut is_spared: impl FnMut(&Kin) -> bool,
+) {
+    for kin in found {
+        if !is_spared(&kin) {
+            if is_grace {
+                kin.terminate();
+            } else {
+                kin.signal(Signal::KILL);
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use rustix::process::Pid;
 
-use super::super::{clock::Boottime, group::Group};
+use super::super::{clock::Boottime, group::Group, label::Label};
 
 /// When a command must end because its lease does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,23 +25,37 @@ impl Limits {
     }
 }
 
-impl fmt::Display for Limits {
+/// A command that must end in time, with all that came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ward {
+    pub(crate) limits: Limits,
+    /// What all its processes bear.
+    pub(crate) label: Label,
+}
+
+impl fmt::Display for Ward {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.terminate.as_nanos(), self.kill.as_nanos())
+        let Limits { terminate, kill } = self.limits;
+        let label = self.label.number();
+        write!(f, "{} {} {label}", terminate.as_nanos(), kill.as_nanos())
     }
 }
 
 /// Something that a guard is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
-    /// What the commands of this conductor have in their environment; comes first.
-    Mark(String),
-    /// A command is about to start; until its group is told, only the mark tells it.
-    Start(Limits),
+    /// By what all commands of this conductor are known; comes first.
+    Mark {
+        mark: String,
+        /// To whom the orphans among its processes go, if that is the conductor.
+        conductor: Option<Pid>,
+    },
+    /// A command is about to start; until its group is told, only its label tells it.
+    Start(Ward),
     /// It did not come to start.
     NotStarted,
     /// A command has started, or its lease was prolonged.
-    Watch { group: Group, limits: Limits },
+    Watch { group: Group, ward: Ward },
     /// A command has ended.
     Forget(Group),
     /// The conductor ends, and leaves nothing behind.
@@ -51,10 +65,13 @@ pub(super) enum Line {
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Mark(mark) => writeln!(f, "mark {mark}"),
-            Self::Start(limits) => writeln!(f, "start {limits}"),
+            Self::Mark { mark, conductor } => {
+                let pid = conductor.map_or(0, |pid| pid.as_raw_nonzero().get());
+                writeln!(f, "mark {pid} {mark}")
+            }
+            Self::Start(ward) => writeln!(f, "start {ward}"),
             Self::NotStarted => writeln!(f, "not-started"),
-            Self::Watch { group, limits } => writeln!(f, "watch {group} {limits}"),
+            Self::Watch { group, ward } => writeln!(f, "watch {group} {ward}"),
             Self::Forget(group) => writeln!(f, "forget {group}"),
             Self::Bye => writeln!(f, "bye"),
         }
@@ -67,12 +84,15 @@ impl Line {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let mut words = rest.split(' ');
         Some(match word {
-            "mark" => Self::Mark(rest.to_owned()),
-            "start" => Self::Start(limits(&mut words)?),
+            "mark" => Self::Mark {
+                conductor: Pid::from_raw(words.next()?.parse().ok()?),
+                mark: rest.split_once(' ')?.1.to_owned(),
+            },
+            "start" => Self::Start(ward(&mut words)?),
             "not-started" => Self::NotStarted,
             "watch" => Self::Watch {
                 group: group(words.next()?)?,
-                limits: limits(&mut words)?,
+                ward: ward(&mut words)?,
             },
             "forget" => Self::Forget(group(words.next()?)?),
             "bye" => Self::Bye,
@@ -86,10 +106,13 @@ fn group(word: &str) -> Option<Group> {
     Group::led_by(Pid::from_raw(pid.try_into().ok()?)?)
 }
 
-fn limits<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Limits> {
-    Some(Limits {
-        terminate: moment(words.next()?)?,
-        kill: moment(words.next()?)?,
+fn ward<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Ward> {
+    Some(Ward {
+        limits: Limits {
+            terminate: moment(words.next()?)?,
+            kill: moment(words.next()?)?,
+        },
+        label: Label::from_number(words.next()?.parse().ok()?)?,
     })
 }
 
@@ -104,12 +127,20 @@ mod tests {
     #[test]
     fn what_is_told_is_understood() {
         let group = group("4711").unwrap();
-        let limits = Limits::before(Boottime::from_nanos(12_000), Duration::from_nanos(1_200));
+        let ward = Ward {
+            limits: Limits::before(Boottime::from_nanos(12_000), Duration::from_nanos(1_200)),
+            label: Label::new("ada", "1"),
+        };
+        let mark = |conductor| Line::Mark {
+            mark: "ada@host:host:1: with spaces".to_owned(),
+            conductor,
+        };
         for line in [
-            Line::Mark("ada@host:host:1: with spaces".to_owned()),
-            Line::Start(limits),
+            mark(None),
+            mark(Pid::from_raw(7)),
+            Line::Start(ward),
             Line::NotStarted,
-            Line::Watch { group, limits },
+            Line::Watch { group, ward },
             Line::Forget(group),
             Line::Bye,
         ] {
@@ -127,7 +158,8 @@ mod tests {
             "forget 0",
             "forget -1",
             "forget -7",
-            "watch 1 5 6",
+            "watch 1 5 6 4611686018427387904",
+            "watch 7 5 6",
             "start",
             "",
         ] {

@@ -1,22 +1,26 @@
 //! The guard: a helper process that ends commands whose lease ran out or whose conductor died.
 //!
-//! Here is the conductor's side of it. The helper itself is in [`helper`], how they speak in
-//! [`mod@line`], and how it finds commands that nobody told it of in [`sweep`].
+//! Here is the conductor's side of it; what leaves the group of its command is in [`strays`] and
+//! [`adopted`]. The helper itself is in [`helper`], what it does to a command and when in [`course`],
+//! and how they speak in [`mod@line`]. What both have left when they died is for [`leftover`].
 
+mod adopted;
+mod course;
 mod helper;
+mod leftover;
 mod line;
-mod sweep;
+mod strays;
 #[cfg(test)]
 mod tests;
 
 use std::{
     collections::HashMap,
     convert::Infallible,
-    ffi::OsString,
+    ffi::{CStr, OsStr, OsString},
     fmt::Write as _,
     fs::File,
     io::{self, Write as _},
-    os::unix::process::CommandExt,
+    os::unix::{ffi::OsStrExt, process::CommandExt},
     path::PathBuf,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -26,17 +30,27 @@ use std::{
 use rustix::{
     fs::{OFlags, fcntl_setfl},
     pipe::{PipeFlags, fcntl_setpipe_size, pipe_with},
-    process::{Pid, PidfdFlags, pidfd_open},
+    process::{Pid, PidfdFlags, getpid, pidfd_open},
 };
-use tokio::time;
+use tokio::{
+    sync::Notify,
+    time::{self, Instant},
+};
 
-use self::line::Line;
-pub(crate) use self::{helper::main, line::Limits, sweep::kill_strays};
-use super::group::Group;
+use self::{adopted::Adopted, line::Line};
+pub(crate) use self::{
+    helper::main,
+    leftover::end_left_over,
+    line::{Limits, Ward},
+};
+use super::{clock::Boottime, group::Group, label::Label};
 use crate::ready::Ready;
 
 /// The hidden first argument that makes this program a guard.
 pub(crate) const WORD: &str = "__guard";
+
+/// The name by which a guard is listed: whoever ends all of a name does not end it as well.
+pub(crate) const NAME: &CStr = c"claim-guard";
 
 /// The variable by which the guard knows the commands of its conductor; its value is the mark.
 ///
@@ -54,6 +68,8 @@ const PIPE_SIZE: usize = 1 << 18;
 pub(crate) struct Launch {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
+    /// Whether its conductor is to have all orphans of its commands, and has no other children.
+    pub(crate) adopts: bool,
 }
 
 impl Launch {
@@ -62,6 +78,7 @@ impl Launch {
         Self {
             program: "/proc/self/exe".into(),
             args: vec![WORD.into()],
+            adopts: true,
         }
     }
 }
@@ -73,18 +90,29 @@ impl Launch {
 pub(crate) struct Guard {
     launch: Launch,
     mark: String,
+    adopted: Option<Adopted>,
     state: Mutex<State>,
+    /// Told when there is a command after there was none.
+    stirred: Notify,
 }
 
 #[derive(Debug)]
 struct State {
-    watched: HashMap<Group, Limits>,
-    /// The limits of a command that is being started.
-    starting: Option<Limits>,
+    watched: HashMap<Group, Watched>,
+    /// A command that is being started.
+    starting: Option<Ward>,
     /// `None` while one cannot be started.
     helper: Option<Helper>,
     /// What the guard is still to be told, and need not hear at once.
     held: String,
+    /// When the remains of orphans were taken away last.
+    reaped: Instant,
+}
+
+#[derive(Debug)]
+struct Watched {
+    ward: Ward,
+    since: Boottime,
 }
 
 #[derive(Debug)]
@@ -106,26 +134,36 @@ impl Guard {
     ///
     /// The mark must be a single line that no other conductor uses.
     pub(crate) fn start(launch: Launch, mark: &str) -> io::Result<Self> {
-        let helper = Helper::start(&launch, &[Line::Mark(mark.to_owned())])?;
-        Ok(Self {
+        let adopted = launch.adopts.then(Adopted::from_now_on).transpose()?;
+        let guard = Self {
             launch,
             mark: mark.to_owned(),
+            adopted,
             state: Mutex::new(State {
                 watched: HashMap::new(),
                 starting: None,
-                helper: Some(helper),
+                helper: None,
                 held: String::new(),
+                reaped: Instant::now(),
             }),
-        })
+            stirred: Notify::new(),
+        };
+        guard.replace(&mut guard.lock())?;
+        Ok(guard)
+    }
+
+    /// Returns what all processes of a job bear that is performed under this guard.
+    pub(crate) fn label(&self, uuid: &str) -> Label {
+        Label::new(&self.mark, uuid)
     }
 
     /// Announces that a command is about to start, which must end at these moments.
     ///
-    /// Should we be stopped before we can tell its group, the guard knows it by its mark.
-    pub(crate) fn expect(&self, limits: Limits) -> io::Result<()> {
+    /// Should we be stopped before we can tell its group, the guard knows it by its label.
+    pub(crate) fn expect(&self, ward: Ward) -> io::Result<()> {
         let mut state = self.lock();
-        state.starting = Some(limits);
-        self.tell(&mut state, &Line::Start(limits))
+        state.starting = Some(ward);
+        self.tell(&mut state, &Line::Start(ward))
     }
 
     /// Takes back that a command is about to start.
@@ -137,25 +175,30 @@ impl Guard {
         }
     }
 
-    /// Has a group ended at these moments, or when we die; also changes them for a known one.
+    /// Has a group ended at these moments, or when we die, with all that came of it.
     ///
     /// Fails if the guard is dead and another one cannot be started; a later [`Guard::check`]
     /// makes good for it.
-    pub(crate) fn watch(&self, group: Group, limits: Limits) -> io::Result<()> {
+    pub(crate) fn watch(&self, group: Group, ward: Ward) -> io::Result<()> {
         let mut state = self.lock();
-        state.watched.insert(group, limits);
+        let since = Boottime::now();
+        state.watched.insert(group, Watched { ward, since });
         state.starting = None;
-        self.tell(&mut state, &Line::Watch { group, limits })
+        self.stirred.notify_one();
+        self.tell(&mut state, &Line::Watch { group, ward })
     }
 
     /// Changes the moments at which a group is ended; does nothing for one that is not watched.
     pub(crate) fn extend(&self, group: Group, limits: Limits) -> io::Result<()> {
         let mut state = self.lock();
-        match state.watched.get_mut(&group) {
-            Some(known) => *known = limits,
+        let ward = match state.watched.get_mut(&group) {
+            Some(known) => {
+                known.ward.limits = limits;
+                known.ward
+            }
             None => return Ok(()),
-        }
-        self.tell(&mut state, &Line::Watch { group, limits })
+        };
+        self.tell(&mut state, &Line::Watch { group, ward })
     }
 
     /// Takes a group out of the guard's care, which is told with the next thing that it is told.
@@ -191,7 +234,10 @@ impl Guard {
         loop {
             let end = self.lock().helper.as_ref().map(|helper| helper.end.clone());
             if let Some(end) = end {
-                end.wait().await;
+                tokio::select! {
+                    () = end.wait() => {}
+                    never = self.reap() => match never {},
+                }
             }
             if self.check().is_err() {
                 time::sleep(Duration::from_millis(200)).await;
@@ -223,12 +269,19 @@ impl Guard {
         }
         // The next one never knew of them.
         state.held.clear();
-        let mark = [Line::Mark(self.mark.clone())];
+        let mark = [Line::Mark {
+            mark: self.mark.clone(),
+            conductor: self.adopted.as_ref().map(|_| getpid()),
+        }];
         let watched = state.watched.iter();
-        let watched = watched.map(|(&group, &limits)| Line::Watch { group, limits });
+        let watched = watched.map(|(&group, watched)| {
+            let ward = watched.ward;
+            Line::Watch { group, ward }
+        });
         let starting = state.starting.map(Line::Start);
         let lines: Vec<_> = mark.into_iter().chain(watched).chain(starting).collect();
-        state.helper = Some(Helper::start(&self.launch, &lines)?);
+        let conductor = Label::new(&self.mark, "").conductor();
+        state.helper = Some(Helper::start(&self.launch, conductor, &lines)?);
         Ok(())
     }
 
@@ -254,7 +307,7 @@ impl Helper {
     /// Starts a guard, for which the first lines are there before it is.
     ///
     /// Whenever we die, it knows what it is for.
-    fn start(launch: &Launch, lines: &[Line]) -> io::Result<Self> {
+    fn start(launch: &Launch, conductor: u32, lines: &[Line]) -> io::Result<Self> {
         let (input, line) = pipe_with(PipeFlags::CLOEXEC)?;
         // A guard that was stopped must not stop us; one that does not listen counts as dead.
         fcntl_setfl(&line, OFlags::NONBLOCK)?;
@@ -265,8 +318,10 @@ impl Helper {
             line.write_all(known.to_string().as_bytes())?;
         }
         let child = Command::new(&launch.program)
-            .arg0("jobboard")
+            .arg0(OsStr::from_bytes(NAME.to_bytes()))
             .args(&launch.args)
+            // By which others can see that somebody watches over its commands.
+            .arg(format!("{conductor:x}"))
             .env_clear()
             .current_dir("/")
             .process_group(0)

@@ -7,6 +7,7 @@ use rustix::process::{Signal, kill_process};
 use super::{
     super::{
         clock::Boottime,
+        lineage::Processes,
         performance::Performance,
         process::{Ended, Process},
     },
@@ -31,6 +32,8 @@ fn guard(mark: &str) -> Guard {
     let launch = Launch {
         program: "/proc/self/exe".into(),
         args: args.into_iter().chain([this]).collect(),
+        // This process has other children, of other tests.
+        adopts: false,
     };
     Guard::start(launch, mark).unwrap()
 }
@@ -39,7 +42,7 @@ fn start(mark: &str, script: &str) -> Process {
     let argv = ["sh", "-c", script].map(OsString::from);
     let mut performance = Performance::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap();
     performance.set(MARK, mark);
-    Process::start(&performance).unwrap()
+    Process::start(&performance, None).unwrap()
 }
 
 fn unique(name: &str) -> String {
@@ -70,15 +73,30 @@ fn in_ms(terminate: u64, kill: u64) -> Limits {
     }
 }
 
+/// The same for a command with this mark, and no job.
+fn ward(mark: &str, terminate: u64, kill: u64) -> Ward {
+    Ward {
+        limits: in_ms(terminate, kill),
+        label: Label::new(mark, ""),
+    }
+}
+
+/// Returns the processes with this mark.
+fn marked(mark: &str) -> Vec<Pid> {
+    let label = Label::new(mark, "");
+    let bearers = Processes::now().bearers(|it| it == label);
+    bearers.into_iter().map(|(pid, _)| pid).collect()
+}
+
 #[tokio::test]
 async fn a_command_whose_lease_runs_out_is_asked_to_end_first() {
     let mark = unique("term");
     let guard = guard(&mark);
     let process = start(&mark, "exec sleep 60");
-    let limits = in_ms(100, 60_000);
-    guard.watch(process.group(), limits).unwrap();
+    let ward = ward(&mark, 100, 60_000);
+    guard.watch(process.group(), ward).unwrap();
     assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
-    assert!(limits.terminate.is_past());
+    assert!(ward.limits.terminate.is_past());
     process.clear_away(&guard).await;
 }
 
@@ -94,7 +112,7 @@ async fn a_command_that_will_not_end_is_killed_with_its_children() {
     );
     let process = start(&mark, &script);
     made(&ready).await;
-    guard.watch(process.group(), in_ms(50, 150)).unwrap();
+    guard.watch(process.group(), ward(&mark, 50, 150)).unwrap();
     assert_eq!(soon(process.ended()).await.unwrap(), KILLED);
     none_has(&mark).await;
 }
@@ -105,7 +123,7 @@ async fn a_prolonged_lease_keeps_its_command_and_a_forgotten_group_is_left_alone
     let guard = guard(&mark);
     let [kept, forgotten, lost] = [(); 3].map(|()| start(&mark, "exec sleep 60"));
     for process in [&kept, &forgotten, &lost] {
-        guard.watch(process.group(), in_ms(600, 700)).unwrap();
+        guard.watch(process.group(), ward(&mark, 600, 700)).unwrap();
     }
     guard.extend(kept.group(), in_ms(60_000, 60_000)).unwrap();
     guard.forget(forgotten.group());
@@ -126,7 +144,9 @@ async fn a_stopped_command_ends_too() {
     let guard = guard(&mark);
     let process = start(&mark, "exec sleep 60");
     process.group().signal(Signal::STOP);
-    guard.watch(process.group(), in_ms(50, 60_000)).unwrap();
+    guard
+        .watch(process.group(), ward(&mark, 50, 60_000))
+        .unwrap();
     assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
 }
 
@@ -135,7 +155,7 @@ async fn a_dead_guard_is_replaced_by_one_that_knows_as_much() {
     let mark = unique("replaced");
     let guard = guard(&mark);
     let process = start(&mark, "exec sleep 60");
-    guard.watch(process.group(), in_ms(500, 600)).unwrap();
+    guard.watch(process.group(), ward(&mark, 500, 600)).unwrap();
     let first = helper_pid(&guard);
     kill_process(first, Signal::KILL).unwrap();
     let replaced = async {
@@ -157,7 +177,9 @@ async fn a_dead_guard_is_noticed_when_it_is_told_something() {
     let end = guard.lock().helper.as_ref().unwrap().end.clone();
     soon(end.wait()).await;
     let process = start(&mark, "exec sleep 60");
-    guard.watch(process.group(), in_ms(50, 60_000)).unwrap();
+    guard
+        .watch(process.group(), ward(&mark, 50, 60_000))
+        .unwrap();
     assert_ne!(helper_pid(&guard), first);
     assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
 }
@@ -178,7 +200,7 @@ async fn when_the_conductor_dies_all_its_commands_end_and_no_others() {
     let foreign = start(&other, "exec sleep 60");
     made(&ready).await;
     guard
-        .watch(announced.group(), in_ms(60_000, 60_000))
+        .watch(announced.group(), ward(&mark, 60_000, 60_000))
         .unwrap();
     let died = Boottime::now();
     drop(guard);
@@ -209,10 +231,10 @@ fn helper_pid(guard: &Guard) -> Pid {
     Pid::from_child(&guard.lock().helper.as_ref().unwrap().child)
 }
 
-/// Waits until no process has this mark.
+/// Waits until no process has this mark that runs.
 async fn none_has(mark: &str) {
     soon(async {
-        while !sweep::marked(mark).is_empty() {
+        while !marked(mark).is_empty() {
             time::sleep(Duration::from_millis(5)).await;
         }
     })
@@ -223,7 +245,7 @@ async fn none_has(mark: &str) {
 async fn a_command_that_was_announced_and_never_told_is_ended_by_its_mark() {
     let mark = unique("announced");
     let guard = guard(&mark);
-    guard.expect(in_ms(100, 60_000)).unwrap();
+    guard.expect(ward(&mark, 100, 60_000)).unwrap();
     let process = start(&mark, "exec sleep 60");
     assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
 }
@@ -232,14 +254,16 @@ async fn a_command_that_was_announced_and_never_told_is_ended_by_its_mark() {
 async fn an_announcement_that_was_made_good_or_taken_back_ends_nobody() {
     let mark = unique("good");
     let guard = guard(&mark);
-    guard.expect(in_ms(50, 60_000)).unwrap();
+    guard.expect(ward(&mark, 50, 60_000)).unwrap();
     let told = start(&mark, "exec sleep 60");
-    guard.watch(told.group(), in_ms(60_000, 60_000)).unwrap();
-    guard.expect(in_ms(50, 60_000)).unwrap();
+    guard
+        .watch(told.group(), ward(&mark, 60_000, 60_000))
+        .unwrap();
+    guard.expect(ward(&mark, 50, 60_000)).unwrap();
     guard.not_started();
     let never_told = start(&mark, "exec sleep 60");
     // It is ended in order, so that whoever it spared has been spared for good.
-    guard.expect(in_ms(300, 60_000)).unwrap();
+    guard.expect(ward(&mark, 300, 60_000)).unwrap();
     assert_eq!(soon(never_told.ended()).await.unwrap(), TERMINATED);
     assert!(futures_util::FutureExt::now_or_never(told.ended()).is_none());
     told.group().terminate();

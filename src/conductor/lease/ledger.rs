@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    future, io,
+    future,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -16,7 +16,8 @@ use super::{
     super::{
         clock::{self, Boottime},
         group::Group,
-        guard::{Guard, Limits},
+        guard::{Guard, Limits, Ward},
+        label::Label,
     },
     Lost,
 };
@@ -113,23 +114,19 @@ impl Ledger {
         self.lock().is_empty()
     }
 
-    /// Announces a command under this claim to the guard, before it is started.
-    pub(super) fn announce(&self, id: u64, guard: &Guard) -> io::Result<()> {
+    /// Returns when a command under this claim must end that bears this label.
+    pub(super) fn ward(&self, id: u64, label: Label) -> Ward {
         let limits = self.lock().get(&id).map(|entry| entry.limits(self));
         // A claim that is lost already has no time left to give.
-        guard.expect(limits.unwrap_or_else(|| Limits::before(Boottime::now(), Duration::ZERO)))
+        let limits = limits.unwrap_or_else(|| Limits::before(Boottime::now(), Duration::ZERO));
+        Ward { limits, label }
     }
 
-    /// Has the guard watch a group as long as this claim is kept, with the limits that it has.
-    pub(super) fn protect(&self, id: u64, guard: &Arc<Guard>, group: Group) -> io::Result<()> {
-        let mut entries = self.lock();
-        // A claim that is lost already has no time left to give.
-        let mut limits = Limits::before(Boottime::now(), Duration::ZERO);
-        if let Some(entry) = entries.get_mut(&id) {
-            limits = entry.limits(self);
+    /// Has the guard, which watches this group, do so as long as this claim is kept.
+    pub(super) fn protect(&self, id: u64, guard: &Arc<Guard>, group: Group) {
+        if let Some(entry) = self.lock().get_mut(&id) {
             entry.ward = Some((Arc::clone(guard), group));
         }
-        guard.watch(group, limits)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Entry>> {

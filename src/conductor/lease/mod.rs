@@ -14,6 +14,7 @@ use super::{
     clock::{self, Boottime},
     group::Group,
     guard::Guard,
+    label::Label,
 };
 use crate::{
     board::{Board, BoardError},
@@ -88,14 +89,16 @@ pub(crate) struct KeptLease {
 }
 
 impl KeptLease {
-    /// Announces to the guard that a command under this claim is about to start.
-    pub(crate) fn announce(&self, guard: &Guard) -> io::Result<()> {
-        self.ledger.announce(self.id, guard)
+    /// Announces to the guard that a command under this claim is about to start, with this label.
+    pub(crate) fn announce(&self, guard: &Guard, label: Label) -> io::Result<()> {
+        guard.expect(self.ledger.ward(self.id, label))
     }
 
-    /// Has the guard end this group if the claim is not renewed in time.
-    pub(crate) fn protect(&self, guard: &Arc<Guard>, group: Group) -> io::Result<()> {
-        self.ledger.protect(self.id, guard, group)
+    /// Has the guard end this group, and what bears its label, if the claim is not renewed in time.
+    pub(crate) fn protect(&self, guard: &Arc<Guard>, group: Group, label: Label) -> io::Result<()> {
+        guard.watch(group, self.ledger.ward(self.id, label))?;
+        self.ledger.protect(self.id, guard, group);
+        Ok(())
     }
 
     /// Waits until the claim is lost: while the command can still be ended before the deadline.

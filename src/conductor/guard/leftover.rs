@@ -1,0 +1,77 @@
+//! What is left of a job whose conductor and guard have died, or were stopped, at one stroke.
+
+use std::{cell::OnceCell, collections::HashSet, fs, time::Duration};
+
+use rustix::process::{Pid, Signal, getpid};
+use tokio::time;
+
+use super::{
+    WORD,
+    course::{PAUSE, PERSISTENCE},
+};
+use crate::conductor::{
+    clock::Boottime,
+    group::Stat,
+    label::Label,
+    lineage::{Kin, Processes, pids},
+};
+
+/// How long it has to end by itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Ends what earlier attempts at a job have left on this machine, if nobody else will.
+///
+/// To be called by whoever has the claim, before anything is started under it.
+pub(crate) async fn end_left_over(uuid: &str) {
+    let begin = Boottime::now();
+    let mut asked = HashSet::new();
+    loop {
+        let left = left_over(uuid);
+        // What the kernel holds, or belongs to somebody else, cannot be ended.
+        if left.is_empty() || (begin + PERSISTENCE).is_past() {
+            return;
+        }
+        for kin in left {
+            if (begin + GRACE).is_past() {
+                kin.signal(Signal::KILL);
+            } else if asked.insert(kin) {
+                kin.terminate();
+            }
+        }
+        time::sleep(PAUSE).await;
+    }
+}
+
+fn left_over(uuid: &str) -> Vec<Kin> {
+    // Hardly ever is there anybody, and leases go on meanwhile.
+    let bears = |pid| Label::carried_by(pid).is_some_and(|label| label.is_of_job(uuid));
+    if !pids().any(bears) {
+        return Vec::new();
+    }
+    let processes = Processes::now();
+    let guards: OnceCell<HashSet<u32>> = OnceCell::new();
+    let is_guarded = |label: Label| {
+        let guards = guards.get_or_init(|| processes.pids().filter_map(watched_by).collect());
+        guards.contains(&label.conductor())
+    };
+    // Whoever runs below a command of this very job is no remainder of it.
+    let ours = Label::of(getpid());
+    let is_left = |label: Label| label.is_of_job(uuid) && Some(label) != ours && !is_guarded(label);
+    let left = processes.bearers(is_left).into_iter();
+    let mut left = processes.below(left.map(|(pid, _)| pid));
+    let ancestry = processes.ancestry(getpid());
+    left.retain(|kin| !ancestry.contains(&kin.pid));
+    left
+}
+
+/// Returns whose commands a process watches over, if it is a guard and goes about it.
+fn watched_by(pid: Pid) -> Option<u32> {
+    let arguments = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
+    let mut arguments = arguments.split(|&byte| byte == 0).skip(1);
+    if arguments.next()? != WORD.as_bytes() {
+        return None;
+    }
+    let conductor = u32::from_str_radix(str::from_utf8(arguments.next()?).ok()?, 16).ok()?;
+    let is_stopped = matches!(Stat::of(pid)?.state, 'T' | 't');
+    (!is_stopped).then_some(conductor)
+}
