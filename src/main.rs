@@ -20,6 +20,7 @@ use std::{process::ExitCode, time::Instant};
 
 use anyhow::Context as _;
 use clap::Parser;
+use nix::sys::prctl::set_dumpable;
 
 use crate::{
     commands::{Cli, Glimpse, answer_shell, dispatch, dispatch_alone},
@@ -89,6 +90,11 @@ fn run(cli: Cli) -> ExitCode {
     });
     if let Some(result) = dispatch_alone(&mut documents, &cli.command) {
         return exit::conclude(result, is_json);
+    }
+    if cli.command.executes() {
+        // What we run belongs to our own user, and could read our environment and our memory. The
+        // kernel refuses it only where it knows of this at all.
+        let _ = set_dumpable(false);
     }
     if cli.command.executes() && init::is_first() {
         return match init::stand() {

@@ -191,6 +191,26 @@ fn a_command_does_not_inherit_what_is_secret() {
 }
 
 #[test]
+fn a_command_cannot_read_what_is_secret_from_who_runs_it() {
+    let env = Env::new();
+    // Root may read everything.
+    let folder = env.file("nobody");
+    fs::create_dir(&folder).unwrap();
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&folder, Some(65534), Some(65534)).unwrap();
+    }
+    let board = format!("sqlite:{}", folder.join("board.db").display());
+    let script = "tr '\\0' '\\n' < /proc/$PPID/environ; echo over";
+    let words = ["run", "a", "--board", &board, "--", "sh", "-c", script];
+    let run = env
+        .jobboard(&words)
+        .env("JOBBOARD_PASSWORD", "swordfish")
+        .by_nobody()
+        .run();
+    assert_eq!(run.succeeded(), "over\n", "{run:?}");
+}
+
+#[test]
 fn a_job_that_an_earlier_run_has_left_is_tried_again() {
     let env = Env::new();
     let again = |command: &str| run(&env, &["--unique", "nightly", "--", "sh", "-c", command]);
