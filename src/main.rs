@@ -16,11 +16,12 @@ mod output;
 mod ready;
 mod secret;
 
-use std::{process::ExitCode, time::Instant};
+use std::{path::Path, process::ExitCode, time::Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Parser;
 use nix::sys::prctl::set_dumpable;
+use rustix::process::{Resource, getrlimit};
 
 use crate::{
     commands::{Cli, Glimpse, answer_shell, dispatch, dispatch_alone},
@@ -91,6 +92,9 @@ fn run(cli: Cli) -> ExitCode {
     if let Some(result) = dispatch_alone(&mut documents, &cli.command) {
         return exit::conclude(result, is_json);
     }
+    if let Err(error) = surroundings(&cli) {
+        return exit::conclude(Err(error), is_json);
+    }
     if cli.command.executes() {
         // What we run belongs to our own user, and could read our environment and our memory. The
         // kernel refuses it only where it knows of this at all.
@@ -118,6 +122,19 @@ fn run(cli: Cli) -> ExitCode {
             perform(Context::new(config, out, environment, terminal), cli)
         });
     exit::conclude(result, is_json)
+}
+
+/// Makes sure of what nothing works without, where the library or the kernel would say so darkly.
+fn surroundings(cli: &Cli) -> anyhow::Result<()> {
+    /// What a command has open while it waits for a board.
+    const FILES: u64 = 16;
+    if let Some(files) = getrlimit(Resource::Nofile).current.filter(|it| *it < FILES) {
+        bail!("no more than {files} files may be open here: allow more with `ulimit -n 1024`");
+    }
+    if cli.command.executes() && !Path::new("/proc/self/exe").exists() {
+        bail!("/proc is missing, where commands are watched: `mount -t proc proc /proc` brings it");
+    }
+    Ok(())
 }
 
 /// Leaves the terminal to a process of its own, if a command is to run on it.

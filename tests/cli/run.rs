@@ -146,6 +146,23 @@ fn what_the_kernel_cannot_execute_is_not_given_to_a_shell() {
 }
 
 #[test]
+fn surroundings_in_which_nothing_works_are_told() {
+    let env = Env::new();
+    let few = "ulimit -n 6; exec \"$@\"";
+    let without = "unshare --mount sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh \"$@\"";
+    let mut cases = vec![(few, "`ulimit -n 1024`")];
+    if rustix::process::geteuid().is_root() {
+        cases.push((without, "`mount -t proc proc /proc`"));
+    }
+    for (surroundings, way_out) in cases {
+        let run = env.jobboard(&["run", "a", "--", "true"]);
+        let run = run.in_shell(surroundings).run();
+        assert!(run.code != 0 && run.stderr.lines().count() == 1, "{run:?}");
+        assert!(run.stderr.contains(way_out), "{run:?}");
+    }
+}
+
+#[test]
 fn a_command_is_told_which_job_it_performs() {
     let env = Env::new();
     let script = "env | grep ^JOBBOARD_ | sort; exit 1";
