@@ -29,13 +29,11 @@ use self::{
 use crate::faults::{random, size};
 
 /// What the suite runs each time.
-const EVERYDAY: &str = "embedded/kill-conductor redis/stall-both redis/swallow-claim zookeeper/cut";
+const EVERYDAY: &str =
+    "embedded/kill-both redis/stop-conductor redis/swallow-claim zookeeper/stall-both";
 
-/// The shapes of commands: everyday those that keep to their group.
-const SHAPES: [&str; 2] = [
-    "plain deaf",
-    "plain timeout setsid deaf bare orphan bare-orphan",
-];
+/// All shapes of commands, as the script calls them.
+const SHAPES: &str = "plain timeout setsid deaf bare orphan bare-orphan";
 
 /// Returns what a variable says that chooses a part of the matrix.
 fn asked(name: &str) -> Option<String> {
@@ -70,7 +68,7 @@ fn no_fault_loses_a_job_or_leaves_it_claimed_or_has_two_run_it() {
         jobs: number("JOBS", size(300, 12)),
         strikes: number("STRIKES", size(40, 3)),
         lease: number("LEASE", 2) as u64,
-        shapes: asked("SHAPES").unwrap_or_else(|| SHAPES[size(1, 0)].to_owned()),
+        shapes: asked("SHAPES").unwrap_or_else(|| SHAPES.to_owned()),
     };
     let (runs, at_once) = (number("RUNS", size(20, 1)), number("AT_ONCE", 4));
     let seed = asked("SEED").map_or_else(|| random(1 << 32), |text| text.parse().expect("SEED"));
