@@ -65,7 +65,8 @@ impl Context {
             true => self.config.password()?,
             false => None,
         };
-        let board = open(url, self.config.op_timeout.value, password)?;
+        let (patience, most) = (&self.config.op_timeout, &self.config.max_details);
+        let board = open(url, patience.value, password, most.value)?;
         if self.config.is_board_chosen {
             let (chosen, who) = (&self.config.board.source, &self.config.who.value);
             self.out.detail(format!(

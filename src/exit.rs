@@ -224,7 +224,7 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         | BoardError::NumberTaken { .. }
         | BoardError::TrashTaken { .. }
         | BoardError::NameTaken { .. } => (AGAINST_THE_RULES, "exists"),
-        BoardError::Malformed { .. } => (AGAINST_THE_RULES, "malformed"),
+        BoardError::Malformed { .. } | BoardError::Unfit { .. } => (AGAINST_THE_RULES, "malformed"),
         BoardError::Unsupported { .. } => (AGAINST_THE_RULES, "unsupported"),
         BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => {
             (UNREACHABLE, "unreachable")
@@ -262,6 +262,9 @@ fn way_out(error: &BoardError) -> Option<&'static str> {
             "`jobboard conductors` shows who is at work; choose another --name"
         }
         BoardError::Malformed { .. } => "`jobboard trash --force key:TEXT` takes it off the board",
+        BoardError::Unfit { .. } => {
+            "`jobboard claim JOB` alone claims it all the same; `jobboard trash --force JOB` takes it off the board"
+        }
         BoardError::Unsupported { hint, .. } => return *hint,
         BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => {
             "`jobboard ping` shows whether the board answers"

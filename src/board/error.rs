@@ -61,6 +61,9 @@ pub(crate) enum BoardError {
     /// The record of the job cannot be read.
     #[error("the record {key} cannot be read: {problem}")]
     Malformed { key: JobKey, problem: String },
+    /// The job can be read, but not what is kept beside it, or not all of it.
+    #[error("the job cannot be claimed: {problem}")]
+    Unfit { problem: String },
     /// This kind of board cannot do that.
     #[error("{board} cannot {operation}")]
     Unsupported {

@@ -28,7 +28,7 @@ impl Candidates {
     /// Adds a record that nobody has, unless it cannot be read or claimed, or is postponed.
     pub(super) fn consider(&mut self, entry: Entry, now: DateTime<Utc>) {
         let Entry::Job(job) = entry else { return };
-        if job.is_blocked {
+        if !job.may_be_offered() {
             return;
         }
         match job.history.not_before.filter(|time| *time > now) {

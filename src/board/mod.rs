@@ -40,7 +40,8 @@ pub(crate) use self::{
     reference::{JobRef, uuid_of},
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Settlement, Shelf, Unsettled,
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Settlement, Shelf, Term,
+    Unsettled,
 };
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
@@ -123,6 +124,16 @@ pub(crate) struct ClaimRules {
     pub(crate) at_once: usize,
     /// Whether a job that is postponed is passed over, as when it was not asked for by name.
     pub(crate) respects_not_before: bool,
+}
+
+impl ClaimRules {
+    /// Whether a claim needs the record beside the job, so that a job is refused whose record
+    /// cannot be read.
+    ///
+    /// Whoever asks for a job by name, and only writes a name on it, needs none.
+    pub(crate) fn need_record(self, term: Term) -> bool {
+        self.is_attempt || self.respects_not_before || matches!(term, Term::Kept(_))
+    }
 }
 
 /// A job that was settled.

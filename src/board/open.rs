@@ -7,18 +7,24 @@ use super::{
     embedded::{Durability, Embedded, Options},
     redis::Redis,
     url::BoardUrl,
+    wire::posting::Limit,
     zookeeper::ZooKeeper,
 };
 use crate::secret::Secret;
 
 /// Returns the board at a URL; embedded ones are opened when they are first needed.
 ///
-/// `patience` is how long one operation may take.
+/// `patience` is how long one operation may take, and `max_details` how large details are read; on
+/// ZooKeeper they are hardly larger than usual.
 pub(crate) fn open(
     url: &BoardUrl,
     patience: Duration,
     password: Option<Secret>,
+    max_details: u64,
 ) -> Result<Arc<dyn Board>> {
+    let limit = Limit {
+        details: usize::try_from(max_details).unwrap_or(usize::MAX),
+    };
     match url {
         BoardUrl::Embedded(url) => Ok(Arc::new(Embedded::new(Options {
             path: url.path.clone(),
@@ -28,8 +34,9 @@ pub(crate) fn open(
                 Durability::Process
             },
             patience,
+            limit,
         }))),
-        BoardUrl::Redis(url) => Ok(Arc::new(Redis::new(url, password, patience))),
+        BoardUrl::Redis(url) => Ok(Arc::new(Redis::new(url, password, patience, limit))),
         BoardUrl::ZooKeeper(url) => Ok(Arc::new(ZooKeeper::new(url, password, patience))),
     }
 }

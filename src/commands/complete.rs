@@ -53,7 +53,12 @@ fn on_shelf(shelf: Shelf, typed: &OsStr) -> Vec<CompletionCandidate> {
 fn look(shelf: Shelf, typed: &str) -> anyhow::Result<Vec<CompletionCandidate>> {
     let config = Config::load(flags(std::env::args()), &Environment::of_process())?;
     // Nobody is asked for a password at the press of a key.
-    let board = open(&config.board.value.url, PATIENCE, None)?;
+    let board = open(
+        &config.board.value.url,
+        PATIENCE,
+        None,
+        config.max_details.value,
+    )?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use super::{
     crew::Crew,
@@ -22,6 +22,12 @@ use crate::board::BoardError;
 /// Work is to go on within five seconds once the board is back: the longest pause, and what it
 /// takes then to reach the board, to look at it and to claim.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3));
+
+/// The same where the board can be reached and refuses for a reason of its own.
+const REFUSED_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// How long such a reason may last for who is to come to an end.
+const REFUSED_FOR: Duration = Duration::from_secs(10);
 
 /// Whether no patience mends an error: we are not let in.
 pub(super) fn is_final(error: &BoardError) -> bool {
@@ -63,6 +69,8 @@ pub(super) struct Outage {
     /// Whether it was said, by whichever part of the conductor noticed first.
     is_told: Arc<AtomicBool>,
     pause: Duration,
+    /// Since when the board refuses, if the last answer was that.
+    refused_since: Option<Instant>,
 }
 
 impl Outage {
@@ -71,15 +79,27 @@ impl Outage {
             reporter: crew.reporter.clone(),
             is_told: Arc::clone(&crew.is_cut_off),
             pause: PAUSE.0,
+            refused_since: None,
         }
     }
 
-    /// Says once that the board is gone.
+    /// Whether the board has refused for so long that who is to come to an end had better do so.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.refused_since
+            .is_some_and(|since| since.elapsed() > REFUSED_FOR)
+    }
+
+    /// Says once that the board is gone, or refuses.
     pub(super) fn begin(&mut self, error: &BoardError) {
+        let is_away = error.is_retryable() || is_unknown(error);
+        self.refused_since = match is_away {
+            true => None,
+            false => self.refused_since.or_else(|| Some(Instant::now())),
+        };
         if self.is_told.swap(true, Ordering::Relaxed) {
             return;
         }
-        let event = match error.is_retryable() || is_unknown(error) {
+        let event = match is_away {
             true => "board_unreachable",
             // It answers, and not as it should.
             false => "board_failed",
@@ -91,6 +111,7 @@ impl Outage {
     /// Says that the board is back, if it was said to be gone.
     pub(super) fn is_over(&mut self) {
         self.pause = PAUSE.0;
+        self.refused_since = None;
         if self.is_told.swap(false, Ordering::Relaxed) {
             self.reporter.tell(Note::new("board_reached"));
         }
@@ -98,8 +119,10 @@ impl Outage {
 
     /// Waits before the next attempt; a part of it is chance, so that many do not come together.
     pub(super) async fn pause(&mut self) {
-        let pause = self.pause.mul_f64(0.5 + 0.5 * chance());
-        self.pause = (self.pause * 2).min(PAUSE.1);
+        let (shortest, longest) = self.refused_since.map_or(PAUSE, |_| REFUSED_PAUSE);
+        let pause = self.pause.clamp(shortest, longest);
+        self.pause = (pause * 2).min(longest);
+        let pause = pause.mul_f64(0.5 + 0.5 * chance());
         time::sleep(pause).await;
     }
 }

@@ -84,6 +84,10 @@ pub(crate) struct Job {
     pub(crate) holding: Option<Holding>,
     /// Nobody holds it, and yet nobody can claim it.
     pub(crate) is_blocked: bool,
+    /// What is kept beside it cannot be read, or not all of it: `problem` says why.
+    pub(crate) is_unfit: bool,
+    /// The beginning of its posting, if that was asked for and is too large to be read.
+    pub(crate) raw: Vec<u8>,
     /// Set for a job in the trash, where known.
     pub(crate) trashed_on: Option<DateTime<Utc>>,
     pub(crate) shelf: Shelf,
@@ -105,6 +109,11 @@ impl Job {
             (Shelf::Board, Some(_)) => State::Claimed,
             (Shelf::Board, None) => State::Unclaimed,
         }
+    }
+
+    /// Whether it may be offered to somebody who did not ask for this very job.
+    pub(crate) fn may_be_offered(&self) -> bool {
+        !self.is_blocked && !self.is_unfit
     }
 
     pub(crate) fn owner(&self) -> Option<&Owner> {

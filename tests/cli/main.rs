@@ -48,6 +48,7 @@ mod interop;
 mod lines;
 mod malformed;
 mod mending;
+mod mutations;
 mod output;
 mod precedence;
 mod redis;

@@ -5,7 +5,6 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::{
     clock::{Moment, from_micros},
     journal::{self, About},
-    lapse::free,
     look,
     record::{RowJob, priority_number},
     store::View,
@@ -72,7 +71,7 @@ pub(super) fn post(
 /// Claims the first `most` of these jobs that can be had.
 pub(super) fn claim(
     transaction: &Transaction<'_>,
-    now: Moment,
+    view: &View,
     keys: &[JobKey],
     by: &Claimant,
     most: usize,
@@ -88,7 +87,9 @@ pub(super) fn claim(
             at_once: rules.at_once.saturating_sub(won),
             ..rules
         };
-        let answer = claim_one(transaction, now, key, by, rules)?;
+        let answer = alone(transaction, key, || {
+            claim_one(transaction, view, key, by, rules)
+        })?;
         won += usize::from(answer.is_ok());
         answers.push(answer);
     }
@@ -97,11 +98,12 @@ pub(super) fn claim(
 
 fn claim_one(
     transaction: &Transaction<'_>,
-    now: Moment,
+    view: &View,
     key: &JobKey,
     by: &Claimant,
     rules: ClaimRules,
 ) -> Step<Claimed> {
+    let now = view.now();
     let Some(job) = row(transaction, Shelf::Board, key)? else {
         return Ok(Err(BoardError::NoSuchJob));
     };
@@ -125,19 +127,54 @@ fn claim_one(
     take(transaction, now, job.sequence, by, fence, rules)?;
     // Read back, so that the answer is what any other reader sees.
     let wanted = JobRef::Sequence(job.sequence);
-    let found = look::find(transaction, &View::of_this_boot(now), Shelf::Board, &wanted)?;
+    let found = look::find(transaction, view, Shelf::Board, &wanted)?;
     match found.into_iter().next() {
-        Some(Entry::Job(job)) => Ok(Ok(Claimed {
-            job: *job,
-            fence: Fence(fence.to_string()),
-        })),
+        Some(Entry::Job(job)) => Ok(match job.is_unfit && rules.need_record(by.term) {
+            false => Ok(Claimed {
+                job: *job,
+                fence: Fence(fence.to_string()),
+            }),
+            true => Err(BoardError::Unfit {
+                problem: job.problem.unwrap_or_default(),
+            }),
+        }),
         Some(Entry::Malformed(record)) => {
-            free(transaction, job.sequence)?;
             let (key, problem) = (record.key, record.problem);
             Ok(Err(BoardError::Malformed { key, problem }))
         }
         None => Ok(Err(BoardError::NoSuchJob)),
     }
+}
+
+/// Does one job's part of a batch: what is refused changes nothing, and what fails because of what
+/// its row has is the answer for that job, and for no other.
+pub(super) fn alone<T>(
+    transaction: &Transaction<'_>,
+    key: &JobKey,
+    part: impl FnOnce() -> Step<T>,
+) -> Step<T> {
+    use rusqlite::{
+        Error,
+        ErrorCode::{ConstraintViolation, TypeMismatch},
+    };
+    let run = |sql: &str| transaction.prepare_cached(sql)?.execute([]);
+    run("SAVEPOINT part")?;
+    let answer = part().or_else(|error| match error {
+        Error::SqliteFailure(failure, _)
+            if !matches!(failure.code, ConstraintViolation | TypeMismatch) =>
+        {
+            Err(error)
+        }
+        error => Ok(Err(BoardError::Malformed {
+            key: key.clone(),
+            problem: error.to_string(),
+        })),
+    })?;
+    if answer.is_err() {
+        run("ROLLBACK TO part")?;
+    }
+    run("RELEASE part")?;
+    Ok(answer)
 }
 
 fn next_fence(transaction: &Transaction<'_>) -> rusqlite::Result<i64> {
@@ -162,8 +199,8 @@ fn take(
     let job = transaction
         .prepare_cached(&format!(
             "UPDATE job SET owner = ?2, fence = ?3, claimed_on = ?4, modified_on = ?4,
-                            expires_boot = ?5, expires_wall = ?6, attempts = attempts + ?7,
-                            ahead = ?8
+                            expires_boot = ?5, expires_wall = ?6,
+                            attempts = attempts + (?7 AND attempts < 4294967295), ahead = ?8
              WHERE sequence = ?1 RETURNING {}",
             RowJob::COLUMNS
         ))?

@@ -16,7 +16,7 @@ use super::{
     disk::Identity,
     store::{Durability, OpenError, Store, View, is_busy, is_denied},
 };
-use crate::board::{BoardError, Result};
+use crate::board::{BoardError, Result, wire::posting::Limit};
 
 /// How an embedded board is to be opened.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub(crate) struct Options {
     pub(crate) durability: Durability,
     /// How long to wait for other processes before giving up.
     pub(crate) patience: Duration,
+    /// How much of a posting is read.
+    pub(crate) limit: Limit,
 }
 
 /// The file, opened when it is first needed, and created when something is first posted.
@@ -105,6 +107,11 @@ impl File {
             *store = Some(opened);
         }
         Ok(store)
+    }
+
+    /// Returns how much of a posting is read.
+    pub(super) fn limit(&self) -> Limit {
+        self.options.limit
     }
 
     /// Reads the board; `None` if there is none yet.

@@ -27,7 +27,7 @@ fn follow_reboot(transaction: &Transaction<'_>, now: Moment, boot: &str) -> rusq
         .execute(params![boot])?;
     if moved > 0 {
         transaction.execute(
-            "UPDATE job SET expires_boot = ?1 + max(0, expires_wall - ?2)
+            "UPDATE job SET expires_boot = ?1 + min(max(0, expires_wall - ?2), 1000000000000000)
              WHERE expires_boot IS NOT NULL",
             params![now.boot, now.wall / 1000],
         )?;

@@ -26,7 +26,7 @@ use std::{
 use async_trait::async_trait;
 use futures_util::{stream, stream::BoxStream};
 
-use self::{file::File, registry::Registration};
+use self::{change::alone, file::File, registry::Registration, store::View};
 pub(crate) use self::{file::Options, store::Durability};
 use crate::{
     board::{
@@ -94,7 +94,10 @@ impl Board for Embedded {
             }
             let page = self
                 .file
-                .read(|transaction, view| look::page(transaction, view, &mut cursor))
+                .read(|transaction, view| {
+                    let view = view.reading(self.file.limit());
+                    look::page(transaction, &view, &mut cursor)
+                })
                 .await?;
             Ok(page.map(|page| (page, cursor)))
         });
@@ -105,9 +108,10 @@ impl Board for Embedded {
         let found = self
             .file
             .read(|transaction, view| {
+                let view = view.reading(self.file.limit());
                 wanted
                     .iter()
-                    .map(|wanted| look::find(transaction, view, shelf, wanted))
+                    .map(|wanted| look::find(transaction, &view, shelf, wanted))
                     .collect()
             })
             .await?;
@@ -123,7 +127,10 @@ impl Board for Embedded {
     ) -> Result<Vec<Result<Claimed>>> {
         let claimed = self
             .file
-            .write(|transaction, now| change::claim(transaction, now, keys, by, most, rules))
+            .write(|transaction, now| {
+                let view = View::of_this_boot(now).reading(self.file.limit());
+                change::claim(transaction, &view, keys, by, most, rules)
+            })
             .await?;
         Ok(claimed.unwrap_or_else(|| no_such_jobs(keys.len())))
     }
@@ -138,7 +145,11 @@ impl Board for Embedded {
             .write(|transaction, now| {
                 claims
                     .iter()
-                    .map(|claim| change::renew(transaction, now, claim))
+                    .map(|claim| {
+                        alone(transaction, &claim.key, || {
+                            change::renew(transaction, now, claim)
+                        })
+                    })
                     .collect()
             })
             .await?;
@@ -151,7 +162,11 @@ impl Board for Embedded {
             .write(|transaction, now| {
                 settlements
                     .iter()
-                    .map(|settlement| settle::settle(transaction, now, settlement))
+                    .map(|settlement| {
+                        alone(transaction, &settlement.key, || {
+                            settle::settle(transaction, now, settlement)
+                        })
+                    })
                     .collect()
             })
             .await?;
@@ -163,7 +178,7 @@ impl Board for Embedded {
             .file
             .write(|transaction, now| {
                 keys.iter()
-                    .map(|key| settle::restore(transaction, now, key))
+                    .map(|key| alone(transaction, key, || settle::restore(transaction, now, key)))
                     .collect()
             })
             .await?;
@@ -175,7 +190,7 @@ impl Board for Embedded {
             .file
             .write(|transaction, now| {
                 keys.iter()
-                    .map(|key| settle::purge(transaction, now, key))
+                    .map(|key| alone(transaction, key, || settle::purge(transaction, now, key)))
                     .collect()
             })
             .await?;

@@ -7,7 +7,13 @@ use serde_json::Value;
 
 use super::{clock::from_micros, store::View};
 use crate::{
-    board::Detail,
+    board::{
+        Detail,
+        wire::{
+            json,
+            posting::{Limit, together},
+        },
+    },
     job::{
         Book, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed, Owner,
         Priority, Shelf,
@@ -57,14 +63,9 @@ impl RowJob {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             sequence: row.get(0)?,
-            uuid: row.get(1)?,
-            // A name that is no text must not keep the job from being settled.
-            name: match row.get_ref(2)? {
-                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-                    String::from_utf8_lossy(bytes).into_owned()
-                }
-                _ => String::new(),
-            },
+            // What is no text must not keep the job from being settled, and others with it.
+            uuid: text_of(row, 1)?,
+            name: text_of(row, 2)?,
             priority: row.get(3)?,
             not_before: row.get(4)?,
             owner: row.get(5)?,
@@ -84,14 +85,20 @@ impl RowJob {
 
 /// Returns the columns that [`entry`] expects.
 pub(super) fn columns(view: &View, detail: Detail) -> String {
+    let most = view.limit().details;
+    // Of what is too large only the beginning is read.
     let details = match detail {
-        Detail::Whole => "details",
-        Detail::Brief => "NULL",
+        Detail::Whole => format!(
+            "CASE WHEN octet_length(details) <= {most} THEN details
+                  ELSE substr(CAST(details AS BLOB), 1, {}) END",
+            Limit::RAW
+        ),
+        Detail::Brief => "NULL".to_owned(),
     };
     format!(
         "sequence, uuid, shelf, name, priority, created_on, modified_on, book_name, book_uuid, \
          owner, fence, claimed_on, {}, attempts, postponed, not_before, failures, trashed_on, \
-         octet_length(name) + octet_length(details), {details}, ahead",
+         octet_length(name) + octet_length(details), {details}, ahead, octet_length(details)",
         view.expires_column()
     )
 }
@@ -123,11 +130,13 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
     let uuid: String = row.get(1)?;
     let time =
         |at: usize| -> rusqlite::Result<_> { Ok(row.get::<_, Option<i64>>(at)?.map(from_micros)) };
-    let details = match row.get_ref(19)? {
-        ValueRef::Null => None,
-        other => Some(serde_json::from_str::<Value>(other.as_str()?)?),
+    let (details, oversized) = details(row, view.limit())?;
+    let raw = match (&oversized, row.get_ref(19)?) {
+        (Some(_), ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => Limit::raw(bytes),
+        _ => Vec::new(),
     };
     let (failures, problem) = failures(row)?;
+    let problem = together([oversized, problem]);
     let priority: i64 = row.get(4)?;
     let holding = holding(row, view)?;
     // As long as it is held, somebody may be performing it.
@@ -146,6 +155,8 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
         holding,
         is_blocked: false,
         origin: crate::job::Origin::Here,
+        is_unfit: problem.is_some(),
+        raw,
         trashed_on: time(17)?,
         shelf: match row.get::<_, i64>(2)? {
             0 => Shelf::Board,
@@ -157,7 +168,9 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
         },
         details,
         history: History {
-            attempts: row.get::<_, u32>(13)? + u32::from(may_be_begun),
+            attempts: row
+                .get::<_, u32>(13)?
+                .saturating_add(u32::from(may_be_begun)),
             postponed: row.get(14)?,
             not_before: time(15)?,
             failures,
@@ -165,6 +178,22 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
         size: row.get::<_, i64>(18)?.unsigned_abs(),
         problem,
     })
+}
+
+/// Reads the details, if they were asked for and can be read; also says if they are too large.
+fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Value>, Option<String>), Problem> {
+    let length = usize::try_from(row.get::<_, i64>(21)?)?;
+    if limit.is_exceeded(length, 0) {
+        return Ok((None, Some(limit.problem(length))));
+    }
+    let text = match row.get_ref(19)? {
+        ValueRef::Null => return Ok((None, None)),
+        other => other.as_str()?,
+    };
+    if limit.may_be_exceeded(length) && limit.is_exceeded(length, json::weight(text)?) {
+        return Ok((None, Some(limit.problem(length))));
+    }
+    Ok((Some(serde_json::from_str(text)?), None))
 }
 
 /// Reads the failures; that they cannot be read is no reason not to read the job.
@@ -189,7 +218,7 @@ fn holding(row: &Row<'_>, view: &View) -> rusqlite::Result<Option<Holding>> {
     };
     let left = row
         .get::<_, Option<i64>>(12)?
-        .map(|deadline| deadline - view.deadline());
+        .map(|deadline| deadline.saturating_sub(view.deadline()));
     if left.is_some_and(|left| left <= 0) {
         return Ok(None);
     }
@@ -221,7 +250,7 @@ fn text_of(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
 /// Returns the stored details of a row that cannot be read, if they were asked for.
 fn raw_of(row: &Row<'_>) -> rusqlite::Result<Vec<u8>> {
     Ok(match row.get_ref(19)? {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.to_vec(),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Limit::raw(bytes),
         _ => Vec::new(),
     })
 }

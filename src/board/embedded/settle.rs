@@ -92,8 +92,8 @@ fn abandon(
     transaction
         .prepare_cached(
             "UPDATE job SET modified_on = ?2, not_before = coalesce(?3, not_before),
-                            postponed = postponed + ?5,
-                            attempts = max(0, attempts + ahead * ?6 - ?4),
+                            postponed = min(postponed + ?5, 4294967295),
+                            attempts = min(max(0, attempts + ahead * ?6 - ?4), 4294967295),
                             ahead = ahead * (1 - ?6)
              WHERE sequence = ?1",
         )?
@@ -124,7 +124,7 @@ fn trash(
     transaction
         .prepare_cached(
             "UPDATE job SET shelf = 1, trashed_on = ?2, modified_on = ?2,
-                            attempts = max(0, attempts + ahead * ?3 - ?4), ahead = 0
+                            attempts = min(max(0, attempts + ahead * ?3 - ?4), 4294967295), ahead = 0
              WHERE sequence = ?1",
         )?
         .execute(params![
@@ -144,12 +144,13 @@ fn add_failure(
     sequence: i64,
     failure: &Failure,
 ) -> rusqlite::Result<()> {
-    let stored: Option<String> = transaction
-        .prepare_cached("SELECT failures FROM job WHERE sequence = ?1")?
-        .query_row(params![sequence], |row| row.get(0))?;
     // What cannot be read gives way to what just happened.
-    let mut failures: Vec<Failure> = stored
-        .and_then(|text| serde_json::from_str(&text).ok())
+    let mut failures: Vec<Failure> = transaction
+        .prepare_cached("SELECT failures FROM job WHERE sequence = ?1")?
+        .query_row(params![sequence], |row| {
+            let stored = row.get_ref(0)?.as_bytes_or_null()?;
+            Ok(stored.and_then(|text| serde_json::from_slice(text).ok()))
+        })?
         .unwrap_or_default();
     failures.push(failure.clone());
     let surplus = failures.len().saturating_sub(History::FAILURES);

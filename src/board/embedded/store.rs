@@ -18,6 +18,7 @@ use super::{
     lapse::lapse,
     signal::Bell,
 };
+use crate::board::wire::posting::Limit;
 
 /// Marks our files, so that no other program's database is taken for a board.
 const APPLICATION_ID: i32 = 0x6a6f_6262;
@@ -237,6 +238,7 @@ impl Store {
         let view = View {
             now: Moment::now(),
             is_same_boot: boot == self.boot,
+            limit: Limit::USUAL,
         };
         look(&snapshot, &view)
     }
@@ -275,6 +277,7 @@ impl Store {
 pub(super) struct View {
     now: Moment,
     is_same_boot: bool,
+    limit: Limit,
 }
 
 impl View {
@@ -283,7 +286,23 @@ impl View {
         Self {
             now,
             is_same_boot: true,
+            limit: Limit::USUAL,
         }
+    }
+
+    /// Sets how much of a posting is read.
+    pub(super) fn reading(self, limit: Limit) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// Returns how much of a posting is read.
+    pub(super) fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// Returns the moment of the look.
+    pub(super) fn now(&self) -> Moment {
+        self.now
     }
 
     /// Returns the time on the boot clock, unless the stored times belong to another boot.

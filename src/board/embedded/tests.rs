@@ -13,6 +13,7 @@ use crate::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant,
             keeps_its_promises, on_board, owner, post_one,
         },
+        wire::posting::Limit,
     },
     job::{Authority, Entry, Outcome, Shelf, Term, Witness},
 };
@@ -22,6 +23,7 @@ fn board_in(folder: &tempfile::TempDir) -> Subject {
         path: folder.path().join("board.db"),
         durability: Durability::Process,
         patience: Duration::from_secs(5),
+        limit: Limit::USUAL,
     }))
 }
 
@@ -68,6 +70,59 @@ async fn only_its_owner_may_read_what_it_creates() {
         let mode = file.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{:?}", file.path());
     }
+}
+
+#[tokio::test]
+async fn a_row_with_odd_values_stops_no_other_job_of_the_batch() {
+    for odd in [
+        "attempts = 9223372036854775807",
+        "attempts = -5",
+        "postponed = 4294967296",
+        "failures = 'x'",
+        "failures = CAST(x'ff' AS TEXT)",
+        "name = CAST(x'ff' AS TEXT)",
+        "book_name = CAST(x'ff' AS TEXT), book_uuid = 'b'",
+    ] {
+        let (board, folder) = open();
+        let mut keys = Vec::new();
+        for name in ["first", "second", "third"] {
+            keys.push(post_one(&board, name).await);
+        }
+        let update = format!("UPDATE job SET {odd} WHERE uuid = ?1");
+        sqlite(&folder)
+            .execute(&update, [keys[1].as_str()])
+            .unwrap();
+        let by = claimant("ada", Term::Kept(LONG));
+        let answers = board.claim(&keys, &by, 3, ATTEMPT).await.unwrap();
+        assert!(
+            matches!(
+                &answers[..],
+                [
+                    Ok(_),
+                    Err(BoardError::Unfit { .. } | BoardError::Malformed { .. }),
+                    Ok(_)
+                ]
+            ),
+            "{odd}: {answers:?}"
+        );
+        let all: Vec<_> = board.entries(WHOLE_BOARD).try_collect().await.unwrap();
+        let entry = all.iter().find(|entry| *entry.key() == keys[1]).unwrap();
+        assert!(entry.holding().is_none(), "{odd}");
+        assert!(entry.job().is_none_or(|job| job.is_unfit), "{odd}");
+    }
+}
+
+#[tokio::test]
+async fn a_row_with_odd_values_whose_claim_has_lapsed_keeps_nobody_from_writing() {
+    let (board, folder) = open();
+    let key = post_one(&board, "odd").await;
+    claim_one(&board, &key, &ada()).await.unwrap();
+    sqlite(&folder)
+        .execute_batch("UPDATE job SET uuid = CAST(x'ff' AS TEXT), expires_boot = -1")
+        .unwrap();
+    let other = post_one(&board, "resize").await;
+    claim_one(&board, &other, &ada()).await.unwrap();
+    assert_eq!(on_board(&board, &other).await.owner(), Some(&owner("ada")));
 }
 
 #[tokio::test]
@@ -136,6 +191,7 @@ async fn who_keeps_the_file_locked_is_waited_for_and_not_for_ever() {
         path,
         durability: Durability::Process,
         patience: Duration::from_millis(100),
+        limit: Limit::USUAL,
     }));
     let key = post_one(&board, "resize").await;
     let other = sqlite(&folder);

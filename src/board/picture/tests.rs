@@ -87,6 +87,8 @@ fn known_at(now: Now, looked: Looked) -> Known {
         holding,
         is_blocked: false,
         origin: crate::job::Origin::Here,
+        is_unfit: false,
+        raw: Vec::new(),
         trashed_on: None,
         shelf: Shelf::Board,
         book: None,

@@ -54,7 +54,8 @@ pub(super) async fn beside(
     Ok(all)
 }
 
-/// Adds how long the claims still last, and finds those whose owner is no text.
+/// Adds how long the claims still last, and finds those whose owner is no text, and what is beside
+/// free jobs and is no text.
 async fn add_lives(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<()> {
     let mut questions = Pipeline::new();
     let mut is_there = Cmd::new();
@@ -65,6 +66,9 @@ async fn add_lives(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<(
             questions.cmd("PTTL").arg(name.owner.as_slice());
         } else {
             is_there.arg(name.owner.as_slice());
+            if one.side.is_none() {
+                is_there.arg(name.side.as_slice());
+            }
             free += 1;
         }
     }
@@ -85,7 +89,7 @@ async fn add_lives(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<(
     }
 }
 
-/// Finds claims whose owner is no text.
+/// Finds claims whose owner is no text, and what stands where a record of ours should.
 async fn add_nameless(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<()> {
     let mut questions = Pipeline::new();
     let free: Vec<_> = names
@@ -96,18 +100,20 @@ async fn add_nameless(link: &Link, names: &[Names], all: &mut [Beside]) -> Resul
     for (name, _) in &free {
         questions.cmd("TYPE").arg(name.owner.as_slice());
         questions.cmd("PTTL").arg(name.owner.as_slice());
+        questions.cmd("TYPE").arg(name.side.as_slice());
     }
     let mut answers = link.read_all(&questions).await?.into_iter();
     for (_, one) in free {
-        let (Some(kind), Some(left)) = (answers.next(), answers.next()) else {
+        let (Some(kind), Some(left), Some(side)) = (answers.next(), answers.next(), answers.next())
+        else {
             break;
         };
-        let kind = kind.map_err(|error| link.refusal(DOING, &error))?;
-        // Text is a claim that was made between the questions.
-        let is_claim =
-            !matches!(&kind, Value::SimpleString(kind) if kind == "none" || kind == "string");
-        if is_claim {
+        if is_no_text(link, kind)? {
             one.claim(None, number(link, left)?);
+        }
+        if is_no_text(link, side)? {
+            // Read as a record, this is none.
+            one.side = Some(Vec::new());
         }
     }
     Ok(())
@@ -122,6 +128,12 @@ impl Beside {
         self.owner = (left != GONE).then(|| owner.unwrap_or_default());
         self.left = u64::try_from(left).ok().map(Duration::from_millis);
     }
+}
+
+/// Whether something else than a text stands there; a text was written between the questions.
+fn is_no_text(link: &Link, kind: Result<Value, ServerError>) -> Result<bool> {
+    let kind = kind.map_err(|error| link.refusal(DOING, &error))?;
+    Ok(!matches!(&kind, Value::SimpleString(kind) if kind == "none" || kind == "string"))
 }
 
 fn number(link: &Link, answer: Result<Value, ServerError>) -> Result<i64> {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     board::{
-        ClaimRules, NOT_AHEAD, Result, Settled,
+        BoardError, ClaimRules, NOT_AHEAD, Result, Settled,
         failure::unknown,
         wire::{msgpack, side::text_of},
     },
@@ -79,7 +79,8 @@ impl Target<'_> {
             .arg(flag(rules.is_attempt))
             .arg(flag(rules.respects_not_before))
             .arg(rules.at_once.to_string())
-            .arg(text_of(now + NOT_AHEAD));
+            .arg(text_of(now + NOT_AHEAD))
+            .arg(flag(rules.need_record(by.term)));
         for field in &fields {
             self.beside(&mut call, field);
             call.arg(field.as_slice());
@@ -87,9 +88,16 @@ impl Target<'_> {
         let replies = self.run(&call).await?;
         let mut answers = Vec::with_capacity(replies.len());
         for (field, reply) in fields.iter().zip(replies) {
-            let answer = match reply.done(&key_of(field), None) {
+            let answer = match reply.done(self.link, &key_of(field), None) {
                 Err(refusal) => Err(refusal),
                 Ok(reply) => self.claimed(field, &reply, by, now).await,
+            };
+            let needs_all = rules.need_record(by.term);
+            let answer = match answer {
+                Ok(claimed) if needs_all && claimed.job.is_unfit => {
+                    self.give_back(claimed, by).await
+                }
+                answer => answer,
             };
             answers.push(answer);
         }
@@ -113,19 +121,31 @@ impl Target<'_> {
             last_modified: Some(msgpack::time(now)),
             side: Some(reply.fact(2).to_vec()).filter(|side| !side.is_empty()),
         };
-        match record::just_claimed(field, reply.fact(1), beside, &fence) {
+        match record::just_claimed(field, reply.fact(1), beside, &fence, self.link.limit()) {
             Ok(job) => Ok(Claimed { job, fence }),
             // What cannot be read cannot be claimed.
             Err(malformed) => {
-                let release = Settlement {
-                    key: key_of(field),
-                    outcome: Outcome::Abandon(Aftermath::Interrupted),
-                    authority: Authority::Claim(by.owner.clone(), fence),
-                };
-                self.settle(std::slice::from_ref(&release)).await?;
+                self.release(key_of(field), by, fence).await?;
                 Err(malformed)
             }
         }
+    }
+
+    /// Gives back a job that turned out to be none that may be claimed in this way.
+    async fn give_back(self, claimed: Claimed, by: &Claimant) -> Result<Claimed> {
+        self.release(claimed.job.key, by, claimed.fence).await?;
+        Err(BoardError::Unfit {
+            problem: claimed.job.problem.unwrap_or_default(),
+        })
+    }
+
+    async fn release(self, key: JobKey, by: &Claimant, fence: Fence) -> Result<()> {
+        let release = Settlement {
+            key,
+            outcome: Outcome::Abandon(Aftermath::Interrupted),
+            authority: Authority::Claim(by.owner.clone(), fence),
+        };
+        self.settle(std::slice::from_ref(&release)).await.map(drop)
     }
 
     pub(super) async fn renew(self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
@@ -144,7 +164,11 @@ impl Target<'_> {
         Ok(claims
             .iter()
             .zip(replies)
-            .map(|(claim, reply)| reply.done(&claim.key, Some(&claim.owner)).map(drop))
+            .map(|(claim, reply)| {
+                reply
+                    .done(self.link, &claim.key, Some(&claim.owner))
+                    .map(drop)
+            })
             .collect())
     }
 
@@ -170,7 +194,7 @@ impl Target<'_> {
                     Authority::Owner(owner) | Authority::Claim(owner, _) => Some(owner),
                     Authority::Override(_) => None,
                 };
-                let reply = reply.done(&settlement.key, wanted)?;
+                let reply = reply.done(self.link, &settlement.key, wanted)?;
                 Ok(Settled {
                     replaced_namesake: reply.fact(0) == b"1",
                 })
@@ -205,7 +229,7 @@ impl Target<'_> {
         Ok(keys
             .iter()
             .zip(replies)
-            .map(|(key, reply)| reply.done(key, None).map(drop))
+            .map(|(key, reply)| reply.done(self.link, key, None).map(drop))
             .collect())
     }
 }

@@ -13,7 +13,7 @@ pub(super) use self::listener::{Listener, Pusher};
 use super::{
     connect::{Deadline, Door, Place},
     line::Line,
-    refusal::meaning,
+    refusal::{meaning, meaning_in_script},
     sentinel,
     trouble::{Problem, Trouble},
 };
@@ -22,6 +22,7 @@ use crate::{
     board::{
         BoardError,
         url::redis::{Address, RedisUrl, Sentinel},
+        wire::posting::Limit,
     },
     secret::Secret,
 };
@@ -46,6 +47,7 @@ pub(super) struct Link {
     name: String,
     url: RedisUrl,
     op_timeout: Duration,
+    limit: Limit,
     line: Mutex<Option<Arc<Line>>>,
 }
 
@@ -60,6 +62,7 @@ impl Link {
             name: url.to_string(),
             url,
             op_timeout,
+            limit: Limit::USUAL,
             line: Mutex::new(None),
         }
     }
@@ -79,7 +82,11 @@ impl Link {
         let answer = line.ask(command).await;
         answer
             .and_then(|answer| line.read(answer))
-            .map_err(|trouble| trouble.into_error(doing, &self.name))
+            .map_err(|trouble| {
+                trouble
+                    .under(&key_of(command))
+                    .into_error(doing, &self.name)
+            })
     }
 
     /// Sends a command that only reads; returns its answer, and the connection on which it came.
@@ -98,7 +105,7 @@ impl Link {
         }
         let answer = answer
             .and_then(|answer| line.read(answer))
-            .map_err(|trouble| trouble.into_error(READ, &self.name))?;
+            .map_err(|trouble| trouble.under(&key_of(command)).into_error(READ, &self.name))?;
         Ok((answer, line))
     }
 
@@ -154,9 +161,36 @@ impl Link {
         at_once(last).ok_or_else(|| self.error(doing, Problem::Strange))
     }
 
+    /// Sets how much of a posting is read.
+    pub(super) fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
+    /// Returns how much of a posting is read.
+    pub(super) fn limit(&self) -> Limit {
+        self.limit
+    }
+
     /// Makes an error of what the server said instead of doing one of several commands.
     pub(super) fn refusal(&self, doing: &'static str, error: &ServerError) -> BoardError {
         self.error(doing, meaning(error, self.url.user.as_deref()))
+    }
+
+    /// Makes an error of what the server said instead of looking at a key.
+    pub(super) fn refusal_of(
+        &self,
+        doing: &'static str,
+        error: &ServerError,
+        key: &str,
+    ) -> BoardError {
+        let problem = meaning(error, self.url.user.as_deref());
+        let trouble = Trouble::new(self.place(), problem).under(key);
+        trouble.into_error(doing, &self.name)
+    }
+
+    /// Makes an error of what the server said to a script that did not end by it.
+    pub(super) fn said(&self, doing: &'static str, text: &str) -> BoardError {
+        self.error(doing, meaning_in_script(text, self.url.user.as_deref()))
     }
 
     /// Makes an error of what is the matter with the server.
@@ -295,6 +329,14 @@ pub(super) async fn give_way() {
 async fn turns(count: usize) {
     for _ in 0..count {
         task::yield_now().await;
+    }
+}
+
+/// Returns the key that a command asks about.
+fn key_of(command: &Cmd) -> String {
+    match command.args_iter().nth(1) {
+        Some(redis::Arg::Simple(key)) => String::from_utf8_lossy(key).into_owned(),
+        _ => String::new(),
     }
 }
 

@@ -10,13 +10,16 @@ use super::{
     keys::{Keys, field_of, key_of},
     link::{Link, give_way},
     ranking::ranked,
-    record::read,
+    record::{Reading, read},
     scan::{Scan, Stored, hash, scanned},
 };
 use crate::{
     board::{
         Detail, JobRef, Order, Query, Result, Which,
-        wire::{msgpack, posting::Posting},
+        wire::{
+            msgpack,
+            posting::{Limit, Posting},
+        },
     },
     job::{Entry, Shelf},
 };
@@ -83,7 +86,14 @@ pub(super) async fn entries(
     Ok(stored
         .iter()
         .zip(beside)
-        .map(|((field, posting), beside)| read(query.shelf, query.detail, field, posting, beside))
+        .map(|((field, posting), beside)| {
+            let reading = Reading {
+                shelf: query.shelf,
+                detail: query.detail,
+                limit: link.limit(),
+            };
+            read(reading, field, posting, beside)
+        })
         .collect())
 }
 
@@ -115,7 +125,7 @@ pub(super) async fn find(
         let mut scan = Scan::of(keys, shelf);
         while let Some(page) = scan.next(link).await? {
             for (field, posting) in page {
-                let Ok(read) = msgpack::decode(&posting, Detail::Brief) else {
+                let Ok(read) = msgpack::decode(&posting, Detail::Brief, Limit::USUAL) else {
                     continue;
                 };
                 let mut is_wanted = false;

@@ -43,7 +43,7 @@ use self::{change::Target, foresight::Foresight, keys::Keys, link::Link, registr
 use crate::{
     board::{
         Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted,
-        Query, Result, Settled, pages, url::redis::RedisUrl,
+        Query, Result, Settled, pages, url::redis::RedisUrl, wire::posting::Limit,
     },
     job::{
         Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Unsettled,
@@ -62,10 +62,18 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// Takes the address of a board; connects when something is asked first.
-    pub(crate) fn new(url: &RedisUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
+    /// Takes the address of a board, and how much of its postings is read; connects when something is
+    /// asked first.
+    pub(crate) fn new(
+        url: &RedisUrl,
+        password: Option<Secret>,
+        op_timeout: Duration,
+        limit: Limit,
+    ) -> Self {
+        let mut link = Link::new(url, password, op_timeout);
+        link.set_limit(limit);
         Self {
-            link: Arc::new(Link::new(url, password, op_timeout)),
+            link: Arc::new(link),
             keys: Keys::of(url.namespace.as_deref()),
             foresight: Foresight::default(),
             registration: Mutex::new(None),
@@ -197,11 +205,16 @@ impl Board for Redis {
         // Whoever may not ask is told nothing of it.
         let memory = answers.pop().and_then(std::result::Result::ok);
         let mut numbers = Vec::with_capacity(answers.len());
-        for answer in answers {
+        let keys = [
+            self.keys.listings(),
+            self.keys.trash(),
+            self.keys.sequence(),
+        ];
+        for (answer, key) in answers.into_iter().zip(keys) {
             numbers.push(match answer {
                 Ok(redis::Value::Int(number)) => number.unsigned_abs(),
                 Ok(_) => 0,
-                Err(error) => return Err(self.link.refusal(DOING, &error)),
+                Err(error) => return Err(self.link.refusal_of(DOING, &error, key.as_ref())),
             });
         }
         let [jobs, trashed, numbered] = numbers[..] else {

@@ -6,14 +6,14 @@ use redis::Cmd;
 use super::{
     change::{DOING, Target, life},
     foresight,
-    link::Failure,
+    link::{Failure, Link},
     scripts::{Call, Reply, Script},
 };
 use crate::{
     board::{
         BoardError, Detail, Posted, Result,
         failure::{not_done, perhaps_posted},
-        wire::{msgpack, side::text_of},
+        wire::{msgpack, posting::Limit, side::text_of},
     },
     job::{Claimant, Draft, Fence, JobKey},
 };
@@ -114,7 +114,7 @@ impl Target<'_> {
             _ => drafts
                 .iter()
                 .zip(replies)
-                .map(|(draft, reply)| one_posted(draft, reply, claimant))
+                .map(|(draft, reply)| one_posted(self.link, draft, reply, claimant))
                 .collect(),
         };
         let last = answers.iter().rev().flatten().next();
@@ -145,7 +145,8 @@ impl Target<'_> {
             .iter()
             .zip(found)
             .map(|(draft, posting)| {
-                let read = posting.and_then(|bytes| msgpack::decode(&bytes, Detail::Brief).ok());
+                let read = posting
+                    .and_then(|bytes| msgpack::decode(&bytes, Detail::Brief, Limit::USUAL).ok());
                 match read.and_then(|posting| posting.sequence) {
                     // One that others may have chosen as well may have been there before.
                     Some(sequence) if !draft.chosen && claimant.is_none() => {
@@ -159,8 +160,13 @@ impl Target<'_> {
 }
 
 /// Reads what became of a draft.
-fn one_posted(draft: &Draft, reply: Reply, claimant: Option<&Claimant>) -> Result<Posted> {
-    let reply = reply.done(&JobKey::new(draft.uuid.to_string()), None)?;
+fn one_posted(
+    link: &Link,
+    draft: &Draft,
+    reply: Reply,
+    claimant: Option<&Claimant>,
+) -> Result<Posted> {
+    let reply = reply.done(link, &JobKey::new(draft.uuid.to_string()), None)?;
     let fence = claimant.map(|_| Fence(reply.text(2)));
     Ok(posted(draft, number(&reply), fence))
 }

@@ -12,9 +12,15 @@ use super::{
     scan::{FIRST_PAGE, Stored, page_after, scanned},
 };
 use crate::{
-    board::{Detail, Result, wire::msgpack},
+    board::{
+        Detail, Result,
+        wire::{msgpack, posting::Limit},
+    },
     job::{Rank, Shelf},
 };
+
+/// A posting that is longer is read again when it is wanted: it would be in memory twice.
+const LARGEST_KEPT: usize = 1 << 20;
 
 /// Streams what is on a shelf, best first; what cannot be read comes last.
 ///
@@ -76,12 +82,12 @@ impl Ranking {
     }
 
     fn add(&mut self, field: &[u8], posting: &[u8], budget: usize) {
-        let rank = msgpack::decode(posting, Detail::Brief)
+        let rank = msgpack::decode(posting, Detail::Brief, Limit::USUAL)
             .ok()
             .map(|posting| Rank::new(posting.priority, posting.sequence));
         let (start, end) = (self.kept.len(), self.kept.len() + posting.len());
         let kept = match (u32::try_from(start), u32::try_from(end)) {
-            (Ok(start), Ok(last)) if end <= budget => {
+            (Ok(start), Ok(last)) if end <= budget && posting.len() <= LARGEST_KEPT => {
                 self.kept.extend_from_slice(posting);
                 start..last
             }

@@ -6,7 +6,11 @@ use super::keys::key_of;
 use crate::{
     board::{
         BoardError, Detail, Result,
-        wire::{msgpack, posting::Posting, side::Side},
+        wire::{
+            msgpack,
+            posting::{Limit, Posting, together},
+            side::Side,
+        },
     },
     job::{Entry, Fence, Holding, Job, Lease, Malformed, Owner, Shelf},
 };
@@ -22,21 +26,35 @@ pub(super) struct Beside {
     pub(super) side: Option<Vec<u8>>,
 }
 
+/// Where a posting is, and how much of it is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    pub(super) shelf: Shelf,
+    pub(super) detail: Detail,
+    pub(super) limit: Limit,
+}
+
 /// Reads a posting and what is beside it.
-pub(super) fn read(
-    shelf: Shelf,
-    detail: Detail,
-    field: &[u8],
-    posting: &[u8],
-    beside: Beside,
-) -> Entry {
-    match msgpack::decode(posting, detail) {
-        Ok(read) => Entry::Job(Box::new(job(shelf, field, posting.len(), read, beside))),
+pub(super) fn read(reading: Reading, field: &[u8], posting: &[u8], beside: Beside) -> Entry {
+    let Reading {
+        shelf,
+        detail,
+        limit,
+    } = reading;
+    match msgpack::decode(posting, detail, limit) {
+        Ok(read) => {
+            let is_to_be_shown = read.is_oversized && detail == Detail::Whole;
+            let mut job = job(shelf, field, posting.len(), read, beside);
+            if is_to_be_shown {
+                job.raw = Limit::raw(posting);
+            }
+            Entry::Job(Box::new(job))
+        }
         Err(problem) => Entry::Malformed(Malformed {
             key: key_of(field),
             problem: problem.to_string(),
             size: posting.len() as u64,
-            raw: posting.to_vec(),
+            raw: Limit::raw(posting),
             holding: holding(&beside, &Side::read(beside.side.as_deref()).0),
             origin: crate::job::Origin::Here,
         }),
@@ -104,17 +122,20 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside
         holding,
         is_blocked: false,
         origin: crate::job::Origin::Here,
+        is_unfit: side_problem.is_some() || posting.is_oversized,
+        raw: Vec::new(),
         trashed_on: trashed_on.filter(|_| shelf == Shelf::Trash),
         shelf,
         book: posting.book,
         details: posting.details,
         history: side.history(),
         size: size as u64,
-        problem: posting
-            .problem
-            .or(owner_problem)
-            .or(modified_problem)
-            .or(side_problem),
+        problem: together([
+            posting.problem,
+            owner_problem,
+            modified_problem,
+            side_problem,
+        ]),
     }
 }
 
@@ -124,8 +145,14 @@ pub(super) fn just_claimed(
     posting: &[u8],
     beside: Beside,
     fence: &Fence,
+    limit: Limit,
 ) -> Result<Job> {
-    match read(Shelf::Board, Detail::Whole, field, posting, beside) {
+    let reading = Reading {
+        shelf: Shelf::Board,
+        detail: Detail::Whole,
+        limit,
+    };
+    match read(reading, field, posting, beside) {
         Entry::Job(mut job) => {
             if let Some(holding) = &mut job.holding {
                 holding.fence = Some(fence.clone());

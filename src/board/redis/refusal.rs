@@ -19,8 +19,22 @@ const WRAPPED: [&str; 7] = [
 ///
 /// `user` is as whom we are there; nothing that we sent is repeated.
 pub(super) fn meaning(error: &ServerError, user: Option<&str>) -> Problem {
-    let details = error.details().unwrap_or_default();
-    match code(error) {
+    sort(error.code(), error.details().unwrap_or_default(), user)
+}
+
+/// Returns what a server means by an error that a script has caught.
+pub(super) fn meaning_in_script(text: &str, user: Option<&str>) -> Problem {
+    // Before Redis 7 it begins with a place in the script.
+    match text.split_once(' ') {
+        Some((code, details)) if code.bytes().all(|byte| byte.is_ascii_uppercase()) => {
+            sort(code, details, user)
+        }
+        _ => sort("ERR", text, user),
+    }
+}
+
+fn sort(code: &str, details: &str, user: Option<&str>) -> Problem {
+    match unwrapped(code, details) {
         "LOADING" => Problem::Loading,
         "BUSY" => Problem::Busy,
         "MASTERDOWN" => Problem::Orphaned,
@@ -33,7 +47,7 @@ pub(super) fn meaning(error: &ServerError, user: Option<&str>) -> Problem {
         "READONLY" => Problem::Replica,
         "OOM" => Problem::OutOfMemory,
         "MISCONF" => Problem::CannotSave,
-        "WRONGTYPE" => Problem::OtherType,
+        "WRONGTYPE" => Problem::OtherType(String::new()),
         // A word of our own scripts.
         "NOCOUNT" => Problem::NoCount(one_line("", details)),
         "ERR" if details.starts_with("max number of clients") => Problem::Full,
@@ -65,13 +79,12 @@ pub(super) fn meaning_of_login(error: &ServerError, user: Option<&str>) -> Probl
 }
 
 /// Returns the code of an error, also of one that an old server has wrapped.
-fn code(error: &ServerError) -> &str {
-    let details = error.details().unwrap_or_default();
+fn unwrapped<'a>(code: &'a str, details: &str) -> &'a str {
     let wrapped = WRAPPED.into_iter().find(|code| {
         let mut words = details.split(' ');
         details.contains("@user_script") && words.any(|word| word.trim_start_matches('-') == *code)
     });
-    match error.code() {
+    match code {
         "ERR" => wrapped.unwrap_or("ERR"),
         code => code,
     }
@@ -141,7 +154,7 @@ mod tests {
             ),
             (
                 "ERR Error running script (call to f_0c): @user_script:1: WRONGTYPE Operation",
-                Problem::OtherType,
+                Problem::OtherType(String::new()),
             ),
             (
                 "READONLY You can't write against a read only replica. script: 0c, on @user_script:1.",

@@ -213,8 +213,9 @@ pub(super) async fn conductors(link: &Link, keys: &Keys) -> Result<Vec<Conductor
         let (next, names): (u64, Vec<Vec<u8>>) = link.ask("read", &scan).await?;
         for name in names {
             let mut get = Cmd::new();
-            get.arg("GET").arg(name);
-            let text: Option<Vec<u8>> = link.ask("read", &get).await?;
+            // Where something else than a text stands it answers as if nothing did.
+            get.arg("MGET").arg(name);
+            let (text,): (Option<Vec<u8>>,) = link.ask("read", &get).await?;
             if let Some(entry) = text.and_then(|text| serde_json::from_slice::<Entry>(&text).ok()) {
                 found.insert(entry.name.clone(), entry.into());
             }
@@ -247,6 +248,7 @@ mod tests {
     use crate::board::{
         Board,
         redis::{Redis, testing::Server},
+        wire::posting::Limit,
     };
 
     #[tokio::test]
@@ -254,7 +256,7 @@ mod tests {
         let Some(server) = Server::start(&[]) else {
             return;
         };
-        let board = Redis::new(&server.url(""), None, Duration::from_secs(5));
+        let board = Redis::new(&server.url(""), None, Duration::from_secs(5), Limit::USUAL);
         let mut events = board.events().await.unwrap();
         let mut told = async || {
             let event = tokio::time::timeout(Duration::from_secs(10), events.next());

@@ -4,9 +4,12 @@ use std::sync::OnceLock;
 
 use redis::{Cmd, Pipeline, Script as Hashed, Value};
 
-use super::link::{Failure, Link};
+use super::{
+    change::DOING,
+    link::{Failure, Link},
+};
 use crate::{
-    board::BoardError,
+    board::{BoardError, wire::side::Side},
     job::{JobKey, Owner},
 };
 
@@ -85,7 +88,11 @@ impl Call {
         if matches!(&answer, Err(error) if error.code() == "NOSCRIPT") {
             answer = self.send(link, doing, "EVAL", &self.script.code()).await?;
         }
-        let answer = answer.map_err(|error| Failure::NotSent(link.refusal(doing, &error)))?;
+        let answer = answer.map_err(|error| {
+            // What each script looks at first is its first key.
+            let key = self.keys.first().map(|key| String::from_utf8_lossy(key));
+            Failure::NotSent(link.refusal_of(doing, &error, &key.unwrap_or_default()))
+        })?;
         Reply::all(answer).ok_or_else(|| {
             Failure::Lost(BoardError::Failed {
                 doing,
@@ -161,7 +168,12 @@ impl Reply {
     }
 
     /// Returns the answer if it was done, and otherwise what it was refused for.
-    pub(super) fn done(self, key: &JobKey, wanted: Option<&Owner>) -> Result<Self, BoardError> {
+    pub(super) fn done(
+        self,
+        link: &Link,
+        key: &JobKey,
+        wanted: Option<&Owner>,
+    ) -> Result<Self, BoardError> {
         // One that cannot be read has no name.
         let owner = || Some(Owner::from_stored(self.fact(0))).filter(|_| !self.fact(0).is_empty());
         Err(match (self.word.as_str(), wanted) {
@@ -181,6 +193,10 @@ impl Reply {
                 uuid: key.to_string(),
                 place: "board",
             },
+            ("unreadable", _) => BoardError::Unfit {
+                problem: Side::problem(self.fact(0)),
+            },
+            ("failed", _) => link.said(DOING, &self.text(0)),
             _ => BoardError::Changed,
         })
     }

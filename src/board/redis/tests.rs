@@ -18,6 +18,7 @@ use crate::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, by_name, claim_one, claimant, draft,
             get, keeps_its_promises, post_one, release, until_free, urgent,
         },
+        wire::posting::Limit,
     },
     job::{
         Aftermath, Authority, Claim, Failure, Fence, Job, JobKey, Outcome, Priority, Settlement,
@@ -25,6 +26,7 @@ use crate::{
     },
 };
 
+mod alone;
 mod counter;
 mod oddity;
 mod permission;
@@ -41,7 +43,7 @@ fn open() -> Option<(Subject, Server)> {
 fn board_of(server: &Server, user: Option<&str>) -> Subject {
     let user = user.map_or_else(String::new, |user| format!("{user}@"));
     let url = super::testing::redis_url(&format!("redis://{user}127.0.0.1:{}", server.port()));
-    Arc::new(Redis::new(&url, None, PATIENCE))
+    Arc::new(Redis::new(&url, None, PATIENCE, Limit::USUAL))
 }
 
 keeps_its_promises!(open);

@@ -102,8 +102,8 @@ pub(super) enum Problem {
     OutOfMemory,
     #[error("cannot save its data to disk and takes no writes until it can")]
     CannotSave,
-    #[error("has something else under a key of the board")]
-    OtherType,
+    #[error("has something else under {} than a board has there: rename that key or remove it", name_of(.0))]
+    OtherType(String),
     #[error("has no count under {0}; put the highest number there that it ever gave out")]
     NoCount(String),
     #[error("gave an answer of a kind that makes no sense here")]
@@ -119,6 +119,10 @@ pub(super) enum Problem {
     NoPushes,
 }
 
+fn name_of(key: &str) -> &str {
+    if key.is_empty() { "a key" } else { key }
+}
+
 impl Trouble {
     /// Puts a problem down to somebody.
     pub(super) fn new(whom: impl ToString, problem: Problem) -> Self {
@@ -126,6 +130,14 @@ impl Trouble {
             whom: whom.to_string(),
             problem,
         }
+    }
+
+    /// Adds which key it is about, to a problem that may be about one.
+    pub(super) fn under(mut self, key: &str) -> Self {
+        if let Problem::OtherType(name) = &mut self.problem {
+            key.clone_into(name);
+        }
+        self
     }
 
     /// Returns what is the matter.
@@ -167,7 +179,7 @@ impl Trouble {
                 source: self.into(),
             },
             File(_) | NoAuthorities | NoDatabase(_) | Sentinel(_) | NotSentinel | Replica
-            | OutOfMemory | CannotSave | OtherType | NoCount(_) | Strange | Said(_) => {
+            | OutOfMemory | CannotSave | OtherType(_) | NoCount(_) | Strange | Said(_) => {
                 BoardError::Failed {
                     doing,
                     board,

@@ -64,6 +64,8 @@ impl Scripted {
             holding: None,
             is_blocked: false,
             origin: crate::job::Origin::Here,
+            is_unfit: false,
+            raw: Vec::new(),
             trashed_on: None,
             shelf: Shelf::Board,
             book: None,

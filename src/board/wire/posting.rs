@@ -14,13 +14,104 @@ pub(crate) struct Posting {
     pub(crate) priority: Priority,
     /// `None` if the record has none, or none that can be told in UTC.
     pub(crate) created_on: Option<DateTime<Utc>>,
-    /// `None` if they were not asked for; values that JSON cannot hold are shown as `$` objects.
+    /// `None` if they were not asked for, or are too large; values that JSON cannot hold are shown
+    /// as `$` objects.
     pub(crate) details: Option<Value>,
+    /// Whether its details are too large to be read.
+    pub(crate) is_oversized: bool,
     pub(crate) book: Option<Book>,
     /// `None` if the record has none, or none that is a number of the right size.
     pub(crate) sequence: Option<i64>,
     /// What is wrong with the record, though it can be read.
     pub(crate) problem: Option<String>,
+}
+
+/// Says in one text all that is wrong.
+pub(crate) fn together(problems: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let mut notes = Notes::default();
+    problems.into_iter().flatten().for_each(|it| notes.add(it));
+    notes.into_problem()
+}
+
+/// How much of a posting is read.
+///
+/// A value takes many times the memory of what it is stored in: a posting of a few megabytes could
+/// take gigabytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limit {
+    /// How many bytes the details may take as they are stored.
+    pub(crate) details: usize,
+}
+
+impl Limit {
+    /// What a posting takes that no configuration says more about.
+    pub(crate) const USUAL: Self = Self { details: 1 << 20 };
+
+    /// So many times what they may take when stored the details may take in memory.
+    const EXPANSION: usize = 16;
+
+    /// What the name, the uuid and the like may take.
+    const SMALL: usize = 64 * 1024;
+
+    /// How much is kept of a record that is too large, to be shown as it is.
+    pub(crate) const RAW: usize = 64 * 1024;
+
+    /// Whether details of this length, that would take so much memory, are too large.
+    pub(crate) fn is_exceeded(self, length: usize, weight: usize) -> bool {
+        length > self.details || weight > self.details.saturating_mul(Self::EXPANSION)
+    }
+
+    /// Whether details of this length may be too large for their weight.
+    pub(crate) fn may_be_exceeded(self, length: usize) -> bool {
+        self.is_exceeded(length, length.saturating_mul(Weight::HEAVIEST))
+    }
+
+    /// Says that details are too large.
+    pub(crate) fn problem(self, length: usize) -> String {
+        let most = self.details;
+        match length > most {
+            true => format!(
+                "its details are too large to be read: they have {length} bytes, and max_details is {most}"
+            ),
+            false => "its details have too many values to be read".to_owned(),
+        }
+    }
+
+    /// Requires that a member that is no details is of a reasonable size.
+    pub(super) fn small(member: &'static str, length: usize, weight: usize) -> Result<(), Problem> {
+        match length > Self::SMALL || weight > Self::SMALL {
+            true => Err(Problem::TooLarge(member)),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the beginning of what cannot be read, to be shown as it is.
+    pub(crate) fn raw(bytes: &[u8]) -> Vec<u8> {
+        bytes[..bytes.len().min(Self::RAW)].to_vec()
+    }
+}
+
+/// About how many bytes of memory values take once they are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Weight(pub(super) usize);
+
+impl Weight {
+    /// The most that a stored byte can come to.
+    const HEAVIEST: usize = 640;
+
+    pub(super) fn value(&mut self) {
+        self.0 += 32;
+    }
+
+    /// A text, or a key.
+    pub(super) fn text(&mut self, length: usize) {
+        self.0 += 16 + length;
+    }
+
+    /// A map, or what is shown as one; its values come on top.
+    pub(super) fn map(&mut self, pairs: usize) {
+        self.0 += if pairs == 0 { 0 } else { 640 + 140 * pairs };
+    }
 }
 
 /// What is wrong with a record that can be read all the same.
@@ -72,6 +163,8 @@ pub(crate) enum Problem {
     NotMap(&'static str),
     #[error("the record has no `{0}`")]
     Missing(&'static str),
+    #[error("the `{0}` of the record is too large to be read")]
+    TooLarge(&'static str),
     #[error("the priority is {0}, not a text")]
     PriorityType(&'static str),
     #[error(transparent)]

@@ -1,13 +1,18 @@
 //! The record beside a job: what TaskFlow has no place for.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
 use crate::job::{Aftermath, Failure, Fence, History};
 
 /// The version of the record that is understood here.
 const VERSION: u32 = 1;
+
+/// How long a record may be; ours end far below.
+const LONGEST: usize = 256 * 1024;
 
 /// The members that are understood here.
 const MEMBERS: [&str; 12] = [
@@ -29,11 +34,12 @@ const MEMBERS: [&str; 12] = [
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Side {
+    #[serde(default)]
     v: u32,
     /// Whose claim the rest of the claim's facts are about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
     pub(crate) claimed_on: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fence: Option<Fence>,
@@ -47,14 +53,14 @@ pub(crate) struct Side {
     pub(crate) ahead: bool,
     #[serde(skip_serializing_if = "is_zero")]
     postponed: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
     pub(crate) not_before: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<Failure>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
     pub(crate) trashed_on: Option<DateTime<Utc>>,
     /// When the job was posted, where moving it makes the server forget.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
     pub(crate) created_on: Option<DateTime<Utc>>,
 }
 
@@ -78,25 +84,38 @@ impl Default for Side {
 }
 
 impl Side {
-    /// Reads a record; a version that is not known says nothing but what is wrong with it.
+    /// Reads a record; one that cannot be read, or is of a version that is not known, says nothing
+    /// but what is wrong with it.
+    ///
+    /// The scripts on Redis judge by the same rules.
     pub(crate) fn read(bytes: Option<&[u8]>) -> (Self, Option<String>) {
         let Some(bytes) = bytes else {
             return (Self::default(), None);
         };
-        match serde_json::from_slice::<Self>(bytes) {
-            Ok(side) if side.v == VERSION => (side, None),
-            Ok(side) => {
-                let problem = format!(
-                    "the record beside it has version {}, which is not known",
-                    side.v
-                );
-                (Self::default(), Some(problem))
+        let side = match bytes.len() {
+            0 => Err("it is empty, or no text".to_owned()),
+            1..=LONGEST => serde_json::from_slice::<Self>(bytes).map_err(|error| error.to_string()),
+            length => Err(format!("it has {length} bytes")),
+        };
+        let version = match &side {
+            Ok(side) => Some(side.v),
+            Err(_) => version(bytes),
+        };
+        let problem = match (side, version) {
+            (Ok(side), Some(VERSION)) => return (side, None),
+            (_, Some(version)) if version > VERSION => {
+                format!("the record beside it has version {version}, which is not known")
             }
-            Err(error) => {
-                let problem = format!("the record beside it cannot be read: {error}");
-                (Self::default(), Some(problem))
-            }
-        }
+            (Err(error), _) => format!("the record beside it cannot be read: {error}"),
+            (Ok(_), _) => "the record beside it cannot be read: it has no version".to_owned(),
+        };
+        (Self::default(), Some(problem))
+    }
+
+    /// Says what is wrong with a record that was found to be none of ours.
+    pub(crate) fn problem(bytes: &[u8]) -> String {
+        let problem = Self::read(Some(bytes)).1;
+        problem.unwrap_or_else(|| "the record beside it cannot be changed by us".to_owned())
     }
 
     /// Returns the record of a job that is posted as it is claimed, which is its first attempt.
@@ -181,6 +200,29 @@ impl Side {
     }
 }
 
+/// Returns the version of a record that need not be understood otherwise.
+fn version(bytes: &[u8]) -> Option<u32> {
+    #[derive(Deserialize)]
+    struct Version {
+        v: u32,
+    }
+    let version = serde_json::from_slice::<Version>(bytes).ok()?;
+    Some(version.v)
+}
+
+/// Reads a time in the form in which they compare as text, and no other one.
+fn time<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<DateTime<Utc>>, D::Error> {
+    let Some(text) = Option::<Cow<'_, str>>::deserialize(reader)? else {
+        return Ok(None);
+    };
+    let is_in_form = text.ends_with('Z') && text.as_bytes().get(10) == Some(&b'T');
+    let time = DateTime::parse_from_rfc3339(&text)
+        .ok()
+        .filter(|_| is_in_form);
+    let time = time.ok_or_else(|| D::Error::custom(format!("`{text}` is no time")))?;
+    Ok(Some(time.to_utc()))
+}
+
 fn is_false(flag: &bool) -> bool {
     !flag
 }
@@ -244,6 +286,26 @@ mod tests {
             restored,
             serde_json::json!({"v": 1, "colour": {"of": ["the", 1]}})
         );
+    }
+
+    #[test]
+    fn a_record_that_is_not_understood_says_nothing_but_why() {
+        for (text, expected) in [
+            ("", "empty, or no text"),
+            ("{}", "no version"),
+            (r#"{"v":0}"#, "no version"),
+            (r#"{"v":3}"#, "version 3"),
+            (r#"{"v":3,"attempts":"x"}"#, "version 3"),
+            (r#"{"v":1,"attempts":"x"}"#, "cannot be read"),
+            (r#"{"v":1,"not_before":"2026-01-01 00:00:00Z"}"#, "no time"),
+        ] {
+            let (side, problem) = Side::read(Some(text.as_bytes()));
+            assert_eq!(side, Side::default());
+            let problem = problem.unwrap();
+            assert!(problem.contains(expected), "{text}: {problem}");
+        }
+        let long = format!("{{\"v\":1,\"x\":\"{}\"}}", "x".repeat(LONGEST));
+        assert!(Side::read(Some(long.as_bytes())).1.is_some());
     }
 
     #[test]

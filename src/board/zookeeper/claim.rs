@@ -228,8 +228,20 @@ fn permit(record: &Record, bid: Bid<'_>) -> Result<Option<Side>> {
         let owner = record.holding().0.and_then(|holding| holding.owner);
         return Err(BoardError::AlreadyClaimed { owner });
     }
-    record.require_job()?;
-    let side = record.side();
+    let posting = record.require_job()?;
+    let needs_all = bid.rules.need_record(bid.by.term);
+    if posting.is_oversized && needs_all {
+        return Err(BoardError::Unfit {
+            problem: posting.problem.unwrap_or_default(),
+        });
+    }
+    let side = match record.readable_side() {
+        Ok(side) => Some(side),
+        Err(problem) if needs_all => {
+            return Err(BoardError::Unfit { problem });
+        }
+        Err(_) => None,
+    };
     let not_before = side.as_ref().and_then(|side| side.not_before);
     let now = Utc::now();
     if let Some(until) = not_before.filter(|until| bid.rules.respects_not_before && *until > now) {

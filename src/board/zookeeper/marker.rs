@@ -14,7 +14,10 @@ use super::{
     transaction::{Step, Transaction},
 };
 use crate::{
-    board::{Detail, Result, wire::json},
+    board::{
+        Detail, Result,
+        wire::{json, posting::Limit},
+    },
     job::{JobKey, Shelf},
 };
 
@@ -115,7 +118,7 @@ impl Mark {
 
 /// Returns the uuid that a posting states, if it is one.
 pub(super) fn uuid_of(posting: &Node) -> Option<Uuid> {
-    let posting = json::decode(&posting.data, Detail::Brief).ok()?;
+    let posting = json::decode(&posting.data, Detail::Brief, Limit::USUAL).ok()?;
     Uuid::try_parse(&posting.uuid).ok()
 }
 

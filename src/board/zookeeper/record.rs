@@ -14,7 +14,7 @@ use crate::{
         BoardError, Detail, Result,
         wire::{
             json::{self, Lock},
-            posting::Posting,
+            posting::{Limit, Posting, together},
             side::Side,
         },
     },
@@ -44,18 +44,22 @@ impl Record {
         }
         match decode(&self.key, &self.posting, detail) {
             Ok(posting) => {
+                let is_to_be_shown = posting.is_oversized && detail == Detail::Whole;
                 let mut job = self.job(posting);
+                if is_to_be_shown {
+                    job.raw = Limit::raw(&self.posting.data);
+                }
                 // A lock that names nobody is in everybody's way.
                 job.is_blocked = self.lock.is_some() && holding.is_none();
                 job.holding = holding;
-                job.problem = job.problem.or(lock_problem);
+                job.problem = together([job.problem, lock_problem]);
                 Entry::Job(Box::new(job))
             }
             Err(problem) => Entry::Malformed(Malformed {
                 key: self.key.clone(),
                 problem,
                 size: self.posting.data.len() as u64,
-                raw: self.posting.data.clone(),
+                raw: Limit::raw(&self.posting.data),
                 holding,
                 origin: self.origin.clone(),
             }),
@@ -83,9 +87,9 @@ impl Record {
     }
 
     /// Refuses a record that is no job, or none that TaskFlow could live with.
-    pub(super) fn require_job(&self) -> Result<()> {
+    pub(super) fn require_job(&self) -> Result<Posting> {
         let read = decode(&self.key, &self.posting, Detail::Brief);
-        read.map(drop).map_err(|problem| BoardError::Malformed {
+        read.map_err(|problem| BoardError::Malformed {
             key: self.key.clone(),
             problem,
         })
@@ -93,9 +97,14 @@ impl Record {
 
     /// Returns what is kept beside the job; nothing, if it says what we do not understand.
     pub(super) fn side(&self) -> Option<Side> {
+        self.readable_side().ok()
+    }
+
+    /// Returns what is kept beside the job, or what is wrong with that.
+    pub(super) fn readable_side(&self) -> Result<Side, String> {
         match self.beside() {
-            (side, None) => Some(side),
-            (_, Some(_)) => None,
+            (side, None) => Ok(side),
+            (_, Some(problem)) => Err(problem),
         }
     }
 
@@ -161,6 +170,8 @@ impl Record {
             holding: None,
             is_blocked: false,
             origin: self.origin.clone(),
+            is_unfit: side_problem.is_some() || posting.is_oversized,
+            raw: Vec::new(),
             trashed_on: (self.shelf == Shelf::Trash)
                 .then(|| side.trashed_on.or_else(|| time(stat.ctime)))
                 .flatten(),
@@ -169,10 +180,7 @@ impl Record {
             details: posting.details,
             history: side.history(),
             size: self.posting.data.len() as u64,
-            problem: posting
-                .problem
-                .or(side_problem)
-                .or(origin::doubt(&self.origin)),
+            problem: together([posting.problem, side_problem, origin::doubt(&self.origin)]),
         }
     }
 }
@@ -186,7 +194,7 @@ pub(super) fn decode(key: &JobKey, posting: &Node, detail: Detail) -> Result<Pos
         let problem = "its name has no number, which ends every listing of TaskFlow's";
         return Err(problem.to_owned());
     }
-    json::decode(&posting.data, detail).map_err(|problem| problem.to_string())
+    json::decode(&posting.data, detail, Limit::USUAL).map_err(|problem| problem.to_string())
 }
 
 /// Returns who holds a job by its lock; also what is wrong with that.

@@ -31,8 +31,8 @@ use crate::{
     board::{
         BoardError, BoardExt, JobRef, Result,
         conformance::{
-            ATTEMPT, BY_HAND, Subject, WHOLE_BOARD, ada, bob, by_name, claim_one, claimant, draft,
-            get, keeps_its_promises, list, on_board, owner, post, post_one, release,
+            ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, bob, by_name, claim_one, claimant,
+            draft, get, keeps_its_promises, list, on_board, owner, post, post_one, release,
         },
     },
     job::{

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     board::{
         BoardError, Detail, Result,
-        wire::{json, side::Side},
+        wire::{json, posting::Limit, side::Side},
     },
     job::{JobKey, Shelf},
 };
@@ -135,7 +135,8 @@ impl Target<'_> {
 }
 
 fn exists(record: &Record) -> BoardError {
-    let uuid = json::decode(&record.posting.data, Detail::Brief).map(|posting| posting.uuid);
+    let uuid =
+        json::decode(&record.posting.data, Detail::Brief, Limit::USUAL).map(|posting| posting.uuid);
     BoardError::Exists {
         uuid: uuid.unwrap_or_else(|_| record.key.to_string()),
         place: "board",

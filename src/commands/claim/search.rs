@@ -19,11 +19,13 @@ use crate::{
     job::{Claimant, Job, JobKey},
 };
 
-/// How many of the best jobs are tried at once, since others are after them too.
-const CANDIDATES: usize = 16;
+/// How many of the best jobs are tried at once, since others are after them too; the most if all of
+/// them were refused, and each time the board was looked at for some more.
+const CANDIDATES: (usize, usize) = (16, 1024);
 
 /// How long a job is passed over that could not be claimed: that it was mended may be told by nobody.
-const PASSED_OVER: Duration = Duration::from_secs(5);
+/// Longer each time that it was not.
+const PASSED_OVER: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
 /// What ends the waiting, but never a claim that is on its way.
 ///
@@ -80,7 +82,7 @@ pub(super) struct Search<'a> {
     filters: Filters,
     by: &'a Claimant,
     rules: ClaimRules,
-    /// Jobs that turned out to be none when they were to be claimed, or that nobody can claim.
+    /// Jobs that were refused: to ask for them again would bring the same answer.
     passed_over: HashSet<JobKey>,
 }
 
@@ -102,10 +104,12 @@ impl<'a> Search<'a> {
 
     /// Claims the best job there is; others may be faster, and then it is the next best.
     pub(super) async fn win(&mut self, limits: &mut Limits<'_>) -> anyhow::Result<Option<Won>> {
+        let mut most = CANDIDATES.0;
         loop {
             let candidates = self
                 .board
-                .candidates(&self.filters, CANDIDATES, &self.passed_over);
+                .candidates(&self.filters, most, &self.passed_over);
+            most = (most * 2).min(CANDIDATES.1);
             let candidates = limits.bound(candidates).await?;
             if candidates.jobs.is_empty() {
                 return Ok(None);
@@ -121,17 +125,16 @@ impl<'a> Search<'a> {
         let asked = Boottime::now();
         let wanted: Vec<_> = jobs.iter().collect();
         let answers = claim_first(self.board, &wanted, self.by, self.rules).await?;
+        let mut trouble = None;
         for (job, answer) in jobs.into_iter().zip(answers) {
             match answer {
                 Ok(claimed) => return Ok(Some(Won { claimed, asked })),
-                // A lock that names nobody makes a job that counts as unclaimed and is not.
-                Err(BoardError::Malformed { .. } | BoardError::AlreadyClaimed { owner: None }) => {
-                    self.passed_over.insert(job.key);
-                }
-                Err(_) => {}
+                Err(error) if is_about_the_board(&error) => trouble = Some(error),
+                // Whatever the reason: if it ends, something happens that tells so.
+                Err(_) => _ = self.passed_over.insert(job.key),
             }
         }
-        Ok(None)
+        trouble.map_or(Ok(None), |error| Err(error.into()))
     }
 
     /// Waits until there is one.
@@ -141,16 +144,20 @@ impl<'a> Search<'a> {
         limits: &mut Limits<'_>,
     ) -> anyhow::Result<Won> {
         let mut vigil = limits.bound(vigil(ctx, self.board)).await?;
+        let mut pause = PASSED_OVER.0;
         loop {
             let claimable = vigil.until_claimable(&self.filters, &self.passed_over);
             let patience = match self.passed_over.is_empty() {
                 true => Duration::MAX,
-                false => PASSED_OVER,
+                false => pause,
             };
             let claimable = async { time::timeout(patience, claimable).await.ok().transpose() };
             match limits.bound(claimable).await? {
                 Some(job) => _ = self.passed_over.remove(&job.key),
-                None => self.passed_over.clear(),
+                None => {
+                    self.passed_over.clear();
+                    pause = (pause * 2).min(PASSED_OVER.1);
+                }
             }
             match self.win(limits).await {
                 Ok(Some(won)) => return Ok(won),
@@ -160,4 +167,16 @@ impl<'a> Search<'a> {
             }
         }
     }
+}
+
+/// Whether an answer to one claim says nothing of the job, but of all that are asked for.
+fn is_about_the_board(error: &BoardError) -> bool {
+    matches!(
+        error,
+        BoardError::Unreachable { .. }
+            | BoardError::Misdirected { .. }
+            | BoardError::Denied { .. }
+            | BoardError::Unknown { .. }
+            | BoardError::Failed { .. }
+    )
 }

@@ -159,6 +159,8 @@ fn only(subject: &Subject) -> Job {
         holding: None,
         is_blocked: false,
         origin: crate::job::Origin::Here,
+        is_unfit: false,
+        raw: Vec::new(),
         trashed_on: None,
         shelf: Shelf::Board,
         book: None,

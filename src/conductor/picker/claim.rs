@@ -69,6 +69,7 @@ impl Pick<'_> {
             match answer {
                 Ok(claimed) => {
                     self.backlog.remove(&key);
+                    self.fruitless = 0;
                     haul.won.push(Won {
                         claimed,
                         asked,
@@ -100,7 +101,8 @@ impl Pick<'_> {
         match error {
             BoardError::Postponed { until } => self.backlog.postpone(&key, until, Utc::now()),
             // Some boards learn only after the claim that a record cannot be read.
-            BoardError::Malformed { .. } => {
+            BoardError::Malformed { .. } | BoardError::Unfit { .. } => {
+                self.leave_alone(key.as_str(), &error.to_string());
                 self.let_slip(&key);
                 self.backlog.remove(&key);
                 self.unreadable.insert(key);

@@ -74,6 +74,10 @@ impl Pick<'_> {
                 source: "it tells no more of what happens".into(),
             })
         })?;
+        if let Some(subject) = &event.subject {
+            // It may have been mended.
+            self.unreadable.remove(&subject.key);
+        }
         if let (EventKind::Claimed, Some(job)) = (event.kind, &event.subject) {
             self.heed_claim(&job.key, event.owner.as_ref());
         }

@@ -1,5 +1,7 @@
 //! Looks at the board: which jobs are there that may be performed here.
 
+use std::sync::atomic::Ordering;
+
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use tokio::time::{Duration, Instant};
@@ -10,15 +12,16 @@ use crate::{
         Detail, JobRef, Order, Query, Result, Which,
         backlog::{CAPACITY, Candidate},
     },
-    conductor::{passed_over::Reasons, progress::Note},
+    conductor::{passed_over::Reasons, policy::Unfit, progress::Note},
     job::{Aftermath, Entry, Job, JobKey, Lease, Shelf},
 };
 
 /// A full backlog is looked up anew after so long, lest a more urgent job waits behind all of it.
 const STALE: Duration = Duration::from_secs(10);
 
-/// How long after one look at all that others hold the next one comes at the soonest.
-const SURVEY_PAUSE: Duration = Duration::from_millis(10);
+/// How long after one look at all that others hold the next one comes at the soonest, and how long if
+/// one after the other was in vain.
+const SURVEY_PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(5));
 
 /// What a board has left for a conductor that is to drain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +31,13 @@ pub(super) enum Left {
     Held,
     /// Jobs that can be claimed.
     Candidates,
+}
+
+/// Why a job is left to others.
+enum Against {
+    Policy(Unfit),
+    /// What is kept beside it cannot be read, or not all of it.
+    Record(String),
 }
 
 impl Pick<'_> {
@@ -77,13 +87,13 @@ impl Pick<'_> {
                 self.unreadable.insert(job.key);
                 continue;
             }
-            match self.crew.policy.admit(&job) {
-                Ok(_) if taken == CAPACITY => {
+            match self.admit(&job) {
+                Ok(()) if taken == CAPACITY => {
                     self.backlog.leave_rest_out();
                     is_whole = false;
                     break;
                 }
-                Ok(_) => {
+                Ok(()) => {
                     taken += 1;
                     let candidate = Candidate {
                         is_vetted: true,
@@ -91,7 +101,8 @@ impl Pick<'_> {
                     };
                     self.backlog.offer(candidate, now);
                 }
-                Err(reason) => reasons.add(&job, &reason),
+                Err(Against::Policy(reason)) => reasons.add(&job, &reason),
+                Err(Against::Record(problem)) => self.leave_alone(&job.name, &problem),
             }
         }
         drop(entries);
@@ -101,7 +112,27 @@ impl Pick<'_> {
             false => passed_over.found_some(reasons, reporter),
         }
         self.looked = Some(Instant::now());
+        self.has_looked = true;
         Ok(())
+    }
+
+    /// Whether a job may be performed here, and can be read whole.
+    fn admit(&self, job: &Job) -> Result<(), Against> {
+        let is_whole = job.may_be_offered();
+        match self.crew.policy.admit(job) {
+            Ok(()) if is_whole => Ok(()),
+            // Without its details nobody knows whether it has a command.
+            Err(reason) if is_whole || job.details.is_some() => Err(Against::Policy(reason)),
+            _ => Err(Against::Record(job.problem.clone().unwrap_or_default())),
+        }
+    }
+
+    /// Leaves a job alone that would be performed if it could be read whole; says so once.
+    pub(super) fn leave_alone(&mut self, name: &str, problem: &str) {
+        if !self.crew.leaves_unfit.swap(true, Ordering::Relaxed) {
+            let note = Note::new("left_alone").with("such_as", name);
+            self.crew.reporter.tell(note.with("reason", problem));
+        }
     }
 
     /// Returns the job if the filters mean it, whoever holds it.
@@ -149,14 +180,19 @@ impl Pick<'_> {
         let Some(job) = job else {
             return self.backlog.remove(key);
         };
-        match self.crew.policy.admit(&job) {
-            Ok(_) => match job.history.not_before.filter(|time| *time > now) {
+        match self.admit(&job) {
+            Ok(()) => match job.history.not_before.filter(|time| *time > now) {
                 None => self.backlog.vouch_for(key),
                 Some(time) => self.backlog.postpone(key, time, now),
             },
-            Err(reason) => {
+            Err(against) => {
                 let crew = self.crew;
-                crew.passed_over.heard(&job, &reason, &crew.reporter);
+                match against {
+                    Against::Policy(reason) => {
+                        crew.passed_over.heard(&job, &reason, &crew.reporter);
+                    }
+                    Against::Record(problem) => self.leave_alone(&job.name, &problem),
+                }
                 self.backlog.remove(key);
             }
         }
@@ -193,9 +229,9 @@ impl Pick<'_> {
             if self.unreadable.contains(&job.key) {
                 continue;
             }
-            if let Err(reason) = self.crew.policy.admit(&job) {
+            if let Err(against) = self.admit(&job) {
                 // What somebody holds is not left.
-                if holding.is_none() {
+                if let (None, Against::Policy(reason)) = (&holding, against) {
                     reasons.add(&job, &reason);
                 }
                 continue;
@@ -210,7 +246,14 @@ impl Pick<'_> {
         drop(entries);
         let crew = self.crew;
         crew.passed_over.found_all(reasons, &crew.reporter);
-        self.surveyed_until = Instant::now() + (start.elapsed() * 20).max(SURVEY_PAUSE);
+        // Candidates that were there before, and were not won, are hardly won by looking again.
+        self.fruitless = match left {
+            Left::Candidates => self.fruitless.saturating_add(1),
+            Left::Nothing | Left::Held => 0,
+        };
+        let pause = SURVEY_PAUSE.0 * 2_u32.pow(self.fruitless.min(16));
+        self.surveyed_until =
+            Instant::now() + (start.elapsed() * 20).max(pause.min(SURVEY_PAUSE.1));
         self.has_heard = false;
         if held_for_ever > 0 && !std::mem::replace(&mut self.has_told_held, true) {
             let note = Note::new("held_without_expiry").with("jobs", held_for_ever);

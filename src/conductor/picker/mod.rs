@@ -20,7 +20,7 @@ use self::{claim::Haul, look::Left};
 use super::{
     clock::Boottime,
     crew::Crew,
-    outage::{Outage, is_final},
+    outage::{Outage, is_final, is_final_at_first},
     phase::{Phase, told_to_end},
     rooms::{Room, Rooms},
     terms::Terms,
@@ -103,6 +103,7 @@ impl Picker {
             },
             terms,
             drains: aim.drain,
+            is_to_end: aim.drain || aim.jobs_left.is_some(),
             backlog: Backlog::new(CAPACITY),
             events: None,
             returned,
@@ -112,6 +113,8 @@ impl Picker {
             unreadable: HashSet::new(),
             wary_until: Instant::now(),
             surveyed_until: Instant::now(),
+            fruitless: 0,
+            has_looked: false,
             has_heard: true,
             has_told_held: false,
         };
@@ -133,6 +136,8 @@ struct Pick<'a> {
     by: Claimant,
     terms: Terms,
     drains: bool,
+    /// Whether it is to end by itself.
+    is_to_end: bool,
     backlog: Backlog,
     /// What happens on the board, while the backlog has room for it.
     events: Option<BoxStream<'a, Result<Event>>>,
@@ -149,6 +154,10 @@ struct Pick<'a> {
     wary_until: Instant,
     /// Until when all that others hold is not looked at again, however much is heard.
     surveyed_until: Instant,
+    /// How often in a row such a look found candidates none of which was won.
+    fruitless: u32,
+    /// Whether the board was ever looked at.
+    has_looked: bool,
     /// Whether something was heard since.
     has_heard: bool,
     has_told_held: bool,
@@ -188,8 +197,13 @@ impl Pick<'_> {
             match haul.trouble.map_or(Ok(()), Err) {
                 Ok(()) => outage.is_over(),
                 Err(error) if is_final(&error) => return Err(error),
+                // What is wrong from the start will be.
+                Err(error) if !self.has_looked && is_final_at_first(&error) => return Err(error),
                 Err(error) => {
                     outage.begin(&error);
+                    if self.is_to_end && outage.is_hopeless() {
+                        return Err(error);
+                    }
                     self.lose_touch();
                     tokio::select! {
                         biased;

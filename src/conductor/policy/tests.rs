@@ -20,6 +20,8 @@ fn job(name: &str, details: Value) -> Job {
         holding: None,
         is_blocked: false,
         origin: crate::job::Origin::Here,
+        is_unfit: false,
+        raw: Vec::new(),
         trashed_on: None,
         shelf: Shelf::Board,
         book: None,

@@ -49,9 +49,13 @@ impl Serialize for JobView<'_> {
         )?;
         map.serialize_entry("last_failure", &history.and_then(last_failure))?;
         map.serialize_entry("problem", &self.problem())?;
-        if let Entry::Malformed(record) = self.entry {
-            map.serialize_entry("size", &record.size)?;
-            map.serialize_entry("raw", &BASE64.encode(&record.raw))?;
+        let raw = match self.entry {
+            Entry::Job(job) => (job.size, &job.raw),
+            Entry::Malformed(record) => (record.size, &record.raw),
+        };
+        if job.is_none_or(|job| !job.raw.is_empty()) {
+            map.serialize_entry("size", &raw.0)?;
+            map.serialize_entry("raw", &BASE64.encode(raw.1))?;
         }
         map.end()
     }

@@ -4,12 +4,13 @@ use redis::{Pipeline, Value, from_redis_value};
 
 use super::super::{
     keys::{Keys, field_of},
-    record::{Beside, read},
+    record::{Beside, Reading, read},
 };
 use crate::{
     board::{
         Detail,
         picture::{Known, Looked, Place},
+        wire::posting::Limit,
     },
     job::{JobKey, Shelf},
 };
@@ -62,7 +63,7 @@ pub(super) fn places(
             ..Beside::default()
         };
         let known = |shelf: Shelf, posting: &[u8], beside: Beside| {
-            Known::of(&read(shelf, Detail::Brief, &field, posting, beside), looked)
+            Known::of(&read(brief(shelf), &field, posting, beside), looked)
         };
         let trash = trashed.map(|posting| known(Shelf::Trash, &posting, beside.clone()));
         // In the trash nobody holds it.
@@ -78,6 +79,14 @@ pub(super) fn places(
 /// Remembers a posting of which no more was seen.
 pub(super) fn posted(key: &JobKey, posting: &[u8], looked: Looked) -> Known {
     let alone = Beside::default();
-    let entry = read(Shelf::Board, Detail::Brief, &field_of(key), posting, alone);
+    let entry = read(brief(Shelf::Board), &field_of(key), posting, alone);
     Known::of(&entry, looked)
+}
+
+fn brief(shelf: Shelf) -> Reading {
+    Reading {
+        shelf,
+        detail: Detail::Brief,
+        limit: Limit::USUAL,
+    }
 }

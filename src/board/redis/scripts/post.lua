@@ -17,7 +17,9 @@ if has_beside then
   permit({ "GET" }, KEYS[4])
   permit({ "DEL" }, KEYS[4], KEYS[5], KEYS[6])
   if owner ~= "" then
+    permit({ "TIME" })
     permit({ "INCRBY" }, KEYS[3], "1")
+    permit({ "SET" }, KEYS[3], "1")
     permit({ "SET" }, KEYS[4], owner)
   end
 end
@@ -84,7 +86,7 @@ end
 
 for at = 8, #ARGV, 2 do
   if owner ~= "" and not taken[at] then
-    local fence, problem = count_up(KEYS[3], 1)
+    local fence, problem = next_fence(KEYS[3])
     if problem then return problem end
     fences[at] = fence
   end
@@ -109,9 +111,9 @@ for at = 8, #ARGV, 2 do
       if owner ~= "" then
         redis.call("SET", owned, owner, "PX", ARGV[3])
         redis.call("SET", modified, ARGV[4])
-        write_side(side, {
+        write_side(side, text_of_side({
           v = 1, owner = owner, claimed_on = ARGV[5], fence = fence, attempts = 1,
-        })
+        }))
       end
     end
     redis.call("HSET", listings, ARGV[at], posting .. packed(high, low))

@@ -1,7 +1,13 @@
--- Begins every script. The record beside a job ("side") is JSON; one of a version that is not known
--- here is left as it is. All times are text of one form, so that they compare as text.
+-- Begins every script. The record beside a job ("side") is JSON; one that cannot be read, or is of a
+-- version that is not known here, is left as it is. All times are text of one form, so that they
+-- compare as text.
 
 local SIDE_LIFE = 7 * 24 * 3600 * 1000
+local LARGEST_SIDE = 256 * 1024
+
+-- Replicas get what a script did, and not the script, which asks for the time: before Redis 7 that
+-- has to be said.
+if redis.replicate_commands then redis.replicate_commands() end
 
 -- Fails before anything is changed if the user may not do all that the script may have to do.
 -- Before Redis 7 there is no asking; a script then stops at the first command that is denied.
@@ -30,6 +36,25 @@ local function count_up(key, by)
   return string.format("%.0f", now)
 end
 
+-- Returns the fence of a new claim, as text: greater than all before it, also than those that a server
+-- has forgotten which came back with less than it had, as long as its clock did not step back.
+local function next_fence(key)
+  local now = redis.call("TIME")
+  local least = now[1] * 1000000 + now[2]
+  local fence, problem = count_up(key, 1)
+  if problem or tonumber(fence) >= least then return fence, problem end
+  fence = string.format("%.0f", least)
+  redis.call("SET", key, fence)
+  return fence
+end
+
+-- Does one job's part of a batch: what fails in it is the answer for that job, and for no other.
+local function alone(part, ...)
+  local is_done, answer = pcall(part, ...)
+  if is_done then return answer end
+  return { "failed", tostring(type(answer) == "table" and answer.err or answer) }
+end
+
 -- Returns the text under a key, and whether there is something else instead, which somebody put
 -- there by hand: it must not stop what is done to other jobs.
 local function text_under(key)
@@ -44,30 +69,108 @@ local function owner_under(key)
   return is_other and "" or owner
 end
 
--- Returns the record beside a job; false for one that is not ours to change.
+local function is_text(value) return type(value) == "string" end
+
+local function is_number(value) return type(value) == "number" and value >= 0 and value % 1 == 0 end
+
+local function is_count(value) return is_number(value) and value < 2 ^ 32 end
+
+local function is_flag(value) return type(value) == "boolean" end
+
+local DAYS = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 }
+
+local function is_time(value)
+  if not is_text(value) then return false end
+  local date, clock, rest = value:match("^(%d%d%d%d%-%d%d%-%d%d)T(%d%d:%d%d:%d%d)(.*)$")
+  if not date or not (rest == "Z" or rest:match("^%.%d+Z$")) then return false end
+  local year, month, day = tonumber(date:sub(1, 4)), tonumber(date:sub(6, 7)), tonumber(date:sub(9, 10))
+  local is_leap = year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0)
+  if not DAYS[month] or day < 1 or day > DAYS[month] or (day == 29 and month == 2 and not is_leap) then
+    return false
+  end
+  return clock:sub(1, 2) < "24" and clock:sub(4, 5) < "60" and clock:sub(7, 8) < "60"
+end
+
+local function is_nothing_or(is_right)
+  return function(value) return value == cjson.null or is_right(value) end
+end
+
+local function is_exit(value)
+  return type(value) == "number" and value % 1 == 0 and math.abs(value) < 2 ^ 31
+end
+
+local FAILURE = {
+  exit_code = is_nothing_or(is_exit), signal = is_nothing_or(is_exit),
+  reason = is_text, stderr = is_text, conductor = is_text, time = is_text,
+}
+
+local function are_failures(value)
+  if type(value) ~= "table" then return false end
+  local count = 0
+  for _, failure in pairs(value) do
+    if type(failure) ~= "table" then return false end
+    for name, is_right in pairs(FAILURE) do
+      local member = failure[name]
+      if member == nil then member = cjson.null end
+      if not is_right(member) then return false end
+    end
+    count = count + 1
+  end
+  return count == #value
+end
+
+-- What each member of the record has to be; the same as the program itself requires of it.
+local SIDE = {
+  owner = is_nothing_or(is_text), fence = is_nothing_or(is_text), session = is_nothing_or(is_number),
+  claimed_on = is_nothing_or(is_time), not_before = is_nothing_or(is_time),
+  trashed_on = is_nothing_or(is_time), created_on = is_nothing_or(is_time),
+  attempts = is_count, postponed = is_count, ahead = is_flag, failures = are_failures,
+}
+
+-- Has nothing in a value that can be read and not be written again: numbers beyond all numbers.
+local function make_writable(value)
+  for name, member in pairs(value) do
+    if type(member) == "table" then
+      make_writable(member)
+    elseif type(member) == "number" and (member ~= member or math.abs(member) == math.huge) then
+      value[name] = cjson.null
+    end
+  end
+end
+
+-- Returns the record beside a job; false for one that is not ours to change, and its text.
 local function read_side(key)
   local raw, is_other = text_under(key)
-  if is_other then return false end
+  if is_other then return false, "" end
   if not raw then return { v = 1 } end
+  if #raw > LARGEST_SIDE then return false, "" end
   local ok, side = pcall(cjson.decode, raw)
-  if not ok or type(side) ~= "table" or side.v ~= 1 then return false end
+  if not ok or type(side) ~= "table" or side.v ~= 1 then return false, raw end
+  for name, is_right in pairs(SIDE) do
+    if side[name] ~= nil and not is_right(side[name]) then return false, raw end
+  end
+  make_writable(side)
   for name, value in pairs(side) do
     if value == cjson.null then side[name] = nil end
   end
-  return side
+  return side, raw
 end
 
--- Writes the record beside a job, and returns it as it is written, "" for one that is not ours.
-local function write_side(key, side, is_kept)
+-- Returns the text of a record, "" for one that is not ours.
+local function text_of_side(side)
   if not side then return "" end
   if side.failures and #side.failures == 0 then side.failures = nil end
-  local text = cjson.encode(side)
+  return cjson.encode(side)
+end
+
+-- Writes the record beside a job by its text; nothing is written over one that is not ours.
+local function write_side(key, text, is_kept)
+  if text == "" then return end
   if is_kept then
     redis.call("SET", key, text)
   else
     redis.call("SET", key, text, "PX", SIDE_LIFE)
   end
-  return text
 end
 
 -- Tells who listens what happened. It is done by now, and nothing may fail it any more.

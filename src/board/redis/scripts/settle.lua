@@ -6,7 +6,7 @@
 --          ("" for any); not_before ("" for none); by how many attempts and postponements to change
 --          the counts; failure (JSON, "" for none)
 -- Returns for each job {"ok", "1" if a namesake had to leave the trash}, {"no-such-job"},
--- {"not-claimed"}, {"not-owner", owner} or {"changed"}.
+-- {"not-claimed"}, {"not-owner", owner}, {"changed"} or {"failed", why}.
 local listings, trash = KEYS[1], KEYS[2]
 permit({ "HGET", "HEXISTS", "HDEL" }, listings, "field")
 permit({ "HSET", "HEXISTS" }, trash, "field", "value")
@@ -31,6 +31,11 @@ local function refusal_of(field, owned, beside, outcome, authority, owner, fence
   if fence ~= "" and fence_of(beside, owner) ~= fence then return { "changed" } end
 end
 
+-- Returns a count that is changed, and still one that can be read.
+local function count(number, by)
+  return math.min(math.max(0, (number or 0) + tonumber(by)), 2 ^ 32 - 1)
+end
+
 -- Notes in the record beside a job what came of an attempt.
 local function note(side, not_before, attempts, postponed, failure)
   if not side then return end
@@ -40,8 +45,8 @@ local function note(side, not_before, attempts, postponed, failure)
     side.attempts, side.ahead = (side.attempts or 0) + 1, nil
   end
   if not_before ~= "" then side.not_before = not_before end
-  side.attempts = math.max(0, (side.attempts or 0) + tonumber(attempts))
-  side.postponed = (side.postponed or 0) + tonumber(postponed)
+  side.attempts = count(side.attempts, attempts)
+  side.postponed = count(side.postponed, postponed)
   if failure ~= "" then
     side.failures = side.failures or {}
     table.insert(side.failures, cjson.decode(failure))
@@ -50,38 +55,39 @@ local function note(side, not_before, attempts, postponed, failure)
 end
 
 local replies, events = {}, {}
-for at = 4, #ARGV, 9 do
-  local key = 3 + (at - 4) / 3
-  local owned, modified, beside = KEYS[key], KEYS[key + 1], KEYS[key + 2]
+
+local function settle(at, owned, modified, beside)
   local field, outcome, authority, owner, fence = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
   local refusal = refusal_of(field, owned, beside, outcome, authority, owner, fence)
-  if refusal then
-    replies[#replies + 1] = refusal
+  if refusal then return refusal end
+  local replaced = "0"
+  -- A fence that was asked for is the one that it was compared with.
+  local claim = { owner = owner, fence = fence ~= "" and fence or fence_of(beside, owner) }
+  local posting = redis.call("HGET", listings, field)
+  if outcome == "consume" then
+    redis.call("DEL", owned, modified, beside)
+    redis.call("HDEL", listings, field)
   else
-    local replaced = "0"
-    -- A fence that was asked for is the one that it was compared with.
-    local claim = { owner = owner, fence = fence ~= "" and fence or fence_of(beside, owner) }
-    local posting = redis.call("HGET", listings, field)
-    if outcome == "consume" then
-      redis.call("DEL", owned, modified, beside)
-      redis.call("HDEL", listings, field)
-    else
-      local side = read_side(beside)
-      note(side, ARGV[at + 5], ARGV[at + 6], ARGV[at + 7], ARGV[at + 8])
-      if outcome == "trash" then
-        if side then side.trashed_on = ARGV[3] end
-        if redis.call("HEXISTS", trash, field) == 1 then replaced = "1" end
-        -- The stored bytes, whatever they are.
-        redis.call("HSET", trash, field, posting)
-      end
-      write_side(beside, side, outcome == "trash")
-      redis.call("SET", modified, ARGV[2])
-      redis.call("DEL", owned)
-      if outcome == "trash" then redis.call("HDEL", listings, field) end
+    local side = read_side(beside)
+    note(side, ARGV[at + 5], ARGV[at + 6], ARGV[at + 7], ARGV[at + 8])
+    if outcome == "trash" then
+      if side then side.trashed_on = ARGV[3] end
+      if redis.call("HEXISTS", trash, field) == 1 then replaced = "1" end
+      -- The stored bytes, whatever they are.
+      redis.call("HSET", trash, field, posting)
     end
-    events[#events + 1] = event(PAST[outcome], ARGV[3], field, posting, claim)
-    replies[#replies + 1] = { "ok", replaced }
+    write_side(beside, text_of_side(side), outcome == "trash")
+    redis.call("SET", modified, ARGV[2])
+    redis.call("DEL", owned)
+    if outcome == "trash" then redis.call("HDEL", listings, field) end
   end
+  events[#events + 1] = event(PAST[outcome], ARGV[3], field, posting, claim)
+  return { "ok", replaced }
+end
+
+for at = 4, #ARGV, 9 do
+  local key = 3 + (at - 4) / 3
+  replies[#replies + 1] = alone(settle, at, KEYS[key], KEYS[key + 1], KEYS[key + 2])
 end
 tell(ARGV[1], events)
 return replies

@@ -127,6 +127,36 @@ async fn fences_stay_exact_however_large_they_are() {
 }
 
 #[tokio::test]
+async fn fences_go_on_growing_when_the_server_has_less_than_it_had() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let by = claimant("ada", Term::Kept(LONG));
+    let mut last = 0;
+    for forgotten in [None, Some("7"), Some("0"), None] {
+        match forgotten {
+            None => server.run::<i64>(&["DEL", FENCE]),
+            Some(older) => {
+                server.run::<()>(&["SET", FENCE, older]);
+                0
+            }
+        };
+        let drafts = [draft("resize"), draft("resize")];
+        let posted = board.post(&drafts, Some(&by)).await.unwrap();
+        let fences = posted.into_iter().map(|posted| posted.unwrap().fence);
+        let mut fences: Vec<u64> = fences.map(|it| it.unwrap().0.parse().unwrap()).collect();
+        let keys = [post_one(&board, "a").await, post_one(&board, "b").await];
+        let claimed = board.claim(&keys, &by, 2, ATTEMPT).await.unwrap();
+        let claimed = claimed.into_iter().map(|claimed| claimed.unwrap().fence.0);
+        fences.extend(claimed.map(|fence| fence.parse::<u64>().unwrap()));
+        for fence in fences {
+            assert!(fence > last, "{fence} behind {last}");
+            last = fence;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_counter_that_cannot_count_is_named_and_nothing_is_done() {
     let Some((board, server)) = open() else {
         return;

@@ -34,14 +34,14 @@ const CHANGES: [Change; 12] = [
 ];
 
 /// Every command that a script may run and that changes or reads what is on the board.
-const COMMANDS: [&str; 10] = [
-    "hget", "hset", "hexists", "hdel", "get", "set", "del", "incrby", "pexpire", "evalsha",
+const COMMANDS: [&str; 11] = [
+    "hget", "hset", "hexists", "hdel", "get", "set", "del", "incrby", "pexpire", "time", "evalsha",
 ];
 
 /// All that somebody may need on a board in the namespace `taskflow`, as the documentation has it.
 const RIGHTS: &str = "~taskflow:* &taskflow:events +hello +client|setname +info +evalsha +eval \
                       +hscan +hmget +hlen +hget +hset +hexists +hdel +mget +get +set +del +incrby \
-                      +exists +type +pttl +pexpire +scan +publish +subscribe +client|tracking +multi +exec";
+                      +time +exists +type +pttl +pexpire +scan +publish +subscribe +client|tracking +multi +exec";
 
 /// A board with a job that is free, one that ada has, and one that is in the trash.
 pub(super) struct Scene {

@@ -52,16 +52,16 @@ impl Entity {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Problem> {
         let [kind, name, metadata] =
             record(bytes, ["kind", "name", "metadata"])?.unwrap_or_default();
-        let kind = words(require("kind", kind)?)?;
+        let kind = words("kind", require("kind", kind)?)?;
         if kind != KIND {
             return Err(Problem::Kind(kind));
         }
-        let name = words(require("name", name)?)?;
+        let name = words("name", require("name", name)?)?;
         let metadata = require("metadata", metadata)?;
         let [host, pid] = map(metadata, ["hostname", "pid"])?.unwrap_or_default();
         Ok(Self {
             name,
-            host: words(require("hostname", host)?)?,
+            host: words("hostname", require("hostname", host)?)?,
             pid: number(require("pid", pid)?)?,
         })
     }

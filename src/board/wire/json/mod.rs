@@ -19,6 +19,6 @@ mod tests;
 pub(crate) use self::{
     entity::Entity,
     lock::{Lock, lock, read_lock},
-    read::decode,
+    read::{decode, weight},
     write::encode,
 };

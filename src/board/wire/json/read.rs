@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use super::{
     pick::{map, record, require},
-    token::{Item, Token},
+    token::{Item, Reader, Token},
     value::show,
 };
 use crate::{
     board::{
         Detail,
-        wire::posting::{Notes, Posting, Problem},
+        wire::posting::{Limit, Notes, Posting, Problem},
     },
     job::{Book, Priority},
 };
@@ -20,23 +20,36 @@ use crate::{
 /// Reads a posting, which has neither a number nor a time: these are its node's.
 ///
 /// All of it is checked, also what was not asked for and what has no meaning here.
-pub(crate) fn decode(bytes: &[u8], detail: Detail) -> Result<Posting, Problem> {
+///
+/// Details beyond the limit are not read, whether or not they were asked for.
+pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posting, Problem> {
     let names = ["uuid", "name", "priority", "details", "book"];
     let [uuid, name, priority, details, book] = record(bytes, names)?.ok_or(Problem::Gone)?;
     let mut notes = Notes::default();
+    let length = details.map_or(0, |item| item.text.len());
+    let is_oversized = details.is_some_and(|item| limit.is_exceeded(length, item.weight));
+    if is_oversized {
+        notes.add(limit.problem(length));
+    }
     Ok(Posting {
         uuid: text_of("uuid", uuid, &mut notes)?,
         name: text_of("name", name, &mut notes)?,
         priority: priority_of(priority)?,
         created_on: None,
         details: match detail {
-            Detail::Brief => None,
-            Detail::Whole => Some(details_of(details)?),
+            Detail::Whole if !is_oversized => Some(details_of(details)?),
+            Detail::Brief | Detail::Whole => None,
         },
+        is_oversized,
         book: book_of(book, &mut notes)?,
         sequence: None,
         problem: notes.into_problem(),
     })
+}
+
+/// Returns about how many bytes of memory a text of JSON takes once it is read.
+pub(crate) fn weight(text: &str) -> Result<usize, Problem> {
+    Ok(Reader::new(text).item()?.weight)
 }
 
 /// Returns a text that must be there, and notes if it is none.
@@ -51,11 +64,12 @@ fn text_of(
         Token::Text(_) => notes.add(format!("the {member} has half of a surrogate pair")),
         other => notes.add(format!("the {member} is {}", other.kind())),
     }
-    words(item)
+    words(member, item)
 }
 
 /// Returns a text as it is, or as it is escaped on the board, and anything else as JSON.
-pub(super) fn words(item: Item<'_>) -> Result<String, Problem> {
+pub(super) fn words(member: &'static str, item: Item<'_>) -> Result<String, Problem> {
+    Limit::small(member, item.text.len(), item.weight)?;
     Ok(match item.head {
         Token::Text(text) => text.read().map_or_else(|| text.escaped(), Cow::into_owned),
         _ => show(item)?.to_string(),
@@ -98,7 +112,8 @@ fn book_of(item: Option<Item<'_>>, notes: &mut Notes) -> Result<Option<Book>, Pr
 }
 
 fn book_with(parts: [Option<Item<'_>>; 2]) -> Result<Book, Problem> {
-    let [name, uuid] = parts.map(|part| part.map_or_else(|| Ok(String::new()), words));
+    let [name, uuid] =
+        parts.map(|part| part.map_or_else(|| Ok(String::new()), |part| words("book", part)));
     Ok(Book {
         name: name?,
         uuid: uuid?,

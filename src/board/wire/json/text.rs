@@ -19,6 +19,11 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// Returns how long it is as it stands there.
+    pub(super) fn length(self) -> usize {
+        self.literal.len()
+    }
+
     /// Returns what it says, or nothing if it has half of a surrogate pair.
     pub(super) fn read(self) -> Option<Cow<'a, str>> {
         if !self.has_escapes {

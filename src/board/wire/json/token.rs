@@ -1,7 +1,7 @@
 //! The grammar of JSON as Python reads it, out of borrowed text.
 
 use super::text::Text;
-use crate::board::wire::posting::Problem;
+use crate::board::wire::posting::{Problem, Weight};
 
 /// A value, or how a list or a map begins.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +37,8 @@ impl Token<'_> {
 pub(super) struct Item<'a> {
     pub(super) head: Token<'a>,
     pub(super) text: &'a str,
+    /// About how much memory it takes once it is shown.
+    pub(super) weight: usize,
 }
 
 /// Reads one value after the other.
@@ -64,26 +66,55 @@ impl<'a> Reader<'a> {
         self.peek()?;
         let start = self.at;
         let head = self.token()?;
-        self.skip(head, 1)?;
+        let mut weight = Weight::default();
+        self.skip(head, 1, &mut weight)?;
         let text = &self.text[start..self.at];
-        Ok(Item { head, text })
+        Ok(Item {
+            head,
+            text,
+            weight: weight.0,
+        })
     }
 
     /// Passes over what belongs to a value that begins like this, on this level if it has one.
-    fn skip(&mut self, head: Token<'a>, level: usize) -> Result<(), Problem> {
-        if !matches!(head, Token::List | Token::Map) {
-            return Ok(());
+    fn skip(&mut self, head: Token<'a>, level: usize, weight: &mut Weight) -> Result<(), Problem> {
+        weight.value();
+        match head {
+            Token::List | Token::Map => {}
+            // What is no text of ours is shown as a map.
+            Token::Text(text) => {
+                weight.text(text.length());
+                return Ok(());
+            }
+            // One that is too large for a number is shown as a map, too.
+            Token::Integer(digits) | Token::Float(digits) if digits.len() > 17 => {
+                weight.map(1);
+                weight.text(digits.len());
+                return Ok(());
+            }
+            _ => return Ok(()),
         }
         if level > Problem::DEEPEST {
             return Err(Problem::TooDeep);
         }
-        let inner = |reader: &mut Self| {
-            let head = reader.token()?;
-            reader.skip(head, level + 1)
-        };
         match head {
-            Token::List => self.values(inner),
-            _ => self.members(|reader, _| inner(reader)),
+            Token::List => self.values(|reader| {
+                let head = reader.token()?;
+                reader.skip(head, level + 1, weight)
+            }),
+            _ => {
+                let mut pairs = 0;
+                let mut keys = 0;
+                self.members(|reader, key| {
+                    pairs += 1;
+                    keys += 16 + key.length();
+                    let head = reader.token()?;
+                    reader.skip(head, level + 1, weight)
+                })?;
+                weight.map(pairs);
+                weight.text(keys);
+                Ok(())
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     board::{
         Detail,
-        wire::posting::{Notes, Posting, Problem},
+        wire::posting::{Limit, Notes, Posting, Problem},
     },
     job::{Book, Priority},
 };
@@ -20,18 +20,22 @@ use crate::{
 ///
 /// All of it is checked, also what was not asked for and what has no meaning here. What TaskFlow
 /// would not read is a problem, unless its meaning is plain: bytes of Python 2 that are texts.
-pub(crate) fn decode(bytes: &[u8], detail: Detail) -> Result<Posting, Problem> {
+///
+/// Details beyond the limit are not read, whether or not they were asked for.
+pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posting, Problem> {
     let members = Members::read(bytes)?;
     let mut notes = Notes::default();
+    let is_oversized = members.has_oversized_details(limit, &mut notes);
     Ok(Posting {
         uuid: members.text(Member::Uuid, &mut notes)?,
         name: members.text(Member::Name, &mut notes)?,
         priority: members.priority()?,
         created_on: members.created_on(&mut notes)?,
         details: match detail {
-            Detail::Brief => None,
-            Detail::Whole => Some(members.details()?),
+            Detail::Whole if !is_oversized => Some(members.details()?),
+            Detail::Brief | Detail::Whole => None,
         },
+        is_oversized,
         book: members.book(&mut notes)?,
         sequence: members.sequence(&mut notes)?,
         problem: notes.into_problem(),
@@ -139,11 +143,12 @@ impl<'a> Members<'a> {
         if item.head.text().is_none() {
             notes.add(format!("the {} is {}", member.name(), item.head.kind()));
         }
-        self.words(item)
+        self.words(member.name(), item)
     }
 
     /// Returns a text as it is, and anything else as JSON.
-    fn words(&self, item: Item<'_>) -> Result<String, Problem> {
+    fn words(&self, member: &'static str, item: Item<'_>) -> Result<String, Problem> {
+        Limit::small(member, item.bytes.len(), item.weight)?;
         match item.head.text() {
             Some(text) => Ok(text.to_owned()),
             None => Ok(self.show(item)?.to_string()),
@@ -168,6 +173,18 @@ impl<'a> Members<'a> {
             }
             Err(problem) => Err(problem),
         }
+    }
+
+    fn has_oversized_details(&self, limit: Limit, notes: &mut Notes) -> bool {
+        let Some(item) = self.find(Member::Details) else {
+            return false;
+        };
+        let length = item.bytes.len();
+        let is_oversized = limit.is_exceeded(length, item.weight);
+        if is_oversized {
+            notes.add(limit.problem(length));
+        }
+        is_oversized
     }
 
     fn details(&self) -> Result<Value, Problem> {
@@ -202,8 +219,8 @@ impl<'a> Members<'a> {
             let key = reader.key()?;
             let value = reader.item()?;
             match key.as_bytes() {
-                b"name" => book.name = self.words(value)?,
-                b"uuid" => book.uuid = self.words(value)?,
+                b"name" => book.name = self.words("book", value)?,
+                b"uuid" => book.uuid = self.words("book", value)?,
                 _ => {}
             }
         }

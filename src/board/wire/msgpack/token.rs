@@ -1,6 +1,6 @@
 //! The grammar of MessagePack, read out of borrowed bytes.
 
-use crate::board::wire::posting::Problem;
+use crate::board::wire::posting::{Problem, Weight};
 
 /// A value, or how a list or a map begins.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +69,8 @@ impl<'a> Key<'a> {
 pub(super) struct Item<'a> {
     pub(super) head: Token<'a>,
     pub(super) bytes: &'a [u8],
+    /// About how much memory it takes once it is shown.
+    pub(super) weight: usize,
 }
 
 /// Reads one value after the other.
@@ -95,27 +97,46 @@ impl<'a> Reader<'a> {
     pub(super) fn item(&mut self) -> Result<Item<'a>, Problem> {
         let before = self.rest;
         let head = self.token()?;
-        self.skip(head, 1)?;
+        let mut weight = Weight::default();
+        self.skip(head, 1, &mut weight)?;
         let bytes = &before[..before.len() - self.rest.len()];
-        Ok(Item { head, bytes })
+        Ok(Item {
+            head,
+            bytes,
+            weight: weight.0,
+        })
     }
 
     /// Passes over what belongs to a value that begins like this, on this level if it has one.
-    fn skip(&mut self, head: Token<'a>, level: usize) -> Result<(), Problem> {
+    fn skip(&mut self, head: Token<'a>, level: usize, weight: &mut Weight) -> Result<(), Problem> {
+        weight.value();
         let (count, has_keys) = match head {
             Token::List(count) => (count, false),
             Token::Map(count) => (count, true),
+            Token::Text(text) => {
+                weight.text(text.len());
+                return Ok(());
+            }
+            Token::Bytes(bytes) | Token::Extension(_, bytes) => {
+                // Shown as a map; the quotes of texts in texts double, and what lies in them.
+                weight.map(2);
+                weight.text(16 * bytes.len());
+                return Ok(());
+            }
             _ => return Ok(()),
         };
         if level > Problem::DEEPEST {
             return Err(Problem::TooDeep);
         }
+        if has_keys {
+            weight.map(count as usize);
+        }
         for _ in 0..count {
             if has_keys {
-                self.key()?;
+                weight.text(self.key()?.as_bytes().len());
             }
             let head = self.token()?;
-            self.skip(head, level + 1)?;
+            self.skip(head, level + 1, weight)?;
         }
         Ok(())
     }

@@ -47,9 +47,14 @@ impl Viewer {
                 Some(text) => text.into(),
                 None => json!({ "$bytes": STANDARD.encode(bytes) }),
             },
-            Token::List(count) => (0..count)
-                .map(|_| self.show(reader))
-                .collect::<Result<_, _>>()?,
+            Token::List(count) => {
+                // It was checked that there are so many.
+                let mut list = Vec::with_capacity(count as usize);
+                for _ in 0..count {
+                    list.push(self.show(reader)?);
+                }
+                list.into()
+            }
             Token::Map(count) => (0..count)
                 .map(|_| Ok((self.key(reader.key()?), self.show(reader)?)))
                 .collect::<Result<Map<_, _>, Problem>>()?

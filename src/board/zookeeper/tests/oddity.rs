@@ -48,6 +48,33 @@ async fn a_lock_that_names_no_owner_is_mended_by_an_override() {
 }
 
 #[tokio::test]
+async fn a_record_beside_a_job_that_cannot_be_read_stops_no_other_job_of_the_batch() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (board, nodes) = (site.board(), site.nodes().await);
+    for text in ["", "[]", r#"{"v":3}"#, r#"{"v":1,"attempts":"x"}"#] {
+        let mut keys = Vec::new();
+        for name in ["first", "second", "third"] {
+            keys.push(post_one(&board, name).await);
+        }
+        nodes.put(&site.paths.side(&keys[1]), text).await;
+        let odd = on_board(&board, &keys[1]).await;
+        assert!(odd.is_unfit && odd.problem.is_some(), "{text}: {odd:?}");
+        let by = claimant("ada", Term::Kept(LONG));
+        let answers = board.claim(&keys, &by, 3, ATTEMPT).await.unwrap();
+        assert!(
+            matches!(&answers[..], [Ok(_), Err(BoardError::Unfit { .. }), Ok(_)]),
+            "{text}: {answers:?}"
+        );
+        claim_one(&board, &keys[1], &ada()).await.unwrap();
+        settle(&board, &keys[1], by_name("ada"), Outcome::Consume)
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
 async fn what_has_been_put_below_a_job_is_said_and_left_there() {
     let Some(site) = Site::new() else {
         return;

@@ -17,6 +17,7 @@ use crate::{
     board::{
         Board, EventKind,
         conformance::{Subject, draft, post_one},
+        wire::posting::Limit,
     },
     job::JobKey,
 };
@@ -29,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Starts a server with these arguments, and opens a board on it.
 fn open(arguments: &[&str]) -> Option<(Arc<Redis>, Server)> {
     let server = Server::start(arguments)?;
-    let board = Redis::new(&server.url(""), None, PATIENCE);
+    let board = Redis::new(&server.url(""), None, PATIENCE, Limit::USUAL);
     Some((Arc::new(board), server))
 }
 

@@ -271,7 +271,13 @@ impl Watcher<'_> {
     }
 
     pub(super) async fn counts(&self) -> Result<Counts> {
-        let answers = self.ask(&Counts::commands(&self.board.keys)).await?;
+        let (link, keys) = (&self.board.link, &self.board.keys);
+        let answers = self.ask(&Counts::commands(keys)).await?;
+        for (answer, key) in answers.iter().zip([keys.listings(), keys.trash()]) {
+            if let Value::ServerError(error) = answer {
+                return Err(link.refusal_of(DOING, error, key.as_ref()));
+            }
+        }
         Counts::read(answers).ok_or_else(|| self.strange())
     }
 

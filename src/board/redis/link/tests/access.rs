@@ -138,7 +138,9 @@ async fn a_command_that_is_refused_disturbs_no_other() {
     let port = server.port();
     assert_eq!(
         told(link.refusal("read", wrong)),
-        format!("failed: 127.0.0.1:{port} has something else under a key of the board")
+        format!(
+            "failed: 127.0.0.1:{port} has something else under a key than a board has there: rename that key or remove it"
+        )
     );
     assert_eq!(answers[2].as_ref().unwrap_err().code(), "NOSCRIPT");
     assert_eq!(answers[3], Ok(Value::BulkString(b"x".to_vec())));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{super::encode, POSTINGS, bytes_of, decode, list, read, written};
 use crate::{
-    board::Detail,
+    board::{Detail, wire::posting::Limit},
     job::{Book, Draft},
 };
 
@@ -100,6 +100,9 @@ fn a_brief_look_leaves_out_the_details_alone() {
     for vector in list(POSTINGS, "vectors") {
         let mut whole = read(&bytes_of(&vector)).unwrap();
         whole.details = None;
-        assert_eq!(decode(&bytes_of(&vector), Detail::Brief).unwrap(), whole);
+        assert_eq!(
+            decode(&bytes_of(&vector), Detail::Brief, Limit::USUAL).unwrap(),
+            whole
+        );
     }
 }

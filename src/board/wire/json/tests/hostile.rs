@@ -4,7 +4,7 @@ use super::{
     super::{Entity, read_lock},
     POSTINGS, TOLERANCE, bytes_of, decode, list, read, show, with,
 };
-use crate::board::Detail;
+use crate::board::{Detail, wire::posting::Limit};
 
 /// Numbers that look random and are the same every time.
 struct Dice(u64);
@@ -46,7 +46,7 @@ fn spoilt_postings_are_read_or_refused_and_looks_agree() {
         for original in &originals {
             let mut bytes = bytes_of(original);
             spoil(&mut bytes, &mut dice);
-            let brief = decode(&bytes, Detail::Brief);
+            let brief = decode(&bytes, Detail::Brief, Limit::USUAL);
             match read(&bytes) {
                 Ok(mut whole) => {
                     assert!(whole.details.take().is_some());
@@ -121,4 +121,27 @@ fn numbers_may_be_as_long_as_they_like() {
     assert_eq!(show(&format!("0.{digits}")).unwrap(), 7.0 / 9.0);
     assert_eq!(show(&format!("1e{digits}")).unwrap()["$float"], "inf");
     assert_eq!(show(&format!("1e-{digits}")).unwrap(), 0.0);
+}
+
+#[test]
+fn details_that_would_fill_the_memory_are_left_unread_and_the_rest_is_known() {
+    let list = |value: &str, count: usize| {
+        let values = vec![value; count].join(",");
+        with(&format!(r#""details": [{values}]"#))
+    };
+    for (bytes, is_read) in [
+        (list("0", 400_000), true),
+        (list("0", 530_000), false),
+        (list(r#"{"":0}"#, 10_000), true),
+        (list(r#"{"":0}"#, 40_000), false),
+        (list(&format!("\"{}\"", "x".repeat(1 << 20)), 1), false),
+    ] {
+        for detail in [Detail::Brief, Detail::Whole] {
+            let posting = decode(&bytes, detail, Limit::USUAL).unwrap();
+            assert_eq!(posting.is_oversized, !is_read);
+            assert_eq!(posting.problem.is_some(), !is_read);
+            let has_details = is_read && detail == Detail::Whole;
+            assert_eq!(posting.details.is_some(), has_details);
+        }
+    }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::decode;
 use crate::board::{
     Detail,
-    wire::posting::{Posting, Problem},
+    wire::posting::{Limit, Posting, Problem},
 };
 
 const POSTINGS: &str = include_str!("../../fixtures/zk_postings.json");
@@ -38,7 +38,7 @@ fn bytes_of(vector: &Value) -> Vec<u8> {
 }
 
 fn read(bytes: &[u8]) -> Result<Posting, Problem> {
-    decode(bytes, Detail::Whole)
+    decode(bytes, Detail::Whole, Limit::USUAL)
 }
 
 /// A posting with these members besides those that it must have.

@@ -8,7 +8,7 @@ use super::{
     DATETIMES, LAST_MODIFIED, POSTINGS, bytes_of, read, vectors,
 };
 use crate::{
-    board::Detail,
+    board::{Detail, wire::posting::Limit},
     job::{Book, Draft},
 };
 
@@ -105,7 +105,10 @@ fn a_brief_look_leaves_out_the_details_alone() {
     for vector in vectors(POSTINGS) {
         let mut whole = read(&bytes_of(&vector)).unwrap();
         whole.details = None;
-        assert_eq!(decode(&bytes_of(&vector), Detail::Brief).unwrap(), whole);
+        assert_eq!(
+            decode(&bytes_of(&vector), Detail::Brief, Limit::USUAL).unwrap(),
+            whole
+        );
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::{
     super::{decode, read_time},
-    DATETIMES, POSTINGS, TOLERANCE, bytes_of, read, unhex, vectors,
+    DATETIMES, POSTINGS, TOLERANCE, bytes_of, read, unhex, vectors, with,
 };
-use crate::board::Detail;
+use crate::board::{Detail, wire::posting::Limit};
 
 /// Numbers that look random and are the same every time.
 struct Dice(u64);
@@ -48,7 +48,7 @@ fn spoilt_postings_are_read_or_refused_and_looks_agree() {
         for original in &originals {
             let mut bytes = bytes_of(original);
             spoil(&mut bytes, &mut dice);
-            let brief = decode(&bytes, Detail::Brief);
+            let brief = decode(&bytes, Detail::Brief, Limit::USUAL);
             match read(&bytes) {
                 Ok(mut whole) => {
                     assert!(whole.details.take().is_some());
@@ -98,5 +98,37 @@ fn lengths_are_not_believed() {
     ] {
         let problem = read(&unhex(text)).unwrap_err().to_string();
         assert_eq!(problem, "the record breaks off in the middle");
+    }
+}
+
+#[test]
+fn details_that_would_fill_the_memory_are_left_unread_and_the_rest_is_known() {
+    let list = |value: &str, count: usize| format!("dd{count:08x}{}", value.repeat(count));
+    for (details, is_read) in [
+        (list("c0", 500_000), true),
+        (list("c0", 600_000), false),
+        (list("81a0c0", 10_000), true),
+        (list("81a0c0", 40_000), false),
+        (list("d40001", 40_000), false),
+        (format!("db{:08x}{}", 1 << 19, "61".repeat(1 << 19)), true),
+        (format!("db{:08x}{}", 1 << 20, "61".repeat(1 << 20)), false),
+    ] {
+        let bytes = with("details", &details);
+        for detail in [Detail::Brief, Detail::Whole] {
+            let posting = decode(&bytes, detail, Limit::USUAL).unwrap();
+            assert_eq!(posting.name, "name");
+            assert_eq!(posting.is_oversized, !is_read, "{}", &details[..16]);
+            assert_eq!(posting.problem.is_some(), !is_read);
+            let has_details = is_read && detail == Detail::Whole;
+            assert_eq!(posting.details.is_some(), has_details);
+        }
+        let roomy = Limit { details: 1 << 22 };
+        let posting = decode(&bytes, Detail::Whole, roomy).unwrap();
+        assert!(posting.details.is_some());
+    }
+    for member in ["name", "uuid"] {
+        let problem = read(&with(member, &list("c0", 100_000))).unwrap_err();
+        let expected = format!("the `{member}` of the record is too large to be read");
+        assert_eq!(problem.to_string(), expected);
     }
 }

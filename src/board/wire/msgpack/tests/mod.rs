@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::decode;
 use crate::board::{
     Detail,
-    wire::posting::{Posting, Problem},
+    wire::posting::{Limit, Posting, Problem},
 };
 
 const POSTINGS: &str = include_str!("../../fixtures/redis_postings.json");
@@ -41,7 +41,7 @@ fn bytes_of(vector: &Value) -> Vec<u8> {
 }
 
 fn read(bytes: &[u8]) -> Result<Posting, Problem> {
-    decode(bytes, Detail::Whole)
+    decode(bytes, Detail::Whole, Limit::USUAL)
 }
 
 /// The members of a posting in which nothing is wrong, as names and hex.

@@ -1,0 +1,180 @@
+//! Jobs of one batch, beside one of which something is wrong: each succeeds or fails by itself.
+
+use super::{oddity::jobs, *};
+use crate::{board::Settled, job::Claimed};
+
+/// Records that are none of ours, or that we cannot read.
+const UNREADABLE: [&str; 26] = [
+    "",
+    "x",
+    "5",
+    "null",
+    "[]",
+    "{}",
+    "{\"v\":1",
+    r#"{"v":3}"#,
+    r#"{"v":3,"attempts":{"of":"others"}}"#,
+    r#"{"v":"1"}"#,
+    r#"{"v":null}"#,
+    r#"{"attempts":"x"}"#,
+    r#"{"v":1,"attempts":"x"}"#,
+    r#"{"v":1,"attempts":-1}"#,
+    r#"{"v":1,"attempts":1.5}"#,
+    r#"{"v":1,"attempts":4294967296}"#,
+    r#"{"v":1,"attempts":null}"#,
+    r#"{"v":1,"postponed":[1]}"#,
+    r#"{"v":1,"not_before":5}"#,
+    r#"{"v":1,"not_before":"xx"}"#,
+    r#"{"v":1,"not_before":"2026-02-30T00:00:00Z"}"#,
+    r#"{"v":1,"not_before":"2026-01-01T00:00:00+02:00"}"#,
+    r#"{"v":1,"owner":{"name":"ada"}}"#,
+    r#"{"v":1,"ahead":1}"#,
+    r#"{"v":1,"failures":5}"#,
+    r#"{"v":1,"failures":[{"reason":5}]}"#,
+];
+
+const READABLE: [&str; 8] = [
+    r#"{"v":1,"of_others":[1e999,{"a":-1e999}]}"#,
+    r#"{"v":1}"#,
+    r#"{"v":1,"attempts":4294967295,"postponed":4294967295}"#,
+    r#"{"v":1,"not_before":"2020-02-29T23:59:59.123456Z","owner":null,"fence":null}"#,
+    r#"{"v":1,"not_before":"2020-02-29T23:59:59Z","not_before_of":[null,{"a":1}]}"#,
+    r#"{"v":1,"ahead":true,"session":10000,"claimed_on":null}"#,
+    r#"{"v":1,"failures":[]}"#,
+    r#"{"v":1,"failures":[{"exit_code":1,"signal":null,"reason":"r","stderr":"","conductor":"c",
+        "time":"2020-02-29T23:59:59.123456789Z"}]}"#,
+];
+
+fn side(key: &JobKey) -> String {
+    format!("taskflow:{key}.jobboard")
+}
+
+async fn three(board: &Subject) -> Vec<JobKey> {
+    let mut keys = Vec::new();
+    for name in ["first", "second", "third"] {
+        keys.push(post_one(board, name).await);
+    }
+    keys
+}
+
+async fn claim_all(board: &Subject, keys: &[JobKey], rules: ClaimRules) -> Vec<Result<Claimed>> {
+    let by = claimant("ada", Term::Kept(LONG));
+    board.claim(keys, &by, keys.len(), rules).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_read_stops_no_other_job_of_the_batch() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    for text in UNREADABLE {
+        let keys = three(&board).await;
+        server.run::<()>(&["SET", &side(&keys[1]), text]);
+        let answers = claim_all(&board, &keys, ATTEMPT).await;
+        assert!(
+            matches!(&answers[..], [Ok(_), Err(BoardError::Unfit { .. }), Ok(_)]),
+            "{text}: {answers:?}"
+        );
+        let listed = jobs(&board).await;
+        let odd = listed.iter().find(|job| job.key == keys[1]).unwrap();
+        assert!(odd.is_unfit && odd.problem.is_some(), "{text}: {odd:?}");
+        let left: String = server.run(&["GET", &side(&keys[1])]);
+        assert_eq!(left, text, "it is left alone");
+        // Who asks for it by name has it, and settles it.
+        claim_one(&board, &keys[1], &ada()).await.unwrap();
+        let settlements: Vec<_> = keys
+            .iter()
+            .map(|key| Settlement {
+                key: key.clone(),
+                outcome: Outcome::Consume,
+                authority: by_name("ada"),
+            })
+            .collect();
+        let settled = board.settle(&settlements).await.unwrap();
+        assert!(settled.iter().all(Result::is_ok), "{text}: {settled:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_the_program_can_read_the_scripts_can_read_too() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    for text in READABLE {
+        let key = post_one(&board, "resize").await;
+        server.run::<()>(&["SET", &side(&key), text]);
+        let listed = jobs(&board).await.remove(0);
+        assert_eq!(listed.problem, None, "{text}");
+        let answers = claim_all(&board, from_ref(&key), ATTEMPT).await;
+        assert!(matches!(answers[..], [Ok(_)]), "{text}: {answers:?}");
+        let again = jobs(&board).await.remove(0);
+        assert_eq!(again.problem, None, "{text}");
+        server.run::<()>(&["FLUSHALL"]);
+    }
+}
+
+#[tokio::test]
+async fn what_else_stands_beside_a_job_stops_no_other() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    for put in [&["LPUSH"][..], &["SADD"], &["HSET", "field"], &["APPEND"]] {
+        let keys = three(&board).await;
+        for name in ["jobboard", "last_modified"] {
+            let key = format!("taskflow:{}.{name}", keys[1]);
+            let words = [&put[..1], &[key.as_str()], &put[1..], &["\u{1}[9,"]].concat();
+            server.run::<redis::Value>(&words);
+        }
+        let listed = jobs(&board).await;
+        let odd = listed.iter().find(|job| job.key == keys[1]).unwrap();
+        assert!(odd.is_unfit, "{put:?}: {odd:?}");
+        let answers = claim_all(&board, &keys, ATTEMPT).await;
+        assert!(
+            matches!(&answers[..], [Ok(_), Err(BoardError::Unfit { .. }), Ok(_)]),
+            "{put:?}: {answers:?}"
+        );
+        server.run::<()>(&["FLUSHALL"]);
+    }
+}
+
+#[tokio::test]
+async fn a_trash_that_is_none_keeps_nobody_from_ending_other_claims() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let keys = three(&board).await;
+    let claimed = claim_all(&board, &keys, ATTEMPT).await;
+    server.run::<()>(&["SET", "taskflow:trash", "x"]);
+    let outcomes = [Outcome::Consume, Outcome::Trash(None), Outcome::Consume];
+    let settlements: Vec<_> = claimed
+        .into_iter()
+        .zip(outcomes)
+        .map(|(claimed, outcome)| {
+            let claimed = claimed.unwrap();
+            Settlement {
+                key: claimed.job.key,
+                outcome,
+                authority: Authority::Claim(ada().owner, claimed.fence),
+            }
+        })
+        .collect();
+    let settled: Vec<Result<Settled>> = board.settle(&settlements).await.unwrap();
+    assert!(
+        matches!(&settled[..], [Ok(_), Err(BoardError::Failed { .. }), Ok(_)]),
+        "{settled:?}"
+    );
+    let left = jobs(&board).await;
+    assert_eq!(left.len(), 1);
+    // Nothing of it was done.
+    assert!(left[0].holding.as_ref().unwrap().fence.is_some());
+}
+
+#[tokio::test]
+async fn conductors_are_listed_beside_what_is_none() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    server.run::<redis::Value>(&["LPUSH", "taskflow:conductor.odd", "x"]);
+    server.run::<redis::Value>(&["SET", "taskflow:conductor.text", "x"]);
+    assert_eq!(board.conductors().await.unwrap(), []);
+}
