@@ -135,13 +135,25 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__abandon)
-            opts="-y -o -q -v -h --filter --max --dry-run --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --state --name --filter --limit --max --dry-run --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -305,7 +317,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__conduct)
-            opts="-j -o -q -v -h --jobs --name --filter --lease --drain --max-jobs --idle-exit --job-timeout --job-timeout-max --max-attempts --max-attempts-max --retry-delay --retry-max --on-failure --output --grace --log-format --handlers --allow --allow-any --allow-env --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-j -o -q -v -h --jobs --create --name --filter --lease --drain --max-jobs --idle-exit --job-timeout --job-timeout-max --max-attempts --max-attempts-max --retry-delay --retry-max --on-failure --output --grace --log-format --handlers --allow --allow-any --allow-env --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -523,13 +535,25 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__consume)
-            opts="-y -o -q -v -h --filter --max --dry-run --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --state --name --filter --limit --max --dry-run --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -681,13 +705,17 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__list)
-            opts="-o -q -v -h --state --unclaimed --trash --shared --filter --sort --reverse --limit --count --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --state --name --unclaimed --trash --shared --filter --sort --reverse --limit --count --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -881,7 +909,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__post)
-            opts="-o -q -v -h --details --priority --book --uuid --unique --from --check-first --dry-run --wait --timeout --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --details --priority --book --uuid --unique --from --check-first --create --dry-run --wait --timeout --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -955,13 +983,25 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__purge)
-            opts="-y -o -q -v -h --filter --max --dry-run --older-than --all --shared --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --state --name --filter --limit --max --dry-run --older-than --all --shared --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1017,13 +1057,25 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__restore)
-            opts="-y -o -q -v -h --filter --max --dry-run --shared --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --state --name --filter --limit --max --dry-run --shared --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1075,7 +1127,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__run)
-            opts="-o -q -v -h --details --priority --book --uuid --unique --on-failure --lease --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --details --priority --book --uuid --unique --create --on-failure --lease --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1195,13 +1247,25 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__trash)
-            opts="-y -o -q -v -h --filter --max --dry-run --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --state --name --filter --limit --max --dry-run --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

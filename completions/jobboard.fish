@@ -50,7 +50,7 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "ls" -d 'List the 
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "show" -d 'Show all that is known of jobs'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "owner" -d 'Print who has claimed a job'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "claim" -d 'Claim a job'
-complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "extend" -d 'Give a claim a new expiry'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "extend" -d 'Give claims a new expiry'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "abandon" -d 'Give claimed jobs back to the board'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "consume" -d 'Remove finished jobs from the board'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "trash" -d 'Move jobs to the trash'
@@ -86,6 +86,7 @@ never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l check-first -d 'With --from: read and check every line before posting any'
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l create -d 'Make also the folder for the file of the board, which only the default board does by itself'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l dry-run -d 'Show the record that would be posted, and post nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l wait -d 'Wait until the job is finished, and exit as `wait` does'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l json -d 'The same as --format json'
@@ -114,12 +115,14 @@ always\t''
 never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l create -d 'Make also the folder for the file of the board, which only the default board does by itself'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l state -d 'List only jobs in this state' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l name -d 'List only jobs of this name, such as \'backup-*\'' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l filter -d 'List only jobs for which this holds, such as \'priority>=HIGH\'; several must all hold' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l sort -d 'The order: as jobs are offered (rank), or by one column; none lists them as they come' -r -f -a "rank\t''
 age\t''
@@ -152,6 +155,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s v -l verbose 
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l state -d 'List only jobs in this state' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l name -d 'List only jobs of this name, such as \'backup-*\'' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l filter -d 'List only jobs for which this holds, such as \'priority>=HIGH\'; several must all hold' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l sort -d 'The order: as jobs are offered (rank), or by one column; none lists them as they come' -r -f -a "rank\t''
 age\t''
@@ -263,7 +267,10 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s q -l quiet 
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l state -d 'Act on every job in this state' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l name -d 'Act on every job of this name, such as \'backup-*\'' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
@@ -288,7 +295,10 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s q -l quiet
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l state -d 'Act on every job in this state' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l name -d 'Act on every job of this name, such as \'backup-*\'' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
@@ -313,7 +323,10 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s q -l quiet
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l state -d 'Act on every job in this state' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l name -d 'Act on every job of this name, such as \'backup-*\'' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
@@ -338,7 +351,10 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s q -l quiet -
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l state -d 'Act on every job in this state' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l name -d 'Act on every job of this name, such as \'backup-*\'' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
@@ -362,7 +378,10 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s q -l quiet
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l state -d 'Act on every job in this state' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l name -d 'Act on every job of this name, such as \'backup-*\'' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l older-than -d 'Purge what has been in the trash for longer than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
@@ -467,6 +486,7 @@ always\t''
 never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l create -d 'Make also the folder for the file of the board, which only the default board does by itself'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l drain -d 'Exit once no job is left that this conductor may run'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l allow-any -d 'Let jobs name any program, whoever can post them'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l json -d 'The same as --format json'

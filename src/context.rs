@@ -5,10 +5,10 @@ use std::{fmt::Display, sync::Arc};
 use anyhow::Context as _;
 
 use crate::{
-    board::{Board, open::open},
+    board::{Board, open::open, url::BoardUrl},
     conductor::terminal::Terminal,
     config::{Config, Environment},
-    exit::{self, CommandError},
+    exit::{CommandError, Teller, Trying},
     job::Owner,
     output::Output,
 };
@@ -20,6 +20,7 @@ pub(crate) struct Context {
     pub(crate) environment: Environment,
     /// The terminal that a command we run is to have.
     pub(crate) terminal: Option<Terminal>,
+    teller: Teller,
     board: Option<Arc<dyn Board>>,
 }
 
@@ -35,18 +36,28 @@ pub(crate) struct Consent {
     pub(crate) confirm: Option<String>,
 }
 
+/// Whether a board is made where there is not even a place for it.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Creation {
+    /// Make also the folder for the file of the board, which only the default board does by itself
+    #[arg(long)]
+    pub(crate) create: bool,
+}
+
 impl Context {
     pub(crate) fn new(
         config: Config,
         out: Output,
         environment: Environment,
         terminal: Option<Terminal>,
+        teller: Teller,
     ) -> Self {
         Self {
             config,
             out,
             environment,
             terminal,
+            teller,
             board: None,
         }
     }
@@ -85,9 +96,17 @@ impl Context {
         let read_only = &self.config.read_only;
         if read_only.value {
             let message = format!("the board is read-only here, says {}", read_only.source);
-            return Err(CommandError::refused(message).into());
+            let hint = "`jobboard config` shows which board is used, and who says what of it";
+            return Err(CommandError::refused(message).hint(hint).into());
         }
         self.board()
+    }
+
+    /// Lets the folder of the board's file be made with it, if that is what somebody asked for.
+    pub(crate) fn create_folder(&mut self, Creation { create }: &Creation) {
+        if let BoardUrl::Embedded(url) = &mut self.config.board.value.url {
+            url.makes_folder |= *create;
+        }
     }
 
     /// Returns the name under which we claim.
@@ -128,7 +147,7 @@ impl Context {
             Some(answer) if matches!(answer.as_str(), "y" | "Y" | "yes") => Ok(()),
             Some(_) => {
                 let message = "not confirmed, and nothing was done";
-                Err(CommandError::refused(message).into())
+                Err(CommandError::refused(message).hint("y agrees").into())
             }
             None => {
                 let message = "this needs to be confirmed, and there is nobody to ask";
@@ -140,15 +159,13 @@ impl Context {
 
     /// Tells of an error of one of several jobs.
     pub(crate) fn tell(&self, error: &anyhow::Error) {
-        exit::tell(error, self.out.is_json());
+        self.teller.tell(error);
     }
 
     /// Says in an error what the user tried, to which job, and on which board.
-    pub(crate) fn trying(&self, verb: &str, what: impl Display) -> String {
-        match &self.board {
-            Some(board) => format!("cannot {verb} {what} on {}", board.name()),
-            None => format!("cannot {verb} {what}"),
-        }
+    pub(crate) fn trying(&self, verb: &'static str, what: impl Display) -> Trying {
+        let board = self.board.as_ref().map(|board| board.name().to_owned());
+        Trying::new(verb, what, board)
     }
 
     /// Takes leave of the board, if it was opened.

@@ -1,15 +1,25 @@
 //! The exit codes, and the one place that chooses them and words an error.
 
-use std::{error::Error as StdError, process::ExitCode, sync::Arc};
+mod hint;
+mod way;
+
+use std::{
+    error::Error as StdError,
+    fmt::{self, Display},
+    process::ExitCode,
+    sync::Arc,
+};
 
 use serde::Serialize;
 use thiserror::Error;
 
+use self::hint::WayOut;
+pub(crate) use self::way::Way;
 use crate::{
     board::BoardError,
     conductor::lease::Lost,
     job::Owner,
-    output::{Closed, Text, complain, complain_json},
+    output::{Closed, Output, Tone, complain_json, complain_of},
 };
 
 const FAILED: u8 = 1;
@@ -37,8 +47,8 @@ pub(crate) enum CommandError {
     #[error("{0}")]
     Nothing(String),
     /// A job is claimed, and nobody can tell by whom.
-    #[error("{0} is claimed, and its owner cannot be read")]
-    UnreadableOwner(String),
+    #[error("it is claimed, and its owner cannot be read")]
+    UnreadableOwner,
     /// A job was to be taken from this owner alone, and is not that owner's.
     #[error("the job is not claimed by {0}")]
     NotHeldBy(Owner),
@@ -95,6 +105,48 @@ impl CommandError {
     }
 }
 
+/// What was tried, said in front of the error that came of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Trying {
+    verb: &'static str,
+    what: String,
+    /// The board it was tried on.
+    board: Option<String>,
+    /// How to refer to the job that it was about.
+    job: Option<String>,
+}
+
+impl Trying {
+    pub(crate) fn new(verb: &'static str, what: impl Display, board: Option<String>) -> Self {
+        Self {
+            verb,
+            what: what.to_string(),
+            board,
+            job: None,
+        }
+    }
+
+    /// Says which job it is about, so that a hint can tell what to do with it.
+    pub(crate) fn with(mut self, job: impl Display) -> Self {
+        self.job = Some(job.to_string());
+        self
+    }
+
+    fn deed(&self) -> String {
+        format!("cannot {} {}", self.verb, self.what)
+    }
+}
+
+impl Display for Trying {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.deed())?;
+        match &self.board {
+            Some(board) => write!(f, " on {board}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// An error as it is told, in words and as an object.
 #[derive(Debug, Serialize)]
 struct Told {
@@ -104,111 +156,184 @@ struct Told {
     hint: Option<String>,
 }
 
-/// Returns the code for the way a command ended, after telling of an error.
-pub(crate) fn conclude(result: anyhow::Result<()>, is_json: bool) -> ExitCode {
-    let Err(error) = result else {
-        return ExitCode::SUCCESS;
-    };
-    // Whoever closed our output has seen enough.
-    if error.is::<Closed>() {
-        return ExitCode::SUCCESS;
-    }
-    if let Some(CommandError::Command(code)) = error.downcast_ref() {
-        return ExitCode::from(*code);
-    }
-    tell(&error, is_json);
-    ExitCode::from(judge(&error).code)
+/// Tells of errors: in which form, and by which way the board is reached again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Teller {
+    is_json: bool,
+    is_coloured: bool,
+    way: Way,
+    /// The command that was typed, whose help knows more.
+    command: Option<String>,
 }
 
-/// Tells of an error, without ending anything.
-pub(crate) fn tell(error: &anyhow::Error, is_json: bool) {
-    let told = judge(error);
-    if is_json {
-        complain_json(&serde_json::json!({ "error": told }));
-        return;
+impl Teller {
+    pub(crate) fn new(out: &Output, way: Way, command: Option<String>) -> Self {
+        Self {
+            is_json: out.is_json(),
+            is_coloured: out.colours_errors(),
+            way,
+            command,
+        }
     }
-    let mark = match error.downcast_ref() {
-        // The code says only that it is ours; the kind says what it is.
-        Some(CommandError::Ours(_)) => format!("error ({}): ", told.kind),
-        _ => "error: ".to_owned(),
-    };
-    complain(&Text::from(mark + &told.message));
-    if let Some(hint) = told.hint {
-        complain(&Text::from(format!("hint: {hint}")));
+
+    /// Returns the code for the way a command ended, after telling of an error.
+    pub(crate) fn conclude(&self, result: anyhow::Result<()>) -> ExitCode {
+        let Err(error) = result else {
+            return ExitCode::SUCCESS;
+        };
+        // Whoever closed our output has seen enough.
+        if error.is::<Closed>() {
+            return ExitCode::SUCCESS;
+        }
+        if let Some(CommandError::Command(code)) = error.downcast_ref() {
+            return ExitCode::from(*code);
+        }
+        self.tell(&error);
+        ExitCode::from(judge(&error).code)
     }
+
+    /// Tells of an error, without ending anything.
+    pub(crate) fn tell(&self, error: &anyhow::Error) {
+        let told = self.worded(error);
+        if self.is_json {
+            complain_json(&serde_json::json!({ "error": told }));
+            return;
+        }
+        let mark = match error.downcast_ref() {
+            // The code says only that it is ours; the kind says what it is.
+            Some(CommandError::Ours(_)) => format!("error ({}):", told.kind),
+            _ => "error:".to_owned(),
+        };
+        complain_of(Tone::Bad, &mark, &told.message, self.is_coloured);
+        if let Some(hint) = told.hint {
+            complain_of(Tone::Strong, "hint:", &hint, self.is_coloured);
+        }
+    }
+
+    /// Says in full what there is to say of an error.
+    fn worded(&self, error: &anyhow::Error) -> Told {
+        let Judged {
+            code,
+            kind,
+            way_out,
+        } = judge(error);
+        let way_out = way_out.or_else(|| {
+            let command = self.command.as_deref().unwrap_or("COMMAND");
+            let hint = format!("`jobboard help {command}` tells all about it");
+            (code == USAGE).then(|| WayOut::new(hint, None))
+        });
+        Told {
+            code,
+            kind,
+            message: message(error),
+            hint: way_out.and_then(|it| self.way.complete(&it.hint, it.job.as_deref())),
+        }
+    }
+}
+
+/// What an error is about.
+struct Judged {
+    code: u8,
+    kind: &'static str,
+    way_out: Option<WayOut>,
 }
 
 /// Sorts an error by what it is about.
-fn judge(error: &anyhow::Error) -> Told {
-    let (code, kind, hint) = error
-        .chain()
-        .find_map(judge_cause)
-        .unwrap_or((FAILED, "failed", None));
-    let is_ours = matches!(error.downcast_ref(), Some(CommandError::Ours(_)));
-    Told {
-        code: if is_ours { OURS } else { code },
-        kind,
-        message: chain(error.as_ref()),
-        hint,
+fn judge(error: &anyhow::Error) -> Judged {
+    let trying = trying(error);
+    let found = error.chain().find_map(|cause| judge_cause(cause, trying));
+    let mut judged = found.unwrap_or(Judged {
+        code: FAILED,
+        kind: "failed",
+        way_out: None,
+    });
+    if matches!(error.downcast_ref(), Some(CommandError::Ours(_))) {
+        judged.code = OURS;
+    }
+    judged
+}
+
+/// Returns what was tried, if that is known.
+fn trying(error: &anyhow::Error) -> Option<&Trying> {
+    match error.downcast_ref() {
+        Some(CommandError::Ours(error)) => error.downcast_ref(),
+        _ => error.downcast_ref(),
     }
 }
 
-fn judge_cause(cause: &(dyn StdError + 'static)) -> Option<Judgement> {
+/// Words an error with all its causes, and names its board once.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = chain(error.as_ref());
+    let board = error.chain().find_map(board_error);
+    let Some(board) = board.and_then(BoardError::board) else {
+        return message;
+    };
+    if let Some(trying) = trying(error).filter(|trying| trying.board.as_deref() == Some(board))
+        && let Some(reason) = message.strip_prefix(&trying.to_string())
+    {
+        message = trying.deed() + reason;
+    }
+    let named = format!("the board {board}");
+    match message.split_once(&named) {
+        Some((before, behind)) => format!("{before}{named}{}", behind.replace(&named, "it")),
+        None => message,
+    }
+}
+
+fn board_error<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a BoardError> {
+    match cause.downcast_ref::<Arc<BoardError>>() {
+        Some(error) => Some(error),
+        None => cause.downcast_ref(),
+    }
+}
+
+fn judge_cause(cause: &(dyn StdError + 'static), trying: Option<&Trying>) -> Option<Judged> {
     if let Some(error) = cause.downcast_ref::<CommandError>() {
-        return judge_command(error);
+        return judge_command(error, trying);
     }
-    if let Some(error) = cause.downcast_ref::<Arc<BoardError>>() {
-        return Some(judge_board(error));
-    }
-    if let Some(error) = cause.downcast_ref::<BoardError>() {
-        return Some(judge_board(error));
+    if let Some(error) = board_error(cause) {
+        let (code, kind) = sort(error);
+        let way_out = hint::of_board(error, trying);
+        return Some(Judged {
+            code,
+            kind,
+            way_out,
+        });
     }
     match cause.downcast_ref::<Lost>() {
         // By then somebody else may have the job.
-        Some(Lost::Expired { last: None, .. }) => Some((AGAINST_THE_RULES, "changed", None)),
+        Some(Lost::Expired { last: None, .. }) => Some(Judged {
+            code: AGAINST_THE_RULES,
+            kind: "changed",
+            way_out: hint::of_board(&BoardError::Changed, trying),
+        }),
         _ => None,
     }
 }
 
-/// A code, a kind, and the way out.
-type Judgement = (u8, &'static str, Option<String>);
-
-fn judge_command(error: &CommandError) -> Option<Judgement> {
-    Some(match error {
-        CommandError::Usage { hint, .. } => (USAGE, "usage", hint.clone()),
-        CommandError::Nothing(_) => (NOTHING, "not-found", None),
-        CommandError::UnreadableOwner(_) => (
-            AGAINST_THE_RULES,
-            "malformed",
-            Some("`jobboard abandon --force JOB` frees it".to_owned()),
-        ),
-        CommandError::NotHeldBy(_) => (
-            AGAINST_THE_RULES,
-            "changed",
-            Some("nothing was done; `jobboard owner JOB` shows who holds it".to_owned()),
-        ),
-        CommandError::Unheard { hint, .. } => (FAILED, "unknown", Some(hint.clone())),
-        CommandError::Partly { .. } => (PARTLY, "failed", None),
-        CommandError::Refused { hint, .. } => (UNSAFE, "refused", hint.clone()),
-        CommandError::Trashed(_) => (
-            TRASHED,
-            "failed",
-            Some("`jobboard list --trash` shows what is in the trash".to_owned()),
-        ),
-        CommandError::TimedOut(_) => (TIMED_OUT, "timeout", None),
-        CommandError::Command(code) => (*code, "failed", None),
+fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<Judged> {
+    let (code, kind) = match error {
+        CommandError::Usage { .. } => (USAGE, "usage"),
+        CommandError::Nothing(_) => (NOTHING, "not-found"),
+        CommandError::UnreadableOwner => (AGAINST_THE_RULES, "malformed"),
+        CommandError::NotHeldBy(_) => (AGAINST_THE_RULES, "changed"),
+        CommandError::Unheard { .. } => (FAILED, "unknown"),
+        CommandError::Partly { .. } => (PARTLY, "failed"),
+        CommandError::Refused { .. } => (UNSAFE, "refused"),
+        CommandError::Trashed(_) => (TRASHED, "failed"),
+        CommandError::TimedOut(_) => (TIMED_OUT, "timeout"),
+        CommandError::Command(code) => (*code, "failed"),
         // What it is about is among its own causes.
-        CommandError::Ours(error) => return error.chain().find_map(judge_cause),
-    })
-}
-
-fn judge_board(error: &BoardError) -> Judgement {
-    let (code, kind) = sort(error);
-    let hint = match error {
-        BoardError::Occupied { remedy, .. } => Some(remedy.clone()),
-        error => way_out(error).map(str::to_owned),
+        CommandError::Ours(error) => {
+            return error.chain().find_map(|cause| judge_cause(cause, trying));
+        }
     };
-    (code, kind, hint)
+    let way_out = hint::of_command(error, trying);
+    Some(Judged {
+        code,
+        kind,
+        way_out,
+    })
 }
 
 /// Sorts what a board answers by what the caller can do about it.
@@ -231,50 +356,10 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         }
         BoardError::Denied { .. } => (UNREACHABLE, "denied"),
         BoardError::Unknown { .. } => (FAILED, "unknown"),
-        BoardError::Occupied { .. } | BoardError::Failed { .. } => (FAILED, "failed"),
+        BoardError::NoFolder { .. } | BoardError::Occupied { .. } | BoardError::Failed { .. } => {
+            (FAILED, "failed")
+        }
     }
-}
-
-/// Says what to do about what a board answers, where that is not plain.
-fn way_out(error: &BoardError) -> Option<&'static str> {
-    Some(match error {
-        BoardError::NoSuchJob => {
-            "`jobboard list` shows the jobs on the board, `list --trash` those in the trash"
-        }
-        BoardError::Ambiguous { .. } => "give more of the uuid; nothing was done",
-        BoardError::AlreadyClaimed { .. } => {
-            "if its holder is gone, `jobboard abandon --force JOB` frees it"
-        }
-        BoardError::NotClaimed => "`jobboard claim JOB` claims it",
-        BoardError::NotOwner { .. } => {
-            "--who NAME acts as its owner; `jobboard abandon --force JOB` frees it"
-        }
-        BoardError::Postponed { .. } => "`jobboard claim JOB` claims it all the same",
-        BoardError::Changed => "nothing was done; `jobboard show JOB` shows how it is now",
-        BoardError::TrashTaken { .. } => {
-            "nothing was done; `jobboard list --trash --shared` shows it: restore it on its board, or \
-             purge it, first"
-        }
-        BoardError::NumberTaken { .. } => {
-            "nothing was done; it can be restored once that one is gone from the board"
-        }
-        BoardError::NameTaken { .. } => {
-            "`jobboard conductors` shows who is at work; choose another --name"
-        }
-        BoardError::Malformed { .. } => "`jobboard trash --force key:TEXT` takes it off the board",
-        BoardError::Unfit { .. } => {
-            "`jobboard claim JOB` alone claims it all the same; `jobboard trash --force JOB` takes it off the board"
-        }
-        BoardError::Unsupported { hint, .. } => return *hint,
-        BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => {
-            "`jobboard ping` shows whether the board answers"
-        }
-        BoardError::Unknown { .. } => "`jobboard show UUID` shows whether it was done",
-        BoardError::Denied { .. } => "`jobboard config` shows which board is used, and as whom",
-        BoardError::Exists { .. } | BoardError::Occupied { .. } | BoardError::Failed { .. } => {
-            return None;
-        }
-    })
 }
 
 /// Words an error with all its causes, each once.

@@ -24,15 +24,15 @@ use nix::sys::prctl::set_dumpable;
 use rustix::process::{Resource, getrlimit};
 
 use crate::{
-    commands::{Cli, Glimpse, answer_shell, dispatch, dispatch_alone},
+    commands::{Cli, Glimpse, answer_shell, dispatch, dispatch_alone, misuse},
     conductor::{
         front::{self, Role},
         guard, init, leash,
     },
     config::{Config, Environment},
     context::Context,
-    exit::CommandError,
-    output::{Format, Output, Style},
+    exit::{CommandError, Teller, Way},
+    output::{Output, Style},
 };
 
 #[cfg(not(target_os = "linux"))]
@@ -72,17 +72,18 @@ fn run(cli: Cli) -> ExitCode {
     let flag = cli.global.format();
     // A variable that makes no sense is told of with the rest of the configuration.
     let format = config::format(flag, &environment).map_or(flag, |format| format.value);
-    let is_json = matches!(format, Some(Format::Json | Format::Jsonl));
     let style = Style {
         format,
         color: cli.global.color,
         verbosity: cli.global.verbosity(),
         is_plain: environment.wants_plain_text(),
     };
+    let way = Way::of(&cli.global.flags());
+    let teller = Teller::new(&Output::new(style), way, glimpse().command);
     // Where a script's own variable was to hold a command, nothing would be something else.
     if std::env::args_os().last().is_some_and(|last| last == "--") {
         let mistake = CommandError::usage("there is no command behind --");
-        return exit::conclude(Err(mistake.into()), is_json);
+        return teller.conclude(Err(mistake.into()));
     }
     // However wrong the configuration is; and a variable turns no script for a shell into JSON.
     let mut documents = Output::new(Style {
@@ -90,10 +91,10 @@ fn run(cli: Cli) -> ExitCode {
         ..style
     });
     if let Some(result) = dispatch_alone(&mut documents, &cli.command) {
-        return exit::conclude(result, is_json);
+        return teller.conclude(result);
     }
     if let Err(error) = surroundings(&cli) {
-        return exit::conclude(Err(error), is_json);
+        return teller.conclude(Err(error));
     }
     if cli.command.executes() {
         // What we run belongs to our own user, and could read our environment and our memory. The
@@ -105,7 +106,7 @@ fn run(cli: Cli) -> ExitCode {
             Ok(code) => ExitCode::from(code),
             Err(error) => {
                 let error = anyhow::Error::from(error).context("cannot start");
-                exit::conclude(Err(error), is_json)
+                teller.conclude(Err(error))
             }
         };
     }
@@ -113,15 +114,19 @@ fn run(cli: Cli) -> ExitCode {
         Ok(Role::Done(code)) => return ExitCode::from(code),
         Ok(Role::Holder(terminal)) => Some(terminal),
         Ok(Role::Alone) => None,
-        Err(error) => return exit::conclude(Err(error), is_json),
+        Err(error) => return teller.conclude(Err(error)),
     };
     let result = Config::load(cli.global.flags(), &environment)
         .map_err(|error| CommandError::usage(format!("{error:#}")).into())
         .and_then(|config| {
             let out = Output::new(style);
-            perform(Context::new(config, out, environment, terminal), cli)
+            let teller = teller.clone();
+            perform(
+                Context::new(config, out, environment, terminal, teller),
+                cli,
+            )
         });
-    exit::conclude(result, is_json)
+    teller.conclude(result)
 }
 
 /// Makes sure of what nothing works without, where the library or the kernel would say so darkly.
@@ -166,8 +171,7 @@ fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
 
 /// Answers a command line that is none, or that asks for help.
 fn complain(error: &clap::Error) -> ExitCode {
-    let arguments = std::env::args_os().skip(1);
-    let glimpse = Glimpse::of(arguments.filter_map(|argument| argument.into_string().ok()));
+    let glimpse = glimpse();
     let environment = Environment::of_process();
     let format = config::format(glimpse.format, &environment);
     let mut out = Output::new(Style {
@@ -176,14 +180,21 @@ fn complain(error: &clap::Error) -> ExitCode {
         is_plain: environment.wants_plain_text(),
         ..Style::default()
     });
+    let teller = Teller::new(&out, Way::default(), None);
     if !error.use_stderr() {
-        return exit::conclude(out.help(&error.render()), out.is_json());
+        return teller.conclude(out.help(&error.render()));
     }
-    if !out.is_json() {
-        out.usage(&error.render());
-        return ExitCode::from(exit::USAGE);
+    match misuse(error, glimpse.command.as_deref()) {
+        Some(misuse) => teller.conclude(Err(misuse.into())),
+        // Who typed nothing is told everything.
+        None => {
+            out.usage(&error.render());
+            ExitCode::from(exit::USAGE)
+        }
     }
-    let text = error.render().to_string();
-    let text = text.trim_start_matches("error: ").trim_end();
-    exit::conclude(Err(CommandError::usage(text).into()), out.is_json())
+}
+
+fn glimpse() -> Glimpse {
+    let arguments = std::env::args_os().skip(1);
+    Glimpse::of(arguments.filter_map(|argument| argument.into_string().ok()))
 }

@@ -1,6 +1,6 @@
 //! What can go wrong on a board, sorted by what the caller can do about it.
 
-use std::error::Error as StdError;
+use std::{error::Error as StdError, path::PathBuf};
 
 use thiserror::Error;
 
@@ -71,6 +71,9 @@ pub(crate) enum BoardError {
         operation: &'static str,
         hint: Option<&'static str>,
     },
+    /// The file of the board has no folder to be made in, and none is made unasked.
+    #[error("cannot make the board {board}: there is no folder {}", folder.display())]
+    NoFolder { board: String, folder: PathBuf },
     /// The board did not answer, or is not there to answer.
     #[error("the board {board} cannot be reached")]
     Unreachable { board: String, source: Cause },
@@ -93,6 +96,19 @@ pub(crate) enum BoardError {
 }
 
 impl BoardError {
+    /// Returns the board that the words of the error name.
+    pub(crate) fn board(&self) -> Option<&str> {
+        match self {
+            Self::Unreachable { board, .. }
+            | Self::Misdirected { board, .. }
+            | Self::Denied { board, .. }
+            | Self::Unknown { board, .. }
+            | Self::NoFolder { board, .. }
+            | Self::Failed { board, .. } => Some(board),
+            _ => None,
+        }
+    }
+
     /// Whether the same call may succeed a little later.
     pub(crate) fn is_retryable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Misdirected { .. })

@@ -11,8 +11,8 @@ use super::{
     filter::Filters,
 };
 use crate::job::{
-    Aftermath, Authority, Claim, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Owner,
-    Settlement, Shelf, Witness,
+    Aftermath, Authority, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Owner, Settlement,
+    Shelf, Witness,
 };
 
 /// The jobs that could be claimed now, and when there may be more without anything happening.
@@ -63,11 +63,6 @@ pub(crate) trait BoardExt: Board {
     /// Puts one job on the board.
     async fn post_one(&self, draft: &Draft, claimant: Option<&Claimant>) -> Result<Posted> {
         the_answer(self.post(std::slice::from_ref(draft), claimant).await?)
-    }
-
-    /// Prolongs one claim.
-    async fn renew_one(&self, claim: &Claim) -> Result<()> {
-        the_answer(self.renew(std::slice::from_ref(claim)).await?)
     }
 
     /// Claims one job.

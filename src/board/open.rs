@@ -28,6 +28,7 @@ pub(crate) fn open(
     match url {
         BoardUrl::Embedded(url) => Ok(Arc::new(Embedded::new(Options {
             path: url.path.clone(),
+            makes_folder: url.makes_folder,
             durability: if url.sync_full {
                 Durability::Power
             } else {

@@ -220,8 +220,10 @@ async fn send(
             true => format!("line {first}"),
             false => format!("lines {first} to {last}"),
         };
-        let tried = ctx.trying("post", lines);
-        format!("{tried} ({confirmed} before them were posted)")
+        ctx.trying(
+            "post",
+            format!("{lines} ({confirmed} before them were posted)"),
+        )
     })?;
     for ((draft, (line, is_unique)), answer) in drafts.iter().zip(origins).zip(answers) {
         tally.total += 1;

@@ -40,7 +40,7 @@ const EXPIRY: (Duration, Duration) = (
 pub(crate) struct ClaimArgs {
     /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for standard
     /// input
-    #[arg(add = complete::jobs(), required_unless_present = "next", conflicts_with = "next")]
+    #[arg(add = complete::jobs(), conflicts_with = "next")]
     job: Option<String>,
 
     /// Claim the best job that nobody has claimed
@@ -90,6 +90,12 @@ pub(crate) fn expiry(text: &str) -> std::result::Result<Duration, String> {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
+    if args.job.is_none() && !args.next {
+        let message = "no job is named, and the best one is not asked for";
+        let hint = "`jobboard claim --next` claims the best job that is free, `jobboard list` shows \
+                    which there are";
+        return Err(CommandError::usage(message).hint(hint).into());
+    }
     if args.lease.is_some() && !args.hold && !args.has_command() {
         let message = "--lease is for --hold and for a command; a claim by hand has an --expiry";
         return Err(CommandError::usage(message).into());
@@ -184,7 +190,8 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         ));
         tokio::select! {
             lost = lease.lost() => {
-                return Err(lost).with_context(|| ctx.trying("hold", &claimed.job.name));
+                let trying = ctx.trying("hold", &claimed.job.name);
+                return Err(lost).context(trying.with(&claimed.job.uuid));
             }
             _ = signals.next() => {}
         }
@@ -193,7 +200,10 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     let claim = (&by.owner, &claimed.fence);
     settle_kept(&*board, &claimed.job.key, outcome, claim)
         .await
-        .with_context(|| ctx.trying("abandon", &claimed.job.name))?;
+        .with_context(|| {
+            let trying = ctx.trying("abandon", &claimed.job.name);
+            trying.with(&claimed.job.uuid)
+        })?;
     told
 }
 
@@ -252,7 +262,8 @@ async fn win(
         return Ok(won);
     }
     let Some(wait) = args.wait else {
-        return Err(CommandError::Nothing("no job can be claimed".to_owned()).into());
+        let nothing = CommandError::Nothing("there is none that can be claimed".to_owned());
+        return Err(nothing).with_context(trying);
     };
     limits.end_after(wait);
     search.wait(ctx, &mut limits).await.with_context(trying)
@@ -269,7 +280,7 @@ async fn win_named(
     let entry = limits
         .bound(board.resolve_one(Shelf::Board, &wanted))
         .await
-        .with_context(|| ctx.trying("claim", &wanted))?;
+        .with_context(|| ctx.trying("claim", &wanted).with(&wanted))?;
     let rules = ClaimRules {
         is_attempt: wish.is_attempt,
         at_once: usize::MAX,
@@ -277,6 +288,7 @@ async fn win_named(
     };
     let asked = Boottime::now();
     let claimed = claim_one(board, &entry, wish.by, rules).await;
-    let claimed = claimed.with_context(|| ctx.trying("claim", entry.name()))?;
+    let trying = || ctx.trying("claim", entry.name()).with(entry.reference());
+    let claimed = claimed.with_context(trying)?;
     Ok(Won { claimed, asked })
 }

@@ -41,11 +41,11 @@ impl Record for Registered {
 
 impl Row for Registered {
     const COLUMNS: &'static [Column] = &[
-        Column::new("name", Fit::Shrinks),
+        Column::new("name", Fit::KeepsEnds),
         Column::new("host", Fit::Shrinks),
         Column::new("pid", Fit::Number),
         Column::new("since", Fit::Number),
-        Column::new("owner", Fit::Shrinks),
+        Column::new("owner", Fit::KeepsEnds),
     ];
 
     fn cells(&self) -> Vec<Cell> {

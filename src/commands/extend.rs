@@ -2,24 +2,27 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
-
-use super::{claim::expiry, complete, done::Done, select::reference};
+use super::{
+    claim::expiry,
+    complete,
+    done::Done,
+    select::{Chosen, named, references},
+    verb::{Verb, act},
+};
 use crate::{
-    board::BoardExt,
     context::Context,
-    job::{Claim, Shelf},
+    job::{Claim, Entry, Shelf},
 };
 
-/// Give a claim a new expiry
+/// Give claims a new expiry
 ///
 /// Only the owner may, under the name that claimed the job (--who). The time counts from now.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExtendArgs {
-    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for standard
-    /// input
-    #[arg(add = complete::jobs())]
-    job: String,
+    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
+    /// line on standard input
+    #[arg(add = complete::jobs(), required = true, value_name = "JOB")]
+    jobs: Vec<String>,
 
     /// Let the claim lapse after this long, such as 15m
     #[arg(long, value_name = "DURATION", value_parser = expiry)]
@@ -27,24 +30,27 @@ pub(crate) struct ExtendArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<()> {
-    let wanted = reference(ctx, &args.job)?;
+    let wanted = references(ctx, &args.jobs)?;
     let board = ctx.writable_board()?;
-    let entry = board
-        .resolve_one(Shelf::Board, &wanted)
-        .await
-        .with_context(|| ctx.trying("extend", &wanted))?;
-    let claim = Claim {
-        key: entry.key().clone(),
-        owner: ctx.who().clone(),
-        fence: None,
-        term: args.expiry,
+    let chosen = Chosen {
+        jobs: named(ctx, &*board, Shelf::Board, &wanted).await?,
+        is_bulk: false,
     };
-    board
-        .renew_one(&claim)
-        .await
-        .with_context(|| ctx.trying("extend", entry.name()))?;
-    let uuid = entry.job().map(|job| job.uuid.as_str()).unwrap_or_default();
-    ctx.out.report(
-        &Done::new("extended", uuid, entry.name()).with("expires_in", args.expiry.as_secs_f64()),
-    )
+    let verb = Verb {
+        now: "extend",
+        past: "extended",
+    };
+    let owner = ctx.who().clone();
+    let extend = async |entries: &[&Entry]| {
+        let claims = entries.iter().map(|entry| Claim {
+            key: entry.key().clone(),
+            owner: owner.clone(),
+            fence: None,
+            term: args.expiry,
+        });
+        board.renew(&claims.collect::<Vec<_>>()).await
+    };
+    let expires_in = args.expiry.as_secs_f64();
+    let told = |(): &(), done: Done| (done.with("expires_in", expires_in), None);
+    act(ctx, verb, chosen, extend, told).await
 }

@@ -28,6 +28,8 @@ pub(super) struct Failures {
 #[derive(Debug)]
 struct Alike {
     reason: anyhow::Error,
+    /// The first of them, as a command refers to it.
+    reference: String,
     named: Vec<String>,
     count: usize,
 }
@@ -44,22 +46,29 @@ impl Failures {
     }
 
     /// Adds a job, and tells of it if that is to be done at once.
-    pub(super) fn add(&mut self, ctx: &Context, name: &str, reason: anyhow::Error) {
+    pub(super) fn add(
+        &mut self,
+        ctx: &Context,
+        name: String,
+        reference: String,
+        reason: anyhow::Error,
+    ) {
         self.count += 1;
         if self.is_each_told {
-            return ctx.tell(&reason.context(ctx.trying(self.verb, name)));
+            return ctx.tell(&reason.context(ctx.trying(self.verb, name).with(reference)));
         }
         let alike = self
             .alike
             .entry(chain(reason.as_ref()))
             .or_insert_with(|| Alike {
                 reason,
+                reference,
                 named: Vec::new(),
                 count: 0,
             });
         alike.count += 1;
         if alike.named.len() < NAMED {
-            alike.named.push(name.to_owned());
+            alike.named.push(name);
         }
     }
 
@@ -80,12 +89,13 @@ impl Failures {
         let is_any_unnamed = alike.iter().any(|alike| alike.count > NAMED);
         for Alike {
             reason,
+            reference,
             named,
             count,
         } in alike
         {
             let whom = whom(&named, count);
-            ctx.tell(&reason.context(ctx.trying(self.verb, whom)));
+            ctx.tell(&reason.context(ctx.trying(self.verb, whom).with(reference)));
         }
         let others = untold.iter().map(|alike| alike.count as u64).sum();
         if others > 0 {

@@ -1,14 +1,16 @@
 //! What can be told of a command line that is not understood: how its writer wants to be answered.
 
-use clap::ValueEnum;
+use clap::{CommandFactory, ValueEnum};
 
+use super::Cli;
 use crate::output::{ColorChoice, Format};
 
-/// The form and colour that a command line asks for, whatever else is wrong with it.
+/// The form and colour that a command line asks for, and its command, whatever else is wrong.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Glimpse {
     pub(crate) format: Option<Format>,
     pub(crate) color: ColorChoice,
+    pub(crate) command: Option<String>,
 }
 
 impl Glimpse {
@@ -33,11 +35,18 @@ impl Glimpse {
                 "--color" => {
                     glimpse.color = choice(value.or_else(|| arguments.next())).unwrap_or_default();
                 }
+                word if glimpse.command.is_none() && is_command(word) => {
+                    glimpse.command = Some(name);
+                }
                 _ => {}
             }
         }
         glimpse
     }
+}
+
+fn is_command(word: &str) -> bool {
+    Cli::command().find_subcommand(word).is_some()
 }
 
 fn choice<T: ValueEnum>(value: Option<String>) -> Option<T> {

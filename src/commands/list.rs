@@ -14,7 +14,7 @@ use crate::{
         filter::{Filter, Filters},
     },
     context::Context,
-    exit::CommandError,
+    exit::{CommandError, Trying},
     job::{Entry, Job, Shelf, State},
     output::{Format, JobView, Page, Record, Report, Row},
 };
@@ -28,6 +28,10 @@ pub(crate) struct ListArgs {
     /// List only jobs in this state
     #[arg(long, value_name = "STATE")]
     state: Option<State>,
+
+    /// List only jobs of this name, such as 'backup-*'
+    #[arg(long, value_name = "GLOB", value_parser = Filter::by_name)]
+    name: Option<Filter>,
 
     /// List only jobs that nobody has claimed
     #[arg(long, conflicts_with_all = ["state", "trash"])]
@@ -196,7 +200,13 @@ struct Wanted {
 impl Wanted {
     fn new(args: &ListArgs) -> Self {
         Self {
-            filters: Filters::new(args.filter.clone()),
+            filters: Filters::new(
+                args.filter
+                    .iter()
+                    .cloned()
+                    .chain(args.name.clone())
+                    .collect(),
+            ),
             state: args.state.filter(|state| *state != State::Trashed),
             shared: args.shared,
             beside: Cell::default(),
@@ -325,7 +335,7 @@ pub(super) fn view(entry: &Entry, now: DateTime<Utc>) -> JobView<'_> {
     }
 }
 
-fn trying(ctx: &Context) -> String {
+fn trying(ctx: &Context) -> Trying {
     ctx.trying("list", "the jobs")
 }
 

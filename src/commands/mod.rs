@@ -19,6 +19,7 @@ mod json;
 mod lines;
 mod list;
 mod man;
+mod misuse;
 mod owner;
 mod perform;
 mod ping;
@@ -40,7 +41,7 @@ mod watch;
 
 use std::{path::PathBuf, time::Duration};
 
-pub(crate) use self::{complete::answer_shell, glimpse::Glimpse};
+pub(crate) use self::{complete::answer_shell, glimpse::Glimpse, misuse::misuse};
 
 use crate::{
     config::Flags,

@@ -2,27 +2,29 @@
 
 use std::borrow::Cow;
 
-use anyhow::Context as _;
 use serde::Serialize;
 
-use super::{complete, select::reference};
+use super::{
+    complete,
+    select::{Named, named, references},
+};
 use crate::{
-    board::BoardExt,
     context::Context,
     exit::CommandError,
-    job::Shelf,
-    output::{Page, Record, Report},
+    job::{Entry, Shelf},
+    output::{Page, Record, Report, Tone},
 };
 
 /// Print who has claimed a job
 ///
-/// Exits with 6 and prints nothing when nobody has.
+/// Exits with 6 and prints nothing when nobody has. Of several jobs each is named before its owner,
+/// and the code is 7 if some have none.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OwnerArgs {
-    /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for standard
-    /// input
-    #[arg(add = complete::jobs())]
-    job: String,
+    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
+    /// line on standard input
+    #[arg(add = complete::jobs(), required = true, value_name = "JOB")]
+    jobs: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -32,11 +34,17 @@ struct Ownership {
     owner: String,
     #[serde(skip)]
     reference: String,
+    /// Whether several were asked for, so that each has to be named.
+    #[serde(skip)]
+    is_one_of_several: bool,
 }
 
 impl Record for Ownership {
     fn fields(&self) -> Vec<String> {
-        vec![self.owner.as_str().into()]
+        match self.is_one_of_several {
+            true => vec![self.reference.clone(), self.owner.clone()],
+            false => vec![self.owner.clone()],
+        }
     }
 
     fn reference(&self) -> Option<Cow<'_, str>> {
@@ -46,27 +54,55 @@ impl Record for Ownership {
 
 impl Report for Ownership {
     fn human(&self, page: &mut Page) {
-        page.line().plain(&self.owner);
+        let line = page.line();
+        match self.is_one_of_several {
+            true => line.add(Tone::Faint, &self.reference).plain("  "),
+            false => line,
+        }
+        .plain(&self.owner);
     }
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()> {
-    let wanted = reference(ctx, &args.job)?;
+    let wanted = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
-    let entry = board
-        .resolve_one(Shelf::Board, &wanted)
-        .await
-        .with_context(|| ctx.trying("tell the owner of", &wanted))?;
+    let found = named(ctx, &*board, Shelf::Board, &wanted).await?;
+    let (total, mut failed) = (found.len(), 0);
+    for Named {
+        name,
+        reference,
+        entry,
+    } in found
+    {
+        let trying = ctx.trying("tell the owner of", name).with(reference);
+        match entry.and_then(|entry| ownership(&entry, total > 1)) {
+            Ok(ownership) => ctx.out.say(&ownership)?,
+            Err(error) if total == 1 => return Err(error.context(trying)),
+            Err(error) => {
+                failed += 1;
+                ctx.tell(&error.context(trying));
+            }
+        }
+    }
+    ctx.out.flush()?;
+    match failed {
+        0 => Ok(()),
+        failed => Err(CommandError::Partly { failed, total }.into()),
+    }
+}
+
+fn ownership(entry: &Entry, is_one_of_several: bool) -> anyhow::Result<Ownership> {
     let Some(holding) = entry.holding() else {
-        return Err(CommandError::Nothing(format!("nobody has claimed {}", entry.name())).into());
+        return Err(CommandError::Nothing("nobody has claimed it".to_owned()).into());
     };
     let Some(owner) = &holding.owner else {
-        return Err(CommandError::UnreadableOwner(entry.name().to_owned()).into());
+        return Err(CommandError::UnreadableOwner.into());
     };
-    ctx.out.report(&Ownership {
+    Ok(Ownership {
         uuid: entry.job().map(|job| job.uuid.clone()),
         name: entry.name().to_owned(),
         owner: owner.to_string(),
         reference: entry.reference().into_owned(),
+        is_one_of_several,
     })
 }

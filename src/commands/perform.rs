@@ -163,7 +163,7 @@ impl Performer {
         if let Some(outcome) = verdict.outcome {
             settle_kept(&*board, &job.key, outcome, (&self.by.owner, &job.fence))
                 .await
-                .with_context(|| ctx.trying("settle", &job.name))?;
+                .with_context(|| ctx.trying("settle", &job.name).with(&job.uuid))?;
         }
         drop(lease);
         if let Some(note) = verdict.note {

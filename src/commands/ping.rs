@@ -60,16 +60,11 @@ impl Report for Pong {
 
 pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
+    let trying = || ctx.trying("ping", "the board");
     // The first exchange also connects.
-    board
-        .health()
-        .await
-        .with_context(|| format!("cannot ping {}", board.name()))?;
+    board.health().await.with_context(trying)?;
     let start = Instant::now();
-    let health = board
-        .health()
-        .await
-        .with_context(|| format!("cannot ping {}", board.name()))?;
+    let health = board.health().await.with_context(trying)?;
     let round_trip = start.elapsed();
     if !health.is_used {
         ctx.out

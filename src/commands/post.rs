@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, BoardExt, Posted, Result, wait::Awaited},
-    context::Context,
+    context::{Context, Creation},
     duration,
     job::{Book, Draft, Priority},
     output::{Page, Record, Report},
@@ -39,6 +39,9 @@ pub(crate) struct PostArgs {
 
     #[command(flatten)]
     bulk: BulkArgs,
+
+    #[command(flatten)]
+    creation: Creation,
 
     /// Show the record that would be posted, and post nothing
     #[arg(long)]
@@ -127,6 +130,7 @@ impl Report for DryRun<'_> {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()> {
+    ctx.create_folder(&args.creation);
     let Some(name) = &args.name else {
         return bulk::run(ctx, args.bulk, args.dry_run).await;
     };
@@ -137,7 +141,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     let board = ctx.writable_board()?;
     let report = post_one(&*board, &draft, args.draft.is_unique())
         .await
-        .with_context(|| ctx.trying("post", name))?;
+        .with_context(|| ctx.trying("post", name).with(draft.uuid))?;
     // Whoever gets no uuid may well post it again.
     ctx.out.report(&report).with_context(|| {
         let uuid = &report.uuid;

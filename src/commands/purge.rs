@@ -43,7 +43,7 @@ struct PurgeSelection {
     older_than: Option<Duration>,
 
     /// Purge all that is in the trash
-    #[arg(long, conflicts_with_all = ["jobs", "filter", "older_than"])]
+    #[arg(long, conflicts_with_all = ["jobs", "filter", "state", "with_name", "older_than"])]
     all: bool,
 }
 
@@ -61,24 +61,25 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
         selection.require()?;
     }
     let board = selection.board(ctx)?;
-    let mut chosen = selection.look_up_all(ctx, &*board, Shelf::Trash).await?;
+    let mut chosen = selection.look_up(ctx, &*board, Shelf::Trash).await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
     if let Some(age) = older_than {
         let now = Utc::now();
-        chosen.jobs.retain(|job| is_older(job, *age, now));
+        chosen.jobs.retain(|named| is_older(named, *age, now));
     }
-    let chosen = selection.limited(chosen)?;
+    let chosen = selection.bounded(ctx, chosen)?;
     if selection.dry_run {
         return rehearse(ctx, verb.now, chosen);
     }
     confirm(ctx, &args.consent, "purge {} for good?", &chosen)?;
     let purge = async |entries: &[&Entry]| board.purge(&keys(entries)).await;
-    act(ctx, verb, chosen, purge, |()| None).await
+    act(ctx, verb, chosen, purge, |(), done| (done, None)).await
 }
 
 /// Whether a record has been in the trash for longer; one that does not tell has not.
-fn is_older((_, entry): &Named, age: Duration, now: DateTime<Utc>) -> bool {
-    entry
+fn is_older(named: &Named, age: Duration, now: DateTime<Utc>) -> bool {
+    named
+        .entry
         .as_ref()
         .ok()
         .and_then(Entry::job)

@@ -17,11 +17,14 @@ pub(super) fn rehearse(
     let total = chosen.jobs.len();
     let mut failures = Failures::new(ctx, verb, chosen.is_bulk);
     let mut entries = Vec::new();
-    for (name, entry) in chosen.jobs {
-        match entry {
+    for named in chosen.jobs {
+        match named.entry {
             Ok(entry) => entries.push(entry),
-            Err(error) if total == 1 => return Err(error.context(ctx.trying(verb, name))),
-            Err(error) => failures.add(ctx, &name, error),
+            Err(error) if total == 1 => {
+                let trying = ctx.trying(verb, named.name).with(named.reference);
+                return Err(error.context(trying));
+            }
+            Err(error) => failures.add(ctx, named.name, named.reference, error),
         }
     }
     let now = Utc::now();

@@ -33,19 +33,16 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     };
     args.selection.require()?;
     let board = args.selection.board(ctx)?;
-    let mut chosen = args
-        .selection
-        .look_up_all(ctx, &*board, Shelf::Trash)
-        .await?;
+    let mut chosen = args.selection.look_up(ctx, &*board, Shelf::Trash).await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
-    let chosen = args.selection.limited(chosen)?;
+    let chosen = args.selection.bounded(ctx, chosen)?;
     if args.selection.dry_run {
         return rehearse(ctx, verb.now, chosen);
     }
     confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
     args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;
     let restore = async |entries: &[&Entry]| board.restore(&keys(entries)).await;
-    act(ctx, verb, chosen, restore, |()| None).await
+    act(ctx, verb, chosen, restore, |(), done| (done, None)).await
 }
 
 /// Returns the keys of records.

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
     conductor::clock::Boottime,
-    context::Context,
+    context::{Context, Creation},
     job::{Claimant, Claimed, Fence, JobKey, Shelf},
 };
 
@@ -31,6 +31,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     draft: DraftArgs,
+
+    #[command(flatten)]
+    creation: Creation,
 
     /// What becomes of the job if the command fails
     #[arg(long, value_enum, value_name = "FATE", default_value_t)]
@@ -51,6 +54,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> 
 
 async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
     let draft = args.draft.draft(&ctx.config, &args.name, &args.command)?;
+    ctx.create_folder(&args.creation);
     let board = ctx.writable_board()?;
     let performer =
         Performer::prepare(ctx, &*board, &args.command, args.lease, args.on_failure).await?;
@@ -59,7 +63,7 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
     let job = match posted {
         Err(BoardError::Exists { uuid, .. }) if args.draft.is_unique() => {
             let left = claim_left(ctx, &*board, uuid, performer.claimant()).await;
-            match left.with_context(|| ctx.trying("claim", &args.name))? {
+            match left.with_context(|| ctx.trying("claim", &args.name).with(draft.uuid))? {
                 Some(job) => job,
                 None => return Ok(()),
             }
@@ -67,7 +71,8 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
         posted => {
             let uuid = draft.uuid.to_string();
             let claim = the_claim(&*board, posted, &uuid, &args.name, performer.claimant()).await;
-            let (key, fence) = claim.with_context(|| ctx.trying("post", &args.name))?;
+            let trying = || ctx.trying("post", &args.name).with(&uuid);
+            let (key, fence) = claim.with_context(trying)?;
             Held {
                 key,
                 uuid,

@@ -9,12 +9,12 @@ use futures_util::TryStreamExt;
 use super::complete;
 use crate::{
     board::{
-        Board, BoardExt, Detail, JobRef, Order, Query, Which,
+        self, Board, BoardExt, Detail, JobRef, Order, Query, Which,
         filter::{Filter, Filters},
     },
     context::{Consent, Context},
     exit::CommandError,
-    job::{Entry, Shelf},
+    job::{Entry, Shelf, State},
     output::short,
 };
 
@@ -26,12 +26,25 @@ const SAMPLE: usize = 5;
 pub(crate) struct Selection {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
     /// line on standard input
-    #[arg(add = complete::jobs(), value_name = "JOB", conflicts_with = "filter")]
+    #[arg(add = complete::jobs(), value_name = "JOB",
+          conflicts_with_all = ["filter", "state", "with_name", "limit"])]
     pub(crate) jobs: Vec<String>,
+
+    /// Act on every job in this state
+    #[arg(long, value_name = "STATE")]
+    pub(crate) state: Option<State>,
+
+    /// Act on every job of this name, such as 'backup-*'
+    #[arg(id = "with_name", long = "name", value_name = "GLOB", value_parser = Filter::by_name)]
+    pub(crate) name: Option<Filter>,
 
     /// Act on every job for which this holds, such as 'held>10m'; several must all hold
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Vec<Filter>,
+
+    /// Act on no more than this many of them, the first in the order of `list`
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
 
     /// Refuse to act on more jobs than this
     #[arg(long, value_name = "N")]
@@ -50,26 +63,39 @@ pub(crate) struct Chosen {
     pub(crate) is_bulk: bool,
 }
 
-/// How a record is called, and the record, or why there is none.
-pub(crate) type Named = (String, anyhow::Result<Entry>);
+/// A record that was chosen, or why it is not there.
+#[derive(Debug)]
+pub(crate) struct Named {
+    /// What people call it.
+    pub(crate) name: String,
+    /// What means it and nothing else in a command.
+    pub(crate) reference: String,
+    pub(crate) entry: anyhow::Result<Entry>,
+}
 
 impl Chosen {
     /// Returns the records that were found.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.jobs
-            .iter()
-            .filter_map(|(_, entry)| entry.as_ref().ok())
+        let records = self.jobs.iter().map(|named| named.entry.as_ref());
+        records.filter_map(Result::ok)
     }
 }
 
 impl Selection {
     /// Refuses to take no choice for the choice of everything.
     pub(crate) fn require(&self) -> anyhow::Result<()> {
-        if self.jobs.is_empty() && self.filter.is_empty() {
-            let message = "name the jobs, or choose them with --filter EXPR";
+        if self.jobs.is_empty() && self.filters().is_empty() {
+            let message = "no job is named, and none is chosen by --state, --name or --filter";
             return Err(CommandError::usage(message).into());
         }
         Ok(())
+    }
+
+    /// Returns all that has to hold of a job that is not chosen by itself.
+    fn filters(&self) -> Filters {
+        let state = self.state.map(Filter::by_state);
+        let all = self.filter.iter().cloned().chain(self.name.clone());
+        Filters::new(all.chain(state).collect())
     }
 
     /// Returns the board; a dry run changes nothing, wherever that is forbidden.
@@ -87,52 +113,66 @@ impl Selection {
         board: &dyn Board,
         shelf: Shelf,
     ) -> anyhow::Result<Chosen> {
-        self.limited(self.look_up_all(ctx, board, shelf).await?)
-    }
-
-    /// Looks up as many as there are; those that are to be acted on must be [`Self::limited`].
-    pub(crate) async fn look_up_all(
-        &self,
-        ctx: &Context,
-        board: &dyn Board,
-        shelf: Shelf,
-    ) -> anyhow::Result<Chosen> {
         let is_bulk = self.jobs.is_empty();
-        let jobs = if is_bulk {
-            let filters = Filters::new(self.filter.clone());
-            let detail = match self.dry_run && ctx.out.is_json() {
-                true => Detail::Whole,
-                false => filters.detail(),
-            };
-            matching(
-                ctx,
-                board,
-                &filters,
-                Query {
-                    shelf,
-                    which: Which::All,
-                    order: Order::Rank,
-                    detail,
-                },
-            )
-            .await?
-        } else {
-            named(ctx, board, shelf, &references(ctx, &self.jobs)?).await?
+        let jobs = match is_bulk {
+            true => self.matching(ctx, board, shelf).await?,
+            false => named(ctx, board, shelf, &references(ctx, &self.jobs)?).await?,
         };
         Ok(Chosen { jobs, is_bulk })
     }
 
-    /// Refuses more jobs than are to be acted on.
-    pub(crate) fn limited(&self, chosen: Chosen) -> anyhow::Result<Chosen> {
-        let count = chosen.jobs.len();
+    /// Leaves out what is beyond --limit, and says so; refuses what is beyond --max.
+    pub(crate) fn bounded(&self, ctx: &Context, mut chosen: Chosen) -> anyhow::Result<Chosen> {
+        let jobs = &mut chosen.jobs;
+        if let Some(limit) = self.limit.filter(|limit| jobs.len() > *limit) {
+            let left_out = count((jobs.len() - limit) as u64);
+            let note = format!("{left_out} more left alone (--limit)");
+            ctx.out.note(note);
+            jobs.truncate(limit);
+        }
         match self.max {
-            Some(max) if count > max => {
-                let message =
-                    format!("{count} jobs were chosen, --max is {max}, and nothing was done");
-                Err(CommandError::refused(message).into())
+            Some(max) if jobs.len() > max => {
+                let chosen = count(jobs.len() as u64);
+                let message = format!("{chosen} chosen, --max is {max}, and nothing was done");
+                let hint = "--dry-run shows which they are; a larger --max admits them all";
+                Err(CommandError::refused(message).hint(hint).into())
             }
             _ => Ok(chosen),
         }
+    }
+
+    async fn matching(
+        &self,
+        ctx: &Context,
+        board: &dyn Board,
+        shelf: Shelf,
+    ) -> anyhow::Result<Vec<Named>> {
+        let filters = self.filters();
+        let mut entries = board.entries(Query {
+            shelf,
+            which: Which::All,
+            order: Order::Rank,
+            detail: match self.dry_run && ctx.out.is_json() {
+                true => Detail::Whole,
+                false => filters.detail(),
+            },
+        });
+        let now = Utc::now();
+        let mut chosen = Vec::new();
+        while let Some(entry) = entries
+            .try_next()
+            .await
+            .with_context(|| ctx.trying("list", "the jobs"))?
+        {
+            if filters.matches(&entry, now) {
+                chosen.push(Named {
+                    name: entry.name().to_owned(),
+                    reference: entry.reference().into_owned(),
+                    entry: Ok(entry),
+                });
+            }
+        }
+        Ok(chosen)
     }
 }
 
@@ -238,7 +278,8 @@ fn parse(text: &str) -> anyhow::Result<JobRef> {
         .map_err(|error| CommandError::usage(format!("{error}")).into())
 }
 
-async fn named(
+/// Looks up jobs that were referred to one by one.
+pub(super) async fn named(
     ctx: &Context,
     board: &dyn Board,
     shelf: Shelf,
@@ -247,31 +288,11 @@ async fn named(
     let found = board
         .resolve(shelf, wanted)
         .await
-        .with_context(|| ctx.trying("look up", format!("{} jobs", wanted.len())))?;
-    Ok(wanted
-        .iter()
-        .zip(found)
-        .map(|(wanted, entry)| (wanted.to_string(), entry.map_err(anyhow::Error::from)))
-        .collect())
-}
-
-async fn matching(
-    ctx: &Context,
-    board: &dyn Board,
-    filters: &Filters,
-    query: Query,
-) -> anyhow::Result<Vec<Named>> {
-    let mut entries = board.entries(query);
-    let now = Utc::now();
-    let mut chosen = Vec::new();
-    while let Some(entry) = entries
-        .try_next()
-        .await
-        .with_context(|| ctx.trying("list", "the jobs"))?
-    {
-        if filters.matches(&entry, now) {
-            chosen.push((entry.name().to_owned(), Ok(entry)));
-        }
-    }
-    Ok(chosen)
+        .with_context(|| ctx.trying("look up", count(wanted.len() as u64)))?;
+    let named = |(wanted, entry): (&JobRef, board::Result<Entry>)| Named {
+        name: wanted.to_string(),
+        reference: wanted.to_string(),
+        entry: entry.map_err(anyhow::Error::from),
+    };
+    Ok(wanted.iter().zip(found).map(named).collect())
 }

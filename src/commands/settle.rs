@@ -5,7 +5,7 @@ use chrono::{SubsecRound, TimeDelta, Utc};
 use super::{
     perform::LEASE,
     rehearse::rehearse,
-    select::{Chosen, Selection, confirm, confirm_bulk, count},
+    select::{Chosen, Named, Selection, confirm, confirm_bulk, count},
     verb::{Verb, act},
 };
 use crate::{
@@ -47,7 +47,8 @@ pub(crate) async fn settle(
     let stated = stated_owner(args.owner.as_deref())?;
     args.selection.require()?;
     let board = args.selection.board(ctx)?;
-    let mut chosen = args.selection.look_up(ctx, &*board, Shelf::Board).await?;
+    let chosen = args.selection.look_up(ctx, &*board, Shelf::Board).await?;
+    let mut chosen = args.selection.bounded(ctx, chosen)?;
     if !args.force {
         foresee_refusals(ctx, &chosen);
     }
@@ -76,10 +77,9 @@ pub(crate) async fn settle(
         let answers = answers.into_iter().map(|answer| right.judged(answer));
         Ok(answers.collect())
     };
-    act(ctx, verb, chosen, settle, |settled: &Settled| {
-        settled
-            .replaced_namesake
-            .then(|| "a job of the same uuid was in the trash and has been replaced".to_owned())
+    act(ctx, verb, chosen, settle, |settled: &Settled, done| {
+        let note = "a job of the same uuid was in the trash and has been replaced";
+        (done, settled.replaced_namesake.then(|| note.to_owned()))
     })
     .await
 }
@@ -197,7 +197,7 @@ fn foresee_refusals(ctx: &Context, chosen: &Chosen) {
 
 /// Leaves alone what cannot be read, unless an operator insists.
 fn refuse_malformed(chosen: &mut Chosen) {
-    for (_, entry) in &mut chosen.jobs {
+    for Named { entry, .. } in &mut chosen.jobs {
         if let Ok(Entry::Malformed(record)) = entry {
             *entry = Err(BoardError::Malformed {
                 key: record.key.clone(),

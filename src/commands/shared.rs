@@ -1,6 +1,6 @@
 //! A trash that boards share which are beside each other, and what of it is for whom.
 
-use super::select::{Chosen, confirm};
+use super::select::{Chosen, Named, confirm};
 use crate::{
     board::Board,
     context::{Consent, Context},
@@ -35,7 +35,7 @@ impl SharedArgs {
             return;
         }
         if !chosen.is_bulk {
-            for (_, entry) in &mut chosen.jobs {
+            for Named { entry, .. } in &mut chosen.jobs {
                 if let Ok(Origin::Beside(other)) = entry.as_ref().map(Entry::origin) {
                     *entry = Err(not_ours(board.name(), other));
                 }
@@ -45,7 +45,7 @@ impl SharedArgs {
         let all = chosen.jobs.len();
         let is_here = |entry: &Entry| *entry.origin() == Origin::Here;
         let jobs = &mut chosen.jobs;
-        jobs.retain(|(_, entry)| entry.as_ref().is_ok_and(is_here));
+        jobs.retain(|named| named.entry.as_ref().is_ok_and(is_here));
         match all - chosen.jobs.len() {
             0 => {}
             others => ctx.out.note(format!(

@@ -37,7 +37,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
     let total = found.len();
     let mut entries = Vec::new();
     for (wanted, found) in wanted.iter().zip(found) {
-        match found.with_context(|| ctx.trying("show", wanted)) {
+        match found.with_context(|| ctx.trying("show", wanted).with(wanted)) {
             Ok(entry) => entries.push(entry),
             Err(error) if total == 1 => return Err(error),
             Err(error) => ctx.tell(&error),

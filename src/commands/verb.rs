@@ -25,13 +25,14 @@ pub(crate) struct Verb {
 
 /// Acts on each of the chosen jobs, batch by batch, and tells of each in order.
 ///
-/// The only one decides on the exit code by its own error; of several, that some failed.
+/// The only one decides on the exit code by its own error; of several, that some failed. `told`
+/// completes what is told of a job, and may note something beside it.
 pub(crate) async fn act<T, E: Into<anyhow::Error>>(
     ctx: &mut Context,
     verb: Verb,
     chosen: Chosen,
     mut act: impl AsyncFnMut(&[&Entry]) -> board::Result<Vec<Result<T, E>>>,
-    note: impl Fn(&T) -> Option<String>,
+    told: impl Fn(&T, Done) -> (Done, Option<String>),
 ) -> anyhow::Result<()> {
     ctx.out.outlive_reader();
     let total = chosen.jobs.len();
@@ -48,23 +49,31 @@ pub(crate) async fn act<T, E: Into<anyhow::Error>>(
         let batch: Vec<_> = jobs.by_ref().take(BATCH).collect();
         let entries: Vec<_> = batch
             .iter()
-            .filter_map(|(_, entry)| entry.as_ref().ok())
+            .filter_map(|named| named.entry.as_ref().ok())
             .collect();
         let answers = match act(&entries).await {
             Ok(answers) => answers,
             Err(error) => break Err(error).with_context(|| ctx.trying(verb.now, "the jobs")),
         };
         let count = batch.len();
-        for (name, done) in matched(batch, answers) {
+        for Answered {
+            name,
+            reference,
+            done,
+        } in matched(batch, answers)
+        {
             match done {
                 Ok((entry, answer)) => progress.suspend(|| {
-                    if let Some(note) = note(&answer) {
+                    let (done, note) = told(&answer, Done::of(verb.past, &entry));
+                    if let Some(note) = note {
                         ctx.out.note(note);
                     }
-                    ctx.out.say(&Done::of(verb.past, &entry))
+                    ctx.out.say(&done)
                 })?,
-                Err(error) if total == 1 => return Err(error.context(ctx.trying(verb.now, name))),
-                Err(error) => progress.suspend(|| failures.add(ctx, &name, error)),
+                Err(error) if total == 1 => {
+                    return Err(error.context(ctx.trying(verb.now, name).with(reference)));
+                }
+                Err(error) => progress.suspend(|| failures.add(ctx, name, reference, error)),
             }
         }
         progress.suspend(|| ctx.out.flush())?;
@@ -74,18 +83,29 @@ pub(crate) async fn act<T, E: Into<anyhow::Error>>(
     ended.and(failures.end(ctx, total))
 }
 
+/// What became of a record.
+struct Answered<T> {
+    name: String,
+    reference: String,
+    done: anyhow::Result<(Entry, T)>,
+}
+
 /// Gives each answer to its record; those that were not found have theirs already.
 fn matched<T, E: Into<anyhow::Error>>(
     batch: Vec<Named>,
     answers: Vec<Result<T, E>>,
-) -> impl Iterator<Item = (String, anyhow::Result<(Entry, T)>)> {
+) -> impl Iterator<Item = Answered<T>> {
     let mut answers = answers.into_iter();
-    batch.into_iter().map(move |(name, entry)| {
-        let done = entry.and_then(|entry| match answers.next() {
+    batch.into_iter().map(move |named| {
+        let done = named.entry.and_then(|entry| match answers.next() {
             Some(Ok(answer)) => Ok((entry, answer)),
             Some(Err(error)) => Err(error.into()),
             None => Err(BoardError::NoSuchJob.into()),
         });
-        (name, done)
+        Answered {
+            name: named.name,
+            reference: named.reference,
+            done,
+        }
     })
 }

@@ -224,7 +224,9 @@ async fn look_up(
                 ));
                 Found::Unknown(uuid.clone())
             }
-            (Err(error), _) => return Err(error).with_context(|| ctx.trying("wait for", wanted)),
+            (Err(error), _) => {
+                return Err(error).with_context(|| ctx.trying("wait for", wanted).with(wanted));
+            }
         });
     }
     Ok(jobs)

@@ -35,7 +35,10 @@ impl<'a> Chosen<'a> {
         files: &'a ConfigFiles,
     ) -> anyhow::Result<Self> {
         let Some(choice) = choice(flags, env, files)? else {
-            let url = BoardUrl::Embedded(EmbeddedUrl::new(env.default_board()?));
+            let url = BoardUrl::Embedded(EmbeddedUrl {
+                makes_folder: true,
+                ..EmbeddedUrl::new(env.default_board()?)
+            });
             return Ok(Self::by_url(Sourced::default(url)));
         };
         let Sourced { value, source } = choice;

@@ -8,7 +8,7 @@ use std::{
 use clap::builder::StyledStr;
 use serde::Serialize;
 
-use super::{Output, Progress, Text, Verbosity, json};
+use super::{Output, Progress, Text, Tone, Verbosity, json};
 
 impl Output {
     /// Tells something that is no result, on stderr.
@@ -67,17 +67,33 @@ impl Output {
         Some(answer.trim().to_owned())
     }
 
-    /// Tells what is wrong with a command line; it repeats what was typed, which may be anything.
+    /// Tells how the program is used, to somebody who did not say what is wanted.
     pub(crate) fn usage(&self, text: &StyledStr) {
         for line in text.to_string().lines() {
             complain(&Text::from(line));
         }
+    }
+
+    /// Whether what is told of errors may be coloured.
+    pub(crate) fn colours_errors(&self) -> bool {
+        self.color
+            .applies(io::stderr().is_terminal(), self.is_plain)
     }
 }
 
 /// Writes a line to stderr; there is nowhere to report that it could not be written.
 pub(crate) fn complain(text: &Text) {
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Writes a line to stderr whose first word stands out, where colours are seen.
+pub(crate) fn complain_of(tone: Tone, mark: &str, text: &str, is_coloured: bool) {
+    let style = match is_coloured {
+        true => tone.style(),
+        false => anstyle::Style::new(),
+    };
+    let (mark, text) = (Text::from(mark), Text::from(text));
+    let _ = writeln!(io::stderr(), "{style}{mark}{style:#} {text}");
 }
 
 /// Writes an object for programs to stderr.

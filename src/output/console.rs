@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use serde::Serialize;
 
-use super::{Text, json};
+use super::{Text, Tone, json};
 
 /// One of our outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,11 +19,13 @@ pub(crate) struct Console {
     stdout: BufWriter<io::Stdout>,
     stderr: BufWriter<io::Stderr>,
     is_terminal: (bool, bool),
+    colours_errors: bool,
 }
 
 impl Console {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(colours_errors: bool) -> Self {
         Self {
+            colours_errors,
             stdout: BufWriter::new(io::stdout()),
             stderr: BufWriter::new(io::stderr()),
             is_terminal: (io::stdout().is_terminal(), io::stderr().is_terminal()),
@@ -55,10 +57,22 @@ impl Console {
         );
     }
 
-    /// Tells of something on stderr.
-    pub(crate) fn note(&mut self, text: impl Into<Text>) {
-        let text: Text = text.into();
-        self.write(Side::Errors, format!("{text}\n").as_bytes());
+    /// Tells of something on stderr, in a line of parts.
+    pub(crate) fn note(&mut self, parts: &[(Tone, Text)]) {
+        let mut line = String::new();
+        for (tone, text) in parts {
+            let style = match self.colours_errors {
+                true => tone.style(),
+                false => anstyle::Style::new(),
+            };
+            line += &format!("{style}{text}{style:#}");
+        }
+        self.write(Side::Errors, (line + "\n").as_bytes());
+    }
+
+    /// Returns how wide the terminal is on which notes are told, if it is one.
+    pub(crate) fn room(&self) -> Option<usize> {
+        super::width_of(io::stderr()).filter(|_| self.is_terminal.1)
     }
 
     /// Tells a program of something on stderr.

@@ -28,7 +28,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub(crate) use self::{
-    aside::{complain, complain_json},
+    aside::{complain, complain_json, complain_of},
     console::{Console, Side},
     job::{JobView, covered_text, rfc3339, short},
     page::{Page, Tone},
@@ -36,7 +36,7 @@ pub(crate) use self::{
     record::{Record, Report, Row},
     rows::Rows,
     style::{ColorChoice, Format, Style, Verbosity},
-    table::{Cell, Column, Fit},
+    table::{Cell, Column, Fit, NOTHING},
     text::Text,
 };
 
@@ -53,6 +53,9 @@ pub(crate) struct Output {
     /// `None`: whatever suits stdout.
     format: Option<Format>,
     verbosity: Verbosity,
+    color: ColorChoice,
+    /// Whether the environment asks for plain text.
+    is_plain: bool,
     is_coloured: bool,
     stdout: BufWriter<io::Stdout>,
     /// Takes what is said instead, while that is not to reach the reader yet.
@@ -68,11 +71,9 @@ impl Output {
         Self {
             format: style.format,
             verbosity: style.verbosity,
-            is_coloured: match style.color {
-                ColorChoice::Always => true,
-                ColorChoice::Never => false,
-                ColorChoice::Auto => is_terminal && !style.is_plain,
-            },
+            color: style.color,
+            is_plain: style.is_plain,
+            is_coloured: style.color.applies(is_terminal, style.is_plain),
             stdout: BufWriter::new(io::stdout()),
             aside: None,
             outlives_reader: false,
@@ -248,9 +249,14 @@ impl Output {
     }
 
     fn room(&self) -> Option<usize> {
-        let size = termios::tcgetwinsize(io::stdout()).ok()?;
-        (size.ws_col > 0).then_some(usize::from(size.ws_col))
+        width_of(io::stdout())
     }
+}
+
+/// Returns how wide a terminal is, if it is one and tells.
+fn width_of(terminal: impl AsFd) -> Option<usize> {
+    let size = termios::tcgetwinsize(terminal).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
 fn written(result: io::Result<()>) -> anyhow::Result<()> {

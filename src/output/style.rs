@@ -35,6 +35,17 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
+impl ColorChoice {
+    /// Whether colour is used on a stream, where the environment may ask for plain text.
+    pub(super) fn applies(self, is_terminal: bool, is_plain: bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => is_terminal && !is_plain,
+        }
+    }
+}
+
 /// How much is told beside the results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Verbosity {

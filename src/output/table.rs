@@ -13,6 +13,9 @@ const PIECE: usize = 1000;
 /// The narrowest that a column is made to fit the terminal.
 const NARROWEST: usize = 5;
 
+/// What a cell says that has nothing to say.
+pub(crate) const NOTHING: &str = "-";
+
 /// The space between columns, where there is room, and where there is not.
 const GAPS: [usize; 2] = [2, 1];
 
@@ -38,6 +41,14 @@ pub(crate) enum Fit {
     Number,
     /// It gives way, and what does not fit is cut off.
     Shrinks,
+    /// It gives way, and of what does not fit both ends are shown.
+    KeepsEnds,
+}
+
+impl Fit {
+    fn gives_way(self) -> bool {
+        matches!(self, Self::Shrinks | Self::KeepsEnds)
+    }
 }
 
 /// One cell of a table.
@@ -45,9 +56,19 @@ pub(crate) enum Fit {
 pub(crate) struct Cell {
     pub(crate) text: Text,
     pub(crate) tone: Tone,
+    /// Whether it is shown in full if there is any room, at the expense of the cells behind it.
+    is_vital: bool,
 }
 
 impl Cell {
+    /// Makes a cell without which the row is of no use.
+    pub(crate) fn vital(tone: Tone, text: impl Into<Text>) -> Self {
+        Self {
+            is_vital: true,
+            ..Self::toned(tone, text)
+        }
+    }
+
     pub(crate) fn new(text: impl Into<Text>) -> Self {
         Self::toned(Tone::Plain, text)
     }
@@ -56,6 +77,7 @@ impl Cell {
         Self {
             text: text.into(),
             tone,
+            is_vital: false,
         }
     }
 }
@@ -113,7 +135,11 @@ impl Layout {
             .map(|column| column.title.len())
             .collect();
         for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
+            for (width, cell) in widths
+                .iter_mut()
+                .zip(row)
+                .filter(|(_, cell)| !cell.is_vital)
+            {
                 *width = (*width).max(cell.text.width());
             }
         }
@@ -138,7 +164,7 @@ impl Layout {
             let widest = widths
                 .iter_mut()
                 .zip(self.columns)
-                .filter(|(width, column)| column.fit == Fit::Shrinks && **width > NARROWEST)
+                .filter(|(width, column)| column.fit.gives_way() && **width > NARROWEST)
                 .map(|(width, _)| width)
                 .max();
             let Some(widest) = widest else { return false };
@@ -170,7 +196,9 @@ impl Layout {
             table.set_header(Row::from(titles.collect::<Vec<_>>()));
         }
         for row in rows {
-            let mut row = Row::from(row.iter().map(styled).collect::<Vec<_>>());
+            let cells = row.iter().zip(self.columns).zip(widths);
+            let cells = cells.map(|((cell, column), width)| styled(cell, column.fit, *width));
+            let mut row = Row::from(cells.collect::<Vec<_>>());
             row.max_height(1);
             table.add_row(row);
         }
@@ -192,16 +220,59 @@ impl Layout {
             }
         }
         let mut text = String::new();
-        for line in table.lines() {
-            text.push_str(line.trim_end());
+        let titles = usize::from(with_titles);
+        for (at, line) in table.lines().enumerate() {
+            let row = at.checked_sub(titles).and_then(|at| rows.get(at));
+            match row.and_then(|row| self.spread(row, widths, *gap)) {
+                Some(line) => text.push_str(&line),
+                None => text.push_str(line.trim_end()),
+            }
             text.push('\n');
         }
         text
     }
+
+    /// Writes a row whose vital cell does not fit into its column; the cells behind it follow as
+    /// they come.
+    fn spread(&self, row: &[Cell], widths: &[usize], gap: usize) -> Option<String> {
+        let mut columns = row.iter().zip(widths);
+        let vital =
+            columns.position(|(cell, width)| cell.is_vital && cell.text.width() > *width)?;
+        let behind = row.iter().skip(vital + 1);
+        let behind: Vec<_> = behind
+            .filter(|cell| cell.text.as_str() != NOTHING)
+            .collect();
+        let before: usize = widths.iter().take(vital).map(|width| width + gap).sum();
+        let needed: usize = behind.iter().map(|cell| cell.text.width() + gap).sum();
+        let room = self
+            .room
+            .unwrap_or(usize::MAX)
+            .saturating_sub(before + needed);
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths).take(vital) {
+            let space = " ".repeat((width + gap).saturating_sub(cell.text.width()));
+            line += &(self.toned(cell.tone, &cell.text) + &space);
+        }
+        line += &self.toned(row[vital].tone, &row[vital].text.shortened(room));
+        for cell in behind {
+            line += &(" ".repeat(gap) + &self.toned(cell.tone, &cell.text));
+        }
+        Some(line)
+    }
+
+    fn toned(&self, tone: Tone, text: &Text) -> String {
+        match self.is_coloured {
+            true => format!("{0}{text}{0:#}", tone.style()),
+            false => text.to_string(),
+        }
+    }
 }
 
-fn styled(cell: &Cell) -> TableCell {
-    let plain = TableCell::new(cell.text.as_str());
+fn styled(cell: &Cell, fit: Fit, width: usize) -> TableCell {
+    let plain = match fit {
+        Fit::KeepsEnds => TableCell::new(cell.text.shortened(width).as_str()),
+        _ => TableCell::new(cell.text.as_str()),
+    };
     match cell.tone {
         Tone::Plain => plain,
         Tone::Strong => plain.add_attribute(Attribute::Bold),
@@ -250,6 +321,45 @@ mod tests {
             "{text}"
         );
         assert_eq!(text.lines().count(), 2);
+    }
+
+    #[test]
+    fn a_vital_cell_is_shown_in_full_where_there_is_room() {
+        const VITAL: &[Column] = &[
+            Column::new("uuid", Fit::Whole),
+            Column::new("name", Fit::Shrinks),
+            Column::new("state", Fit::Whole),
+            Column::new("owner", Fit::KeepsEnds),
+        ];
+        let cells = |name: Cell, state: &str, owner: &str| {
+            let cells = [Cell::new("12345678"), name];
+            let behind = [Cell::new(state), Cell::new(owner)];
+            cells.into_iter().chain(behind).collect::<Vec<_>>()
+        };
+        let key = "key:job0000000012-abcdef";
+        for (room, expected) in [
+            (
+                50,
+                "UUID      NAME    STATE      OWNER\n\
+                 12345678  resize  CLAIMED    root@host:…711:c0ffee\n\
+                 12345678  key:job0000000012-abcdef  MALFORMED\n",
+            ),
+            (
+                40,
+                "UUID      NAME    STATE      OWNER\n\
+                 12345678  resize  CLAIMED    root@…0ffee\n\
+                 12345678  key:job00…12-abcdef  MALFORMED\n",
+            ),
+        ] {
+            let mut layout = Layout::new(VITAL, Some(room), false);
+            layout.push(cells(
+                Cell::new("resize"),
+                "CLAIMED",
+                "root@host:host:4711:c0ffee",
+            ));
+            layout.push(cells(Cell::vital(Tone::Bad, key), "MALFORMED", NOTHING));
+            assert_eq!(layout.finish(), expected);
+        }
     }
 
     #[test]

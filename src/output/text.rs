@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Text without control characters, terminal sequences or changes of direction.
 ///
@@ -32,6 +32,18 @@ impl Text {
         &self.0
     }
 
+    /// Returns it within so many columns: of a longer text both ends, which tell it from others.
+    pub(crate) fn shortened(&self, columns: usize) -> Self {
+        if self.width() <= columns {
+            return self.clone();
+        }
+        let room = columns.saturating_sub(1);
+        let head: String = begin(self.0.chars(), room.div_ceil(2)).collect();
+        let tail: Vec<_> = begin(self.0.chars().rev(), room / 2).collect();
+        let tail: String = tail.into_iter().rev().collect();
+        Self(format!("{head}…{tail}"))
+    }
+
     /// Returns how many columns of a terminal it takes.
     pub(crate) fn width(&self) -> usize {
         self.0.width()
@@ -54,6 +66,15 @@ impl<T: AsRef<str>> From<T> for Text {
         escape(raw, &mut safe);
         Self(safe)
     }
+}
+
+/// Takes as many characters as fit into so many columns.
+fn begin(characters: impl Iterator<Item = char>, columns: usize) -> impl Iterator<Item = char> {
+    let mut taken = 0;
+    characters.take_while(move |character| {
+        taken += character.width().unwrap_or_default();
+        taken <= columns
+    })
 }
 
 fn is_safe(raw: &str) -> bool {
@@ -108,6 +129,18 @@ mod tests {
             ("\u{7f}\u{0}", "\\u{7f}\\u{0}"),
         ] {
             assert_eq!(Text::from(raw).as_str(), safe);
+        }
+    }
+
+    #[test]
+    fn of_what_is_too_long_both_ends_are_seen() {
+        for (text, columns, shown) in [
+            ("ada@host:host:4711:c0ffee", 13, "ada@ho…c0ffee"),
+            ("short", 5, "short"),
+            ("日本語日本語", 6, "日…語"),
+            ("abc", 1, "…"),
+        ] {
+            assert_eq!(Text::from(text).shortened(columns).as_str(), shown);
         }
     }
 

@@ -126,8 +126,23 @@ fn what_is_created_is_for_its_owner_alone() {
 #[test]
 fn a_board_by_url_is_that_file() {
     let env = Env::new();
-    let post = ["post", "resize", "--board", "sqlite:deep/er/jobs.db"];
-    env.jobboard(&post).run().succeeded();
+    let board = ["--board", "sqlite:deep/er/jobs.db"];
+    let post = |more: &[&str]| env.jobboard(&[&["post", "resize"], more, &board].concat());
+    // A misspelt path leaves nothing behind, and a folder that is there is enough.
+    let refused = post(&[]).run();
+    assert!(!env.file("deep").exists());
+    insta::assert_snapshot!(refused, @"
+    exit code 1
+    --- stdout
+    --- stderr
+    error: cannot post resize: cannot make the board sqlite:deep/er/jobs.db: there is no folder deep/er
+    hint: with --create the folder is made, too
+    ");
+    post(&["--create"]).run().succeeded();
+    env.jobboard(&["post", "resize", "--board", "sqlite:deep/jobs.db"])
+        .run()
+        .succeeded();
+    assert!(env.file("deep/jobs.db").exists());
     assert!(env.file("deep/er/jobs.db").exists());
     assert!(!env.board().exists());
 }

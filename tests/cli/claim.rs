@@ -44,7 +44,7 @@ fn a_claimed_job_is_refused_to_everybody() {
     --- stdout
     --- stderr
     error: cannot claim resize on sqlite:ROOT/state/jobboard/board.db: the job is claimed by ada
-    hint: if its holder is gone, `jobboard abandon --force JOB` frees it
+    hint: `jobboard claim --next` claims the best job that is free; if the holder of this one is gone, `jobboard abandon --force 00000001-0000-0000-0000-000000000000` frees it
     ");
 }
 
@@ -63,7 +63,8 @@ fn the_next_job_is_the_most_urgent_and_then_the_oldest() {
     exit code 6
     --- stdout
     --- stderr
-    error: no job can be claimed
+    error: cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: there is none that can be claimed
+    hint: `jobboard claim --next --wait 1m` waits for one
     ");
 }
 
@@ -137,6 +138,7 @@ fn waiting_for_a_job_ends_at_the_timeout() {
     --- stdout
     --- stderr
     error: cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: waited 50ms for a job that can be claimed
+    hint: `jobboard list` shows what is on the board
     ");
 }
 

@@ -60,7 +60,7 @@ fn an_unclaimed_job_has_to_be_claimed_first() {
     --- stdout
     --- stderr
     error: cannot consume @1 on sqlite:ROOT/state/jobboard/board.db: nobody has claimed the job
-    hint: `jobboard claim JOB` claims it
+    hint: `jobboard consume --force @1` does it though nobody has it
     ");
 }
 
@@ -91,6 +91,7 @@ fn the_jobs_to_consume_have_to_be_named() {
     exit code 2
     --- stdout
     --- stderr
-    error: name the jobs, or choose them with --filter EXPR
+    error: no job is named, and none is chosen by --state, --name or --filter
+    hint: `jobboard help consume` tells all about it
     ");
 }

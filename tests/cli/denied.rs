@@ -22,7 +22,7 @@ impl Guarded {
         let env = Env::new();
         let board = env.root().join("shared/board.db");
         let url = format!("sqlite:{}", board.display());
-        env.jobboard(&["post", "resize", "--board", &url])
+        env.jobboard(&["post", "resize", "--create", "--board", &url])
             .run()
             .succeeded();
         // Others may have no way to where we build.
@@ -137,7 +137,7 @@ fn a_board_is_not_created_where_nothing_may_be_written() {
     guarded.board = guarded.env.root().join("shared/other.db");
     guarded.is_denied(&["post", "grow"]);
     guarded.board = guarded.env.root().join("shared/deep/other.db");
-    guarded.is_denied(&["post", "grow"]);
+    guarded.is_denied(&["post", "grow", "--create"]);
     guarded.board = shared;
     guarded.is_unchanged();
 }

@@ -32,8 +32,8 @@ fn somebody_elses_claim_is_not_extended() {
     exit code 4
     --- stdout
     --- stderr
-    error: cannot extend resize on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
-    hint: --who NAME acts as its owner; `jobboard abandon --force JOB` frees it
+    error: cannot extend @1 on sqlite:ROOT/state/jobboard/board.db: the job belongs to ada, not to bob
+    hint: --who NAME acts as its owner; `jobboard abandon --force @1` frees it
     ");
 }
 
@@ -52,4 +52,19 @@ fn an_unclaimed_job_has_nothing_to_extend() {
 #[test]
 fn the_expiry_has_to_be_said() {
     assert_eq!(Env::new().jobboard(&["extend", "@1"]).run().code, 2);
+}
+
+#[test]
+fn several_claims_are_extended_and_each_is_told() {
+    let env = claimed_for_a_minute();
+    env.post("other");
+    let words = [
+        "extend", "@1", "@2", "--expiry", "2h", "--who", "ada", "--json",
+    ];
+    let run = env.jobboard(&words).run();
+    assert_eq!(run.code, 7, "{run}");
+    assert_eq!(run.values()[0]["done"], "extended");
+    assert_eq!(run.values()[0]["expires_in"], 7200.0);
+    assert!(env.show("@1")["expires_in"].as_f64().unwrap() > 60.0);
+    assert!(run.stderr.contains("not-claimed"), "{run}");
 }

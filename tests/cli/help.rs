@@ -44,13 +44,8 @@ fn a_misspelt_command_is_answered_with_those_that_are_alike() {
     exit code 2
     --- stdout
     --- stderr
-    error: unrecognized subcommand 'clam'
-
-      tip: a similar subcommand exists: 'claim'
-
-    Usage: jobboard [OPTIONS] <COMMAND>
-
-    For more information, try '--help'.
+    error: there is no command `clam`
+    hint: perhaps `claim` was meant; `jobboard help` tells of all commands
     ");
 }
 
@@ -64,14 +59,21 @@ fn a_misspelt_option_is_answered_with_the_one_that_was_meant() {
     --- stdout
     --- stderr
     error: unexpected argument '--prioritty' found
-
-      tip: a similar argument exists: '--priority'
-      tip: to pass '--prioritty' as a value, use '-- --prioritty'
-
-    Usage: jobboard post --priority <PRIORITY> <NAME> [KEY=TEXT|KEY:=JSON]... [-- <COMMAND>...]
-
-    For more information, try '--help'.
+    hint: perhaps --priority was meant; `jobboard help post` tells all about it
     ");
+}
+
+#[test]
+fn nobody_is_led_to_a_dangerous_command_by_a_likeness() {
+    let env = Env::new();
+    for word in ["status", "trsh", "purg", "consum", "abandn"] {
+        let run = env.jobboard(&[word, "--json"]).run();
+        let hint = run.error()["hint"].as_str().unwrap().to_owned();
+        for command in ["trash", "purge", "consume", "abandon"] {
+            assert!(!hint.contains(command), "{run}");
+        }
+        assert!(hint.contains("`jobboard ping`"), "{run}");
+    }
 }
 
 #[test]

@@ -72,6 +72,7 @@ fn a_uuid_that_is_taken_is_told_with_its_line() {
     --- stdout
     --- stderr
     error: line 1: a job with the uuid 00000001-0000-0000-0000-000000000000 is already on the board
+    hint: nothing was done; `jobboard show 00000001-0000-0000-0000-000000000000` shows the one there is
     error: 1 of 1 failed
     ");
 }

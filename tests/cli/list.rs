@@ -170,3 +170,14 @@ fn a_filter_has_several_parts_and_never_takes_one_for_text() {
         "{run}"
     );
 }
+
+#[test]
+fn only_the_jobs_of_a_name_are_listed() {
+    let env = Env::new();
+    for name in ["backup-a", "grow", "none"] {
+        env.post(name);
+    }
+    let named = |name: &str| names(&env.jobboard(&["list", "--name", name, "--json"]).run());
+    assert_eq!(named("backup-*"), ["backup-a"]);
+    assert_eq!(named("none"), ["none"]);
+}

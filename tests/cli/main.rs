@@ -40,6 +40,7 @@ mod board;
 mod conduct_faults;
 mod crashes;
 mod denied;
+mod errors;
 mod events;
 mod faults;
 mod help;

@@ -27,7 +27,8 @@ fn without_an_owner_nothing_is_printed() {
     exit code 6
     --- stdout
     --- stderr
-    error: nobody has claimed resize
+    error: cannot tell the owner of @1 on sqlite:ROOT/state/jobboard/board.db: nobody has claimed it
+    hint: `jobboard claim @1` claims it
     ");
 }
 
@@ -37,4 +38,23 @@ fn a_job_that_is_not_there_has_no_owner_to_tell() {
     let run = env.jobboard(&["owner", "@1", "--json"]).run();
     run.failed(3);
     assert_eq!(run.error()["kind"], "not-found");
+}
+
+#[test]
+fn of_several_jobs_each_is_named_before_its_owner() {
+    let env = Env::new();
+    let jobs = env.post_many(3);
+    env.claim("@1", "ada");
+    env.claim("@2", "bob");
+    let run = env.jobboard(&["owner", "@1", "@2"]).run();
+    let expected = format!("{}\tada\n{}\tbob\n", jobs[0], jobs[1]);
+    assert_eq!(run.succeeded(), expected);
+    let run = env
+        .jobboard(&["owner", "-", "--json"])
+        .stdin("@2\n@3\n")
+        .run();
+    assert_eq!(run.code, 7, "{run}");
+    let told = json!({"uuid": jobs[1], "name": "job-1", "owner": "bob"});
+    assert_eq!(run.values(), [told]);
+    assert!(run.stderr.contains("nobody has claimed it"), "{run}");
 }

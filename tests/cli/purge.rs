@@ -126,10 +126,20 @@ fn what_is_too_young_does_not_count_against_the_most() {
         env.jobboard(&words).run()
     };
     assert!(purge("1h").succeeded().is_empty());
-    assert!(
-        purge("1ms")
-            .failed(8)
-            .contains("2 jobs were chosen, --max is 1")
-    );
+    assert!(purge("1ms").failed(8).contains("2 jobs chosen, --max is 1"));
     assert_eq!(trash(&env).len(), 2);
+}
+
+#[test]
+fn a_limit_counts_only_what_is_due() {
+    let env = two_trashed();
+    let purge = |words: &[&str]| {
+        let always = ["purge", "--yes", "--limit", "1"];
+        env.jobboard(&[&always, words].concat()).run()
+    };
+    assert!(!purge(&["--older-than", "1h"]).stderr.contains("--limit"));
+    assert_eq!(trash(&env).len(), 2);
+    let run = purge(&["--all"]);
+    assert!(run.stderr.contains("1 job more left alone"), "{run}");
+    assert_eq!(trash(&env).len(), 1);
 }

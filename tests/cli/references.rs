@@ -132,11 +132,11 @@ fn of_several_jobs_each_is_reported_and_those_that_can_be_are_done() {
     00000001-0000-0000-0000-000000000000	job-0	consumed
     --- stderr
     error: cannot consume @2 on sqlite:ROOT/state/jobboard/board.db: the job belongs to bob, not to ada
-    hint: --who NAME acts as its owner; `jobboard abandon --force JOB` frees it
+    hint: `jobboard consume --force @2` does it whoever has it; --who NAME acts as its owner
     error: cannot consume @3 on sqlite:ROOT/state/jobboard/board.db: nobody has claimed the job
-    hint: `jobboard claim JOB` claims it
+    hint: `jobboard consume --force @3` does it though nobody has it
     error: cannot consume @99 on sqlite:ROOT/state/jobboard/board.db: there is no such job
-    hint: `jobboard list` shows the jobs on the board, `list --trash` those in the trash
+    hint: `jobboard list` shows the jobs on the board, `jobboard list --trash` those in the trash
     error: 3 of 4 failed
     ");
 }

@@ -189,7 +189,7 @@ fn a_command_is_told_which_job_it_performs() {
 #[test]
 fn a_command_does_not_inherit_what_is_secret() {
     let env = Env::new();
-    let board = format!("sqlite:{}", env.board().display());
+    let board = format!("sqlite:{}", env.file("board.db").display());
     let words = ["run", "resize", "--board", &board, "--", "env"];
     let run = env
         .jobboard(&words)

@@ -66,3 +66,59 @@ fn a_record_that_cannot_be_read_is_trashed_by_force_alone() {
         .succeeded();
     assert!(env.names().is_empty());
 }
+
+#[test]
+fn jobs_are_chosen_by_name_and_state_and_some_of_them_first() {
+    let env = Env::new();
+    for name in ["backup-a", "grow", "backup-b", "backup-c", "none"] {
+        env.post(name);
+    }
+    env.claim("@3", "ada");
+    let trash = |words: &[&str]| {
+        let always = ["trash", "--force", "--yes"];
+        env.jobboard(&[&always, words].concat()).run()
+    };
+    let run = trash(&["--name", "backup-*", "--limit", "2"]);
+    assert_eq!(env.names(), ["grow", "backup-c", "none"]);
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    00000001-0000-0000-0000-000000000000	backup-a	trashed
+    00000002-0000-0000-0000-000000000000	backup-b	trashed
+    --- stderr
+    1 job more left alone (--limit)
+      00000001 backup-a
+      00000002 backup-b (claimed by ada)
+    ");
+    env.claim("@2", "ada");
+    trash(&["--state", "claimed"]).succeeded();
+    assert_eq!(env.names(), ["backup-c", "none"]);
+    // A name is one whatever it means in a filter.
+    trash(&["--name", "none"]).succeeded();
+    assert_eq!(env.names(), ["backup-c"]);
+    let restore = ["restore", "--name", "backup-*", "--limit", "1", "--yes"];
+    env.jobboard(&restore).run().succeeded();
+    assert_eq!(env.names(), ["backup-a", "backup-c"]);
+    for words in [
+        &["trash", "--limit", "1"][..],
+        &["trash", "@1", "--limit", "1"],
+    ] {
+        assert_eq!(env.jobboard(words).run().code, 2, "{words:?}");
+    }
+}
+
+#[test]
+fn a_hint_names_the_board_and_the_job_that_were_meant() {
+    let env = Env::new();
+    let board = ["--board", "sqlite:it's.db"];
+    let on = |words: &[&str]| env.jobboard(&[words, &board].concat()).run();
+    on(&["post", "resize"]).succeeded();
+    let run = on(&["trash", "@1"]);
+    insta::assert_snapshot!(run, @r"
+    exit code 4
+    --- stdout
+    --- stderr
+    error: cannot trash @1 on sqlite:it's.db: nobody has claimed the job
+    hint: `jobboard --board 'sqlite:it'\''s.db' trash --force @1` does it though nobody has it
+    ");
+}

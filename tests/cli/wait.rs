@@ -166,6 +166,7 @@ fn the_timeout_ends_it() {
     --- stdout
     --- stderr
     error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: waited 50ms for the job to be finished
+    hint: `jobboard list` shows what is on the board
     ");
 }
 

@@ -105,15 +105,26 @@ pub(super) fn is_mounted_read_only(path: &Path) -> bool {
 }
 
 /// Creates the file for its user alone, and its folder, unless they are there.
-pub(super) fn make_file(path: &Path) -> std::io::Result<()> {
-    if path.try_exists()? {
+pub(super) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError> {
+    let inaccessible = |source| OpenError::Inaccessible {
+        path: path.to_owned(),
+        source,
+    };
+    if path.try_exists().map_err(inaccessible)? {
         return Ok(());
     }
-    if let Some(parent) = path.parent() {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder {
+        if !makes_folder && !folder.try_exists().map_err(inaccessible)? {
+            return Err(OpenError::NoFolder(folder.to_owned()));
+        }
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(parent)?;
+            .create(folder)
+            .map_err(inaccessible)?;
     }
     let made = OpenOptions::new()
         .write(true)
@@ -123,7 +134,7 @@ pub(super) fn make_file(path: &Path) -> std::io::Result<()> {
         .and_then(|mut file| file.flush());
     match made {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        made => made,
+        made => made.map_err(inaccessible),
     }
 }
 

@@ -13,7 +13,7 @@ use rusqlite::Transaction;
 
 use super::{
     clock::Moment,
-    disk::Identity,
+    disk::{Identity, make_file},
     store::{Durability, OpenError, Store, View, is_busy, is_denied},
 };
 use crate::board::{BoardError, Result, wire::posting::Limit};
@@ -22,6 +22,8 @@ use crate::board::{BoardError, Result, wire::posting::Limit};
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) path: PathBuf,
+    /// Whether the folder is made, too, when the file is.
+    pub(crate) makes_folder: bool,
     pub(crate) durability: Durability,
     /// How long to wait for other processes before giving up.
     pub(crate) patience: Duration,
@@ -150,7 +152,10 @@ impl File {
         mut change: impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
     ) -> Result<T> {
         self.patiently("write to", || {
-            let create = |path: &_, durability| Store::create(path, durability).map(Some);
+            let create = |path: &_, durability| {
+                make_file(path, self.options.makes_folder)?;
+                Store::create(path, durability).map(Some)
+            };
             let mut store = self.opened(create)?;
             // Filled just above; the loop is left only through `?`.
             let Some(store) = store.as_mut() else {
@@ -185,6 +190,7 @@ impl File {
     fn explain(&self, doing: &'static str, error: OpenError) -> BoardError {
         let board = self.name.clone();
         match error {
+            OpenError::NoFolder(folder) => BoardError::NoFolder { board, folder },
             OpenError::Newer { .. }
             | OpenError::Foreign
             | OpenError::Folder

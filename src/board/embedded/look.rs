@@ -209,7 +209,10 @@ mod tests {
     use rusqlite::StatementStatus;
 
     use super::*;
-    use crate::board::embedded::store::{Durability, Store};
+    use crate::board::embedded::{
+        disk::make_file,
+        store::{Durability, Store},
+    };
 
     /// Returns how many steps SQLite takes to find a hundred records behind this one.
     fn steps(
@@ -233,6 +236,7 @@ mod tests {
     fn a_page_costs_the_same_wherever_it_begins() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("board.db");
+        make_file(&path, false).unwrap();
         let mut store = Store::create(&path, Durability::Process).unwrap();
         let fill = "WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number \
                     WHERE n < 5000) INSERT INTO job (uuid, name, priority, created_on, details) \

@@ -12,9 +12,7 @@ use thiserror::Error;
 
 use super::{
     clock::{Moment, boot_id},
-    disk::{
-        Identity, Manner, is_mounted_read_only, make_file, open_file, refuse_network_file_system,
-    },
+    disk::{Identity, Manner, is_mounted_read_only, open_file, refuse_network_file_system},
     lapse::lapse,
     signal::Bell,
 };
@@ -46,6 +44,8 @@ pub(super) enum OpenError {
         "another file was put in its place, which belongs to somebody else or can be written by others"
     )]
     Loosened,
+    #[error("there is no folder {}", .0.display())]
+    NoFolder(PathBuf),
     #[error("it is on a network file system, which cannot be shared safely")]
     NetworkFileSystem,
     #[error("cannot get at {}", path.display())]
@@ -133,12 +133,8 @@ impl Store {
         }
     }
 
-    /// Opens the file, and makes it a board if it is none yet.
+    /// Opens the file, which is there, and makes it a board if it is none yet.
     pub(super) fn create(path: &Path, durability: Durability) -> Result<Self, OpenError> {
-        make_file(path).map_err(|source| OpenError::Inaccessible {
-            path: path.to_owned(),
-            source,
-        })?;
         if let Some(store) = Self::open(path, durability)? {
             return Ok(store);
         }

@@ -21,6 +21,7 @@ use crate::{
 fn board_in(folder: &tempfile::TempDir) -> Subject {
     Arc::new(Embedded::new(Options {
         path: folder.path().join("board.db"),
+        makes_folder: false,
         durability: Durability::Process,
         patience: Duration::from_secs(5),
         limit: Limit::USUAL,
@@ -189,6 +190,7 @@ async fn who_keeps_the_file_locked_is_waited_for_and_not_for_ever() {
     let path = folder.path().join("board.db");
     let board: Subject = Arc::new(Embedded::new(Options {
         path,
+        makes_folder: false,
         durability: Durability::Process,
         patience: Duration::from_millis(100),
         limit: Limit::USUAL,

@@ -25,9 +25,13 @@ use self::{
     error::Fault,
     field::{Field, Test},
     grammar::Part,
-    operator::Operator,
+    operator::{Operator, Relation},
+    text::Pattern,
 };
-use crate::{board::Detail, job::Entry};
+use crate::{
+    board::Detail,
+    job::{Entry, State},
+};
 
 /// Something that is asked of an entry, in one expression.
 ///
@@ -60,6 +64,38 @@ impl Filter {
     /// Whether it looks at the details, so that they have to be fetched.
     pub(crate) fn needs_details(&self) -> bool {
         self.conditions.iter().any(|it| it.test.needs_details())
+    }
+
+    /// Asks for a name: as it is, or as a glob describes it; here `none` is a name like any other.
+    pub(crate) fn by_name(glob: &str) -> Result<Self, InvalidFilter> {
+        let pattern = Pattern::new(Relation::Is, glob);
+        let pattern = pattern.map_err(|fault| InvalidFilter::new(glob, fault))?;
+        Ok(Self::of(
+            format!("name={glob}"),
+            Test::Text(reading::name, pattern),
+        ))
+    }
+
+    /// Asks for a state.
+    pub(crate) fn by_state(state: State) -> Self {
+        let pattern = Pattern::Exact(state.to_string());
+        Self::of(
+            format!("state={state}"),
+            Test::Text(reading::state, pattern),
+        )
+    }
+
+    /// Makes a filter of one test of what every event tells.
+    fn of(text: String, test: Test) -> Self {
+        let condition = Condition {
+            test,
+            is_negated: false,
+            is_answered_by_events: true,
+        };
+        Self {
+            text,
+            conditions: vec![condition],
+        }
     }
 }
 

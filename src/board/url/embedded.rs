@@ -10,6 +10,8 @@ pub(crate) struct EmbeddedUrl {
     pub(crate) path: PathBuf,
     /// Whether each change waits for the disk, so that a power failure loses none.
     pub(crate) sync_full: bool,
+    /// Whether the folder is made with the file; a misspelt path makes none.
+    pub(crate) makes_folder: bool,
 }
 
 impl EmbeddedUrl {
@@ -18,6 +20,7 @@ impl EmbeddedUrl {
         Self {
             path: path.into(),
             sync_full: false,
+            makes_folder: false,
         }
     }
 }
@@ -33,8 +36,8 @@ pub(super) fn parse(rest: &str) -> Result<EmbeddedUrl, InvalidUrl> {
     let choices = [("normal", false), ("full", true)];
     let sync_full = query.choice("sync", "it is one of full, normal", &choices)?;
     Ok(EmbeddedUrl {
-        path: path.into(),
         sync_full: sync_full.unwrap_or_default(),
+        ..EmbeddedUrl::new(path)
     })
 }
 

@@ -19,7 +19,7 @@ use crate::{
         progress::{Note, Reporter},
         signal::Signals,
     },
-    context::Context,
+    context::{Context, Creation},
     duration,
     exit::CommandError,
     job::{Conductor, Owner},
@@ -39,6 +39,9 @@ pub(crate) struct ConductArgs {
     /// How many jobs to run at once
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = jobs)]
     jobs: usize,
+
+    #[command(flatten)]
+    creation: Creation,
 
     /// The name under which to register and to claim, instead of host:pid:random
     #[arg(long)]
@@ -160,6 +163,7 @@ fn output(text: &str) -> Result<Destination, String> {
 
 pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<()> {
     let settings = settings(ctx, &args)?;
+    ctx.create_folder(&args.creation);
     let board = ctx.writable_board()?;
     let mut signals = Signals::ending()?;
     let (mut reporter, progress) = Reporter::new();
@@ -167,7 +171,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
         reporter.hush();
     }
     let format = args.log_format.unwrap_or(LogFormat::suiting(&ctx.out));
-    show::start(progress, format).context("cannot show what happens")?;
+    show::start(progress, format, &ctx.out).context("cannot show what happens")?;
     let ends_by_itself = args.drain || args.max_jobs.is_some();
     let conducted = conduct(board, settings, reporter.clone(), &mut signals).await;
     if let Ok(tally) = &conducted {

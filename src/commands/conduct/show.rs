@@ -11,8 +11,11 @@ use tokio::sync::mpsc::Receiver;
 
 use crate::{
     conductor::progress::{Note, Progress, Stream},
-    output::{Console, Output, Side, Text},
+    output::{Console, Output, Side, Text, Tone},
 };
+
+/// How many columns each fact keeps on a narrow terminal.
+const SHORTEST: usize = 20;
 
 /// The form in which is told what happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -34,16 +37,20 @@ impl LogFormat {
 }
 
 /// Starts to show what arrives.
-pub(super) fn start(progress: Receiver<Progress>, format: LogFormat) -> io::Result<()> {
+pub(super) fn start(
+    progress: Receiver<Progress>,
+    format: LogFormat,
+    out: &Output,
+) -> io::Result<()> {
+    let console = Console::new(out.colours_errors());
     // Not waited for: whoever told the last of it waits for that to have been shown.
     thread::Builder::new()
         .name("show".to_owned())
-        .spawn(move || show(progress, format))?;
+        .spawn(move || show(console, progress, format))?;
     Ok(())
 }
 
-fn show(mut progress: Receiver<Progress>, format: LogFormat) {
-    let mut console = Console::new();
+fn show(mut console: Console, mut progress: Receiver<Progress>, format: LogFormat) {
     while let Some(mut next) = progress.blocking_recv() {
         // What has come together goes out together.
         loop {
@@ -82,27 +89,57 @@ fn show(mut progress: Receiver<Progress>, format: LogFormat) {
 }
 
 fn tell(console: &mut Console, format: LogFormat, note: &Note) {
-    let time = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
-    match format {
-        LogFormat::Text => console.note(words(&time, note)),
-        LogFormat::Json => console.object(&object(time, note)),
+    let now = Utc::now();
+    let time = || now.to_rfc3339_opts(SecondsFormat::Millis, true);
+    match (format, console.room()) {
+        (LogFormat::Json, _) => console.object(&object(time(), note)),
+        (LogFormat::Text, None) => console.note(&words(time(), note, usize::MAX)),
+        // Whoever watches knows the day, and a line that is broken is hard to read.
+        (LogFormat::Text, Some(room)) => {
+            console.note(&words(now.format("%H:%M:%SZ").to_string(), note, room));
+        }
     }
 }
 
-fn words(time: &str, note: &Note) -> String {
-    let mut line = format!("{time} {}", note.event);
-    if let Some(job) = &note.job {
-        line = format!("{line} {job}");
-    }
-    for (name, value) in &note.facts {
-        line = match value {
-            Value::String(text) if !text.contains([' ', '"', '=']) => {
-                format!("{line} {name}={text}")
-            }
-            value => format!("{line} {name}={value}"),
+/// Words a note as a line; what does not fit is left out of the middle of its longest facts.
+fn words(time: String, note: &Note, room: usize) -> [(Tone, Text); 3] {
+    let tone = match is_bad(note) {
+        true => Tone::Bad,
+        false => Tone::Plain,
+    };
+    let job = note.job.as_ref().map(|job| format!(" {job}"));
+    let facts = note.facts.iter().map(|(name, value)| match value {
+        Value::String(text) if !text.contains([' ', '"', '=']) => format!(" {name}={text}"),
+        value => format!(" {name}={value}"),
+    });
+    let mut rest: Vec<Text> = job.into_iter().chain(facts).map(Text::from).collect();
+    let begin = time.len() + 1 + note.event.len();
+    let width = |rest: &[Text]| begin + rest.iter().map(Text::width).sum::<usize>();
+    while width(&rest) > room {
+        let surplus = width(&rest) - room;
+        let longest = rest.iter_mut().max_by_key(|part| part.width());
+        let Some(longest) = longest.filter(|part| part.width() > SHORTEST) else {
+            break;
         };
+        *longest = longest.shortened(SHORTEST.max(longest.width().saturating_sub(surplus)));
     }
-    line
+    let rest: String = rest.iter().map(Text::as_str).collect();
+    [
+        (Tone::Faint, Text::from(time + " ")),
+        (tone, Text::from(note.event)),
+        (Tone::Plain, Text::from(rest)),
+    ]
+}
+
+/// Whether a note tells of a failure, so that it has to stand out.
+fn is_bad(note: &Note) -> bool {
+    let tells = |fact: &str| note.facts.iter().any(|(name, _)| *name == fact);
+    match note.event {
+        "board_unreachable" | "claim_lost" | "missed" | "not_settled" | "not_watched"
+        | "output_not_kept" | "job_trashed" => true,
+        "job_abandoned" => tells("reason"),
+        _ => tells("failure"),
+    }
 }
 
 fn object(time: String, note: &Note) -> Value {

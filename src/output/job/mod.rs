@@ -9,7 +9,7 @@ use std::{borrow::Cow, time::Duration};
 use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
 
 pub(crate) use self::secrets::covered_text;
-use super::{Cell, Column, Fit, Record, Row, Tone};
+use super::{Cell, Column, Fit, NOTHING, Record, Row, Tone};
 use crate::{
     duration,
     job::{Entry, Job, Lease},
@@ -94,7 +94,7 @@ impl Row for JobView<'_> {
         Column::new("state", Fit::Whole),
         Column::new("priority", Fit::Whole),
         Column::new("age", Fit::Number),
-        Column::new("owner", Fit::Shrinks),
+        Column::new("owner", Fit::KeepsEnds),
         Column::new("held", Fit::Number),
         Column::new("expires", Fit::Number),
     ];
@@ -102,11 +102,11 @@ impl Row for JobView<'_> {
     fn cells(&self) -> Vec<Cell> {
         let state = self.entry.state();
         let state = Cell::toned(Tone::of(state), state.name());
-        let none = || Cell::toned(Tone::Faint, "-");
+        let none = || Cell::toned(Tone::Faint, NOTHING);
         let job = match self.entry {
             Entry::Job(job) => job,
             Entry::Malformed(record) => {
-                let name = Cell::toned(Tone::Bad, format!("key:{}", record.key));
+                let name = Cell::vital(Tone::Bad, format!("key:{}", record.key));
                 return vec![none(), name, state, none(), none(), none(), none(), none()];
             }
         };

@@ -67,7 +67,7 @@ fn says_how_to_free(afar: &Afar, run: &Outcome, code: i32, job: &str) {
     let error: Value = run.error();
     assert_eq!(error["kind"], "unknown", "{run:?}");
     assert!(error["message"].to_string().contains(job), "{run:?}");
-    let free = format!("jobboard abandon --force {job}");
+    let free = format!("abandon --force {job}`");
     assert!(error["hint"].to_string().contains(&free), "{run:?}");
     let free = ["abandon", "--force", "--yes", job];
     wait_until("it is free", || {

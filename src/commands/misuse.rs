@@ -1,0 +1,90 @@
+//! What is wrong with a command line that is not understood, in a line, and the way out in another.
+
+use std::num::ParseIntError;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::exit::CommandError;
+
+/// The commands that end claims or jobs, or perform them; nobody is led to one by a slip of the pen.
+const DANGEROUS: [&str; 5] = ["abandon", "conduct", "consume", "purge", "trash"];
+
+/// Words what a parser complains of; `None` if it is to be told in full.
+///
+/// `command` is the command that was typed, if there is one of that name.
+pub(crate) fn misuse(error: &clap::Error, command: Option<&str>) -> Option<CommandError> {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return None;
+    }
+    let message = match (error.kind(), source(error)) {
+        (ErrorKind::InvalidSubcommand, _) => match text(error, ContextKind::InvalidSubcommand) {
+            Some(word) => format!("there is no command `{word}`"),
+            None => folded(error),
+        },
+        (ErrorKind::MissingSubcommand, _) => "no command is given".to_owned(),
+        (ErrorKind::ValueValidation, Some(reason)) => of_value(error, &reason),
+        _ => folded(error),
+    };
+    let help = match command {
+        Some(command) => format!("`jobboard help {command}` tells all about it"),
+        None => "`jobboard help` tells of all commands".to_owned(),
+    };
+    let perhaps = |what: String| format!("perhaps {what} was meant; {help}");
+    let hint = match (error.kind(), suggestion(error)) {
+        (ErrorKind::InvalidSubcommand, Some(word)) => perhaps(format!("`{word}`")),
+        (ErrorKind::InvalidSubcommand, None) => {
+            format!("`jobboard list` shows the jobs, `jobboard ping` how the board is; {help}")
+        }
+        (_, Some(word)) => perhaps(word),
+        (_, None) => help,
+    };
+    Some(CommandError::usage(message).hint(hint))
+}
+
+/// Says why a value will not do, and repeats the value once.
+fn of_value(error: &clap::Error, reason: &str) -> String {
+    let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
+    let argument = text(error, ContextKind::InvalidArg).unwrap_or_default();
+    let argument = argument.split(' ').next().unwrap_or_default();
+    match reason.contains(&format!("`{value}`")) {
+        true => format!("{argument}: {reason}"),
+        false => format!("{argument}: `{value}` will not do: {reason}"),
+    }
+}
+
+/// Returns what was probably meant, unless a slip would do harm.
+fn suggestion(error: &clap::Error) -> Option<String> {
+    let kinds = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg];
+    let words = kinds.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(word) => Some(vec![word.clone()]),
+        ContextValue::Strings(words) => Some(words.clone()),
+        _ => None,
+    })?;
+    // The likeliest comes last.
+    let mut words = words.into_iter().rev();
+    words.find(|word| !DANGEROUS.contains(&word.as_str()))
+}
+
+fn source(error: &clap::Error) -> Option<String> {
+    let source = std::error::Error::source(error)?;
+    Some(match source.is::<ParseIntError>() {
+        true => "it is a whole number".to_owned(),
+        false => source.to_string(),
+    })
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// Returns the parser's own words as one line, without its usage and its tips.
+fn folded(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let lines: Vec<_> = paragraph.lines().map(str::trim).collect();
+    lines.join(" ")
+}

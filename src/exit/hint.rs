@@ -1,0 +1,128 @@
+//! What to do about an error, where that is not plain.
+//!
+//! `JOB` in a command stands for the job that the error is about; see `way`.
+
+use std::borrow::Cow;
+
+use super::{CommandError, Trying};
+use crate::board::BoardError;
+
+pub(super) const LOOK_AT_IT: &str = "nothing was done; `jobboard show JOB` shows how it is now";
+
+/// A hint, and the job that it is about, if it is about one.
+#[derive(Debug)]
+pub(super) struct WayOut {
+    pub(super) hint: Cow<'static, str>,
+    pub(super) job: Option<String>,
+}
+
+impl WayOut {
+    pub(super) fn new(hint: impl Into<Cow<'static, str>>, trying: Option<&Trying>) -> Self {
+        Self {
+            hint: hint.into(),
+            job: trying.and_then(|trying| trying.job.clone()),
+        }
+    }
+}
+
+/// Says what to do about an error of our own.
+pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Option<WayOut> {
+    let hint: Cow<'static, str> = match error {
+        CommandError::Usage { hint, .. } | CommandError::Refused { hint, .. } => {
+            hint.clone()?.into()
+        }
+        CommandError::Unheard { hint, .. } => hint.clone().into(),
+        CommandError::Nothing(_) => match verb(trying) {
+            "claim" => "`jobboard claim --next --wait 1m` waits for one".into(),
+            _ => "`jobboard claim JOB` claims it".into(),
+        },
+        CommandError::UnreadableOwner => "`jobboard abandon --force JOB` frees it".into(),
+        CommandError::NotHeldBy(_) => {
+            "nothing was done; `jobboard owner JOB` shows who holds it".into()
+        }
+        CommandError::Trashed(_) => "`jobboard list --trash` shows what is in the trash".into(),
+        CommandError::TimedOut(_) => "`jobboard list` shows what is on the board".into(),
+        // Each of the several was told of by itself, and a command has said what there is to say.
+        CommandError::Partly { .. } | CommandError::Command(_) | CommandError::Ours(_) => {
+            return None;
+        }
+    };
+    Some(WayOut::new(hint, trying))
+}
+
+/// Says what to do about what a board answers.
+pub(super) fn of_board(error: &BoardError, trying: Option<&Trying>) -> Option<WayOut> {
+    let mut way_out = WayOut::new(board_hint(error, trying)?, trying);
+    match error {
+        BoardError::Malformed { key, .. } => way_out.job = Some(format!("key:{key}")),
+        BoardError::Exists { uuid, .. } => way_out.job = Some(uuid.clone()),
+        _ => {}
+    }
+    Some(way_out)
+}
+
+fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static, str>> {
+    let hint = match error {
+        BoardError::NoSuchJob => {
+            "`jobboard list` shows the jobs on the board, `jobboard list --trash` those in the trash"
+        }
+        BoardError::Ambiguous { .. } => "give more of the uuid; nothing was done",
+        BoardError::AlreadyClaimed { .. } => {
+            "`jobboard claim --next` claims the best job that is free; if the holder of this one is \
+             gone, `jobboard abandon --force JOB` frees it"
+        }
+        BoardError::NotClaimed => match verb(trying) {
+            verb @ ("trash" | "consume") => return Some(by_force(verb, "though nobody has it")),
+            "abandon" => "it is free already: `jobboard show JOB` shows it",
+            _ => "`jobboard claim JOB` claims it",
+        },
+        BoardError::NotOwner { .. } => match verb(trying) {
+            verb @ ("trash" | "consume" | "abandon") => {
+                return Some(by_force(verb, "whoever has it") + "; --who NAME acts as its owner");
+            }
+            _ => "--who NAME acts as its owner; `jobboard abandon --force JOB` frees it",
+        },
+        BoardError::Postponed { .. } => "`jobboard claim JOB` claims it all the same",
+        BoardError::Changed => LOOK_AT_IT,
+        BoardError::Exists { .. } => "nothing was done; `jobboard show JOB` shows the one there is",
+        BoardError::TrashTaken { .. } => {
+            "nothing was done; `jobboard list --trash --shared` shows it: restore it on its board, or \
+             purge it, first"
+        }
+        BoardError::NumberTaken { .. } => {
+            "nothing was done; it can be restored once that one is gone from the board"
+        }
+        BoardError::NameTaken { .. } => {
+            "`jobboard conductors` shows who is at work; choose another --name"
+        }
+        BoardError::Malformed { .. } => "`jobboard trash --force JOB` takes it off the board",
+        BoardError::Unfit { .. } => {
+            "`jobboard claim JOB` alone claims it all the same; `jobboard trash --force JOB` takes it \
+             off the board"
+        }
+        BoardError::Occupied { remedy, .. } => return Some(remedy.clone().into()),
+        BoardError::Unsupported { hint, .. } => (*hint)?,
+        BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => match verb(trying) {
+            "ping" => "`jobboard config` shows which board is used, and who chose it",
+            _ => "`jobboard ping` shows whether the board answers",
+        },
+        BoardError::Unknown { .. } => match trying.and_then(|trying| trying.job.as_ref()) {
+            Some(_) => "`jobboard show JOB` shows whether it was done",
+            None => "`jobboard list` shows whether it was done",
+        },
+        BoardError::NoFolder { .. } => "with --create the folder is made, too",
+        BoardError::Denied { .. } => "`jobboard config` shows which board is used, and as whom",
+        BoardError::Failed { .. } => {
+            "`jobboard config` shows which board is used, and who chose it"
+        }
+    };
+    Some(hint.into())
+}
+
+fn verb(trying: Option<&Trying>) -> &'static str {
+    trying.map_or("", |trying| trying.verb)
+}
+
+fn by_force(verb: &str, circumstance: &str) -> Cow<'static, str> {
+    format!("`jobboard {verb} --force JOB` does it {circumstance}").into()
+}

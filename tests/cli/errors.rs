@@ -1,0 +1,198 @@
+//! Every error that the program tells of, collected: what was tried, why it failed, what to do next.
+//!
+//! The snapshot is to be read as a whole, as a newcomer would: JOBBOARD_UPDATE=1 writes it anew.
+
+mod servers;
+mod usage;
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::env::{Env, Outcome};
+
+/// What errors can be about, as the documentation has it.
+const KINDS: [&str; 16] = [
+    "already-claimed",
+    "ambiguous",
+    "changed",
+    "denied",
+    "exists",
+    "failed",
+    "malformed",
+    "not-claimed",
+    "not-found",
+    "not-owner",
+    "refused",
+    "timeout",
+    "unknown",
+    "unreachable",
+    "unsupported",
+    "usage",
+];
+
+/// What is in an error that needs no hint: each of the jobs was told of by itself, or the system
+/// says what is the matter with a file that is named.
+const PLAIN: [&str; 2] = [" failed", " (os error "];
+
+#[test]
+fn every_error_says_what_was_tried_and_why_it_failed_and_what_to_do() {
+    let mut errors = Errors::default();
+    usage::provoke(&mut errors);
+    let is_complete = servers::provoke(&mut errors);
+    if !is_complete {
+        return;
+    }
+    let kinds: Vec<_> = errors.kinds.iter().map(String::as_str).collect();
+    assert_eq!(kinds, KINDS);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/errors/collection.txt");
+    if std::env::var_os("JOBBOARD_UPDATE").is_some() {
+        fs::write(&file, &errors.text).unwrap();
+    }
+    let stored = fs::read_to_string(&file).unwrap_or_default();
+    similar_asserts(&stored, &errors.text);
+}
+
+/// Requires that two texts are the same, and shows the first line that differs.
+fn similar_asserts(stored: &str, seen: &str) {
+    for (stored, seen) in stored.lines().zip(seen.lines()) {
+        assert_eq!(stored, seen, "JOBBOARD_UPDATE=1 writes it anew");
+    }
+    assert_eq!(stored.lines().count(), seen.lines().count());
+}
+
+/// The errors that were seen.
+#[derive(Default)]
+struct Errors {
+    kinds: BTreeSet<String>,
+    text: String,
+}
+
+/// Errors of one board.
+struct Of<'a> {
+    errors: &'a mut Errors,
+    env: &'a Env,
+    /// How the board is called, which is to be said once; `None` where no board is involved.
+    board: Option<String>,
+}
+
+impl Errors {
+    fn of<'a>(&'a mut self, env: &'a Env, board: Option<&str>) -> Of<'a> {
+        Of {
+            errors: self,
+            env,
+            board: board.map(str::to_owned),
+        }
+    }
+}
+
+impl Of<'_> {
+    /// Runs a command, whose words are separated by spaces, and requires a proper error of a kind.
+    fn expect(&mut self, kind: &str, command: &str) {
+        let words: Vec<_> = command.split(' ').collect();
+        self.expect_words(kind, &words);
+    }
+
+    fn expect_words(&mut self, kind: &str, words: &[&str]) {
+        let run = self.env.jobboard(&[&["--json"], words].concat()).run();
+        let told = self.expect_run(kind, &words.join(" "), &run);
+        let run = self.env.jobboard(words).run();
+        let hint = told.hint.map(|hint| format!("hint: {hint}\n"));
+        let end = format!(": {}\n{}", told.message, hint.unwrap_or_default());
+        assert!(run.stderr.ends_with(&end), "{end:?} {run}");
+    }
+
+    /// Requires a proper error of a run that spoke JSON.
+    fn expect_run(&mut self, kind: &str, command: &str, run: &Outcome) -> Told {
+        let told = Told::of(run);
+        assert_eq!(told.kind, kind, "{run}");
+        self.errors.kinds.insert(told.kind.clone());
+        assert!(!told.message.contains('\n'), "{run}");
+        if let Some(board) = &self.board {
+            let times = told.message.matches(board.as_str()).count();
+            assert_eq!(
+                times, 1,
+                "{command}: the board is named {times} times: {run}"
+            );
+        }
+        match &told.hint {
+            None => {
+                let is_plain = PLAIN.iter().any(|plain| told.message.contains(plain));
+                assert!(is_plain, "there is no hint: {run}");
+            }
+            Some(hint) => self.judge(hint),
+        }
+        self.keep(command, &told);
+        told
+    }
+
+    /// Requires that what a hint says can be done: its commands are understood as they are.
+    fn judge(&self, hint: &str) {
+        assert!(!hint.contains('\n'), "{hint}");
+        assert!(!hint.contains("JOB"), "{hint}");
+        let commands = hint.split('`').skip(1).step_by(2);
+        for typed in commands.filter(|typed| typed.starts_with("jobboard ")) {
+            let run = self.typed(typed);
+            assert!(![2, 127].contains(&run.code), "{hint}: {run}");
+        }
+    }
+
+    /// Types a command into a shell, with all changes forbidden.
+    fn typed(&self, command: &str) -> Outcome {
+        let program = Path::new(env!("CARGO_BIN_EXE_jobboard"));
+        let path = std::env::var("PATH").unwrap();
+        let path = format!("{}:{path}", program.parent().unwrap().display());
+        let shell = self.env.program(Path::new("sh"), &["-c", command]);
+        let shell = shell.env("PATH", path).env("JOBBOARD_READ_ONLY", "1");
+        shell.run()
+    }
+
+    /// Adds an error to the collection, without what differs from run to run.
+    fn keep(&mut self, command: &str, told: &Told) {
+        let hint = told.hint.as_ref().map(|hint| format!("hint: {hint}\n"));
+        let (kind, message) = (&told.kind, &told.message);
+        let hint = hint.unwrap_or_default();
+        let text = format!("$ jobboard {command}\nerror ({kind}): {message}\n{hint}\n");
+        let text = text.replace(self.env.root().to_str().unwrap(), "ROOT");
+        let hex = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
+        let host = rustix::system::uname();
+        let host = host.nodename().to_string_lossy();
+        let mut text = text;
+        for (pattern, instead) in [
+            (hex, "UUID"),
+            (r"127\.0\.0\.1:\d+", "HOST"),
+            (r"/test-\d+", "/test"),
+            (&format!(r"[\w.-]+@{}", regex::escape(&host)), "user@host"),
+            (r"\d{4}-\d\d-\d\dT\S+Z", "TIME"),
+        ] {
+            let pattern = Regex::new(pattern).unwrap();
+            text = pattern.replace_all(&text, instead).into_owned();
+        }
+        eprint!("{text}");
+        self.errors.text += &text;
+    }
+}
+
+/// An error as it was told.
+struct Told {
+    kind: String,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Told {
+    /// Finds the error that a run told of last; notes may stand before it.
+    fn of(run: &Outcome) -> Self {
+        assert_ne!(run.code, 0, "{run}");
+        let line = run.stderr.lines().last().unwrap_or_default();
+        let error: Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {run}"));
+        let text = |name: &str| error["error"][name].as_str().map(str::to_owned);
+        Self {
+            kind: text("kind").unwrap(),
+            message: text("message").unwrap(),
+            hint: text("hint"),
+        }
+    }
+}

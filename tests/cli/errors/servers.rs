@@ -1,0 +1,199 @@
+//! Errors of reach, and of boards on servers.
+
+use std::{net::TcpListener, path::Path};
+
+use super::Errors;
+use crate::{
+    env::Env,
+    proxy::{Mood, Proxy},
+    servers::{Authority, Host, Peer, Server, ZooKeeper},
+};
+
+/// Returns whether all that is needed was there.
+pub(super) fn provoke(errors: &mut Errors) -> bool {
+    reach(errors);
+    let is_complete = [
+        passwords(errors),
+        states(errors),
+        tls(errors),
+        lost(errors),
+        zookeeper(errors),
+    ];
+    is_complete.iter().all(Option::is_some)
+}
+
+/// Ways on which no board is reached.
+fn reach(errors: &mut Errors) {
+    let env = Env::new();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = silent.local_addr().unwrap().to_string();
+    let boards = [
+        "redis://127.0.0.1:1/0".to_owned(),
+        "zk://127.0.0.1:1/jobs".to_owned(),
+        format!("redis://{host}/0"),
+        format!("zk://{host}/jobs"),
+        "redis-sentinel://127.0.0.1:1/mymaster/0".to_owned(),
+        "redis+unix:///nowhere/redis.sock".to_owned(),
+    ];
+    for board in boards {
+        let mut told = errors.of(&env, Some(&board));
+        told.expect("unreachable", &format!("--board {board} list"));
+    }
+    let mut told = errors.of(&env, Some("redis://127.0.0.1:1/0"));
+    // `watch` and `wait` go on trying.
+    for command in ["ping", "claim --next", "conductors"] {
+        let command = format!("{command} --board redis://127.0.0.1:1/0");
+        told.expect("unreachable", &command);
+    }
+    // What the configuration says need not be typed again.
+    env.configure("default = \"a\"\n[board.a]\nurl = \"redis://127.0.0.1:1/0\"\n");
+    let mut told = errors.of(&env, Some("redis://127.0.0.1:1/0"));
+    told.expect("unreachable", "list");
+    told.expect("unreachable", "list --board a");
+    let run = env.jobboard(&[
+        "list",
+        "--json",
+        "--board",
+        "redis://u:hunter2@127.0.0.1:1/0",
+    ]);
+    let mut told = errors.of(&env, Some("redis://u@127.0.0.1:1/0"));
+    let said = told.expect_run(
+        "unreachable",
+        "list --board redis://u:…@127.0.0.1:1/0",
+        &run.run(),
+    );
+    assert!(!said.hint.unwrap().contains("hunter2"));
+}
+
+fn passwords(errors: &mut Errors) -> Option<()> {
+    let server = Server::start()?;
+    server.run(&[
+        "ACL", "SETUSER", "eve", "on", ">secret", "allkeys", "+@read",
+    ]);
+    server.run(&["ACL", "SETUSER", "default", "resetpass", ">secret"]);
+    let env = Env::new();
+    std::fs::write(env.file("wrong"), "wrong").unwrap();
+    std::fs::write(env.file("secret"), "secret").unwrap();
+    for (board, command) in [
+        (server.url("/0"), "list"),
+        (server.url("/0"), "list --password-file wrong"),
+        (
+            format!("redis://eve@{}/0", server.host()),
+            "list --password-file wrong",
+        ),
+        (
+            format!("redis://eve@{}/0", server.host()),
+            "post a --password-file secret",
+        ),
+    ] {
+        let mut told = errors.of(&env, Some(&board));
+        told.expect("denied", &format!("--board {board} {command}"));
+    }
+    Some(())
+}
+
+/// States of a server in which it does not do what it is asked.
+fn states(errors: &mut Errors) -> Option<()> {
+    let server = Server::start()?;
+    let env = Env::new();
+    let board = server.url("/0");
+    let on = |board: &str, command: &str| format!("--board {board} {command}");
+    env.jobboard(&["post", "a", "--board", &board])
+        .run()
+        .succeeded();
+    server.run_with(&["HSET", "taskflow:listings", "bad"], b"\xc1");
+    let mut told = errors.of(&env, Some(&board));
+    told.expect("malformed", &on(&board, "claim key:bad"));
+    told.expect("malformed", &on(&board, "trash key:bad"));
+    server.run(&["CONFIG", "SET", "maxmemory", "1"]);
+    told.expect("failed", &on(&board, "post a"));
+    server.run(&["CONFIG", "SET", "maxmemory", "0"]);
+    server.run(&["REPLICAOF", "127.0.0.1", "1"]);
+    told.expect("failed", &on(&board, "post a"));
+    server.run(&["REPLICAOF", "NO", "ONE"]);
+    server.run(&["DEL", "taskflow:listings"]);
+    server.run(&["SET", "taskflow:listings", "text"]);
+    told.expect("failed", &on(&board, "list"));
+    told.expect("failed", &on(&board, "post a"));
+    let absent = server.url("/99");
+    let mut told = errors.of(&env, Some(&absent));
+    told.expect("failed", &on(&absent, "list"));
+    // Another protocol than the one that is spoken there.
+    let other = format!("zk://{}/jobs", server.host());
+    let mut told = errors.of(&env, Some(&other));
+    told.expect("unreachable", &on(&other, "list"));
+    Some(())
+}
+
+fn tls(errors: &mut Errors) -> Option<()> {
+    let authority = Authority::new()?;
+    let theirs = authority.issue("DNS:elsewhere.example", 2);
+    let server = Server::start_tls(&theirs, &authority)?;
+    let env = Env::new();
+    let link = |name: &str, to: &Path| std::os::unix::fs::symlink(to, env.file(name)).unwrap();
+    link("ca.pem", &authority.ca());
+    link("cert.pem", &theirs.cert);
+    link("key.pem", &theirs.key);
+    let host = server.host();
+    let with_key = "ca=ca.pem&cert=cert.pem&key=key.pem";
+    for (kind, board) in [
+        ("unreachable", format!("redis://{host}/0")),
+        ("denied", format!("rediss://{host}/0?ca=ca.pem")),
+        ("denied", format!("rediss://{host}/0?{with_key}")),
+        ("failed", format!("rediss://{host}/0?ca=none.pem")),
+    ] {
+        let mut told = errors.of(&env, Some(&board));
+        told.expect(kind, &format!("--board {board} list"));
+    }
+    let plain = Server::start()?;
+    let board = format!("rediss://{}/0?ca=ca.pem", plain.host());
+    let mut told = errors.of(&env, Some(&board));
+    told.expect("unreachable", &format!("--board {board} list"));
+    Some(())
+}
+
+/// Answers that are lost.
+fn lost(errors: &mut Errors) -> Option<()> {
+    let server = Server::start()?;
+    let env = Env::new();
+    let proxy = Proxy::start(server.port());
+    let board = format!("redis://127.0.0.1:{}/0", proxy.port);
+    let run = |words: &[&str]| {
+        let always = ["--board", &board, "--json", "--op-timeout", "300ms"];
+        env.jobboard(&[words, &always].concat()).run()
+    };
+    let posted = run(&["post", "a"]).json();
+    let job = posted["uuid"].as_str().unwrap();
+    // A server that does not know a script answers before it runs.
+    run(&["claim", job]).succeeded();
+    run(&["abandon", job]).succeeded();
+    let mut told = errors.of(&env, Some(&board));
+    for command in [vec!["claim", job], vec!["post", "b"]] {
+        proxy.set_at("EVALSHA", Mood::HangUp);
+        let ended = run(&command);
+        proxy.set(Mood::PassOn);
+        let command = command.join(" ");
+        told.expect_run("unknown", &format!("--board {board} {command}"), &ended);
+    }
+    Some(())
+}
+
+fn zookeeper(errors: &mut Errors) -> Option<()> {
+    let server = ZooKeeper::start()?;
+    let mut peer = Peer::on(&server)?;
+    let env = Env::new();
+    let board = server.board();
+    let on = |command: &str| format!("--board {board} {command}");
+    env.jobboard(&["post", "a", "--board", &board])
+        .run()
+        .succeeded();
+    server.create(&mut peer, "job0000000009", "text");
+    let mut told = errors.of(&env, Some(&board));
+    told.expect("unsupported", &on("claim @0 --expiry 1m"));
+    told.expect("malformed", &on("claim key:job0000000009"));
+    told.expect("not-found", &on("trash abcd"));
+    let other = format!("redis://127.0.0.1:{}/0", server.port());
+    let mut told = errors.of(&env, Some(&other));
+    told.expect("unreachable", &format!("--board {other} list"));
+    Some(())
+}

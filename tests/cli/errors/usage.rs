@@ -1,0 +1,230 @@
+//! Errors for which no server is needed: of the command line, the configuration, and files.
+
+use std::fs;
+
+use super::Errors;
+use crate::env::Env;
+
+/// Command lines that cannot be understood, or that ask for what makes no sense.
+const MISTAKES: &[&str] = &[
+    "status",
+    "lst",
+    "trsh",
+    "-q",
+    "list --bord x",
+    "list --filter name",
+    "list --filter nam=x",
+    "list --filter age>5",
+    "list --filter =x",
+    "list --filter details..a=x",
+    "list --filter name=[",
+    "list --filter name~(",
+    "list --filter size>x",
+    "list --filter sequence=x",
+    "list --filter state=gone",
+    "list --filter priority=URGENT",
+    "list --filter name%x",
+    "list --state gone",
+    "list --name [",
+    "list --sort size",
+    "list --limit x",
+    "list --count --limit 1",
+    "list extra",
+    "list --op-timeout 5",
+    "list --op-timeout 0s",
+    "list --op-timeout 5x",
+    "list -q -v",
+    "show",
+    "show zz",
+    "show @x",
+    "show key:",
+    "owner 12",
+    "owner - -",
+    "claim",
+    "claim 12",
+    "claim --next --expiry 5",
+    "claim --next --expiry 0s",
+    "claim --next --lease 10s",
+    "claim --next --filter x",
+    "claim abcd --wait 1s",
+    "claim --next --",
+    "extend abcd",
+    "trash",
+    "trash --limit 1",
+    "trash abcd --limit 1",
+    "trash abcd --owner ada",
+    "abandon --filter x",
+    "purge",
+    "purge --older-than 5",
+    "restore --max x",
+    "post",
+    "post a b",
+    "post a b:=x",
+    "post a b=1 b=2",
+    "post a =x",
+    "post a --uuid x",
+    "post a --unique  --uuid 1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b",
+    "post a --book x",
+    "post a --priority URGENT",
+    "post a --details x",
+    "post a --details []",
+    "post a --details @nothing",
+    "post a --from x",
+    "post a --timeout 1s",
+    "post a command=x -- true",
+    "post a --",
+    "run a",
+    "run a --on-failure consume -- true",
+    "wait",
+    "watch --count x",
+    "conduct --jobs 0",
+    "conduct --output nowhere",
+    "conduct --allow [",
+    "completions tcsh",
+    "list --who ",
+    "list --board ",
+    "list --board nowhere",
+    "list --board ./board.db",
+    "list --board http://h",
+    "list --board redis-cluster://h",
+    "list --board sqlite:",
+    "list --board sqlite::memory:",
+    "list --board sqlite:///x.db",
+    "list --board sqlite:x?sink=full",
+    "list --board redis://",
+    "list --board redis://h:x",
+    "list --board redis://h/x",
+    "list --board redis://h?x=y",
+    "list --board zk://h?session=5",
+    "list --config nothing.toml",
+];
+
+/// Configurations that cannot be read, or that say what makes no sense.
+const CONFIGURATIONS: &[&str] = &[
+    "default",
+    "colour = 1",
+    "default = \"a\"",
+    "default = \"a\"\n[board.a]\n",
+    "default = \"a\"\n[board.a]\nurl = \"http://h\"",
+    "default = \"a\"\n[board.a]\nurl = \"sqlite:x\"\nread_only = 1",
+    "default = \"a\"\n[board.a]\nurl = \"sqlite:x\"\nwho = \"\"",
+    "op_timeout = \"5\"",
+    "max_details = \"x\"",
+];
+
+pub(super) fn provoke(errors: &mut Errors) {
+    let env = Env::new();
+    let mut mistakes = errors.of(&env, None);
+    for command in MISTAKES {
+        mistakes.expect("usage", command);
+    }
+    mistakes.expect("usage", "post --from nothing");
+    mistakes.expect("refused", "conduct --board redis://h");
+    mistakes.expect("failed", "list --board redis://h --password-file nothing");
+    for configuration in CONFIGURATIONS {
+        let env = Env::new();
+        fs::write(env.file("config.toml"), configuration).unwrap();
+        let mut wrong = errors.of(&env, None);
+        wrong.expect("usage", "--config config.toml list");
+    }
+    jobs(errors);
+    consent(errors);
+    files(errors);
+}
+
+/// What a board answers about its jobs.
+fn jobs(errors: &mut Errors) {
+    let env = Env::new();
+    let board = format!("sqlite:{}", env.board().display());
+    let alike = ["5f3a0000", "5f3a0001"].map(|uuid| format!("{uuid}-8f0e-4d0a-8a43-6b0c3f6d2e7b"));
+    for uuid in &alike {
+        let post = ["post", "twin", "--uuid", uuid];
+        env.jobboard(&post).run().succeeded();
+    }
+    let (free, held) = (env.post("free"), env.post("held"));
+    env.claim(&held, "ada");
+    let mut told = errors.of(&env, Some(&board));
+    for (kind, command) in [
+        ("not-found", "show abcd"),
+        ("not-found", "trash abcd"),
+        ("not-found", "owner @99"),
+        ("not-found", "wait key:none"),
+        ("not-found", "restore @1"),
+        ("not-found", "purge @1 --yes"),
+        ("ambiguous", "claim 5f3a"),
+        ("exists", &format!("post a --uuid {}", alike[0])),
+        ("already-claimed", &format!("claim {held}")),
+        ("not-owner", &format!("trash {held}")),
+        ("not-owner", &format!("consume {held}")),
+        ("not-owner", &format!("abandon {held}")),
+        ("not-owner", &format!("extend {held} --expiry 1m")),
+        ("not-claimed", &format!("trash {free}")),
+        ("not-claimed", &format!("consume {free}")),
+        ("not-claimed", &format!("abandon {free}")),
+        ("not-claimed", &format!("extend {free} --expiry 1m")),
+        ("not-found", &format!("owner {free}")),
+        (
+            "changed",
+            &format!("abandon {held} --force --owner bob --yes"),
+        ),
+        ("not-found", "claim --next --filter name=nothing"),
+        ("unsupported", "list --sort taskflow"),
+        ("timeout", &format!("wait {held} --timeout 10ms")),
+        ("timeout", "claim --next --filter name=nothing --wait 10ms"),
+    ] {
+        told.expect(kind, command);
+    }
+    told.board = None;
+    told.expect("failed", &format!("trash {free} {held}"));
+    told.expect("failed", &format!("owner {free} {held} abcd"));
+    told.expect("failed", "trash --state UNCLAIMED --yes");
+}
+
+/// What is not done, for safety.
+fn consent(errors: &mut Errors) {
+    let env = Env::new();
+    let held = env.post("held");
+    env.claim(&held, "ada");
+    let mut told = errors.of(&env, None);
+    for command in [
+        "trash --name held",
+        "trash --name held --max 0",
+        "post a --read-only",
+        &format!("trash {held} --force"),
+        &format!("trash {held} --force --confirm x"),
+    ] {
+        told.expect("refused", command);
+    }
+    let env = Env::new();
+    env.configure("default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\nprotected = true\n");
+    env.post("held");
+    let mut told = errors.of(&env, None);
+    told.expect("refused", "trash @1 --force --yes");
+    told.expect("refused", "trash @1 --force --confirm b");
+}
+
+/// Files that are no boards, or cannot be used.
+fn files(errors: &mut Errors) {
+    let env = Env::new();
+    fs::create_dir(env.file("folder")).unwrap();
+    fs::write(
+        env.file("text"),
+        "this is no database at all, and long enough",
+    )
+    .unwrap();
+    fs::write(env.file("foreign.db"), "").unwrap();
+    let foreign = rusqlite::Connection::open(env.file("foreign.db")).unwrap();
+    foreign.execute_batch("CREATE TABLE a (b)").unwrap();
+    for (kind, board, command) in [
+        ("failed", "sqlite:folder", "list"),
+        ("failed", "sqlite:text", "list"),
+        ("failed", "sqlite:foreign.db", "post a"),
+        ("failed", "sqlite:none/x.db", "post a"),
+        ("failed", "sqlite:none/x.db", "run a -- true"),
+        ("failed", "sqlite:/proc/none/x.db", "post a --create"),
+    ] {
+        let mut told = errors.of(&env, Some(board));
+        let command = format!("--board {board} {command}");
+        told.expect(kind, &command);
+    }
+}
