@@ -19,7 +19,7 @@ use crate::conductor::{
 /// How long it has to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Ends what earlier attempts at a job have left on this machine, if nobody else will.
+/// Ends what earlier attempts at a job have left on this machine, or waits until their guards have.
 ///
 /// To be called by whoever has the claim, before anything is started under it.
 pub(crate) async fn end_left_over(uuid: &str) {
@@ -31,7 +31,11 @@ pub(crate) async fn end_left_over(uuid: &str) {
         if left.is_empty() || (begin + PERSISTENCE).is_past() {
             return;
         }
-        for kin in left {
+        for (kin, is_guarded) in left {
+            // The claim was free, so its guard has killed it: it is about to be gone.
+            if is_guarded {
+                continue;
+            }
             if (begin + GRACE).is_past() {
                 kin.signal(Signal::KILL);
             } else if asked.insert(kin) {
@@ -42,7 +46,8 @@ pub(crate) async fn end_left_over(uuid: &str) {
     }
 }
 
-fn left_over(uuid: &str) -> Vec<Kin> {
+/// Returns them, and of each whether a guard that lives will end it.
+fn left_over(uuid: &str) -> Vec<(Kin, bool)> {
     // Hardly ever is there anybody, and leases go on meanwhile.
     let bears = |pid| Label::carried_by(pid).is_some_and(|label| label.is_of_job(uuid));
     if !pids().any(bears) {
@@ -56,12 +61,19 @@ fn left_over(uuid: &str) -> Vec<Kin> {
     };
     // Whoever runs below a command of this very job is no remainder of it.
     let ours = Label::of(getpid());
-    let is_left = |label: Label| label.is_of_job(uuid) && Some(label) != ours && !is_guarded(label);
-    let left = processes.bearers(is_left).into_iter();
-    let mut left = processes.below(left.map(|(pid, _)| pid));
+    let bearers = processes.bearers(|label| label.is_of_job(uuid) && Some(label) != ours);
     let ancestry = processes.ancestry(getpid());
-    left.retain(|kin| !ancestry.contains(&kin.pid));
-    left
+    let (guarded, unguarded): (Vec<_>, Vec<_>) = bearers
+        .into_iter()
+        .partition(|&(_, label)| is_guarded(label));
+    let below = |bearers: Vec<(Pid, Label)>| {
+        let mut below = processes.below(bearers.into_iter().map(|(pid, _)| pid));
+        below.retain(|kin| !ancestry.contains(&kin.pid));
+        below.into_iter()
+    };
+    let guarded = below(guarded).map(|kin| (kin, true));
+    let unguarded = below(unguarded).map(|kin| (kin, false));
+    guarded.chain(unguarded).collect()
 }
 
 /// Returns whose commands a process watches over, if it is a guard and goes about it.

@@ -7,6 +7,7 @@ use rustix::process::{Signal, kill_process};
 use super::{
     super::{
         clock::Boottime,
+        label::JOB,
         lineage::Processes,
         performance::Performance,
         process::{Ended, Process},
@@ -39,9 +40,14 @@ fn guard(mark: &str) -> Guard {
 }
 
 fn start(mark: &str, script: &str) -> Process {
+    start_for("", mark, script)
+}
+
+fn start_for(job: &str, mark: &str, script: &str) -> Process {
     let argv = ["sh", "-c", script].map(OsString::from);
     let mut performance = Performance::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap();
     performance.set(MARK, mark);
+    performance.set(JOB, job);
     Process::start(&performance, None).unwrap()
 }
 
@@ -75,10 +81,12 @@ fn in_ms(terminate: u64, kill: u64) -> Limits {
 
 /// The same for a command with this mark, and no job.
 fn ward(mark: &str, terminate: u64, kill: u64) -> Ward {
-    Ward {
-        limits: in_ms(terminate, kill),
-        label: Label::new(mark, ""),
-    }
+    ward_for("", mark, in_ms(terminate, kill))
+}
+
+fn ward_for(job: &str, mark: &str, limits: Limits) -> Ward {
+    let label = Label::new(mark, job);
+    Ward { limits, label }
 }
 
 /// Returns the processes with this mark.
@@ -121,10 +129,13 @@ async fn a_command_that_will_not_end_is_killed_with_its_children() {
 async fn a_prolonged_lease_keeps_its_command_and_a_forgotten_group_is_left_alone() {
     let mark = unique("extend");
     let guard = guard(&mark);
-    let [kept, forgotten, lost] = [(); 3].map(|()| start(&mark, "exec sleep 60"));
-    for process in [&kept, &forgotten, &lost] {
-        guard.watch(process.group(), ward(&mark, 600, 700)).unwrap();
-    }
+    let jobs = ["kept", "forgotten", "lost"];
+    let [kept, forgotten, lost] = jobs.map(|job| {
+        let process = start_for(job, &mark, "exec sleep 60");
+        let ward = ward_for(job, &mark, in_ms(600, 700));
+        guard.watch(process.group(), ward).unwrap();
+        process
+    });
     guard.extend(kept.group(), in_ms(60_000, 60_000)).unwrap();
     guard.forget(forgotten.group());
     guard.flush();
@@ -254,10 +265,11 @@ async fn a_command_that_was_announced_and_never_told_is_ended_by_its_mark() {
 async fn an_announcement_that_was_made_good_or_taken_back_ends_nobody() {
     let mark = unique("good");
     let guard = guard(&mark);
-    guard.expect(ward(&mark, 50, 60_000)).unwrap();
-    let told = start(&mark, "exec sleep 60");
+    let ward_of_told = |limits| ward_for("told", &mark, limits);
+    guard.expect(ward_of_told(in_ms(50, 60_000))).unwrap();
+    let told = start_for("told", &mark, "exec sleep 60");
     guard
-        .watch(told.group(), ward(&mark, 60_000, 60_000))
+        .watch(told.group(), ward_of_told(in_ms(60_000, 60_000)))
         .unwrap();
     guard.expect(ward(&mark, 50, 60_000)).unwrap();
     guard.not_started();
