@@ -1,6 +1,6 @@
 //! A command that runs as a process group of its own, is waited for, and is ended whole.
 
-use std::{fmt, io, time::Duration};
+use std::{fmt, future, io, time::Duration};
 
 use super::{
     clock::{self, Boottime},
@@ -144,17 +144,19 @@ impl Process {
     /// Returns how its leader ended; what it leaves behind may go on until `clear_away`.
     pub(crate) async fn stop(&self, kill_at: Boottime, guard: Option<&Guard>) -> io::Result<Ended> {
         self.group.terminate();
-        if let Some(guard) = guard {
-            guard.terminate_strays(self.group);
-        }
+        let others = async {
+            if let Some(guard) = guard {
+                guard.terminate_strays(self.group).await;
+            }
+            future::pending().await
+        };
         tokio::select! {
             ended = self.ended() => return ended,
-            () = clock::sleep_until(kill_at) => {
-                self.group.signal(Signal::KILL);
-                if let Some(guard) = guard {
-                    guard.kill_strays(self.group);
-                }
-            }
+            () = clock::sleep_until(kill_at) => self.group.signal(Signal::KILL),
+            () = others => {}
+        }
+        if let Some(guard) = guard {
+            guard.kill_strays(self.group).await;
         }
         self.ended().await
     }

@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, collections::HashSet, fs, time::Duration};
 
 use rustix::process::{Pid, Signal, getpid};
-use tokio::time;
+use tokio::{task, time};
 
 use super::{
     WORD,
@@ -26,7 +26,11 @@ pub(crate) async fn end_left_over(uuid: &str) {
     let begin = Boottime::now();
     let mut asked = HashSet::new();
     loop {
-        let left = left_over(uuid);
+        let job = uuid.to_owned();
+        // On a busy machine this takes its time, in which claims have to be renewed.
+        let left = task::spawn_blocking(move || left_over(&job)).await;
+        // A search that failed would fail again.
+        let left = left.unwrap_or_default();
         // What the kernel holds, or belongs to somebody else, cannot be ended.
         if left.is_empty() || (begin + PERSISTENCE).is_past() {
             return;
@@ -48,7 +52,7 @@ pub(crate) async fn end_left_over(uuid: &str) {
 
 /// Returns them, and of each whether a guard that lives will end it.
 fn left_over(uuid: &str) -> Vec<(Kin, bool)> {
-    // Hardly ever is there anybody, and leases go on meanwhile.
+    // Hardly ever is there anybody.
     let bears = |pid| Label::carried_by(pid).is_some_and(|label| label.is_of_job(uuid));
     if !pids().any(bears) {
         return Vec::new();

@@ -3,7 +3,10 @@
 use std::{collections::HashSet, convert::Infallible, time::Duration};
 
 use rustix::process::{Pid, Signal, getpgid, getpid};
-use tokio::time::{self, Instant};
+use tokio::{
+    task,
+    time::{self, Instant},
+};
 
 use super::{Guard, State, course::PERSISTENCE};
 use crate::conductor::{
@@ -33,8 +36,8 @@ impl Guard {
     }
 
     /// Asks all that came of a command and has left its group to end.
-    pub(crate) fn terminate_strays(&self, group: Group) {
-        for kin in self.came_of(group) {
+    pub(crate) async fn terminate_strays(&self, group: Group) {
+        for kin in self.came_of(group).await {
             if getpgid(Some(kin.pid)) != Ok(group.leader()) {
                 kin.terminate();
             }
@@ -42,8 +45,8 @@ impl Guard {
     }
 
     /// Kills all that came of a command, at once as far as it can be seen.
-    pub(crate) fn kill_strays(&self, group: Group) {
-        for kin in self.came_of(group) {
+    pub(crate) async fn kill_strays(&self, group: Group) {
+        for kin in self.came_of(group).await {
             kin.signal(Signal::KILL);
         }
     }
@@ -54,7 +57,7 @@ impl Guard {
     pub(crate) async fn clear_away(&self, group: Group) {
         let until = Boottime::now() + PERSISTENCE;
         while self.has_orphans(group) && !until.is_past() {
-            let left = self.came_of(group);
+            let left = self.came_of(group).await;
             if left.is_empty() {
                 // Those that there are came of others.
                 return;
@@ -77,16 +80,23 @@ impl Guard {
         }
     }
 
-    fn came_of(&self, group: Group) -> Vec<Kin> {
-        let state = self.lock();
-        let (Some(_), Some(watched)) = (&self.adopted, state.watched.get(&group)) else {
-            return Vec::new();
+    /// Looks for all that came of a command; on a busy machine that takes its time, in which claims
+    /// have to be renewed.
+    async fn came_of(&self, group: Group) -> Vec<Kin> {
+        let (origin, house) = {
+            let state = self.lock();
+            let (Some(_), Some(watched)) = (&self.adopted, state.watched.get(&group)) else {
+                return Vec::new();
+            };
+            let origin = Origin {
+                group: Some(group),
+                label: watched.ward.label,
+            };
+            (origin, state.household())
         };
-        let origin = Origin {
-            group: Some(group),
-            label: watched.ward.label,
-        };
-        Processes::now().of_command(origin, &state.household())
+        let search = task::spawn_blocking(move || Processes::now().of_command(origin, &house));
+        // One that failed would fail again.
+        search.await.unwrap_or_default()
     }
 }
 
