@@ -54,7 +54,7 @@ enum Harm {
 }
 
 impl Starter {
-    /// Has each way of working done once, under claims that last for a second.
+    /// Has each way of working done once, under claims that last for three seconds.
     fn start(self, stage: &Stage, tag: &Tag) -> Vec<Running> {
         let scripts = WAYS.map(|(name, script)| (name, script.replace("TAG", tag.text())));
         if !matches!(self, Self::Run) {
@@ -63,7 +63,7 @@ impl Starter {
             }
         }
         let started = match self {
-            Self::Conduct => vec![stage.start(&["-j6", "--lease", "1s"])],
+            Self::Conduct => vec![stage.start(&["-j6", "--lease", "3s"])],
             Self::Run | Self::Claim => scripts
                 .iter()
                 .map(|(name, script)| {
@@ -72,7 +72,7 @@ impl Starter {
                         Self::Run => vec!["run", *name],
                         _ => vec!["claim", "--next", "--filter", filter.as_str()],
                     };
-                    let command = ["--lease", "1s", "--", "sh", "-c", script];
+                    let command = ["--lease", "3s", "--", "sh", "-c", script];
                     stage.env.jobboard(&[&how[..], &command].concat()).spawn()
                 })
                 .collect(),
@@ -85,8 +85,9 @@ impl Starter {
 impl Harm {
     fn is_done_to(self, performers: &[Running]) {
         let performers: Vec<Pid> = performers.iter().map(pid).collect();
-        let guards: Vec<Pid> = performers.iter().flat_map(|&it| guards(it)).collect();
-        assert_eq!(guards.len(), performers.len());
+        let guards = || -> Vec<Pid> { performers.iter().flat_map(|&it| guards(it)).collect() };
+        wait_until("all are guarded", || guards().len() == performers.len());
+        let guards = guards();
         let (guards, what) = match self {
             Self::ConductorStopped => (&[][..], Signal::STOP),
             Self::BothStopped => (&guards[..], Signal::STOP),
@@ -133,7 +134,7 @@ fn nothing_works_twice(starter: Starter, harm: Harm) {
         first.iter().for_each(|it| it.signal(Signal::STOP));
     }
     fs::write(stage.env.file("may-end"), "").unwrap();
-    let next = stage.start(&["-j6", "--lease", "1s"]);
+    let next = stage.start(&["-j6", "--lease", "3s"]);
     works(&stage, 2 * WAYS.len());
     next.kill();
     for running in first {
