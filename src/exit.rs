@@ -1,20 +1,16 @@
 //! The exit codes, and the one place that chooses them and words an error.
 
 mod hint;
+mod trying;
 mod way;
 
-use std::{
-    error::Error as StdError,
-    fmt::{self, Display},
-    process::ExitCode,
-    sync::Arc,
-};
+use std::{error::Error as StdError, process::ExitCode, sync::Arc};
 
 use serde::Serialize;
 use thiserror::Error;
 
 use self::hint::WayOut;
-pub(crate) use self::way::Way;
+pub(crate) use self::{trying::Trying, way::Way};
 use crate::{
     board::BoardError,
     conductor::lease::Lost,
@@ -102,48 +98,6 @@ impl CommandError {
             *hint = Some(text.into());
         }
         self
-    }
-}
-
-/// What was tried, said in front of the error that came of it.
-#[derive(Debug, Clone)]
-pub(crate) struct Trying {
-    verb: &'static str,
-    what: String,
-    /// The board it was tried on.
-    board: Option<String>,
-    /// How to refer to the job that it was about.
-    job: Option<String>,
-}
-
-impl Trying {
-    pub(crate) fn new(verb: &'static str, what: impl Display, board: Option<String>) -> Self {
-        Self {
-            verb,
-            what: what.to_string(),
-            board,
-            job: None,
-        }
-    }
-
-    /// Says which job it is about, so that a hint can tell what to do with it.
-    pub(crate) fn with(mut self, job: impl Display) -> Self {
-        self.job = Some(job.to_string());
-        self
-    }
-
-    fn deed(&self) -> String {
-        format!("cannot {} {}", self.verb, self.what)
-    }
-}
-
-impl Display for Trying {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.deed())?;
-        match &self.board {
-            Some(board) => write!(f, " on {board}"),
-            None => Ok(()),
-        }
     }
 }
 

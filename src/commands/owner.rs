@@ -74,6 +74,7 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
         entry,
     } in found
     {
+        let name = entry.as_ref().map_or(name, |entry| entry.name().to_owned());
         let trying = ctx.trying("tell the owner of", name).with(reference);
         match entry.and_then(|entry| ownership(&entry, total > 1)) {
             Ok(ownership) => ctx.out.say(&ownership)?,

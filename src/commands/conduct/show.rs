@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// How many columns each fact keeps on a narrow terminal.
-const SHORTEST: usize = 20;
+const SHORTEST: usize = 12;
 
 /// The form in which is told what happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
