@@ -11,7 +11,12 @@ use super::{
     lines::{Lines, Numbered},
     post,
 };
-use crate::{board::Board, context::Context, exit::CommandError, output::Progress};
+use crate::{
+    board::{Board, BoardError},
+    context::Context,
+    exit::CommandError,
+    output::Progress,
+};
 
 /// How many jobs go to the board in one exchange.
 const BATCH: usize = 1000;
@@ -234,7 +239,13 @@ async fn send(
             }
             Err(error) => {
                 tally.failed += 1;
-                let error = anyhow::Error::from(error).context(format!("line {line}"));
+                let is_unknown = matches!(error, BoardError::Unknown { .. });
+                let mut error = anyhow::Error::from(error);
+                if is_unknown {
+                    // Only who knows the job can find out.
+                    error = error.context(ctx.trying("post", &draft.name).with(draft.uuid));
+                }
+                let error = error.context(format!("line {line}"));
                 progress.suspend(|| ctx.tell(&error));
             }
         }
