@@ -13,7 +13,7 @@ use rustix::{
     event::{PollFd, PollFlags, poll},
     fs::{OFlags, fcntl_setfl},
     io::{Errno, read},
-    process::{Pid, Signal, getpgid, getpid, setpriority_process},
+    process::{Pid, Signal, getpgid, getpid},
     stdio::stdin,
 };
 
@@ -34,9 +34,6 @@ const SWEEP: Duration = Duration::from_secs(2);
 /// How long a command then has to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The priority that a guard would like to have.
-const HASTE: i32 = -19;
-
 /// How long what is said to a guard that has just listened waits to be heard.
 ///
 /// A conductor with short jobs speaks thousands of times a second, and each time that it woke its
@@ -52,8 +49,6 @@ pub(crate) fn main() -> io::Result<()> {
     SigSet::all().thread_block()?;
     // Started from `/proc/self/exe`, it would be listed as "exe".
     let _ = set_name(NAME);
-    // Commands that keep the machine busy are to be ended nevertheless. It is not for everyone.
-    let _ = setpriority_process(None, HASTE);
     fcntl_setfl(stdin(), OFlags::NONBLOCK)?;
     let timer = Timer::new()?;
     let mut watch = Watch::default();
