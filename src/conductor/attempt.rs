@@ -69,7 +69,7 @@ impl Attempt {
             (Ok(_), _) if attempts > crew.patience.most(max_attempts) => {
                 Performed::not(Ok(Course::Spent))
             }
-            (Ok(plan), Some(turn)) => self.carry_out(crew, plan, &mut phase, turn).await,
+            (Ok(plan), Some(turn)) => self.carry_out(crew, plan, &mut phase, &room, turn).await,
         };
         let end = performed.course.map(|course| {
             let case = Case {
@@ -98,14 +98,18 @@ impl Attempt {
     }
 
     /// Runs the command, and returns once nothing of it is left.
+    ///
+    /// What is expected to be short is not on a leash: that takes longer than a short command, and
+    /// whatever the guard and we leave behind is ended before the job is performed again.
     async fn carry_out(
         &mut self,
         crew: &Crew,
         plan: Plan,
         phase: &mut watch::Receiver<Phase>,
+        room: &Room,
         turn: SemaphorePermit<'_>,
     ) -> Performed {
-        let performance = match plan.performance {
+        let mut performance = match plan.performance {
             Ok(performance) => performance,
             Err(error) => return Performed::not(Ok(Course::NotRun(error))),
         };
@@ -113,10 +117,15 @@ impl Attempt {
         if self.job.history.attempts > 1 {
             end_left_over(&self.job.uuid).await;
         }
-        let (process, capture) = match self.start(crew, performance) {
+        let at_our_death = (!room.is_for_short_ones()).then_some(Signal::TERM);
+        let (mut process, capture) = match self.start(crew, &mut performance, at_our_death) {
             Ok(started) => started,
             Err(course) => return Performed::not(course),
         };
+        if let Err(error) = process.begun(&performance).await {
+            process.clear_away(&crew.guard).await;
+            return Performed::not(Ok(not_run(error)));
+        }
         crew.reporter.tell(self.started(&process));
         let mut running = Running {
             attempt: self,
@@ -146,13 +155,14 @@ impl Attempt {
     fn start(
         &mut self,
         crew: &Crew,
-        mut performance: Performance,
+        performance: &mut Performance,
+        at_our_death: Option<Signal>,
     ) -> Result<(Process, Capture), Result<Course, Lost>> {
-        self.introduce(crew, &mut performance);
+        self.introduce(crew, performance);
         if let Some(folder) = performance.cwd.as_deref().filter(|it| !it.is_dir()) {
             // The kernel would say the same as of a program that is not there.
             let source = io::Error::other(format!("there is no folder {}", folder.display()));
-            let program = performance.program;
+            let program = performance.program.clone();
             return Err(Ok(Course::NotRun(NotRun::Failed { program, source })));
         }
         let label = crew.guard.label(&self.job.uuid);
@@ -166,18 +176,13 @@ impl Attempt {
         }
         let bonds = Bonds {
             label,
-            // Until that is in force we could do nothing else, and claims wait to be renewed.
-            dies_with_us: false,
+            at_our_death,
         };
-        let mut process = match Process::start_with(&crew.heritage, &performance, Some(bonds)) {
+        let mut process = match Process::start_with(&crew.heritage, performance, Some(bonds)) {
             Ok(process) => process,
             Err(error) => {
                 crew.guard.not_started();
-                return Err(Ok(match error {
-                    // That says nothing of the job.
-                    NotRun::Failed { .. } => Course::NoRoom,
-                    error => Course::NotRun(error),
-                }));
+                return Err(Ok(not_run(error)));
             }
         };
         let capture = self
@@ -213,6 +218,14 @@ impl Attempt {
         let attempt = self.job.history.attempts.to_string();
         performance.set("JOBBOARD_ATTEMPT", attempt);
         performance.set("JOBBOARD_FENCE", &self.fence.0);
+    }
+}
+
+fn not_run(error: NotRun) -> Course {
+    match error {
+        // That says nothing of the job.
+        NotRun::Failed { .. } => Course::NoRoom,
+        error => Course::NotRun(error),
     }
 }
 

@@ -75,13 +75,7 @@ pub(crate) async fn perform_here(
         terminal.rejoin();
         return Err(error.into());
     }
-    let started = Process::start(
-        performance,
-        Some(Bonds {
-            label,
-            dies_with_us: true,
-        }),
-    );
+    let started = start(performance, label).await;
     if started.is_err() {
         guard.not_started();
     }
@@ -108,6 +102,16 @@ pub(crate) async fn perform_here(
     process.clear_away(guard).await;
     guard.flush();
     Ok(performed?)
+}
+
+async fn start(performance: &Performance, label: Label) -> Result<Process, NotRun> {
+    let bonds = Bonds {
+        label,
+        at_our_death: Some(Signal::KILL),
+    };
+    let mut process = Process::start(performance, Some(bonds))?;
+    process.begun(performance).await?;
+    Ok(process)
 }
 
 /// A running command and all that bears on it.

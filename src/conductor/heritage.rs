@@ -23,12 +23,12 @@ use nix::{
 };
 use rustix::{
     pipe::{PipeFlags, pipe_with},
-    process::{Pid, Signal, WaitId, WaitIdOptions, waitid},
+    process::{Pid, Signal},
 };
 
 use super::{
     label::Label,
-    leash::{self, Leash},
+    leash::{self, Answer, Leash},
     performance::{Input, NotRun, Output, Performance},
     signal::Ignored,
 };
@@ -51,8 +51,8 @@ pub(crate) struct Heritage {
 pub(crate) struct Bonds {
     /// What all of it bears.
     pub(crate) label: Label,
-    /// Whether the command itself is killed when we die, which costs another start of a program.
-    pub(crate) dies_with_us: bool,
+    /// What the kernel sends to the command itself when we die; it costs another start of a program.
+    pub(crate) at_our_death: Option<Signal>,
 }
 
 /// Our ends of the pipes to which the output and the errors of a command go.
@@ -62,6 +62,8 @@ pub(super) type Pipes = [Option<OwnedFd>; 2];
 pub(super) struct Born {
     pub(super) leader: Pid,
     pub(super) pipes: Pipes,
+    /// Until it is heard, what was born is not the command yet.
+    pub(super) answer: Option<Answer>,
 }
 
 /// The streams of a command; those that are none are ours.
@@ -115,26 +117,34 @@ impl Heritage {
             NotRun::Failed { program, source }
         })?;
         let _handed_down = bonds.and_then(|bonds| bonds.label.hand_down());
-        let leader = match bonds {
-            Some(bonds) if bonds.dies_with_us => self.start_leashed(performance, streams),
-            _ => self.start_program(performance, streams),
+        let started = match bonds.and_then(|bonds| bonds.at_our_death) {
+            Some(signal) => self.start_leashed(signal, performance, streams),
+            None => self
+                .start_program(performance, streams)
+                .map(|leader| (leader, None)),
         };
-        match leader {
-            Ok(leader) => Ok(Born { leader, pipes }),
+        match started {
+            Ok((leader, answer)) => Ok(Born {
+                leader,
+                pipes,
+                answer,
+            }),
             Err(source) => Err(NotRun::because(&performance.program, source)),
         }
     }
 
-    fn start_leashed(&self, performance: &Performance, streams: Streams<'_>) -> io::Result<Pid> {
-        let leash = Leash::new()?;
+    fn start_leashed(
+        &self,
+        signal: Signal,
+        performance: &Performance,
+        streams: Streams<'_>,
+    ) -> io::Result<(Pid, Option<Answer>)> {
+        let leash = Leash::new(signal)?;
         let mut leashed = performance.clone();
         leashed.argv = leash.arguments(&performance.program, &performance.argv);
         leashed.program = leash::PROGRAM.into();
         let leader = self.start_program(&leashed, streams)?;
-        leash.take_hold().inspect_err(|_| {
-            let _ = waitid(WaitId::Pid(leader), WaitIdOptions::EXITED);
-        })?;
-        Ok(leader)
+        Ok((leader, Some(leash.answer())))
     }
 
     fn start_program(&self, performance: &Performance, streams: Streams<'_>) -> io::Result<Pid> {

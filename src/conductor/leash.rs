@@ -7,7 +7,7 @@ use std::{
     convert::Infallible,
     ffi::{CString, OsStr, OsString},
     fs::File,
-    io::{self, Read, Write as _},
+    io::{self, Write as _},
     iter::once,
     os::{
         fd::{AsRawFd, OwnedFd},
@@ -23,6 +23,8 @@ use rustix::{
     process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal},
 };
 
+use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
+
 /// The hidden first argument that makes this program become another one.
 pub(crate) const WORD: &str = "__leash";
 
@@ -31,17 +33,27 @@ pub(super) const PROGRAM: &str = "/proc/self/exe";
 
 /// Our end of what a command says that could not be started.
 pub(super) struct Leash {
+    signal: Signal,
     answer: OwnedFd,
     /// Theirs, which they inherit.
     theirs: OwnedFd,
 }
 
+/// What a command says that has been started, until it is one.
+#[derive(Debug)]
+pub(super) struct Answer(OwnedFd);
+
 impl Leash {
-    pub(super) fn new() -> io::Result<Self> {
+    /// Makes one for a command that gets this signal when we die.
+    pub(super) fn new(signal: Signal) -> io::Result<Self> {
         let (answer, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
         // Nothing else is started until this is dropped.
         fcntl_setfd(&theirs, FdFlags::empty())?;
-        Ok(Self { answer, theirs })
+        Ok(Self {
+            signal,
+            answer,
+            theirs,
+        })
     }
 
     /// Returns the arguments with which [`PROGRAM`] becomes a command.
@@ -50,17 +62,25 @@ impl Leash {
             OsString::from("jobboard"),
             WORD.into(),
             getpid().as_raw_nonzero().to_string().into(),
+            self.signal.as_raw().to_string().into(),
             self.theirs.as_raw_fd().to_string().into(),
             program.into(),
         ];
         own.into_iter().chain(argv.iter().cloned()).collect()
     }
 
+    /// Leaves their end to the command, which has just been started.
+    pub(super) fn answer(self) -> Answer {
+        Answer(self.answer)
+    }
+}
+
+impl Answer {
     /// Waits until the command is one, or says why it cannot be.
-    pub(super) fn take_hold(self) -> io::Result<()> {
-        drop(self.theirs);
+    pub(super) async fn hear(self) -> io::Result<()> {
         let mut told = String::new();
-        File::from(self.answer).read_to_string(&mut told)?;
+        let mut answer = Receiver::from_owned_fd(self.0)?;
+        answer.read_to_string(&mut told).await?;
         match told.parse() {
             Ok(number) => Err(io::Error::from_raw_os_error(number)),
             Err(_) => Ok(()),
@@ -75,28 +95,32 @@ pub(crate) fn become_command(
     mut arguments: impl Iterator<Item = OsString>,
 ) -> io::Result<Infallible> {
     let mut next = || arguments.next().ok_or(io::ErrorKind::InvalidInput);
-    let (parent, answer, program, name) = (number(&next()?)?, number(&next()?)?, next()?, next()?);
+    let (parent, signal, answer) = (number(&next()?)?, number(&next()?)?, number(&next()?)?);
+    let (program, name) = (next()?, next()?);
     // Opened anew it is closed by the start of the command, as the one that was inherited is not.
     let mut told = File::options()
         .write(true)
         .open(format!("/proc/self/fd/{answer}"))?;
     nix::unistd::close(answer)?;
-    execute(parent, program, once(name).chain(arguments)).inspect_err(|failed| {
-        // Whoever is to hear it may be dead.
-        let _ = write!(told, "{}", failed.raw_os_error().unwrap_or_default());
-    })
+    let signal = Signal::from_named_raw(signal).ok_or(io::ErrorKind::InvalidInput)?;
+    die_with(parent, signal)
+        .and_then(|()| execute(program, once(name).chain(arguments)))
+        .inspect_err(|failed| {
+            // Whoever is to hear it may be dead.
+            let _ = write!(told, "{}", failed.raw_os_error().unwrap_or_default());
+        })
 }
 
-fn execute(
-    parent: i32,
-    program: OsString,
-    argv: impl Iterator<Item = OsString>,
-) -> io::Result<Infallible> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    if getppid() != Pid::from_raw(parent) {
+fn die_with(parent: i32, signal: Signal) -> io::Result<()> {
+    set_parent_process_death_signal(Some(signal))?;
+    match getppid() == Pid::from_raw(parent) {
+        true => Ok(()),
         // It is dead already, and so should we be.
-        return Err(io::ErrorKind::NotFound.into());
+        false => Err(io::ErrorKind::NotFound.into()),
     }
+}
+
+fn execute(program: OsString, argv: impl Iterator<Item = OsString>) -> io::Result<Infallible> {
     heed_broken_pipes()?;
     let argv: io::Result<Vec<_>> = argv.map(text).collect();
     // The standard library would have a shell run what is no program.

@@ -7,6 +7,7 @@ use super::{
     group::Group,
     guard::Guard,
     heritage::{Bonds, Born, Heritage, Pipes},
+    leash::Answer,
     performance::{NotRun, Performance},
 };
 use crate::ready::Ready;
@@ -57,6 +58,8 @@ pub(crate) struct Process {
     group: Group,
     /// Our ends of the pipes to which its output and its errors go, until they are taken.
     pipes: Pipes,
+    /// What it says until it is the command that it is to be.
+    answer: Option<Answer>,
     /// Becomes readable when the leader of the group has ended.
     end: Ready,
     is_reaped: bool,
@@ -78,11 +81,16 @@ impl Process {
         performance: &Performance,
         bonds: Option<Bonds>,
     ) -> Result<Self, NotRun> {
-        let Born { leader, pipes } = heritage.start(performance, bonds)?;
+        let Born {
+            leader,
+            pipes,
+            answer,
+        } = heritage.start(performance, bonds)?;
         match Self::watched(leader) {
             Ok((group, end)) => Ok(Self {
                 group,
                 pipes,
+                answer,
                 end,
                 is_reaped: false,
             }),
@@ -101,6 +109,17 @@ impl Process {
         let group = Group::led_by(leader).ok_or(io::ErrorKind::InvalidInput)?;
         let end = Ready::new(pidfd_open(leader, PidfdFlags::empty())?)?;
         Ok((group, end))
+    }
+
+    /// Waits until what was started is the command, or says why it cannot become it.
+    ///
+    /// Where the kernel is to tell it of our death, that takes the start of another program.
+    pub(crate) async fn begun(&mut self, performance: &Performance) -> Result<(), NotRun> {
+        let begun = match self.answer.take() {
+            Some(answer) => answer.hear().await,
+            None => Ok(()),
+        };
+        begun.map_err(|source| NotRun::because(&performance.program, source))
     }
 
     /// Returns its group, which stays its own until it has been cleared away.

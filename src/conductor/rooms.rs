@@ -90,6 +90,11 @@ impl Room {
         self.0.slots.acquire().await.ok()
     }
 
+    /// Whether jobs are so short lately that another start of a program for each would show.
+    pub(super) fn is_for_short_ones(&self) -> bool {
+        self.0.lock().are_short()
+    }
+
     /// Notes how long the job took.
     pub(super) fn took(&self, long: Duration) {
         let mut state = self.0.lock();
@@ -119,8 +124,12 @@ impl State {
         if is_worth_it { free } else { 0 }
     }
 
+    fn are_short(&self) -> bool {
+        self.seen >= SHORT_ONES && self.pace < AHEAD
+    }
+
     fn ahead(&self, jobs: usize) -> usize {
-        if self.seen < SHORT_ONES {
+        if !self.are_short() {
             return 0;
         }
         let pace = self.pace.max(Duration::from_micros(100));

@@ -160,6 +160,29 @@ nothing_works_twice! {
 }
 
 #[test]
+fn a_command_dies_with_those_who_watch_over_it() {
+    let stage = Stage::embedded().unwrap();
+    let tag = Tag::new();
+    for way in [&["run", "a"][..], &["claim", "--next"], &["conduct"]] {
+        let performer = match way {
+            ["conduct"] => {
+                stage.post("a", &format!("exec sleep {}", tag.text()));
+                stage.start(&[])
+            }
+            _ => {
+                stage.env.post("a");
+                let command = [way, &["--", "sleep", tag.text()]].concat();
+                stage.env.jobboard(&command).spawn()
+            }
+        };
+        wait_until("the command runs", || tag.sleepers().len() == 1);
+        Harm::BothKilled.is_done_to(&[performer]);
+        // Nobody performs the job again, or would end what is left of it.
+        wait_until("the command is gone", || tag.sleepers().is_empty());
+    }
+}
+
+#[test]
 fn nothing_is_left_of_a_command_that_has_ended() {
     let stage = Stage::embedded().unwrap();
     let (tag, neighbour) = (Tag::new(), Tag::new());
