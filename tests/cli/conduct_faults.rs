@@ -368,14 +368,14 @@ fn as_the_first_process_it_reaps_and_passes_signals_on() {
     );
     stage.post(
         "b",
-        "sleep 0.6; ps -eo stat= | grep -c Z >> log; ps -o ppid= -p $PPID >> log",
+        "while ps -eo stat= | grep -q Z; do sleep 0.05; done; echo reaped >> log; ps -o ppid= -p $PPID >> log",
     );
     let conductor = unshare(&[env!("CARGO_BIN_EXE_jobboard"), "conduct"]).spawn();
     stage.logged(3);
     let log = stage.log();
     assert_eq!(
         (log[0].as_str(), log[1].as_str(), log[2].trim()),
-        ("orphaned", "0", "1")
+        ("orphaned", "reaped", "1")
     );
     // Whoever runs the namespace is outside of it; the first process is its child.
     let mut all = process::all().into_iter().map(|(pid, _)| pid);
