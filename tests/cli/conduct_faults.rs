@@ -4,6 +4,7 @@
 //! who tell whether a job was run by two at a time. `JOBBOARD_FAULTS=full` makes the counts large.
 
 mod away;
+mod busy;
 mod commands;
 mod ensemble;
 mod matrix;
