@@ -109,6 +109,14 @@ impl BoardError {
         }
     }
 
+    /// Whether the board says that a claim is not ours (any more).
+    pub(crate) fn is_about_the_claim(&self) -> bool {
+        matches!(
+            self,
+            Self::NoSuchJob | Self::NotClaimed | Self::NotOwner { .. } | Self::Changed
+        )
+    }
+
     /// Whether the same call may succeed a little later.
     pub(crate) fn is_retryable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Misdirected { .. })

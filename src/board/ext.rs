@@ -127,15 +127,14 @@ pub(crate) trait BoardExt: Board {
         }
         let settled = self.settle(&settlements).await?;
         for ((settlement, entry), answer) in settlements.into_iter().zip(ours).zip(settled) {
-            use BoardError::{Changed, NoSuchJob, NotClaimed};
             let answer = match (answer, entry) {
+                (Err(error), _) if !error.is_about_the_claim() => Err(error),
                 // Else somebody has ended the claim meanwhile.
-                (Ok(_) | Err(NoSuchJob | NotClaimed | Changed), Entry::Job(mut job)) => {
+                (_, Entry::Job(mut job)) => {
                     job.holding = None;
                     Ok(Some(*job))
                 }
-                (Ok(_) | Err(NoSuchJob | NotClaimed | Changed), Entry::Malformed(_)) => Ok(None),
-                (Err(error), _) => Err(error),
+                (_, Entry::Malformed(_)) => Ok(None),
             };
             answers.push((settlement.key, answer));
         }

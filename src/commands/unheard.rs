@@ -183,12 +183,7 @@ pub(super) async fn settle_kept(
         let answer = board.settle_one(key, outcome.clone(), authority).await;
         match answer {
             Ok(_) => return Ok(()),
-            Err(
-                BoardError::NoSuchJob
-                | BoardError::NotClaimed
-                | BoardError::NotOwner { .. }
-                | BoardError::Changed,
-            ) if unheard.is_some() => return Ok(()),
+            Err(error) if unheard.is_some() && error.is_about_the_claim() => return Ok(()),
             Err(error @ BoardError::Unknown { .. }) => unheard = Some(error),
             Err(error) if unheard.is_none() || !error.is_retryable() => return Err(error),
             Err(_) => {}

@@ -253,7 +253,7 @@ impl Settler {
         for mut item in due.drain(..) {
             match answers.next() {
                 Some(Ok(_)) => self.done(item),
-                Some(Err(error)) if is_about_the_claim(&error) => match item.is_doubtful {
+                Some(Err(error)) if error.is_about_the_claim() => match item.is_doubtful {
                     true => self.done(item),
                     false => self.lose(&item.attempt, &refused(error)),
                 },
@@ -326,20 +326,9 @@ fn may_be_done(error: &BoardError) -> bool {
     matches!(error, BoardError::Unknown { .. })
 }
 
-/// Whether the board says that the claim is not ours (any more).
-fn is_about_the_claim(error: &BoardError) -> bool {
-    matches!(
-        error,
-        BoardError::NoSuchJob
-            | BoardError::NotClaimed
-            | BoardError::NotOwner { .. }
-            | BoardError::Changed
-    )
-}
-
 /// Whether the board answers, knows the claim for ours, and does not do it all the same.
 fn is_refusal(error: &BoardError) -> bool {
-    !(error.is_retryable() || may_be_done(error) || is_about_the_claim(error))
+    !(error.is_retryable() || may_be_done(error) || error.is_about_the_claim())
 }
 
 fn refused(source: BoardError) -> Lost {

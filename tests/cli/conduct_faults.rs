@@ -10,6 +10,7 @@ mod ensemble;
 mod matrix;
 mod silence;
 mod unheard;
+mod unwritable;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

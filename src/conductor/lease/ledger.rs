@@ -187,8 +187,9 @@ impl Ledger {
         for (&id, answer) in ids.iter().zip(answers) {
             match answer {
                 Ok(()) => self.confirm(id, asked),
-                Err(error) if error.is_retryable() => open = Some(Some(Arc::new(error))),
-                Err(error) => self.refuse(id, error),
+                Err(error) if error.is_about_the_claim() => self.refuse(id, error),
+                // Whatever else is the matter may pass before its time is up.
+                Err(error) => open = Some(Some(Arc::new(error))),
             }
         }
         open.map_or(Round::Settled, Round::Open)

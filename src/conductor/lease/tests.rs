@@ -23,6 +23,8 @@ enum Answer {
     Refuse(&'static str),
     Unreachable,
     Fail,
+    /// Says of each claim that something went wrong.
+    FailEach,
     Silence,
 }
 
@@ -98,13 +100,8 @@ impl Board for Fake {
                     source: Box::new(io::Error::other("cut")),
                 });
             }
-            Answer::Fail => {
-                return Err(BoardError::Failed {
-                    doing: "read",
-                    board: "fake".to_owned(),
-                    source: Box::new(io::Error::other("broken")),
-                });
-            }
+            Answer::Fail => return Err(broken()),
+            Answer::FailEach => return Ok(keys.iter().map(|_| Err(broken())).collect()),
             Answer::Silence => return std::future::pending().await,
         };
         let answer = |key: &String| match key == refused {
@@ -161,6 +158,14 @@ impl Board for Fake {
         unimplemented!()
     }
     async fn close(&self) {}
+}
+
+fn broken() -> BoardError {
+    BoardError::Failed {
+        doing: "read",
+        board: "fake".to_owned(),
+        source: Box::new(io::Error::other("broken")),
+    }
 }
 
 const TERM: Duration = Duration::from_millis(600);
@@ -227,7 +232,8 @@ async fn a_refused_claim_is_lost_at_once_and_the_others_are_kept() {
 
 #[tokio::test]
 async fn a_claim_that_cannot_be_renewed_is_lost_before_its_deadline() {
-    for answer in [Answer::Unreachable, Answer::Fail, Answer::Silence] {
+    use Answer::{Fail, FailEach, Silence, Unreachable};
+    for answer in [Unreachable, Fail, FailEach, Silence] {
         let board = Fake::new(true, &[Answer::Grant, answer]);
         let keeper = Keeper::start(board.clone());
         let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
@@ -247,13 +253,13 @@ async fn a_claim_that_cannot_be_renewed_is_lost_before_its_deadline() {
 
 #[tokio::test]
 async fn a_board_that_comes_back_in_time_costs_nothing() {
-    use Answer::{Fail, Grant, Silence, Unreachable};
-    let board = Fake::new(true, &[Unreachable, Fail, Grant, Silence, Grant]);
+    use Answer::{Fail, FailEach, Grant, Silence, Unreachable};
+    let board = Fake::new(true, &[Unreachable, Fail, FailEach, Grant, Silence, Grant]);
     let keeper = Keeper::start(board.clone());
     let mut lease = keeper.hold(claim("a", LONG), Boottime::now());
     tokio::select! {
         lost = lease.lost() => panic!("{lost}"),
-        () = board.asked_times(6) => {}
+        () = board.asked_times(7) => {}
     }
 }
 

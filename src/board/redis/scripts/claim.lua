@@ -33,7 +33,7 @@ local function claim(field, owned, modified, beside)
   end
   if side and side.ahead and is_attempt and won >= at_once then return { "postponed", ARGV[10] } end
   local fence, problem = next_fence(KEYS[2])
-  if problem then return { "failed", problem.err } end
+  if problem then error(problem) end
   local is_ahead = is_attempt and won >= at_once
   if side then
     side.owner, side.claimed_on, side.fence = owner, ARGV[5], fence

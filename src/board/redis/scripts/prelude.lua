@@ -48,11 +48,21 @@ local function next_fence(key)
   return fence
 end
 
--- Does one job's part of a batch: what fails in it is the answer for that job, and for no other.
+-- In these states a server takes no writes at all, which it says at the first one.
+local REFUSES_ALL = { READONLY = true, MISCONF = true, NOREPLICAS = true, MASTERDOWN = true }
+
+-- Does one job's part of a batch: what fails in it is the answer for that job, and for no other; but
+-- where the server takes no writes it is the answer for all, and nothing was done.
 local function alone(part, ...)
   local is_done, answer = pcall(part, ...)
   if is_done then return answer end
-  return { "failed", tostring(type(answer) == "table" and answer.err or answer) }
+  local text = tostring(type(answer) == "table" and answer.err or answer)
+  -- Before Redis 7 it begins with a place in the script.
+  local said = text:gsub("^@user_script: ?%d+: *%-?", "")
+  if REFUSES_ALL[said:match("^%u+")] then
+    error(redis.acl_check_cmd and redis.error_reply(said) or said, 0)
+  end
+  return { "failed", text }
 end
 
 -- Returns the text under a key, and whether there is something else instead, which somebody put

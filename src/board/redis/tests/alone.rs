@@ -170,6 +170,68 @@ async fn a_trash_that_is_none_keeps_nobody_from_ending_other_claims() {
 }
 
 #[tokio::test]
+async fn a_server_that_takes_no_writes_answers_so_for_all_and_does_nothing() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let keys = three(&board).await;
+    let held = claim_all(&board, &keys[..2], ATTEMPT).await;
+    let fences: Vec<_> = held.into_iter().map(|held| held.unwrap().fence).collect();
+    let trashed = post_one(&board, "trashed").await;
+    let trash = (
+        Outcome::Trash(None),
+        Authority::Override(Witness::Unclaimed),
+    );
+    board.settle_one(&trashed, trash.0, trash.1).await.unwrap();
+    let claims: Vec<_> = (keys.iter().zip(&fences))
+        .map(|(key, fence)| Claim {
+            key: key.clone(),
+            owner: ada().owner,
+            fence: Some(fence.clone()),
+            term: LONG,
+        })
+        .collect();
+    let settlements: Vec<_> = (claims.iter())
+        .map(|claim| Settlement {
+            key: claim.key.clone(),
+            outcome: Outcome::Consume,
+            authority: by_name("ada"),
+        })
+        .collect();
+    let before = everything(&server);
+    let by = claimant("bob", Term::Kept(LONG));
+    for (begin, end) in [
+        (["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]),
+        (
+            ["CONFIG SET", "min-replicas-to-write", "1"],
+            ["CONFIG SET", "min-replicas-to-write", "0"],
+        ),
+    ] {
+        let run = |words: [&str; 3]| {
+            let words: Vec<_> = words.iter().flat_map(|word| word.split(' ')).collect();
+            server.run::<()>(&words);
+        };
+        run(begin);
+        let answers = [
+            board.claim(&keys[2..], &by, 1, ATTEMPT).await.map(drop),
+            board.renew(&claims).await.map(drop),
+            board.settle(&settlements).await.map(drop),
+            board.restore(from_ref(&trashed)).await.map(drop),
+            board.purge(from_ref(&trashed)).await.map(drop),
+        ];
+        let is_refused = |answer: &Result<()>| {
+            let source = answer.as_ref().err().and_then(std::error::Error::source);
+            source.is_some_and(|it| it.to_string().contains("take"))
+        };
+        assert!(answers.iter().all(is_refused), "{begin:?}: {answers:?}");
+        run(end);
+        assert_eq!(everything(&server), before, "{begin:?}");
+    }
+    let renewed = board.renew(&claims).await.unwrap();
+    assert!(renewed.iter().all(Result::is_ok), "{renewed:?}");
+}
+
+#[tokio::test]
 async fn conductors_are_listed_beside_what_is_none() {
     let Some((board, server)) = open() else {
         return;
