@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -42,46 +42,44 @@ struct Entry {
     unsettled: Vec<Unsettled>,
 }
 
+/// Keeps or removes an entry in one step, by its token.
+const REGISTER: &str = include_str!("scripts/register.lua");
+
 /// The entry of this process in the registry.
 pub(super) struct Registration {
     place: Place,
     refresh: JoinHandle<()>,
 }
 
-/// Where somebody is registered, and what is stored there.
+/// Where somebody is registered, and what is to be stored there.
 #[derive(Clone)]
 pub(super) struct Place {
     link: Arc<Link>,
     keys: Keys,
-    name: String,
-    text: Arc<Mutex<String>>,
+    entry: Arc<Mutex<Entry>>,
 }
 
 impl Registration {
     /// Enters a conductor, unless another one is alive under its name.
     pub(super) async fn enter(link: Arc<Link>, keys: Keys, conductor: &Conductor) -> Result<Self> {
-        let name = conductor.name.clone();
-        let text = serde_json::json!(Entry {
-            name: name.clone(),
+        let entry = Entry {
+            name: conductor.name.clone(),
             host: conductor.host.clone(),
             pid: conductor.pid,
             since: conductor.since,
             owner: conductor.owner.to_string(),
             token: Uuid::new_v4().to_string(),
             unsettled: Vec::new(),
-        })
-        .to_string();
-        let entered: Value = link.ask(DOING, &set(&keys, &name, &text, "NX")).await?;
-        if entered == Value::Nil {
-            return Err(BoardError::NameTaken { name });
-        }
-        tell(&link, &keys, EventKind::ConductorJoined, &name).await;
+        };
         let place = Place {
             link,
             keys,
-            name,
-            text: Arc::new(Mutex::new(text)),
+            entry: Arc::new(Mutex::new(entry)),
         };
+        if !place.keep().await? {
+            let name = conductor.name.clone();
+            return Err(BoardError::NameTaken { name });
+        }
         let refresh = tokio::spawn(place.clone().refresh());
         Ok(Self { place, refresh })
     }
@@ -94,54 +92,66 @@ impl Registration {
     /// Removes the entry, if it is still this one.
     pub(super) async fn leave(self) {
         self.refresh.abort();
-        let Place {
-            link, keys, name, ..
-        } = &self.place;
         // An entry that cannot be removed is gone half a minute later.
-        if self.place.is_ours(&self.place.text()).await {
-            let mut del = Cmd::new();
-            del.arg("DEL").arg(keys.conductor(name));
-            let _: Result<Value> = link.ask(DOING, &del).await;
-            tell(link, keys, EventKind::ConductorLeft, name).await;
-        }
+        let _ = self.place.remove().await;
     }
 }
 
 impl Place {
-    /// Says which jobs the conductor cannot settle, if the entry is still this one.
+    /// Says which jobs the conductor cannot settle; what fails now is made up for by a refresh.
     pub(super) async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
-        let former = self.text();
-        let Ok(mut entry) = serde_json::from_str::<Entry>(&former) else {
-            return Ok(());
-        };
-        entry.unsettled = jobs.to_vec();
-        let text = serde_json::json!(entry).to_string();
-        if self.is_ours(&former).await {
-            let set = set(&self.keys, &self.name, &text, "XX");
-            let _: Value = self.link.ask(DOING, &set).await?;
+        self.entry().unsettled = jobs.to_vec();
+        self.keep().await.map(drop)
+    }
+
+    fn entry(&self) -> MutexGuard<'_, Entry> {
+        self.entry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that a conductor is alive, also after it had seemed not to be; false if the entry is
+    /// another one's.
+    async fn keep(&self) -> Result<bool> {
+        let text = serde_json::json!(*self.entry()).to_string();
+        let answer = self.register(&text).await?;
+        if answer == "entered" {
+            self.tell(EventKind::ConductorJoined).await;
         }
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        Ok(answer != "other")
+    }
+
+    async fn remove(&self) -> Result<()> {
+        if self.register("").await? == "removed" {
+            self.tell(EventKind::ConductorLeft).await;
+        }
         Ok(())
     }
 
-    fn text(&self) -> String {
-        let text = self.text.lock();
-        text.unwrap_or_else(PoisonError::into_inner).clone()
+    async fn register(&self, text: &str) -> Result<String> {
+        let mut register = Cmd::new();
+        {
+            let entry = self.entry();
+            register
+                .arg("EVAL")
+                .arg(REGISTER)
+                .arg(1)
+                .arg(self.keys.conductor(&entry.name))
+                .arg(&entry.token)
+                .arg(text)
+                .arg(LIFE.as_millis().to_string());
+        }
+        self.link.ask(DOING, &register).await
     }
 
-    /// Whether the entry is still as we wrote it.
-    async fn is_ours(&self, text: &str) -> bool {
-        let mut get = Cmd::new();
-        get.arg("GET").arg(self.keys.conductor(&self.name));
-        let present: Result<Option<String>> = self.link.ask(DOING, &get).await;
-        present.is_ok_and(|present| present.as_deref() == Some(text))
+    async fn tell(&self, kind: EventKind) {
+        let name = self.entry().name.clone();
+        tell(&self.link, &self.keys, kind, &name).await;
     }
 
     async fn refresh(self) {
         loop {
             tokio::time::sleep(REFRESH).await;
             // One that fails is made up for by the next one, or the entry lapses.
-            let _ = prolong(&self.link, &self.keys, &self.name, &self.text()).await;
+            let _ = self.keep().await;
         }
     }
 }
@@ -150,35 +160,6 @@ impl Drop for Registration {
     fn drop(&mut self) {
         self.refresh.abort();
     }
-}
-
-fn set(keys: &Keys, name: &str, text: &str, condition: &str) -> Cmd {
-    let mut command = Cmd::new();
-    command
-        .arg("SET")
-        .arg(keys.conductor(name))
-        .arg(text)
-        .arg("PX")
-        .arg(LIFE.as_millis().to_string())
-        .arg(condition);
-    command
-}
-
-/// Says that a conductor is alive, also after it had seemed not to be.
-async fn prolong(link: &Link, keys: &Keys, name: &str, text: &str) -> Result<()> {
-    let mut prolong = Cmd::new();
-    prolong
-        .arg("PEXPIRE")
-        .arg(keys.conductor(name))
-        .arg(LIFE.as_millis().to_string());
-    let known: i64 = link.ask(DOING, &prolong).await?;
-    if known == 0 {
-        let entered: Value = link.ask(DOING, &set(keys, name, text, "NX")).await?;
-        if entered != Value::Nil {
-            tell(link, keys, EventKind::ConductorJoined, name).await;
-        }
-    }
-    Ok(())
 }
 
 async fn tell(link: &Link, keys: &Keys, kind: EventKind, name: &str) {
@@ -247,9 +228,35 @@ mod tests {
     use super::*;
     use crate::board::{
         Board,
-        redis::{Redis, testing::Server},
+        redis::{
+            Redis,
+            testing::{Mood, Proxy, Server, redis_url},
+        },
         wire::posting::Limit,
     };
+
+    fn night() -> Conductor {
+        Conductor {
+            name: "night".to_owned(),
+            host: "here".to_owned(),
+            pid: 1,
+            since: Utc::now(),
+            owner: Owner::new("night").unwrap(),
+            unsettled: Vec::new(),
+        }
+    }
+
+    fn stuck(name: &str) -> Vec<Unsettled> {
+        vec![Unsettled {
+            uuid: "u".to_owned(),
+            name: name.to_owned(),
+            reason: "r".to_owned(),
+        }]
+    }
+
+    async fn shown(board: &Redis) -> Vec<Unsettled> {
+        board.conductors().await.unwrap().remove(0).unsettled
+    }
 
     #[tokio::test]
     async fn a_conductor_whose_entry_lapsed_joins_again() {
@@ -262,17 +269,68 @@ mod tests {
             let event = tokio::time::timeout(Duration::from_secs(10), events.next());
             event.await.unwrap().unwrap().unwrap().kind
         };
-        let entry = board.keys.conductor("night");
+        let link = Arc::clone(&board.link);
+        let entered = Registration::enter(link, board.keys.clone(), &night()).await;
+        let place = entered.unwrap().place();
         for _ in 0..2 {
-            prolong(&board.link, &board.keys, "night", "{}")
-                .await
-                .unwrap();
             assert_eq!(told().await, EventKind::ConductorJoined);
-            prolong(&board.link, &board.keys, "night", "{}")
-                .await
-                .unwrap();
-            server.run::<()>(&["DEL", &entry]);
+            assert!(place.keep().await.unwrap());
+            server.run::<()>(&["DEL", "taskflow:conductor.night"]);
             assert_eq!(told().await, EventKind::ConductorLeft);
+            assert!(place.keep().await.unwrap());
         }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_lost_makes_no_stranger_of_the_entry() {
+        let Some(server) = Server::start(&[]) else {
+            return;
+        };
+        let proxy = Proxy::start(server.port());
+        let url = redis_url(&format!("redis://127.0.0.1:{}", proxy.port));
+        let board = Redis::new(&url, None, Duration::from_millis(500), Limit::USUAL);
+        board.register(&night()).await.unwrap();
+        for mood in [Mood::Silent, Mood::HangUp] {
+            proxy.set(mood);
+            let unheard = board.tell_unsettled(&stuck("first")).await;
+            assert!(unheard.is_err(), "{unheard:?}");
+            proxy.set(Mood::PassOn);
+            board.tell_unsettled(&stuck("second")).await.unwrap();
+            assert_eq!(shown(&board).await, stuck("second"));
+        }
+        board.close().await;
+        assert_eq!(
+            server.run::<u32>(&["EXISTS", "taskflow:conductor.night"]),
+            0
+        );
+    }
+
+    #[tokio::test]
+    async fn the_entry_of_a_successor_is_left_alone() {
+        let Some(server) = Server::start(&[]) else {
+            return;
+        };
+        let open = || Redis::new(&server.url(""), None, Duration::from_secs(5), Limit::USUAL);
+        let (board, other) = (open(), open());
+        board.register(&night()).await.unwrap();
+        let taken = other.register(&night()).await;
+        assert!(
+            matches!(taken, Err(BoardError::NameTaken { .. })),
+            "{taken:?}"
+        );
+        server.run::<()>(&["DEL", "taskflow:conductor.night"]);
+        other.register(&night()).await.unwrap();
+        board.tell_unsettled(&stuck("ours")).await.unwrap();
+        assert_eq!(shown(&other).await, []);
+        board.close().await;
+        assert_eq!(shown(&other).await, []);
+        server.run::<()>(&["DEL", "taskflow:conductor.night"]);
+        // Somebody has put something else there by hand.
+        server.run::<redis::Value>(&["LPUSH", "taskflow:conductor.night", "x"]);
+        let taken = board.register(&night()).await;
+        assert!(
+            matches!(taken, Err(BoardError::NameTaken { .. })),
+            "{taken:?}"
+        );
     }
 }
