@@ -23,8 +23,6 @@ pub(super) struct Crew {
     pub(super) reporter: Reporter,
     pub(super) hands: Hands,
     pub(super) passed_over: PassedOver,
-    /// Whether jobs are left on the board that would be performed if they could be read whole.
-    pub(super) leaves_unfit: AtomicBool,
     /// Whether it was said that the board cannot be reached.
     pub(super) is_cut_off: Arc<AtomicBool>,
 }

@@ -42,14 +42,7 @@ pub(crate) mod terminal;
 mod terms;
 mod verdict;
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{io, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
@@ -157,7 +150,6 @@ pub(crate) async fn conduct(
         reporter,
         hands: Hands::default(),
         passed_over: PassedOver::default(),
-        leaves_unfit: AtomicBool::new(false),
         is_cut_off: Arc::default(),
     });
     let mut terms = Terms::new(settings.lease);
@@ -172,11 +164,9 @@ pub(crate) async fn conduct(
         .with("conductor", name)
         .with("board", board.name());
     crew.reporter.tell(note.with("jobs", settings.jobs));
-    let mut tally = Ensemble::start(board, &settings, Arc::clone(&crew), terms)
+    Ensemble::start(board, &settings, crew, terms)
         .lead(signals)
-        .await?;
-    tally.left_unfit = crew.leaves_unfit.load(Ordering::Relaxed);
-    Ok(tally)
+        .await
 }
 
 /// Puts together what all commands of a conductor inherit.

@@ -2,14 +2,15 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
+    fmt,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use super::{
-    policy::Unfit,
+    policy::{Unfit, excerpt},
     progress::{Note, Reporter},
 };
-use crate::job::{Job, JobKey};
+use crate::job::JobKey;
 
 /// How many reasons are told apart; postings may give any number.
 const MOST_REASONS: usize = 100;
@@ -41,20 +42,51 @@ struct Reason {
     is_refusal: bool,
 }
 
-impl Reasons {
-    /// Counts a job.
-    pub(super) fn add(&mut self, job: &Job, unfit: &Unfit) {
-        let mut reason = unfit.to_string();
-        if self.0.len() >= MOST_REASONS && !self.0.contains_key(&reason) {
-            reason = "other reasons, too many to be told apart".to_owned();
+/// Why a job is left to others.
+#[derive(Debug)]
+pub(super) enum Against {
+    Policy(Unfit),
+    /// What is kept beside it cannot be read, or not all of it.
+    Record(String),
+}
+
+impl Against {
+    /// Whether the job is one to be conducted, though not here, or not as it is.
+    fn is_refusal(&self) -> bool {
+        match self {
+            Self::Policy(unfit) => unfit.is_refusal(),
+            Self::Record(_) => true,
         }
-        let known = self.0.entry(reason).or_insert_with(|| Reason {
-            jobs: 0,
-            such_as: job.name.clone(),
-            is_refusal: false,
-        });
+    }
+}
+
+impl fmt::Display for Against {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Policy(unfit) => unfit.fmt(f),
+            Self::Record(problem) => f.write_str(&excerpt(problem)),
+        }
+    }
+}
+
+impl Reasons {
+    /// Counts a job, by its name.
+    pub(super) fn add(&mut self, name: &str, against: &Against) {
+        let known = self.reason(against.to_string(), name);
         known.jobs += 1;
-        known.is_refusal |= unfit.is_refusal();
+        known.is_refusal |= against.is_refusal();
+    }
+
+    /// Returns what is known of a reason, or of all those for which there is no room.
+    fn reason(&mut self, mut text: String, such_as: &str) -> &mut Reason {
+        if self.0.len() >= MOST_REASONS && !self.0.contains_key(&text) {
+            text = "other reasons, too many to be told apart".to_owned();
+        }
+        self.0.entry(text).or_insert_with(|| Reason {
+            jobs: 0,
+            such_as: excerpt(such_as).into_owned(),
+            is_refusal: false,
+        })
     }
 }
 
@@ -71,19 +103,19 @@ impl PassedOver {
     pub(super) fn found_some(&self, reasons: Reasons, reporter: &Reporter) {
         let mut state = self.lock();
         for (text, found) in reasons.0 {
-            let known = state.reasons.0.remove(&text);
-            let jobs = known.map_or(0, |known| known.jobs).max(found.jobs);
-            state.reasons.0.insert(text, Reason { jobs, ..found });
+            let known = state.reasons.reason(text, &found.such_as);
+            known.jobs = known.jobs.max(found.jobs);
+            known.is_refusal |= found.is_refusal;
         }
         state.tell_new(reporter);
     }
 
     /// Takes a job that came since the last look.
-    pub(super) fn heard(&self, job: &Job, unfit: &Unfit, reporter: &Reporter) {
+    pub(super) fn heard(&self, key: &JobKey, name: &str, against: &Against, reporter: &Reporter) {
         let mut state = self.lock();
         let has_room = state.heard.len() < MOST_HEARD;
-        if has_room && state.heard.insert(job.key.clone()) {
-            state.reasons.add(job, unfit);
+        if has_room && state.heard.insert(key.clone()) {
+            state.reasons.add(name, against);
             state.tell_new(reporter);
         }
     }
@@ -116,6 +148,35 @@ impl State {
                     .with("such_as", reason.such_as.as_str());
                 reporter.tell(note.with("reason", text.as_str()));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_have_written_takes_little_room_however_many_looks_there_are() {
+        let passed_over = PassedOver::default();
+        let (reporter, mut told) = Reporter::new();
+        let long = "x".repeat(1_000_000);
+        for number in 0..MOST_REASONS * 3 {
+            let mut reasons = Reasons::default();
+            for against in [
+                Against::Policy(Unfit::NotAllowed(format!("{number}{long}"))),
+                Against::Record(format!("{number}{long}")),
+            ] {
+                reasons.add(&long, &against);
+            }
+            passed_over.found_some(reasons, &reporter);
+        }
+        let counts = passed_over.counts();
+        assert!(counts.len() <= MOST_REASONS + 1, "{}", counts.len());
+        assert!(counts.keys().all(|reason| reason.len() < 400));
+        assert!(passed_over.has_refused());
+        while let Ok(note) = told.try_recv() {
+            assert!(format!("{note:?}").len() < 1500);
         }
     }
 }

@@ -48,8 +48,6 @@ pub(crate) struct Tally {
     pub(crate) passed_over: BTreeMap<String, u64>,
     /// Whether some of them were to be conducted, but not here, or not as they are.
     pub(super) has_refused: bool,
-    /// Whether jobs were left on the board since what is beside them cannot be read.
-    pub(crate) left_unfit: bool,
     /// Jobs that failed, went back to the board, and have come to no other end since.
     failing: HashSet<JobKey>,
 }
@@ -57,7 +55,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// Whether some job came to no good end, or to none at all.
     pub(crate) fn has_failures(&self) -> bool {
-        let is_incomplete = self.unsettled > 0 || self.has_refused || self.left_unfit;
+        let is_incomplete = self.unsettled > 0 || self.has_refused;
         self.trashed > 0 || is_incomplete || !self.failing.is_empty()
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::{Chance, Pick, Won};
 use crate::{
     board::{BoardError, ClaimRules},
-    conductor::{clock::Boottime, rooms::Rooms},
+    conductor::{clock::Boottime, passed_over::Against, rooms::Rooms},
     job::{Aftermath, Entry, JobKey, Owner},
 };
 
@@ -102,10 +102,12 @@ impl Pick<'_> {
             BoardError::Postponed { until } => self.backlog.postpone(&key, until, Utc::now()),
             // Some boards learn only after the claim that a record cannot be read.
             BoardError::Malformed { .. } | BoardError::Unfit { .. } => {
-                self.leave_alone(key.as_str(), &error.to_string());
+                let against = Against::Record(error.to_string());
+                let (passed_over, reporter) = (&self.crew.passed_over, &self.crew.reporter);
+                passed_over.heard(&key, key.as_str(), &against, reporter);
                 self.let_slip(&key);
                 self.backlog.remove(&key);
-                self.unreadable.insert(key);
+                self.unreadable.insert(key, against);
             }
             // The claim of which we did not hear was made after we had asked whether it was.
             BoardError::AlreadyClaimed { owner: Some(owner) } if owner == self.by.owner => {

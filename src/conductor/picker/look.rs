@@ -1,7 +1,5 @@
 //! Looks at the board: which jobs are there that may be performed here.
 
-use std::sync::atomic::Ordering;
-
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use tokio::time::{Duration, Instant};
@@ -12,7 +10,10 @@ use crate::{
         Detail, JobRef, Order, Query, Result, Which,
         backlog::{CAPACITY, Candidate},
     },
-    conductor::{passed_over::Reasons, policy::Unfit, progress::Note},
+    conductor::{
+        passed_over::{Against, Reasons},
+        progress::Note,
+    },
     job::{Aftermath, Entry, Job, JobKey, Lease, Shelf},
 };
 
@@ -31,13 +32,6 @@ pub(super) enum Left {
     Held,
     /// Jobs that can be claimed.
     Candidates,
-}
-
-/// Why a job is left to others.
-enum Against {
-    Policy(Unfit),
-    /// What is kept beside it cannot be read, or not all of it.
-    Record(String),
 }
 
 impl Pick<'_> {
@@ -76,15 +70,16 @@ impl Pick<'_> {
         });
         let (mut reasons, mut taken, mut is_whole) = (Reasons::default(), 0, true);
         // Those that are gone need not be remembered any more.
-        let unreadable = std::mem::take(&mut self.unreadable);
+        let mut unreadable = std::mem::take(&mut self.unreadable);
         let now = Utc::now();
         while let Some(entry) = entries.try_next().await? {
             let Entry::Job(job) = entry else { continue };
             let Some(job) = self.is_meant(*job, now) else {
                 continue;
             };
-            if unreadable.contains(&job.key) {
-                self.unreadable.insert(job.key);
+            if let Some(against) = unreadable.remove(&job.key) {
+                reasons.add(&job.name, &against);
+                self.unreadable.insert(job.key, against);
                 continue;
             }
             match self.admit(&job) {
@@ -101,8 +96,7 @@ impl Pick<'_> {
                     };
                     self.backlog.offer(candidate, now);
                 }
-                Err(Against::Policy(reason)) => reasons.add(&job, &reason),
-                Err(Against::Record(problem)) => self.leave_alone(&job.name, &problem),
+                Err(against) => reasons.add(&job.name, &against),
             }
         }
         drop(entries);
@@ -124,14 +118,6 @@ impl Pick<'_> {
             // Without its details nobody knows whether it has a command.
             Err(reason) if is_whole || job.details.is_some() => Err(Against::Policy(reason)),
             _ => Err(Against::Record(job.problem.clone().unwrap_or_default())),
-        }
-    }
-
-    /// Leaves a job alone that would be performed if it could be read whole; says so once.
-    pub(super) fn leave_alone(&mut self, name: &str, problem: &str) {
-        if !self.crew.leaves_unfit.swap(true, Ordering::Relaxed) {
-            let note = Note::new("left_alone").with("such_as", name);
-            self.crew.reporter.tell(note.with("reason", problem));
         }
     }
 
@@ -186,13 +172,8 @@ impl Pick<'_> {
                 Some(time) => self.backlog.postpone(key, time, now),
             },
             Err(against) => {
-                let crew = self.crew;
-                match against {
-                    Against::Policy(reason) => {
-                        crew.passed_over.heard(&job, &reason, &crew.reporter);
-                    }
-                    Against::Record(problem) => self.leave_alone(&job.name, &problem),
-                }
+                let (passed_over, reporter) = (&self.crew.passed_over, &self.crew.reporter);
+                passed_over.heard(key, &job.name, &against, reporter);
                 self.backlog.remove(key);
             }
         }
@@ -226,13 +207,11 @@ impl Pick<'_> {
             let Some(job) = self.is_meant(*job, now) else {
                 continue;
             };
-            if self.unreadable.contains(&job.key) {
-                continue;
-            }
-            if let Err(against) = self.admit(&job) {
+            let admitted = self.admit(&job);
+            if let Some(against) = (self.unreadable.get(&job.key)).or(admitted.as_ref().err()) {
                 // What somebody holds is not left.
-                if let (None, Against::Policy(reason)) = (&holding, against) {
-                    reasons.add(&job, &reason);
+                if holding.is_none() {
+                    reasons.add(&job.name, against);
                 }
                 continue;
             }

@@ -4,7 +4,7 @@ mod claim;
 mod hear;
 mod look;
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use chrono::Utc;
 use futures_util::stream::BoxStream;
@@ -21,6 +21,7 @@ use super::{
     clock::Boottime,
     crew::Crew,
     outage::{Outage, is_final, is_final_at_first},
+    passed_over::Against,
     phase::{Phase, told_to_end},
     rooms::{Room, Rooms},
     terms::Terms,
@@ -110,7 +111,7 @@ impl Picker {
             looked: None,
             heeded: Instant::now(),
             spread: 0,
-            unreadable: HashSet::new(),
+            unreadable: HashMap::new(),
             wary_until: Instant::now(),
             surveyed_until: Instant::now(),
             fruitless: 0,
@@ -148,8 +149,8 @@ struct Pick<'a> {
     heeded: Instant,
     /// Among how many candidates we begin by chance, as others are after them too.
     spread: usize,
-    /// Records that turned out to be no jobs when they were to be claimed.
-    unreadable: HashSet<JobKey>,
+    /// Records that turned out to be no jobs when they were to be claimed, and why.
+    unreadable: HashMap<JobKey, Against>,
     /// Until when claims may turn up of which we had heard nothing.
     wary_until: Instant,
     /// Until when all that others hold is not looked at again, however much is heard.

@@ -11,6 +11,7 @@ mod tests;
 mod way;
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     ffi::{OsStr, OsString},
     path::{Component, Path, PathBuf},
@@ -103,14 +104,25 @@ pub(crate) enum Unfit {
         field: &'static str,
         wanted: &'static str,
     },
-    #[error("the program `{0}` is neither a plain name nor an absolute path without `..`")]
+    #[error("the program `{}` is neither a plain name nor an absolute path without `..`", excerpt(.0))]
     Relative(String),
-    #[error("the program `{0}` is not among those that are allowed here")]
+    #[error("the program `{}` is not among those that are allowed here", excerpt(.0))]
     NotAllowed(String),
-    #[error("it sets the variable `{0}`, which is not allowed here")]
+    #[error("it sets the variable `{}`, which is not allowed here", excerpt(.0))]
     Variable(String),
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
+}
+
+/// How much of a text that somebody has posted is repeated in a reason, in characters.
+const LONGEST: usize = 200;
+
+/// Returns the beginning of a text that may be of any length.
+pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(LONGEST) {
+        None => text.into(),
+        Some((end, _)) => format!("{}...", &text[..end]).into(),
+    }
 }
 
 impl Unfit {

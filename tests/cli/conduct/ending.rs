@@ -136,3 +136,33 @@ fn a_claim_of_another_that_lapses_is_waited_for(stage: &Stage) {
     stage.conduct(&["--drain"]).run().succeeded();
     assert_eq!(stage.log(), ["ran"]);
 }
+
+#[test]
+fn a_job_that_can_be_read_again_in_the_end_was_not_refused() {
+    let Some(stage) = Stage::redis() else { return };
+    let server = stage.redis_server().unwrap();
+    let post_odd = || {
+        let beside = format!("taskflow:{}.jobboard", stage.post("odd", "echo odd >> log"));
+        server.run(&["SET", &beside, r#"{"v":3}"#]);
+        beside
+    };
+    let wait = "echo begun >> log; until [ -e go ]; do sleep 0.02; done";
+    stage.post("long", wait);
+    let beside = post_odd();
+    let conductor = stage.start(&["--drain"]);
+    stage.says(&conductor, "passed_over jobs=1 such_as=odd");
+    stage.logged(1);
+    server.run(&["DEL", &beside]);
+    std::fs::write(stage.env.file("go"), "").unwrap();
+    let run = conductor.ended();
+    run.succeeded();
+    assert_eq!(stage.log(), ["begun", "odd"], "{run}");
+    assert!(run.stderr.contains("ran=2 consumed=2"), "{run}");
+    post_odd();
+    for words in [&["--drain"][..], &["--max-jobs", "1"]] {
+        stage.post("fine", "true");
+        let run = stage.conduct(words).run();
+        assert_eq!(run.code, 7, "{run}");
+        assert!(run.stderr.contains(" passed_over=1 reasons={"), "{run}");
+    }
+}
