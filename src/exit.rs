@@ -52,7 +52,8 @@ pub(crate) enum CommandError {
     #[error("{what}")]
     Unheard {
         what: String,
-        hint: String,
+        /// How to refer to it.
+        job: String,
         source: BoardError,
     },
     /// Some of several jobs could not be dealt with; each was reported.

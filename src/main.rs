@@ -15,6 +15,7 @@ mod job;
 mod output;
 mod ready;
 mod secret;
+mod shell;
 
 use std::{path::Path, process::ExitCode, time::Instant};
 

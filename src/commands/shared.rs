@@ -6,6 +6,7 @@ use crate::{
     context::{Consent, Context},
     exit::CommandError,
     job::{Entry, Origin},
+    shell,
 };
 
 /// Whether jobs are meant that other boards have put into the same trash.
@@ -78,8 +79,8 @@ impl SharedArgs {
 fn not_ours(here: &str, path: &str) -> anyhow::Error {
     let message = format!("the job is of the board {path}, which shares the trash with this one");
     let hint = format!(
-        "--board '{}' is that board; --shared does it here",
-        with_path(here, path)
+        "--board {} is that board; --shared does it here",
+        shell::word(&with_path(here, path))
     );
     CommandError::refused(message).hint(hint).into()
 }
@@ -95,6 +96,16 @@ fn with_path(url: &str, path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_that_somebody_else_has_chosen_is_one_word_in_a_command() {
+        let error = not_ours("zk://h/a", "/b' $(touch c)x");
+        let Some(CommandError::Refused { hint, .. }) = error.downcast_ref() else {
+            panic!("{error:?}");
+        };
+        let word = r"--board 'zk://h/b'\'' $(touch c)x' is";
+        assert!(hint.as_ref().unwrap().starts_with(word), "{hint:?}");
+    }
 
     #[test]
     fn the_url_of_another_board_on_the_same_servers_has_all_but_the_path() {

@@ -53,7 +53,7 @@ pub(super) async fn claim_first(
             false => Aftermath::None,
         };
         if !give_back(board, &keys, &by.owner, &undo).await {
-            return Err(may_have(&jobs[0].uuid, &jobs[0].name, &by.owner, error).into());
+            return Err(may_have(&jobs[0].reference(), &jobs[0].name, &by.owner, error).into());
         }
         if tries_left == 0 {
             return Err(error.into());
@@ -133,16 +133,14 @@ async fn perhaps_claimed(
         .iter()
         .position(|found| found.iter().any(|entry| entry.is_owned_by(owner)));
     let job = jobs[at.unwrap_or(0)];
-    may_have(&job.uuid, &job.name, owner, error)
+    may_have(&job.reference(), &job.name, owner, error)
 }
 
-/// Says how to look whether a job is claimed, and how to free it.
-pub(super) fn may_have(uuid: &str, name: &str, owner: &Owner, source: BoardError) -> CommandError {
+/// Says of a job, by a reference to it, that it may be claimed.
+pub(super) fn may_have(job: &str, name: &str, owner: &Owner, source: BoardError) -> CommandError {
     CommandError::Unheard {
-        what: format!("{name} ({uuid}) may be claimed by {owner} now"),
-        hint: format!(
-            "`jobboard owner {uuid}` shows whether it is; `jobboard abandon --force {uuid}` frees it"
-        ),
+        what: format!("{name} ({job}) may be claimed by {owner} now"),
+        job: job.to_owned(),
         source,
     }
 }

@@ -31,7 +31,10 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::Usage { hint, .. } | CommandError::Refused { hint, .. } => {
             hint.clone()?.into()
         }
-        CommandError::Unheard { hint, .. } => hint.clone().into(),
+        CommandError::Unheard { .. } => {
+            "`jobboard owner JOB` shows whether it is; `jobboard abandon --force JOB` frees it"
+                .into()
+        }
         CommandError::Nothing(_) => match verb(trying) {
             "claim" => "`jobboard claim --next --wait 1m` waits for one".into(),
             _ => "`jobboard claim JOB` claims it".into(),
@@ -47,7 +50,11 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             return None;
         }
     };
-    Some(WayOut::new(hint, trying))
+    let mut way_out = WayOut::new(hint, trying);
+    if let CommandError::Unheard { job, .. } = error {
+        way_out.job = Some(job.clone());
+    }
+    Some(way_out)
 }
 
 /// Says what to do about what a board answers.

@@ -1,6 +1,6 @@
 //! Completing a hint, so that its commands mean the same board and job when they are typed.
 
-use crate::{board::url::BoardUrl, config::Flags};
+use crate::{board::url::BoardUrl, config::Flags, shell};
 
 /// The word in a hint that stands for the job it is about.
 const JOB: &str = "JOB";
@@ -21,11 +21,11 @@ impl Way {
     pub(crate) fn of(flags: &Flags) -> Self {
         let file = |name, path: &Option<std::path::PathBuf>| {
             let path = path.as_ref()?.to_str()?;
-            Some(format!("{name} {} ", quoted(path)))
+            Some(format!("{name} {} ", shell::word(path)))
         };
         let board = flags.board.as_deref().map(without_password);
         let options = [
-            board.map(|board| format!("--board {} ", quoted(&board))),
+            board.map(|board| format!("--board {} ", shell::word(&board))),
             file("--config", &flags.config),
             file("--password-file", &flags.password_file),
         ];
@@ -43,7 +43,7 @@ impl Way {
             match part.strip_prefix(PROGRAM).filter(|_| at % 2 == 1) {
                 Some(command) => {
                     let words = command.split(' ').map(|word| match word {
-                        JOB => job.map(quoted),
+                        JOB => job.map(shell::word),
                         word => Some(word.to_owned()),
                     });
                     let words = words.collect::<Option<Vec<_>>>()?;
@@ -65,15 +65,6 @@ fn without_password(board: &str) -> String {
     match board.parse::<BoardUrl>() {
         Ok(url) if url.has_password() => url.to_string(),
         _ => board.to_owned(),
-    }
-}
-
-/// Writes a word so that a shell takes it for one word.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_@%+=:,./-".contains(&byte);
-    match !word.is_empty() && word.bytes().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 

@@ -116,6 +116,15 @@ impl Job {
         !self.is_blocked && !self.is_unfit
     }
 
+    /// Returns a text by which commands find it: the uuid, or `key:` and the key without one.
+    pub(crate) fn reference(&self) -> Cow<'_, str> {
+        // A peer may have written any text for a uuid.
+        match is_uuid(&self.uuid) {
+            true => Cow::Borrowed(&self.uuid),
+            false => Cow::Owned(format!("key:{}", self.key)),
+        }
+    }
+
     pub(crate) fn owner(&self) -> Option<&Owner> {
         self.holding.as_ref()?.owner.as_ref()
     }
@@ -210,12 +219,11 @@ impl Entry {
         }
     }
 
-    /// Returns a text by which commands find it: the uuid, or `key:` and the key without one.
+    /// Returns a text by which commands find it, as [`Job::reference`] does.
     pub(crate) fn reference(&self) -> Cow<'_, str> {
-        // A peer may have written any text for a uuid.
-        match self.job().filter(|job| is_uuid(&job.uuid)) {
-            Some(job) => Cow::Borrowed(&job.uuid),
-            None => Cow::Owned(format!("key:{}", self.key())),
+        match self {
+            Self::Job(job) => job.reference(),
+            Self::Malformed(record) => Cow::Owned(format!("key:{}", record.key)),
         }
     }
 

@@ -8,7 +8,10 @@ use zookeeper_client::{
 };
 
 use super::trouble::{Problem, Trouble};
-use crate::board::{BoardError, failure::Failure};
+use crate::{
+    board::{BoardError, failure::Failure},
+    shell,
+};
 
 /// What a session has to know about its board, to speak of it.
 #[derive(Debug)]
@@ -131,7 +134,7 @@ impl Session {
         // As everybody else calls it, who knows nothing of our chroot.
         let node = format!("{}{path}", self.about.chroot.as_deref().unwrap_or_default());
         let first = below.first().map_or("", String::as_str);
-        let command = format!("deleteall {}", shell_word(&format!("{node}/{first}")));
+        let command = format!("deleteall {}", shell::word(&format!("{node}/{first}")));
         let servers = &self.about.servers;
         let remedy = match &self.about.user {
             None => format!("`zkCli.sh -server {servers} {command}` removes"),
@@ -230,15 +233,6 @@ fn named(nodes: &[String]) -> String {
     match nodes.len().saturating_sub(NAMED) {
         0 => first,
         more => format!("{first} and {more} more"),
-    }
-}
-
-/// Writes a path so that a shell takes it for one word.
-fn shell_word(path: &str) -> String {
-    let is_plain = |character: char| character.is_alphanumeric() || "/._-@:+".contains(character);
-    match path.chars().all(is_plain) {
-        true => path.to_owned(),
-        false => format!("'{}'", path.replace('\'', r"'\''")),
     }
 }
 

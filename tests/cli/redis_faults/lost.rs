@@ -110,6 +110,26 @@ fn a_claim_whose_answer_is_lost_is_unknown_and_made_once() {
 }
 
 #[test]
+fn a_text_for_a_uuid_that_a_peer_wrote_is_in_no_command() {
+    let Some((env, server, proxy)) = open() else {
+        return;
+    };
+    let job = env.post("resize");
+    let posting = server.run(&["HGET", "taskflow:listings", &job]);
+    let odd = posting.replace(&job, "$(touch seen) $(touch seen)xxxxxxxxx");
+    let bytes: Vec<u8> = odd.chars().map(|byte| byte as u8).collect();
+    server.run_with(&["HSET", "taskflow:listings", &job], &bytes);
+    let claim = ["claim", &format!("key:{job}"), "--who", "ada"];
+    let told = lose(&env, &proxy, Mood::HangUpOnce, &claim).error();
+    let hint = told["hint"].as_str().unwrap();
+    assert!(!told.to_string().contains("touch"), "{told}");
+    assert!(
+        hint.contains(&format!("abandon --force key:{job}`")),
+        "{told}"
+    );
+}
+
+#[test]
 fn an_end_whose_answer_is_lost_is_unknown_and_made_once() {
     let Some((env, server, proxy)) = open() else {
         return;
