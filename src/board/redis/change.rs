@@ -139,13 +139,18 @@ impl Target<'_> {
         })
     }
 
+    /// Ends a claim that was made just now; an error says that it may still be there.
     async fn release(self, key: JobKey, by: &Claimant, fence: Fence) -> Result<()> {
         let release = Settlement {
             key,
             outcome: Outcome::Abandon(Aftermath::Interrupted),
             authority: Authority::Claim(by.owner.clone(), fence),
         };
-        self.settle(std::slice::from_ref(&release)).await.map(drop)
+        let released = self.settle(std::slice::from_ref(&release)).await;
+        match released.and_then(|answers| answers.into_iter().collect::<Result<Vec<_>>>()) {
+            Err(error) if !error.is_about_the_claim() => Err(unknown(self.link.name(), error)),
+            _ => Ok(()),
+        }
     }
 
     pub(super) async fn renew(self, claims: &[Claim]) -> Result<Vec<Result<()>>> {

@@ -1,7 +1,13 @@
 //! Jobs of one batch, beside one of which something is wrong: each succeeds or fails by itself.
 
 use super::{oddity::jobs, *};
-use crate::{board::Settled, job::Claimed};
+use crate::{
+    board::{
+        Settled,
+        redis::testing::{Mood, Proxy, redis_url},
+    },
+    job::Claimed,
+};
 
 /// Records that are none of ours, or that we cannot read.
 const UNREADABLE: [&str; 26] = [
@@ -229,6 +235,49 @@ async fn a_server_that_takes_no_writes_answers_so_for_all_and_does_nothing() {
     }
     let renewed = board.renew(&claims).await.unwrap();
     assert!(renewed.iter().all(Result::is_ok), "{renewed:?}");
+}
+
+#[tokio::test]
+async fn a_claim_that_cannot_be_given_back_is_not_hidden_behind_what_is_wrong_with_the_job() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    // From here on the server knows the scripts.
+    let key = post_one(&board, "resize").await;
+    let fence = claim_one(&board, &key, &ada()).await.unwrap().fence;
+    let by_claim = Authority::Claim(ada().owner, fence);
+    board.settle_one(&key, release(), by_claim).await.unwrap();
+    let bad = JobKey::new("bad");
+    server.run::<()>(&["HSET", "taskflow:listings", "bad", "nonsense"]);
+    let by_hand = claimant("ada", Term::Indefinite);
+    let unread = claim_one(&board, &bad, &by_hand).await;
+    assert!(
+        matches!(unread, Err(BoardError::Malformed { .. })),
+        "{unread:?}"
+    );
+    assert_eq!(server.run::<u32>(&["EXISTS", "taskflow:bad.owned"]), 0);
+
+    let proxy = Proxy::start(server.port());
+    let url = redis_url(&format!("redis://127.0.0.1:{}", proxy.port));
+    let afar: Subject = Arc::new(Redis::new(&url, None, PATIENCE, Limit::USUAL));
+    proxy.set_at("EVALSHA", Mood::Stall);
+    let claiming = tokio::spawn({
+        let bad = bad.clone();
+        async move { claim_one(&afar, &bad, &by_hand).await }
+    });
+    let start = Instant::now();
+    while server.run::<u32>(&["EXISTS", "taskflow:bad.owned"]) == 0 {
+        assert!(start.elapsed() < PATIENCE, "it is not claimed");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    server.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+    proxy.set(Mood::PassOn);
+    let unknown = claiming.await.unwrap();
+    assert!(
+        matches!(unknown, Err(BoardError::Unknown { .. })),
+        "{unknown:?}"
+    );
+    assert_eq!(server.run::<u32>(&["EXISTS", "taskflow:bad.owned"]), 1);
 }
 
 #[tokio::test]
