@@ -7,7 +7,7 @@ use futures_util::{StreamExt, stream::BoxStream};
 use super::*;
 use crate::{
     board::{BoardError, Event, EventKind},
-    job::{Claim, Conductor, Witness},
+    job::{Claim, Conductor, Unsettled, Witness},
 };
 
 type Events<'a> = BoxStream<'a, Result<Event>>;
@@ -329,6 +329,21 @@ pub(crate) async fn conductors_come_and_go(board: &Subject) {
     let told = next(&mut events, 2).await;
     let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
     assert_eq!(told, all_of("night", &[joined, left]));
+}
+
+pub(crate) async fn what_a_conductor_cannot_settle_is_told_beside_its_name(board: &Subject) {
+    post_one(board, "resize").await;
+    board.register(&conductor("night")).await.unwrap();
+    let stuck = Unsettled {
+        uuid: "u".to_owned(),
+        name: "resize".to_owned(),
+        reason: "it cannot go".to_owned(),
+    };
+    for jobs in [vec![stuck], Vec::new()] {
+        board.tell_unsettled(&jobs).await.unwrap();
+        assert_eq!(registered(board).await[0].unsettled, jobs);
+    }
+    board.close().await;
 }
 
 pub(crate) async fn a_name_is_taken_while_its_conductor_is_at_work(board: &Subject) {

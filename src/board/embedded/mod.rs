@@ -214,8 +214,16 @@ impl Board for Embedded {
         Ok(())
     }
 
-    async fn tell_unsettled(&self, _: &[Unsettled]) -> Result<()> {
-        Ok(())
+    async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
+        let place = {
+            let entered = self.registration.lock();
+            let entered = entered.unwrap_or_else(PoisonError::into_inner);
+            entered.as_ref().map(Registration::place)
+        };
+        match place {
+            Some(place) => place.tell_unsettled(jobs).await,
+            None => Ok(()),
+        }
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {

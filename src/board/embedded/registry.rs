@@ -1,6 +1,9 @@
 //! The conductors of an embedded board: rows that live on as long as they are refreshed.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use tokio::task::JoinHandle;
@@ -14,7 +17,7 @@ use super::{
 };
 use crate::{
     board::{BoardError, EventKind, Result},
-    job::{Conductor, Owner},
+    job::{Conductor, Owner, Unsettled},
 };
 
 /// How long a conductor that says nothing counts as alive.
@@ -25,10 +28,16 @@ const REFRESH: Duration = Duration::from_secs(10);
 
 /// The entry of this process in the registry.
 pub(super) struct Registration {
-    file: Arc<File>,
-    name: String,
-    token: String,
+    place: Place,
     refresh: JoinHandle<()>,
+}
+
+/// Where somebody is registered, and what is to be stored there.
+#[derive(Clone)]
+pub(super) struct Place {
+    file: Arc<File>,
+    conductor: Arc<Mutex<Conductor>>,
+    token: String,
 }
 
 impl Registration {
@@ -43,39 +52,65 @@ impl Registration {
                 name: conductor.name,
             });
         }
-        let refresh = tokio::spawn(refresh(Arc::clone(&file), conductor.clone(), token.clone()));
-        Ok(Self {
+        let place = Place {
             file,
-            name: conductor.name,
+            conductor: Arc::new(Mutex::new(conductor)),
             token,
-            refresh,
-        })
+        };
+        let refresh = tokio::spawn(place.clone().refresh());
+        Ok(Self { place, refresh })
+    }
+
+    /// Returns where it is.
+    pub(super) fn place(&self) -> Place {
+        self.place.clone()
     }
 
     /// Removes the entry.
     pub(super) async fn leave(self) {
         self.refresh.abort();
+        let Place { file, token, .. } = &self.place;
+        let name = self.place.conductor().name;
         // An entry that cannot be removed is gone half a minute later.
-        let _ = self
-            .file
-            .write(|transaction, now| leave(transaction, now, &self.name, &self.token))
+        let _ = file
+            .write(|transaction, now| leave(transaction, now, &name, token))
             .await;
+    }
+}
+
+impl Place {
+    /// Says which jobs the conductor cannot settle; what fails now is made up for by a refresh.
+    pub(super) async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
+        let conductor = self.conductor.lock();
+        conductor.unwrap_or_else(PoisonError::into_inner).unsettled = jobs.to_vec();
+        self.keep().await
+    }
+
+    fn conductor(&self) -> Conductor {
+        let conductor = self.conductor.lock();
+        conductor.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn keep(&self) -> Result<()> {
+        let conductor = self.conductor();
+        let kept = self
+            .file
+            .write(|transaction, now| enter(transaction, now, &conductor, &self.token));
+        kept.await.map(drop)
+    }
+
+    async fn refresh(self) {
+        loop {
+            tokio::time::sleep(REFRESH).await;
+            // One that fails is made up for by the next one, or the entry lapses.
+            let _ = self.keep().await;
+        }
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
         self.refresh.abort();
-    }
-}
-
-async fn refresh(file: Arc<File>, conductor: Conductor, token: String) {
-    loop {
-        tokio::time::sleep(REFRESH).await;
-        // A refresh that fails is made up for by the next one, or the entry lapses.
-        let _ = file
-            .write(|transaction, now| enter(transaction, now, &conductor, &token))
-            .await;
     }
 }
 
@@ -100,8 +135,9 @@ fn enter(
     }
     transaction
         .prepare_cached(
-            "INSERT OR REPLACE INTO conductor (name, host, pid, since, owner, token, alive_boot)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT OR REPLACE INTO conductor
+             (name, host, pid, since, owner, token, alive_boot, unsettled)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?
         .execute(params![
             conductor.name,
@@ -111,6 +147,8 @@ fn enter(
             conductor.owner.as_bytes(),
             token,
             now.after(LIFE).0,
+            (!conductor.unsettled.is_empty())
+                .then(|| serde_json::json!(conductor.unsettled).to_string()),
         ])?;
     Ok(true)
 }
@@ -142,7 +180,7 @@ pub(super) fn conductors(
     };
     transaction
         .prepare_cached(
-            "SELECT name, host, pid, since, owner FROM conductor WHERE alive_boot > ?1
+            "SELECT name, host, pid, since, owner, unsettled FROM conductor WHERE alive_boot > ?1
              ORDER BY name",
         )?
         .query_map(params![now], conductor)?
@@ -156,6 +194,9 @@ fn conductor(row: &Row<'_>) -> rusqlite::Result<Conductor> {
         pid: row.get(2)?,
         since: from_micros(row.get(3)?),
         owner: Owner::from_stored(row.get::<_, Vec<u8>>(4)?),
-        unsettled: Vec::new(),
+        // What cannot be read says nothing.
+        unsettled: (row.get::<_, Option<String>>(5)?)
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default(),
     })
 }

@@ -69,7 +69,9 @@ CREATE TABLE conductor (
     owner      BLOB NOT NULL,
     -- Tells two processes of the same name apart.
     token      TEXT NOT NULL,
-    alive_boot INTEGER NOT NULL
+    alive_boot INTEGER NOT NULL,
+    -- The jobs that it cannot settle, as JSON; NULL for none.
+    unsettled  TEXT
 ) STRICT;
 
 INSERT INTO board (fence, boot) VALUES (0, '');

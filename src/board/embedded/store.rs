@@ -22,7 +22,7 @@ use crate::board::wire::posting::Limit;
 const APPLICATION_ID: i32 = 0x6a6f_6262;
 
 /// The layout of `schema.sql`.
-const SCHEMA_VERSION: i32 = 2;
+const SCHEMA_VERSION: i32 = 3;
 
 /// How large the log may be when we leave; the next process has to read it.
 const LARGEST_LOG_LEFT: u64 = 256 * 1024;
@@ -198,7 +198,7 @@ impl Store {
             snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         match (mark, tables) {
             (APPLICATION_ID, _) if found > SCHEMA_VERSION => Err(OpenError::Newer { found }),
-            (APPLICATION_ID, _) if found == 1 => {
+            (APPLICATION_ID, _) if (1..SCHEMA_VERSION).contains(&found) => {
                 drop(snapshot);
                 self.upgrade()?;
                 Ok(true)
@@ -209,14 +209,18 @@ impl Store {
         }
     }
 
-    /// Gives a board of the first layout what the present one has besides.
+    /// Gives a board of an earlier layout what the present one has besides.
     fn upgrade(&mut self) -> Result<(), OpenError> {
         let change = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Another process may have been first.
-        if version(&change)? == 1 {
+        let found = version(&change)?;
+        if found < 2 {
             change.execute_batch("ALTER TABLE job ADD COLUMN ahead INTEGER NOT NULL DEFAULT 0")?;
+        }
+        if found < 3 {
+            change.execute_batch("ALTER TABLE conductor ADD COLUMN unsettled TEXT")?;
             change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         }
         Ok(change.commit()?)

@@ -157,14 +157,17 @@ async fn a_board_of_the_first_layout_is_used_as_it_is() {
     let key = post_one(&board, "resize").await;
     board.close().await;
     sqlite(&folder)
-        .execute_batch("ALTER TABLE job DROP COLUMN ahead; PRAGMA user_version = 1")
+        .execute_batch(
+            "ALTER TABLE job DROP COLUMN ahead; ALTER TABLE conductor DROP COLUMN unsettled;
+             PRAGMA user_version = 1",
+        )
         .unwrap();
     assert_eq!(on_board(&board, &key).await.name, "resize");
     board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
     let version: i64 = sqlite(&folder)
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 2);
+    assert_eq!(version, 3);
 }
 
 #[tokio::test]
