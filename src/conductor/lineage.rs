@@ -24,9 +24,11 @@ pub(crate) struct Origin {
 }
 
 /// A living conductor, to which the kernel gives whoever loses its parents below it.
+///
+/// To be put together after the processes have been looked at, never before: a command that is
+/// known by then may have started meanwhile, and one that is not has ended.
 #[derive(Debug)]
 pub(crate) struct Household {
-    pub(crate) conductor: Pid,
     /// Its children that are no orphans: the leaders of its commands, and its guards.
     pub(crate) own: HashSet<Pid>,
     /// The labels of its commands.
@@ -71,6 +73,8 @@ impl Kin {
 pub(crate) struct Processes {
     all: HashMap<Pid, Stat>,
     children: HashMap<Pid, Vec<Pid>>,
+    /// The children of the conductor that was looked around, and what they bear.
+    adopted: Vec<(Pid, Option<Label>)>,
 }
 
 impl Processes {
@@ -80,6 +84,34 @@ impl Processes {
         Self::of(all.collect())
     }
 
+    /// Looks at all of them, and at what the children of a conductor bear.
+    pub(crate) fn around(conductor: Pid) -> Self {
+        let mut processes = Self::now();
+        let mut open = vec![conductor];
+        while let Some(parent) = open.pop() {
+            for &pid in processes.children.get(&parent).into_iter().flatten() {
+                let label = Label::of(pid);
+                if label.is_none() && !processes.has(pid) {
+                    // What it bore is unknown; its own children have come to the conductor.
+                    open.push(pid);
+                } else {
+                    processes.adopted.push((pid, label));
+                }
+            }
+        }
+        processes
+    }
+
+    /// Whether a process of them still runs.
+    fn has(&self, pid: Pid) -> bool {
+        let now = Stat::of(pid).filter(|it| !it.has_ended());
+        now.is_some_and(|now| {
+            self.all
+                .get(&pid)
+                .is_some_and(|it| it.started == now.started)
+        })
+    }
+
     fn of(all: HashMap<Pid, Stat>) -> Self {
         let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
         for (&pid, stat) in &all {
@@ -87,10 +119,15 @@ impl Processes {
                 children.entry(parent).or_default().push(pid);
             }
         }
-        Self { all, children }
+        Self {
+            all,
+            children,
+            adopted: Vec::new(),
+        }
     }
 
-    /// Returns whoever came of a command of a household, and the rest of its group.
+    /// Returns whoever came of a command of the conductor that was looked [`around`](Self::around),
+    /// and the rest of its group.
     ///
     /// An orphan that bears nobody's label came of whichever command is looked at first, unless it
     /// is older than that.
@@ -98,18 +135,17 @@ impl Processes {
         let leader = origin.group.map(Group::leader);
         // A leader that has ended is not among those who run.
         let since = leader.and_then(Stat::of).map_or(0, |stat| stat.started);
-        let orphans = self.children.get(&house.conductor).into_iter().flatten();
-        let orphans = orphans.filter(|orphan| {
-            let is_younger = || self.all[*orphan].started >= since;
+        let orphans = self.adopted.iter().filter(|(orphan, label)| {
             !house.own.contains(orphan)
-                && match Label::of(**orphan) {
-                    Some(label) if label == origin.label => true,
-                    Some(label) if house.labels.contains(&label) => false,
-                    _ => is_younger(),
+                && match label {
+                    Some(label) if *label == origin.label => true,
+                    Some(label) if house.labels.contains(label) => false,
+                    _ => self.all[orphan].started >= since,
                 }
         });
         let of_group = |stat: &Stat| leader.is_some() && stat.group == leader;
         let in_group = self.all.iter().filter(|(_, stat)| of_group(stat));
+        let orphans = orphans.map(|(pid, _)| pid);
         self.below(orphans.chain(in_group.map(|(pid, _)| pid)).copied())
     }
 
@@ -155,4 +191,49 @@ impl Processes {
 pub(crate) fn pids() -> impl Iterator<Item = Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_orphan_came_of_whose_label_it_bears_or_else_of_whoever_is_older() {
+        let pid = |number| Pid::from_raw(number).unwrap();
+        let [job, neighbour, over] = ["1", "2", "3"].map(|uuid| Label::new("a", uuid));
+        // The number of each, when it started, and what it bears.
+        let orphans = [
+            (11, u64::MAX, Some(job)),
+            (12, u64::MAX, Some(neighbour)),
+            (13, u64::MAX, Some(over)),
+            (14, u64::MAX, None),
+            (15, 0, Some(job)),
+            (16, 0, None),
+            (17, u64::MAX, None),
+        ];
+        let stat = |started| Stat {
+            state: 'S',
+            parent: Some(pid(10)),
+            group: None,
+            started,
+        };
+        let all = orphans.map(|(number, started, _)| (pid(number), stat(started)));
+        let processes = Processes {
+            adopted: orphans
+                .map(|(number, _, label)| (pid(number), label))
+                .into(),
+            ..Processes::of(all.into())
+        };
+        let house = Household {
+            own: [pid(17)].into(),
+            labels: [job, neighbour].into(),
+        };
+        let origin = Origin {
+            group: Group::led_by(getpid()),
+            label: job,
+        };
+        let found = processes.of_command(origin, &house).into_iter();
+        let found: HashSet<_> = found.map(|kin| kin.pid).collect();
+        assert_eq!(found, [11, 13, 14, 15].map(pid).into());
+    }
 }

@@ -7,9 +7,12 @@ use std::{fs, thread, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use serde_json::json;
+
 use crate::{
     conduct::Stage,
     env::{Running, wait_until},
+    faults::size,
     process::{Tag, guards, signal},
 };
 
@@ -209,6 +212,30 @@ fn nothing_is_left_of_a_command_that_has_ended() {
     assert_eq!(neighbour.sleepers().len(), 2);
     conductor.kill();
     neighbour.is_gone_by(std::time::Instant::now() + Duration::from_secs(2));
+}
+
+#[test]
+fn whoever_has_just_begun_is_not_taken_for_what_a_neighbour_has_left() {
+    let stage = Stage::embedded().unwrap();
+    let (idle, left) = (Tag::new(), Tag::new());
+    // Among many processes a search takes its time, in which others begin.
+    let many = size(600, 300);
+    let script = format!(
+        "exec > /dev/null 2>&1; for i in $(seq {many}); do sleep {} & done; wait",
+        idle.text()
+    );
+    let _crowd = stage.env.program("sh".as_ref(), &["-c", &script]).spawn();
+    wait_until("there are many", || idle.sleepers().len() == many);
+    let script = format!(
+        "case $JOBBOARD_JOB in [0-3]*) (setsid sleep {} &) ;; esac; exec sleep 0.05",
+        left.text()
+    );
+    stage.post_many(size(600, 250), &script);
+    let conduct = "--drain -j8 --max-attempts 1 --on-failure trash -q --output discard";
+    let run = stage.conduct(&conduct.split(' ').collect::<Vec<_>>()).run();
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    run.succeeded();
+    assert!(left.sleepers().is_empty());
 }
 
 #[test]

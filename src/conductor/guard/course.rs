@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Limits, Ward};
-use crate::conductor::clock::Boottime;
+use crate::conductor::{clock::Boottime, group::Group, lineage::Origin};
 
 /// How long a guard waits before it looks again whether anything is left.
 pub(super) const PAUSE: Duration = Duration::from_millis(25);
@@ -32,6 +32,14 @@ impl Course {
         Self {
             ward,
             next: Some((Step::Terminate, ward.limits.terminate)),
+        }
+    }
+
+    /// Returns the command that it is for.
+    pub(super) fn origin(self, group: Option<Group>) -> Origin {
+        Origin {
+            group,
+            label: self.ward.label,
         }
     }
 

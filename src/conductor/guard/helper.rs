@@ -58,13 +58,24 @@ pub(crate) fn main() -> io::Result<()> {
         timer.set(due.into_iter().chain(deaf_until).min())?;
         wait(&timer, deaf_until)?;
         // What was said comes first: it may be that a command has ended or may stay.
-        match watch.listen()? {
+        let mut heard = watch.listen()?;
+        if matches!(heard, Heard::Nothing | Heard::Lines) {
+            let due = watch.enforce(Boottime::now());
+            if !due.is_empty() {
+                let processes = watch
+                    .conductor
+                    .map_or_else(Processes::now, Processes::around);
+                // Who was started before they were looked at has been announced by now.
+                heard = watch.listen()?;
+                watch.end_strays(&due, &processes);
+            }
+        }
+        match heard {
             Heard::Nothing => deaf_until = None,
             Heard::Lines => deaf_until = Some(Boottime::now() + DEAF),
             Heard::Bye => return Ok(()),
             Heard::End => break,
         }
-        watch.enforce(Boottime::now());
     }
     watch.end_all();
     Ok(())
@@ -198,8 +209,8 @@ impl Watch {
         courses.chain(self.starting).filter_map(Course::due).min()
     }
 
-    /// Ends the commands whose time has come.
-    fn enforce(&mut self, now: Boottime) {
+    /// Ends the groups of the commands whose time has come, and returns what else is due.
+    fn enforce(&mut self, now: Boottime) -> Vec<(Origin, Step)> {
         let mut due = Vec::new();
         for (&group, known) in &mut self.groups {
             if let Some(step) = known.course.step(now) {
@@ -208,33 +219,34 @@ impl Watch {
                 if is_the_same.is_some() && is_the_same == known.started {
                     // First of all who is known: the others have to be looked for.
                     end_group(group, step == Step::Terminate);
-                    due.push((Some(group), step));
+                    due.push((known.course.origin(Some(group)), step));
                 } else {
                     known.course.conclude(false, now);
                 }
             }
         }
-        if let Some(step) = self.starting.as_mut().and_then(|course| course.step(now)) {
-            due.push((None, step));
+        if let Some(course) = &mut self.starting
+            && let Some(step) = course.step(now)
+        {
+            due.push((course.origin(None), step));
         }
-        if !due.is_empty() {
-            self.end_strays(&due);
-        }
+        due
     }
 
     /// Ends what came of these commands and is not in their groups.
-    fn end_strays(&mut self, due: &[(Option<Group>, Step)]) {
+    fn end_strays(&mut self, due: &[(Origin, Step)], processes: &Processes) {
         let house = self.household();
-        let processes = Processes::now();
-        for &(group, step) in due {
+        for &(origin @ Origin { group, label }, step) in due {
             let course = match group {
                 Some(group) => self.groups.get_mut(&group).map(|known| &mut known.course),
                 None => self.starting.as_mut(),
             };
-            let Some(course) = course else { continue };
-            let label = course.ward.label;
-            let found = match &house {
-                Some(house) => processes.of_command(Origin { group, label }, house),
+            // It may have ended meanwhile, and another one be starting.
+            let Some(course) = course.filter(|it| it.ward.label == label) else {
+                continue;
+            };
+            let found = match self.conductor {
+                Some(_) => processes.of_command(origin, &house),
                 None => processes.below(pids(processes.bearers(|it| it == label))),
             };
             if step == Step::Kill {
@@ -248,17 +260,14 @@ impl Watch {
     }
 
     /// Returns what is known of a living conductor to whom orphans go.
-    fn household(&self) -> Option<Household> {
+    fn household(&self) -> Household {
         let leaders = self.groups.keys().map(|group| group.leader());
         let courses = self.groups.values().map(|known| known.course);
-        Some(Household {
-            conductor: self.conductor?,
+        let courses = courses.chain(self.starting);
+        Household {
             own: leaders.chain([getpid()]).collect(),
-            labels: courses
-                .chain(self.starting)
-                .map(|course| course.ward.label)
-                .collect(),
-        })
+            labels: courses.map(|course| course.ward.label).collect(),
+        }
     }
 
     /// Ends all commands of a conductor that has died, also those that it could not announce.
@@ -329,12 +338,10 @@ fn end_all_of(
     mut is_spared: impl FnMut(&Kin) -> bool,
 ) {
     for kin in found {
-        if !is_spared(&kin) {
-            if is_grace {
-                kin.terminate();
-            } else {
-                kin.signal(Signal::KILL);
-            }
+        match is_grace {
+            _ if is_spared(&kin) => {}
+            true => kin.terminate(),
+            false => kin.signal(Signal::KILL),
         }
     }
 }

@@ -83,20 +83,24 @@ impl Guard {
     /// Looks for all that came of a command; on a busy machine that takes its time, in which claims
     /// have to be renewed.
     async fn came_of(&self, group: Group) -> Vec<Kin> {
-        let (origin, house) = {
-            let state = self.lock();
-            let (Some(_), Some(watched)) = (&self.adopted, state.watched.get(&group)) else {
-                return Vec::new();
-            };
-            let origin = Origin {
-                group: Some(group),
-                label: watched.ward.label,
-            };
-            (origin, state.household())
-        };
-        let search = task::spawn_blocking(move || Processes::now().of_command(origin, &house));
+        if self.adopted.is_none() {
+            return Vec::new();
+        }
+        let search = task::spawn_blocking(|| Processes::around(getpid()));
         // One that failed would fail again.
-        search.await.unwrap_or_default()
+        let Ok(processes) = search.await else {
+            return Vec::new();
+        };
+        // Others have started meanwhile; who is seen and not known by now has ended.
+        let state = self.lock();
+        let Some(watched) = state.watched.get(&group) else {
+            return Vec::new();
+        };
+        let origin = Origin {
+            group: Some(group),
+            label: watched.ward.label,
+        };
+        processes.of_command(origin, &state.household())
     }
 }
 
@@ -109,10 +113,10 @@ impl State {
     }
 
     fn household(&self) -> Household {
+        let watched = self.watched.values().map(|it| it.ward);
         Household {
-            conductor: getpid(),
             own: self.own(),
-            labels: self.watched.values().map(|it| it.ward.label).collect(),
+            labels: watched.chain(self.starting).map(|it| it.label).collect(),
         }
     }
 }

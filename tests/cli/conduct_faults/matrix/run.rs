@@ -12,7 +12,7 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{
-    cell::Cell,
+    cell::{Cell, Fault},
     dice::Dice,
     judge::{self, Report},
     strike::Scene,
@@ -95,11 +95,15 @@ pub(super) fn run(cell: Cell, size: &Size, seed: u64) -> Option<Report> {
                 .flat_map(|worker| worker.join().unwrap()),
         );
     });
+    let judged = Report::judge(&env, &posted, left);
+    if cell.fault == Fault::Nothing {
+        complaints.extend(needless(&judged, &workers));
+    }
     let report = Report {
         strikes,
         survivors: survivors(&tag),
         complaints,
-        ..Report::judge(&env, &posted, left)
+        ..judged
     };
     if !report.is_good() {
         keep(&env, &workers, &format!("{cell}-{seed}").replace('/', "-"));
@@ -249,6 +253,15 @@ fn survivors(tag: &Tag) -> usize {
         let _ = kill_process(pid, Signal::KILL);
     }
     left.len()
+}
+
+/// Complains of commands that were ended though nothing had struck: each job is begun once, and
+/// again only after its claim was lost, as may happen on a busy machine.
+fn needless(report: &Report, workers: &[Worker]) -> Option<String> {
+    let said: String = workers.iter().map(Worker::said).collect();
+    let lost = ["claim_lost", "was taken from us"].map(|words| said.matches(words).count());
+    let more = report.attempts.saturating_sub(report.jobs);
+    (more > lost.iter().sum()).then(|| format!("{more} more attempts than jobs, lost: {lost:?}"))
 }
 
 /// Keeps what was written and said in a run that has failed, for whoever is to find out why.
