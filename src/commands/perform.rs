@@ -11,9 +11,9 @@ use crate::{
     board::Board,
     conductor::{
         clock::Boottime,
-        guard::{CONDUCTOR, Guard, Launch, MARK, end_left_over},
+        guard::{CONDUCTOR, Guard, Launch, LeftOver},
         here::{NotPerformed, Performed, perform_here},
-        label::JOB,
+        label::{JOB, MARK},
         lease::Keeper,
         performance::{NotRun, Performance},
         process::Ended,
@@ -147,9 +147,7 @@ impl Performer {
         };
         let mut lease = keeper.hold(claim, job.asked);
         // Whoever had the job before may have died together with its guard.
-        if job.attempt > 1 {
-            end_left_over(&job.uuid).await;
-        }
+        LeftOver::default().end(&job.uuid, Boottime::now()).await;
         let label = self.guard.label(&job.uuid);
         let performed = perform_here(
             (&self.performance, label),

@@ -13,8 +13,8 @@ use tokio::{
 use self::running::{Performed, Running};
 use super::{
     capture::Capture,
+    clock::Boottime,
     crew::Crew,
-    guard::end_left_over,
     heritage::Bonds,
     label::JOB,
     lease::{KeptLease, Lost},
@@ -35,6 +35,8 @@ pub(super) struct Attempt {
     pub(super) tag: Arc<Tag>,
     pub(super) fence: Fence,
     pub(super) lease: KeptLease,
+    /// We have had the claim since then or longer.
+    pub(super) claimed: Boottime,
 }
 
 /// An attempt that is over.
@@ -114,9 +116,7 @@ impl Attempt {
             Err(error) => return Performed::not(Ok(Course::NotRun(error))),
         };
         // Whoever had the job before may have died together with its guard.
-        if self.job.history.attempts > 1 {
-            end_left_over(&self.job.uuid).await;
-        }
+        crew.left_over.end(&self.job.uuid, self.claimed).await;
         let at_our_death = (!room.is_for_short_ones()).then_some(Signal::TERM);
         let (mut process, capture) = match self.start(crew, &mut performance, at_our_death) {
             Ok(started) => started,

@@ -21,7 +21,7 @@ use crate::ready::Ready;
 ///
 /// All processes of a machine share it, so that it can be told to another one. Unlike tokio's clock
 /// it goes on through a suspension, after which a lease may be over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Boottime(Duration);
 
 impl Boottime {

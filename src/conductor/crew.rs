@@ -3,8 +3,15 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use super::{
-    TimeLimit, capture::Destination, guard::Guard, hands::Hands, heritage::Heritage,
-    passed_over::PassedOver, policy::Policy, progress::Reporter, verdict::Patience,
+    TimeLimit,
+    capture::Destination,
+    guard::{Guard, LeftOver},
+    hands::Hands,
+    heritage::Heritage,
+    passed_over::PassedOver,
+    policy::Policy,
+    progress::Reporter,
+    verdict::Patience,
 };
 use crate::job::Owner;
 
@@ -14,6 +21,7 @@ pub(super) struct Crew {
     /// As whom it claims.
     pub(super) owner: Owner,
     pub(super) guard: Arc<Guard>,
+    pub(super) left_over: LeftOver,
     pub(super) policy: Policy,
     pub(super) patience: Patience,
     pub(super) output: Destination,

@@ -195,6 +195,7 @@ impl Ensemble {
         let Won {
             claimed,
             asked,
+            heard,
             term,
             room,
         } = won;
@@ -212,6 +213,7 @@ impl Ensemble {
             job: claimed.job,
             fence: claimed.fence,
             lease: self.keeper.hold(claim, asked),
+            claimed: heard,
         };
         let (crew, phase) = (Arc::clone(&self.crew), self.phase.subscribe());
         let finished = self.finished.clone();

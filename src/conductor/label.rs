@@ -9,10 +9,13 @@ use std::fs;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use uuid::Uuid;
 
-use super::guard::MARK;
-
 /// The variable that tells a command which job it performs.
 pub(crate) const JOB: &str = "JOBBOARD_JOB";
+
+/// The variable by which the guard knows the commands of its conductor; its value is the mark.
+///
+/// Not the name of the conductor, which the next one may have while this one's guard still looks.
+pub(crate) const MARK: &str = "JOBBOARD_GUARD";
 
 /// By this bit a limit is one of ours: in microseconds, more than a hundred thousand years.
 const OURS: u64 = 1 << 62;
@@ -43,9 +46,15 @@ impl Label {
         u32::try_from((self.0 ^ OURS) >> 32).unwrap_or_default()
     }
 
-    /// Whether it is one of this job, whoever performs that.
-    pub(crate) fn is_of_job(self, uuid: &str) -> bool {
-        self.0 << 32 >> 32 == digest(uuid) >> 32
+    /// Returns the part of it by which a job is known, whoever performs that.
+    pub(crate) fn job(self) -> u32 {
+        // The lower half of it.
+        u32::try_from(self.0 << 32 >> 32).unwrap_or_default()
+    }
+
+    /// Returns the part by which this job is known.
+    pub(crate) fn of_job(uuid: &str) -> u32 {
+        Self::new("", uuid).job()
     }
 
     /// Has all that is started carry it, until what is returned is dropped.
@@ -103,7 +112,7 @@ pub(crate) struct HandedDown(Rlimit);
 impl Drop for HandedDown {
     fn drop(&mut self) {
         // It may be what it was a moment ago.
-        let _ = setrlimit(Resource::Rttime, Rlimit { ..self.0 });
+        let _ = setrlimit(Resource::Rttime, self.0);
     }
 }
 
@@ -127,7 +136,8 @@ mod tests {
         assert!(label != same_conductor && label != same_job);
         assert_eq!(label.conductor(), same_conductor.conductor());
         assert_ne!(label.conductor(), same_job.conductor());
-        assert!(label.is_of_job("1") && same_job.is_of_job("1") && !same_conductor.is_of_job("1"));
+        assert_eq!([label, same_job].map(Label::job), [Label::of_job("1"); 2]);
+        assert_ne!(label.job(), same_conductor.job());
         assert_eq!(Label::from_number(label.number()), Some(label));
         for foreign in [0, 200_000, u64::MAX] {
             assert_eq!(Label::from_number(foreign), None);

@@ -54,9 +54,10 @@ pub(crate) use self::{
 use self::{
     crew::Crew,
     ensemble::Ensemble,
-    guard::{CONDUCTOR, Guard, Launch, MARK},
+    guard::{CONDUCTOR, Guard, Launch, LeftOver},
     hands::Hands,
     heritage::Heritage,
+    label::MARK,
     passed_over::PassedOver,
     policy::Policy,
     progress::{Note, Reporter},
@@ -142,6 +143,7 @@ pub(crate) async fn conduct(
     let crew = Arc::new(Crew {
         owner: settings.conductor.owner.clone(),
         guard,
+        left_over: LeftOver::default(),
         policy: settings.policy.clone(),
         patience: settings.patience.clone(),
         output: settings.output.clone(),

@@ -10,11 +10,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::{
-    conduct::Stage,
+    conduct::{Stage, on_every_board},
     env::{Running, wait_until},
     faults::size,
     process::{Tag, guards, signal},
 };
+
+on_every_board!(what_was_claimed_ahead_of_its_turn_does_not_work_twice);
 
 /// What works alone, or says that it is not, and is deaf to every request to end.
 const WORK: &str = "trap '' TERM HUP INT\n\
@@ -160,6 +162,21 @@ nothing_works_twice! {
     what_a_conductor_killed_with_its_guard_has_left_is_ended: Conduct, BothKilled;
     what_a_run_killed_with_its_guard_has_left_is_ended: Run, BothKilled;
     what_a_claim_killed_with_its_guard_has_left_is_ended: Claim, BothKilled;
+}
+
+fn what_was_claimed_ahead_of_its_turn_does_not_work_twice(stage: &Stage) {
+    let tag = Tag::new();
+    fs::write(stage.env.file("work"), WORK).unwrap();
+    // Behind short ones it is, and then nobody is told that it was begun.
+    stage.post_many(30, "true");
+    stage.post("ahead", &format!("sh work ahead {}", tag.text()));
+    let first = [stage.start(&["--lease", "2s"])];
+    works(stage, 1);
+    Harm::BothKilled.is_done_to(&first);
+    fs::write(stage.env.file("may-end"), "").unwrap();
+    let next = stage.start(&["--lease", "2s"]);
+    works(stage, 2);
+    next.kill();
 }
 
 #[test]

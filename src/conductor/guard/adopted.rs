@@ -14,7 +14,7 @@ use rustix::{
 use crate::conductor::{clock::Boottime, lineage::pids};
 
 /// For so long after a process came to be, pids go on from its own.
-const RECENT: Duration = Duration::from_secs(1);
+pub(super) const RECENT: Duration = Duration::from_secs(1);
 
 /// More pids than that are not tried one by one.
 const FEW: i32 = 1000;

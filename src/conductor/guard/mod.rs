@@ -40,7 +40,7 @@ use tokio::{
 use self::{adopted::Adopted, line::Line};
 pub(crate) use self::{
     helper::main,
-    leftover::end_left_over,
+    leftover::LeftOver,
     line::{Limits, Ward},
 };
 use super::{clock::Boottime, group::Group, label::Label};
@@ -51,11 +51,6 @@ pub(crate) const WORD: &str = "__guard";
 
 /// The name by which a guard is listed: whoever ends all of a name does not end it as well.
 pub(crate) const NAME: &CStr = c"claim-guard";
-
-/// The variable by which the guard knows the commands of its conductor; its value is the mark.
-///
-/// Not the name of the conductor, which the next one may have while this one's guard still looks.
-pub(crate) const MARK: &str = "JOBBOARD_GUARD";
 
 /// The variable that tells a command who performs it.
 pub(crate) const CONDUCTOR: &str = "JOBBOARD_CONDUCTOR";
@@ -130,7 +125,7 @@ impl State {
 }
 
 impl Guard {
-    /// Starts a guard for the commands that have `mark` in their environment as [`MARK`].
+    /// Starts a guard for the commands that have `mark` in their environment as [`MARK`](super::label::MARK).
     ///
     /// The mark must be a single line that no other conductor uses.
     pub(crate) fn start(launch: Launch, mark: &str) -> io::Result<Self> {

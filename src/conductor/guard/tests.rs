@@ -7,7 +7,7 @@ use rustix::process::{Signal, kill_process};
 use super::{
     super::{
         clock::Boottime,
-        label::JOB,
+        label::{JOB, MARK},
         lineage::Processes,
         performance::Performance,
         process::{Ended, Process},

@@ -61,6 +61,7 @@ impl Pick<'_> {
                 return Haul::none(error);
             }
         };
+        let heard = Boottime::now();
         // What they are kept by may have ended and begun anew in between, for another time.
         let later = self.terms.ask(self.board, &self.crew.reporter).await;
         let term = later.map_or(term, |later| term.min(later));
@@ -73,6 +74,7 @@ impl Pick<'_> {
                     haul.won.push(Won {
                         claimed,
                         asked,
+                        heard,
                         term,
                         room: rooms.take(),
                     });

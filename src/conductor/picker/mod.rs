@@ -53,6 +53,8 @@ pub(super) struct Won {
     pub(super) claimed: Claimed,
     /// From before the claim was asked for.
     pub(super) asked: Boottime,
+    /// From after it was answered.
+    pub(super) heard: Boottime,
     /// How long it lasts from a renewal on.
     pub(super) term: Duration,
     pub(super) room: Room,
