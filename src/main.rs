@@ -25,10 +25,11 @@ use nix::sys::prctl::set_dumpable;
 use rustix::process::{Resource, getrlimit};
 
 use crate::{
-    commands::{Cli, Glimpse, answer_shell, dispatch, dispatch_alone, misuse},
+    commands::{Cli, Glimpse, answer_shell, dispatch, dispatch_alone, misuse, ours},
     conductor::{
         front::{self, Role},
         guard, init, leash,
+        signal::Signals,
     },
     config::{Config, Environment},
     context::Context,
@@ -95,7 +96,10 @@ fn run(cli: Cli) -> ExitCode {
         return teller.conclude(result);
     }
     if let Err(error) = surroundings(&cli) {
-        return teller.conclude(Err(error));
+        return teller.conclude(Err(match cli.command.hands_the_terminal_over() {
+            true => ours(error),
+            false => error,
+        }));
     }
     if cli.command.executes() {
         // What we run belongs to our own user, and could read our environment and our memory. The
@@ -132,8 +136,8 @@ fn run(cli: Cli) -> ExitCode {
 
 /// Makes sure of what nothing works without, where the library or the kernel would say so darkly.
 fn surroundings(cli: &Cli) -> anyhow::Result<()> {
-    /// What a command has open while it waits for a board.
-    const FILES: u64 = 16;
+    /// What a command has open at most, beside the pipes of those that it starts; and some more.
+    const FILES: u64 = 32;
     if let Some(files) = getrlimit(Resource::Nofile).current.filter(|it| *it < FILES) {
         bail!("no more than {files} files may be open here: allow more with `ulimit -n 1024`");
     }
@@ -159,6 +163,7 @@ fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     let result = runtime.block_on(async {
+        Signals::heed_file_limit()?;
         let start = Instant::now();
         let result = dispatch(&mut ctx, cli.command).await;
         ctx.close().await;

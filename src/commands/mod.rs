@@ -41,7 +41,7 @@ mod watch;
 
 use std::{path::PathBuf, time::Duration};
 
-pub(crate) use self::{complete::answer_shell, glimpse::Glimpse, misuse::misuse};
+pub(crate) use self::{complete::answer_shell, glimpse::Glimpse, misuse::misuse, perform::ours};
 
 use crate::{
     config::Flags,
@@ -204,7 +204,11 @@ impl Command {
 
     /// Whether it runs other programs at all.
     pub(crate) fn executes(&self) -> bool {
-        matches!(self, Self::Conduct(_)) || self.hands_the_terminal_over()
+        match self {
+            Self::Conduct(_) => true,
+            Self::Watch(args) => args.has_command(),
+            _ => self.hands_the_terminal_over(),
+        }
     }
 }
 

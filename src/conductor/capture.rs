@@ -10,7 +10,7 @@ pub(crate) use self::sink::Destination;
 use self::sink::Sink;
 use super::{
     heritage::Pipes,
-    progress::{Note, Progress, Reporter, Stream, Tag},
+    progress::{Progress, Reporter, Stream, Tag, not_kept},
 };
 
 /// How much is kept of the end of what a command writes, for when it fails.
@@ -56,8 +56,7 @@ impl Capture {
         reporter: &Reporter,
     ) -> io::Result<Self> {
         let sink = Sink::of(destination, tag, attempt).unwrap_or_else(|reason| {
-            let note = Note::new("output_not_kept").of(tag);
-            reporter.tell(note.with("reason", reason));
+            reporter.tell(not_kept(tag, reason));
             Sink::Nothing
         });
         let streams = [Stream::Output, Stream::Errors].into_iter().zip(pipes);

@@ -86,7 +86,7 @@ impl Outage {
     /// Whether the board has refused for so long that who is to come to an end had better do so.
     pub(super) fn is_hopeless(&self) -> bool {
         self.refused_since
-            .is_some_and(|since| since.elapsed() > REFUSED_FOR)
+            .is_some_and(|since| since.elapsed() >= REFUSED_FOR)
     }
 
     /// Says once that the board is gone, or refuses.
@@ -117,6 +117,17 @@ impl Outage {
         }
     }
 
+    /// Waits before the next attempt; who is to come to an end, no longer than there is hope.
+    pub(super) async fn pause_by(&mut self, is_to_end: bool) {
+        match self.refused_since.filter(|_| is_to_end) {
+            Some(since) => {
+                // Either way it is time for another attempt.
+                let _ = time::timeout_at(since + REFUSED_FOR, self.pause()).await;
+            }
+            None => self.pause().await,
+        }
+    }
+
     /// Waits before the next attempt; a part of it is chance, so that many do not come together.
     pub(super) async fn pause(&mut self) {
         let (shortest, longest) = self.refused_since.map_or(PAUSE, |_| REFUSED_PAUSE);
@@ -124,5 +135,24 @@ impl Outage {
         self.pause = (pause * 2).min(longest);
         let pause = pause.mul_f64(0.5 + 0.5 * chance());
         time::sleep(pause).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_is_to_end_waits_no_longer_than_there_is_hope() {
+        let just_before = REFUSED_FOR - Duration::from_millis(50);
+        let mut outage = Outage {
+            reporter: Reporter::new().0,
+            is_told: Arc::default(),
+            pause: REFUSED_PAUSE.1,
+            refused_since: Instant::now().checked_sub(just_before),
+        };
+        let start = Instant::now();
+        outage.pause_by(true).await;
+        assert!(outage.is_hopeless() && start.elapsed() < REFUSED_PAUSE.1 / 2);
     }
 }

@@ -6,7 +6,10 @@ use std::{
     path::{self, Path, PathBuf},
 };
 
-use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create};
+use rustix::{
+    fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create},
+    io::Errno,
+};
 use thiserror::Error;
 
 /// Says why a command did not come to run.
@@ -16,7 +19,7 @@ pub(crate) enum NotRun {
     NotFound { program: PathBuf },
     #[error("{} cannot be executed", program.display())]
     NotExecutable { program: PathBuf, source: io::Error },
-    /// The machine has no room for another process.
+    /// The machine has no room for another process, or we may open no more files.
     #[error("{} could not be started", program.display())]
     Failed { program: PathBuf, source: io::Error },
 }
@@ -26,7 +29,15 @@ impl NotRun {
     pub(crate) fn because(program: &Path, source: io::Error) -> Self {
         use io::ErrorKind as Kind;
         let program = program.to_owned();
+        // For these the standard library has no kind.
+        let has_no_room = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
         match source.kind() {
+            _ if source
+                .raw_os_error()
+                .is_some_and(|it| has_no_room.contains(&it)) =>
+            {
+                Self::Failed { program, source }
+            }
             Kind::NotFound | Kind::NotADirectory => Self::NotFound { program },
             Kind::OutOfMemory | Kind::WouldBlock => Self::Failed { program, source },
             _ => Self::NotExecutable { program, source },
@@ -157,6 +168,14 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn what_the_machine_or_we_lack_is_no_fault_of_the_program() {
+        for lack in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN] {
+            let error = NotRun::because("/bin/true".as_ref(), lack.into());
+            assert!(matches!(error, NotRun::Failed { .. }), "{lack:?}");
+        }
+    }
 
     #[test]
     fn programs_are_found_as_a_shell_finds_them() {

@@ -1,6 +1,16 @@
 //! What a conductor tells of its work, to whoever shows it.
 
-use std::{collections::VecDeque, fmt, fs::File, sync::Arc};
+use std::{
+    collections::VecDeque,
+    fmt,
+    fs::File,
+    io::Write as _,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use serde_json::Value;
 use tokio::sync::{
@@ -63,6 +73,42 @@ impl Note {
     }
 }
 
+/// The file that the output of an attempt goes to.
+#[derive(Debug)]
+pub(crate) struct Log {
+    job: Arc<Tag>,
+    path: PathBuf,
+    file: File,
+    has_failed: AtomicBool,
+}
+
+impl Log {
+    pub(super) fn new(job: &Arc<Tag>, path: PathBuf, file: File) -> Self {
+        Self {
+            job: Arc::clone(job),
+            path,
+            file,
+            has_failed: AtomicBool::new(false),
+        }
+    }
+
+    /// Adds to it; once that fails returns what there is to tell, and adds nothing any more.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Option<Note> {
+        if self.has_failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let error = (&self.file).write_all(bytes).err()?;
+        self.has_failed.store(true, Ordering::Relaxed);
+        let reason = format!("{}: {error}", self.path.display());
+        Some(not_kept(&self.job, reason))
+    }
+}
+
+/// Says that the output of an attempt is dropped, or the rest of it.
+pub(super) fn not_kept(job: &Arc<Tag>, reason: String) -> Note {
+    Note::new("output_not_kept").of(job).with("reason", reason)
+}
+
 /// Something to be shown.
 #[derive(Debug)]
 pub(crate) enum Progress {
@@ -74,7 +120,7 @@ pub(crate) enum Progress {
         text: Vec<u8>,
     },
     /// Something for the file of an attempt.
-    Bytes(Arc<File>, Vec<u8>),
+    Bytes(Arc<Log>, Vec<u8>),
     /// So many notes found no room.
     Missed(u64),
     /// This was the last; whoever waits for its having been shown is told so.

@@ -51,6 +51,16 @@ impl Signals {
         Ok(())
     }
 
+    /// Makes sure that a file which may not get longer is an error of whoever writes it, and not our
+    /// end; what we start is ended by it as ever.
+    pub(crate) fn heed_file_limit() -> io::Result<()> {
+        if !Ignored::now().has(Signal::XFSZ) {
+            // What is once caught stays caught, and is not inherited, unlike what is ignored.
+            Self::catch(&[Signal::XFSZ])?;
+        }
+        Ok(())
+    }
+
     /// Waits for the next signal.
     pub(crate) async fn next(&mut self) -> Signal {
         future::poll_fn(|context| {

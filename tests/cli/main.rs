@@ -46,6 +46,7 @@ mod faults;
 mod help;
 mod input;
 mod interop;
+mod limits;
 mod lines;
 mod malformed;
 mod mending;

@@ -157,7 +157,7 @@ fn surroundings_in_which_nothing_works_are_told() {
     for (surroundings, way_out) in cases {
         let run = env.jobboard(&["run", "a", "--", "true"]);
         let run = run.in_shell(surroundings).run();
-        assert!(run.code != 0 && run.stderr.lines().count() == 1, "{run:?}");
+        assert_eq!((run.code, run.stderr.lines().count()), (125, 1), "{run:?}");
         assert!(run.stderr.contains(way_out), "{run:?}");
     }
 }
@@ -217,14 +217,39 @@ fn a_command_cannot_read_what_is_secret_from_who_runs_it() {
         std::os::unix::fs::chown(&folder, Some(65534), Some(65534)).unwrap();
     }
     let board = format!("sqlite:{}", folder.join("board.db").display());
-    let script = "tr '\\0' '\\n' < /proc/$PPID/environ; echo over";
-    let words = ["run", "a", "--board", &board, "--", "sh", "-c", script];
-    let run = env
-        .jobboard(&words)
-        .env("JOBBOARD_PASSWORD", "swordfish")
-        .by_nobody()
-        .run();
-    assert_eq!(run.succeeded(), "over\n", "{run:?}");
+    let script = "tr '\\0' '\\n' < /proc/$PPID/environ; echo over >> \"$0\"";
+    let over = folder.join("over");
+    let words = |begin: &[&'static str]| -> Vec<String> {
+        let ours = [
+            "--board",
+            &board,
+            "--",
+            "sh",
+            "-c",
+            script,
+            over.to_str().unwrap(),
+        ];
+        begin
+            .iter()
+            .chain(&ours)
+            .map(|it| (*it).to_owned())
+            .collect()
+    };
+    let start = |begin: &[&'static str]| {
+        let words = words(begin);
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        let invocation = env.jobboard(&words).env("JOBBOARD_PASSWORD", "swordfish");
+        invocation.by_nobody().spawn()
+    };
+    let run = start(&["run", "a"]).ended();
+    assert_eq!(run.succeeded(), "", "{run:?}");
+    let watching = start(&["watch", "--count", "1"]);
+    watching.says("watching");
+    let run = start(&["run", "b"]).ended();
+    assert_eq!(run.succeeded(), "", "{run:?}");
+    let watched = watching.ended();
+    assert_eq!(watched.succeeded(), "", "{watched:?}");
+    assert_eq!(fs::read_to_string(&over).unwrap(), "over\n".repeat(3));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use rusqlite::Transaction;
 use super::{
     clock::Moment,
     disk::{Identity, make_file},
+    limit::limit_behind,
     store::{Durability, OpenError, Store, View, is_busy, is_denied},
 };
 use crate::board::{BoardError, Result, wire::posting::Limit};
@@ -227,14 +228,16 @@ impl File {
                 source: "another process keeps it locked".into(),
             },
             // Its text alone: the source of SQLite's errors says the same again, with a number.
-            OpenError::Sqlite(error) if is_denied(&error) => BoardError::Denied {
-                board,
-                source: error.to_string().into(),
-            },
-            OpenError::Sqlite(error) => BoardError::Failed {
-                doing,
-                board,
-                source: error.to_string().into(),
+            OpenError::Sqlite(error) => match (limit_behind(&error), is_denied(&error)) {
+                (None, true) => BoardError::Denied {
+                    board,
+                    source: error.to_string().into(),
+                },
+                (limit, _) => BoardError::Failed {
+                    doing,
+                    board,
+                    source: limit.unwrap_or_else(|| error.to_string()).into(),
+                },
             },
         }
     }

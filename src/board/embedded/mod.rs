@@ -6,6 +6,7 @@ mod disk;
 mod file;
 mod journal;
 mod lapse;
+mod limit;
 mod look;
 mod record;
 mod registry;

@@ -1,9 +1,6 @@
 //! Shows what a conductor tells, on a thread of its own: a reader who is slow must not hold it up.
 
-use std::{
-    io::{self, Write},
-    thread,
-};
+use std::{io, thread};
 
 use chrono::{SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
@@ -43,14 +40,15 @@ pub(super) fn start(
     out: &Output,
 ) -> io::Result<()> {
     let console = Console::new(out.colours_errors());
+    let tells = !out.is_quiet();
     // Not waited for: whoever told the last of it waits for that to have been shown.
     thread::Builder::new()
         .name("show".to_owned())
-        .spawn(move || show(console, progress, format))?;
+        .spawn(move || show(console, progress, format, tells))?;
     Ok(())
 }
 
-fn show(mut console: Console, mut progress: Receiver<Progress>, format: LogFormat) {
+fn show(mut console: Console, mut progress: Receiver<Progress>, format: LogFormat, tells: bool) {
     while let Some(mut next) = progress.blocking_recv() {
         // What has come together goes out together.
         loop {
@@ -64,7 +62,11 @@ fn show(mut console: Console, mut progress: Receiver<Progress>, format: LogForma
                     console.line(side, &Text::from(job.to_string()), &text);
                 }
                 // A disk that is full stops no job.
-                Progress::Bytes(file, bytes) => _ = (&*file).write_all(&bytes),
+                Progress::Bytes(log, bytes) => {
+                    if let Some(note) = log.write(&bytes).filter(|_| tells) {
+                        tell(&mut console, format, &note);
+                    }
+                }
                 Progress::Missed(count) => {
                     tell(
                         &mut console,

@@ -69,6 +69,12 @@ pub(crate) struct WatchArgs {
     command: Vec<String>,
 }
 
+impl WatchArgs {
+    pub(crate) fn has_command(&self) -> bool {
+        !self.command.is_empty()
+    }
+}
+
 pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()> {
     let mut signals = Signals::ending()?;
     let board = ctx.board()?;

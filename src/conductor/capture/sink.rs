@@ -13,7 +13,7 @@ use rustix::{fs::OFlags, process::geteuid};
 
 use crate::conductor::{
     performance::{Output, Performance},
-    progress::{Progress, Stream, Tag},
+    progress::{Log, Progress, Stream, Tag},
 };
 
 /// A file of an attempt does not get longer than this.
@@ -48,7 +48,7 @@ impl Destination {
 #[derive(Debug)]
 pub(super) enum Sink {
     Lines(Arc<Tag>),
-    File(Arc<File>, u64),
+    File(Arc<Log>, u64),
     Nothing,
 }
 
@@ -64,7 +64,7 @@ impl Sink {
             Destination::Folder(folder) => {
                 let path = path_of(folder, tag, attempt);
                 let file = open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-                Self::File(file, 0)
+                Self::File(Arc::new(Log::new(tag, path, file)), 0)
             }
             Destination::Inherit | Destination::Discard => Self::Nothing,
         })
@@ -92,7 +92,11 @@ impl Sink {
                 if *length > LARGEST_FILE {
                     text.extend_from_slice(b"(what followed was too much, and is not kept)\n");
                 }
-                waiting.push_back(Progress::Bytes(Arc::clone(file), text));
+                match waiting.back_mut() {
+                    // Handed over line by line it would leave no room for what is to be told.
+                    Some(Progress::Bytes(_, last)) => last.append(&mut text),
+                    _ => waiting.push_back(Progress::Bytes(Arc::clone(file), text)),
+                }
             }
             Self::Nothing => {}
         }
@@ -115,7 +119,7 @@ fn path_of(folder: &Path, tag: &Tag, attempt: u32) -> PathBuf {
 ///
 /// Whoever may write to the folder may have put something else there: a link to another file, a
 /// pipe that nobody reads. It is neither followed nor waited for.
-fn open(path: &Path) -> io::Result<Arc<File>> {
+fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new()
         .append(true)
@@ -126,7 +130,7 @@ fn open(path: &Path) -> io::Result<Arc<File>> {
     let found = file.metadata()?;
     let is_ours = found.is_file() && found.uid() == geteuid().as_raw() && found.nlink() == 1;
     match is_ours {
-        true => Ok(Arc::new(file)),
+        true => Ok(file),
         false => Err(io::Error::other("what is there is no file of ours alone")),
     }
 }
@@ -145,6 +149,7 @@ mod tests {
         let path = path_of(folder.path(), &tag, 2);
         assert_eq!(path, folder.path().join(".._a_b-0123456789.2.log"));
         let file = open(&path).unwrap();
+        let file = Arc::new(Log::new(&Arc::new(tag), path, file));
         let (mut sink, mut waiting) = (Sink::File(file, LARGEST_FILE - 1), VecDeque::new());
         for _ in 0..3 {
             sink.take_line(&mut waiting, Stream::Output, b"line".to_vec());

@@ -211,7 +211,7 @@ impl Pick<'_> {
                     tokio::select! {
                         biased;
                         () = told_to_end(phase) => return Ok(()),
-                        () = outage.pause() => {}
+                        () = outage.pause_by(self.is_to_end) => {}
                     }
                 }
             }
