@@ -13,6 +13,7 @@ mod duration;
 mod exit;
 mod job;
 mod output;
+mod reading;
 mod ready;
 mod secret;
 mod shell;

@@ -1,6 +1,8 @@
 //! Passwords, kept out of everything that is shown.
 
-use std::{fmt, fs::File, io, path::Path};
+use std::{fmt, io, path::Path, time::Duration};
+
+use crate::reading;
 
 /// The variables of our environment that may hold a password; no child process may inherit them.
 pub(crate) const SECRET_VARIABLES: [&str; 2] = ["JOBBOARD_PASSWORD", "JOBBOARD_URL"];
@@ -18,9 +20,11 @@ impl Secret {
     /// Reads a secret up to the end, without the newline that an editor leaves behind it.
     ///
     /// An empty one is an error: it would pass for a password that was never set.
-    pub(crate) fn read(mut from: impl io::Read) -> io::Result<Self> {
-        let mut bytes = Vec::new();
-        from.read_to_end(&mut bytes)?;
+    pub(crate) fn read(from: impl io::Read) -> io::Result<Self> {
+        Self::of(reading::to_end(from)?)
+    }
+
+    fn of(bytes: Vec<u8>) -> io::Result<Self> {
         let text = String::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8 text"))?;
         let text = text.strip_suffix('\n').unwrap_or(&text);
         let text = text.strip_suffix('\r').unwrap_or(text);
@@ -30,9 +34,10 @@ impl Secret {
         Ok(Self::new(text))
     }
 
-    /// Reads the secret that a file holds, whoever else may read that file.
-    pub(crate) fn from_file(path: &Path) -> io::Result<Self> {
-        Self::read(File::open(path)?)
+    /// Reads the secret that a file holds, whoever else may read that file, or that is written into
+    /// a pipe in so much time.
+    pub(crate) fn from_file(path: &Path, patience: Duration) -> io::Result<Self> {
+        Self::of(reading::file_or_pipe(path, patience)?)
     }
 
     /// Returns the text, for the one place that sends it.
@@ -86,7 +91,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("password");
         std::fs::write(&path, "hunter2\n").unwrap();
-        assert_eq!(Secret::from_file(&path).unwrap().expose(), "hunter2");
-        assert!(Secret::from_file(&folder.path().join("absent")).is_err());
+        assert_eq!(
+            Secret::from_file(&path, Duration::MAX).unwrap().expose(),
+            "hunter2"
+        );
+        assert!(Secret::from_file(&folder.path().join("absent"), Duration::MAX).is_err());
     }
 }

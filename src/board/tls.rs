@@ -22,6 +22,7 @@ use super::{
     failure::reason,
     url::{Identity, Server},
 };
+use crate::reading::regular_file;
 
 /// How long a server that speaks TLS may take to show it.
 const TEST: Duration = Duration::from_millis(500);
@@ -91,7 +92,7 @@ pub(super) fn config(
 
 /// Reads a file of certificates or keys.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Unusable> {
-    std::fs::read(path).map_err(|error| Unusable::new(path, reason(&error)))
+    regular_file(path).map_err(|error| Unusable::new(path, reason(&error)))
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Unusable> {

@@ -1,6 +1,9 @@
 //! Choosing the jobs that a verb acts on: by reference, from standard input, or by filter.
 
-use std::{io::BufRead, sync::Arc};
+use std::{
+    io::{self, BufRead, Read as _},
+    sync::Arc,
+};
 
 use anyhow::Context as _;
 use chrono::Utc;
@@ -20,6 +23,9 @@ use crate::{
 
 /// How many jobs are shown before a bulk action is confirmed.
 const SAMPLE: usize = 5;
+
+/// The longest line of references: a `unique:KEY` may be long.
+const LONGEST_LINE: u64 = 64 * 1024;
 
 /// Which jobs to act on.
 #[derive(Debug, clap::Args)]
@@ -243,10 +249,10 @@ pub(crate) fn references(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<
     let mut references = Vec::new();
     for text in typed {
         if text == "-" {
-            for line in std::io::stdin().lock().lines() {
-                let line = line.map_err(|error| {
-                    CommandError::usage(format!("cannot read standard input: {error}"))
-                })?;
+            let mut input = std::io::stdin().lock();
+            while let Some(line) = line(&mut input).map_err(|error| {
+                CommandError::usage(format!("cannot read standard input: {error}"))
+            })? {
                 if !line.trim().is_empty() {
                     references.push(parse(line.trim())?);
                 }
@@ -259,6 +265,18 @@ pub(crate) fn references(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<
         ctx.out.note("standard input names no job");
     }
     Ok(references)
+}
+
+/// Reads the next line, unless it is longer than any reference; none, if there is none.
+fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    input.take(LONGEST_LINE + 1).read_until(b'\n', &mut line)?;
+    if line.len() as u64 > LONGEST_LINE {
+        let problem = format!("a line has more than {LONGEST_LINE} bytes, and is no reference");
+        return Err(io::Error::other(problem));
+    }
+    let text = String::from_utf8(line).map_err(|_| io::Error::other("it is not UTF-8"))?;
+    Ok((!text.is_empty()).then_some(text))
 }
 
 /// Reads the reference to the one job that a command is about.

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     io::ErrorKind,
     path::{Path, PathBuf},
     time::Duration,
@@ -13,7 +12,7 @@ use serde::Deserialize;
 use toml::Value;
 
 use super::{Source, Sourced, environment::Environment, limit};
-use crate::duration;
+use crate::{duration, reading::file_or_pipe};
 
 /// The files that are in effect, the more important first.
 pub(super) struct ConfigFiles(Vec<ConfigFile>);
@@ -115,7 +114,10 @@ impl ConfigFiles {
 impl ConfigFile {
     /// Reads a file; `None` if it is not there.
     fn read(path: &Path) -> anyhow::Result<Option<Self>> {
-        match fs::read_to_string(path) {
+        // As long as an operation may take, unless somebody says otherwise, which may be in it.
+        let read = file_or_pipe(path, limit::OP_TIMEOUT);
+        let text = |bytes| String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData.into());
+        match read.and_then(text) {
             Ok(text) => Self::parse(path, &text).map(Some),
             // Users of daemons have homes such as /dev/null.
             Err(error)

@@ -112,7 +112,7 @@ impl Config {
     ///
     /// This may read a file or stdin, or run a program: call it once, and only to connect.
     pub(crate) fn password(&self) -> anyhow::Result<Option<Secret>> {
-        self.password.value.fetch()
+        self.password.value.fetch(self.op_timeout.value)
     }
 
     /// Whether fetching the password takes all of stdin.

@@ -5,6 +5,7 @@ use std::{
     io,
     path::PathBuf,
     process::{Command, Stdio},
+    time::Duration,
 };
 
 use anyhow::{Context as _, ensure};
@@ -91,15 +92,15 @@ fn of_table(found: FoundTable<'_>) -> Option<Sourced<Password>> {
 }
 
 impl Password {
-    /// Fetches the password, `None` if there is none to fetch.
-    pub(super) fn fetch(&self) -> anyhow::Result<Option<Secret>> {
+    /// Fetches the password, `None` if there is none to fetch; a pipe is waited for so long.
+    pub(super) fn fetch(&self, patience: Duration) -> anyhow::Result<Option<Secret>> {
         match self {
             Self::None => Ok(None),
             Self::Given(secret) => Ok(Some(secret.clone())),
             Self::Stdin => Secret::read(io::stdin().lock())
                 .map(Some)
                 .context("cannot read the password from stdin"),
-            Self::File(path) => Secret::from_file(path)
+            Self::File(path) => Secret::from_file(path, patience)
                 .map(Some)
                 .with_context(|| format!("cannot read the password from {}", path.display())),
             Self::Command { program, arguments } => {

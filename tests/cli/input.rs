@@ -261,6 +261,70 @@ fn nor_for_a_password_and_for_references() {
 }
 
 #[test]
+fn what_has_no_end_is_not_read_to_it() {
+    let env = Env::new();
+    let endless = "exec \"$@\" < /dev/zero";
+    for words in [
+        &["show", "-"][..],
+        &["consume", "-"],
+        &["owner", "-"],
+        &[
+            "--password-file",
+            "-",
+            "--board",
+            "redis://127.0.0.1:1",
+            "list",
+        ],
+        &[
+            "--password-file",
+            "/dev/zero",
+            "--board",
+            "redis://127.0.0.1:1",
+            "list",
+        ],
+        &["--config", "/dev/urandom", "list"],
+    ] {
+        let run = env.jobboard(words).in_shell(endless).run();
+        assert!(
+            run.code != 0 && run.stderr.contains("more than "),
+            "{run:?}"
+        );
+    }
+    let nobody_writes = env.file("pipe");
+    let fifo = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &nobody_writes, fifo, 0o600.into(), 0).unwrap();
+    let pipe = nobody_writes.to_str().unwrap();
+    let url = "redis://127.0.0.1:1";
+    for (words, told) in [
+        (&["--config", pipe, "list"][..], "within 5s"),
+        (
+            &[
+                "--password-file",
+                pipe,
+                "--board",
+                url,
+                "--op-timeout",
+                "1s",
+                "list",
+            ],
+            "within 1s",
+        ),
+    ] {
+        let run = env.jobboard(words).run();
+        assert!(run.code != 0 && run.stderr.contains(told), "{run:?}");
+    }
+}
+
+#[test]
+fn a_configuration_and_a_password_may_come_through_pipes() {
+    let env = Env::new();
+    let script = "exec 3< <(echo '[board.a]'; sleep 0.2; echo 'url = \"sqlite:a.db\"'); \
+                  exec \"$@\" --config /dev/fd/3 --board a list";
+    let bash = ["-c", script, "bash", env!("CARGO_BIN_EXE_jobboard")];
+    env.program("/bin/bash".as_ref(), &bash).run().succeeded();
+}
+
+#[test]
 fn references_on_standard_input_that_are_not_text() {
     let run = Env::new().jobboard(&["show", "-"]).stdin(b"\xff\n").run();
     run.failed(2);

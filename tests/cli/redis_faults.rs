@@ -5,6 +5,7 @@
 mod bulk;
 mod listing;
 mod lost;
+mod nonsense;
 mod reach;
 mod waiting;
 

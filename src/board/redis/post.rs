@@ -1,5 +1,7 @@
 //! Posting: many jobs in few exchanges.
 
+use std::iter::repeat_with;
+
 use chrono::{DateTime, Utc};
 use redis::Cmd;
 
@@ -8,6 +10,7 @@ use super::{
     foresight,
     link::{Failure, Link},
     scripts::{Call, Reply, Script},
+    trouble::Problem,
 };
 use crate::{
     board::{
@@ -113,8 +116,15 @@ impl Target<'_> {
                 .collect(),
             _ => drafts
                 .iter()
-                .zip(replies)
-                .map(|(draft, reply)| one_posted(self.link, draft, reply, claimant))
+                .zip(replies.into_iter().map(Some).chain(repeat_with(|| None)))
+                .map(|(draft, reply)| match reply {
+                    Some(reply) => one_posted(self.link, draft, reply, claimant),
+                    // Whatever answered so is no script of ours.
+                    None => {
+                        let error = self.link.error(DOING, Problem::Strange);
+                        Err(perhaps_posted(self.link.name(), draft, &error))
+                    }
+                })
                 .collect(),
         };
         let last = answers.iter().rev().flatten().next();
@@ -143,7 +153,7 @@ impl Target<'_> {
             .unwrap_or_else(|_| vec![None; drafts.len()]);
         drafts
             .iter()
-            .zip(found)
+            .zip(found.into_iter().chain(repeat_with(|| None)))
             .map(|(draft, posting)| {
                 let read = posting
                     .and_then(|bytes| msgpack::decode(&bytes, Detail::Brief, Limit::USUAL).ok());

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     board::url::{Server, redis::Sentinel},
+    reading::regular_file,
     secret::Secret,
 };
 
@@ -99,7 +100,9 @@ fn password(sentinel: &Sentinel) -> Result<Option<Secret>, Trouble> {
     let Some(path) = &sentinel.password_file else {
         return Ok(None);
     };
-    Secret::from_file(path).map(Some).map_err(|error| {
+    // Others go on meanwhile, and would wait with us for a pipe.
+    let read = regular_file(path).and_then(|bytes| Secret::read(&bytes[..]));
+    read.map(Some).map_err(|error| {
         let problem = Problem::File(crate::board::failure::reason(&error));
         Trouble::new(path.display(), problem)
     })

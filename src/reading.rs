@@ -1,0 +1,134 @@
+//! Reading what somebody names as a file: whatever it is, not for ever and not without an end.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::OFlags,
+};
+
+use crate::duration;
+
+/// No file that is read whole is longer: a configuration, a certificate, a password.
+const LARGEST: u64 = 1 << 20;
+
+/// Reads a file that is not too long; anything else that has the name is an error.
+pub(crate) fn regular_file(path: &Path) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() && !found.is_dir() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    to_end(file)
+}
+
+/// Reads what has an end, and is not too long.
+pub(crate) fn to_end(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > LARGEST {
+        true => Err(too_long()),
+        false => Ok(bytes),
+    }
+}
+
+/// Reads a file, or what somebody writes into a pipe in so much time.
+pub(crate) fn file_or_pipe(path: &Path, patience: Duration) -> io::Result<Vec<u8>> {
+    let mut file = open(path)?;
+    let start = Instant::now();
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 8192]);
+    while bytes.len() as u64 <= LARGEST {
+        let left = patience.saturating_sub(start.elapsed());
+        // One that is further off than the clock counts is never.
+        let left = Timespec::try_from(left).ok();
+        let mut ready = [PollFd::new(&file, PollFlags::IN)];
+        match poll(&mut ready, left.as_ref()) {
+            Ok(0) => return Err(late(patience)),
+            Err(rustix::io::Errno::INTR) => continue,
+            polled => _ = polled?,
+        }
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(bytes),
+            Ok(length) => bytes.extend_from_slice(&buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(too_long())
+}
+
+/// Opens a file without waiting for whoever is to write it.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+}
+
+fn too_long() -> io::Error {
+    io::Error::other(format!("it has more than {LARGEST} bytes"))
+}
+
+fn late(patience: Duration) -> io::Error {
+    let patience = duration::exact(patience);
+    let problem = format!("nobody has written it to its end within {patience}");
+    io::Error::new(io::ErrorKind::TimedOut, problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write as _, thread};
+
+    use rustix::fs::{CWD, FileType, mknodat};
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(50);
+    const LONG: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn what_has_no_end_is_not_read_to_it() {
+        for path in ["/dev/zero", "/dev/urandom"] {
+            let path = path.as_ref();
+            assert!(
+                regular_file(path)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("no regular")
+            );
+            let told = file_or_pipe(path, LONG).unwrap_err().to_string();
+            assert!(told.contains("more than 1048576 bytes"), "{told}");
+        }
+        assert_eq!(
+            to_end(io::repeat(0)).unwrap_err().kind(),
+            io::ErrorKind::Other
+        );
+    }
+
+    #[test]
+    fn a_pipe_is_waited_for_and_not_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, 0o600.into(), 0).unwrap();
+        regular_file(&pipe).unwrap_err();
+        let late = file_or_pipe(&pipe, SHORT).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        let writer = pipe.clone();
+        let writer = thread::spawn(move || {
+            let mut end = File::options().write(true).open(writer).unwrap();
+            for _ in 0..3 {
+                end.write_all(b"some ").unwrap();
+                thread::sleep(SHORT / 10);
+            }
+        });
+        assert_eq!(file_or_pipe(&pipe, LONG).unwrap(), b"some some some ");
+        writer.join().unwrap();
+    }
+}
