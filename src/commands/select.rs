@@ -207,12 +207,15 @@ pub(crate) fn confirm(
     if found.is_empty() {
         return Ok(());
     }
-    for entry in found.iter().take(SAMPLE) {
-        ctx.out.note(format!("  {}", describe(entry)));
-    }
-    if found.len() > SAMPLE {
-        ctx.out
-            .note(format!("  … and {} more", found.len() - SAMPLE));
+    // A program that reads what we say has no use for it.
+    if ctx.out.can_ask() || !ctx.out.is_json() {
+        for entry in found.iter().take(SAMPLE) {
+            ctx.out.note(format!("  {}", describe(entry)));
+        }
+        if found.len() > SAMPLE {
+            ctx.out
+                .note(format!("  … and {} more", found.len() - SAMPLE));
+        }
     }
     ctx.consent(consent, &question.replace("{}", &count(found.len() as u64)))
 }

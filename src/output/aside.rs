@@ -54,9 +54,14 @@ impl Output {
         Progress::new(what, total, is_wanted)
     }
 
+    /// Whether there is a person to ask.
+    pub(crate) fn can_ask(&self) -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
     /// Asks a person; `None` if there is nobody to ask.
     pub(crate) fn ask(&self, question: impl Into<Text>) -> Option<String> {
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        if !self.can_ask() {
             return None;
         }
         let mut stderr = io::stderr();

@@ -157,3 +157,15 @@ fn programs_and_whoever_asks_are_told_of_each_that_fails() {
         assert!(run("-v").contains(&format!("cannot abandon job-{job} on")));
     }
 }
+
+#[test]
+fn a_program_is_told_in_json_alone_that_it_has_to_agree() {
+    let env = Env::new();
+    let job = env.post("resize");
+    env.claim(&job, "ada");
+    let run = env.jobboard(&["abandon", "--state", "CLAIMED", "--force", "--json"]);
+    let run = run.run();
+    run.failed(8);
+    assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+    assert_eq!(run.error()["kind"], "refused");
+}
