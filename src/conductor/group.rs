@@ -49,6 +49,8 @@ pub(crate) struct Stat {
     pub(crate) parent: Option<Pid>,
     /// The leader of its group; `None` for one outside of our namespace of processes.
     pub(crate) group: Option<Pid>,
+    /// How many threads it has, also when the first of them has ended and the others go on.
+    pub(crate) threads: u32,
     /// When it started, in ticks: together with the pid it identifies a process.
     pub(crate) started: u64,
 }
@@ -67,18 +69,20 @@ impl Stat {
         let mut fields = rest.split_ascii_whitespace();
         let state = fields.next()?.chars().next()?;
         let (parent, group) = (fields.next()?, fields.next()?);
-        let started = fields.nth(16)?.parse().ok()?;
+        let threads = fields.nth(14)?.parse().ok()?;
+        let started = fields.nth(1)?.parse().ok()?;
         Some(Self {
             state,
             parent: number(parent)?,
             group: number(group)?,
+            threads,
             started,
         })
     }
 
     /// Whether it runs nothing any more, and only waits for being reaped.
     pub(crate) fn has_ended(self) -> bool {
-        matches!(self.state, 'Z' | 'X')
+        matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }
 }
 
@@ -106,6 +110,16 @@ mod tests {
         assert_eq!((stat.state, stat.started), ('S', 4711));
         let (parent, group) = (Pid::from_raw(1), Pid::from_raw(7));
         assert_eq!((stat.parent, stat.group), (parent, group));
+    }
+
+    #[test]
+    fn a_process_goes_on_while_one_of_its_threads_does() {
+        let has_ended = |state: char, threads: u32| {
+            let line =
+                format!("7 (a) {state} 1 7 7 0 -1 4 1 0 0 0 0 0 0 0 20 0 {threads} 0 4711 5\n");
+            Stat::parse(line.as_bytes()).unwrap().has_ended()
+        };
+        assert!(has_ended('Z', 1) && !has_ended('Z', 2) && !has_ended('S', 1));
     }
 
     #[test]

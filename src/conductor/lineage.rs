@@ -68,6 +68,10 @@ impl Kin {
     }
 }
 
+/// How often it is looked who has come while all others were looked at: who ends meanwhile may leave
+/// a child that was not there before.
+const LOOKS: usize = 4;
+
 /// All processes that run, as they were at about one moment.
 #[derive(Debug)]
 pub(crate) struct Processes {
@@ -80,8 +84,19 @@ pub(crate) struct Processes {
 impl Processes {
     /// Looks at all of them.
     pub(crate) fn now() -> Self {
-        let all = pids().filter_map(|pid| Some((pid, Stat::of(pid).filter(|it| !it.has_ended())?)));
-        Self::of(all.collect())
+        let mut all: HashMap<Pid, Option<Stat>> = HashMap::new();
+        for _ in 0..LOOKS {
+            let before = all.len();
+            for pid in pids() {
+                all.entry(pid)
+                    .or_insert_with(|| Stat::of(pid).filter(|it| !it.has_ended()));
+            }
+            if all.len() == before {
+                break;
+            }
+        }
+        let living = all.into_iter().filter_map(|(pid, stat)| Some((pid, stat?)));
+        Self::of(living.collect())
     }
 
     /// Looks at all of them, and at what the children of a conductor bear.
@@ -215,6 +230,7 @@ mod tests {
             state: 'S',
             parent: Some(pid(10)),
             group: None,
+            threads: 1,
             started,
         };
         let all = orphans.map(|(number, started, _)| (pid(number), stat(started)));

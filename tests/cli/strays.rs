@@ -256,6 +256,18 @@ fn whoever_has_just_begun_is_not_taken_for_what_a_neighbour_has_left() {
 }
 
 #[test]
+fn whoever_is_born_as_its_command_ends_is_not_left() {
+    let stage = Stage::embedded().unwrap();
+    let tag = Tag::new();
+    let script = format!("setsid sh -c 'sleep {} & exit 0' & exit 0", tag.text());
+    stage.post_many(size(600, 60), &script);
+    stage.conduct(&["--drain", "-j2"]).run().succeeded();
+    let left = tag.sleepers();
+    left.iter().for_each(|&pid| signal(pid, Signal::KILL));
+    assert_eq!(left.len(), 0);
+}
+
+#[test]
 fn orphans_that_have_ended_are_reaped() {
     let env = crate::env::Env::new();
     let tag = Tag::new();

@@ -38,18 +38,18 @@ impl Adopted {
         })
     }
 
-    /// Reaps those that have ended, except for our own children; whether any other is there that
-    /// may be younger than this process.
+    /// Reaps those that have ended, except for our own children; whether any other is there, or was
+    /// until now and may have left one, that may be younger than this process.
     pub(super) fn is_any_since(&self, elder: Pid, born: Boottime, own: &HashSet<Pid>) -> bool {
         match self.younger(elder, born) {
-            Some(pids) => any_lives(pids, own),
+            Some(pids) => is_any(pids, own),
             None => self.reap(own),
         }
     }
 
-    /// Reaps those that have ended, except for our own children; whether any other is there.
+    /// Reaps those that have ended, except for our own children; whether there was any other.
     pub(super) fn reap(&self, own: &HashSet<Pid>) -> bool {
-        any_lives(pids(), own)
+        is_any(pids(), own)
     }
 
     /// Returns the pids that were given out since that of this process, if they are few.
@@ -64,11 +64,11 @@ impl Adopted {
     }
 }
 
-/// Reaps the ended ones among these that are our children; whether any of them lives.
-fn any_lives(pids: impl Iterator<Item = Pid>, own: &HashSet<Pid>) -> bool {
+/// Reaps the ended ones among these that are our children; whether there is, or was, any.
+fn is_any(pids: impl Iterator<Item = Pid>, own: &HashSet<Pid>) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     // It is refused for who is no child.
-    let lives = |pid: Pid| matches!(waitid(WaitId::Pid(pid), options), Ok(None));
+    let is_child = |pid: Pid| waitid(WaitId::Pid(pid), options).is_ok();
     let others = pids.filter(|pid| !own.contains(pid));
-    others.fold(false, |any, pid| lives(pid) | any)
+    others.fold(false, |any, pid| is_child(pid) | any)
 }
