@@ -85,6 +85,11 @@ impl Line {
         self.door.trouble(problem)
     }
 
+    /// Says what the server means by a refusal.
+    pub(super) fn meaning(&self, refusal: &ServerError) -> Trouble {
+        self.door.meaning(refusal)
+    }
+
     /// Sends a command and returns its answer; in case of an error, that was lost.
     pub(super) async fn ask(&self, command: &Cmd) -> Result<Value, Trouble> {
         let mut connection = self.connection.clone();
@@ -137,9 +142,7 @@ impl Line {
 
     /// Reads the answer to one command.
     pub(super) fn read<T: FromRedisValue>(&self, answer: Value) -> Result<T, Trouble> {
-        let answer = self
-            .sort(answer)
-            .map_err(|error| self.door.meaning(&error))?;
+        let answer = self.sort(answer).map_err(|error| self.meaning(&error))?;
         from_redis_value(answer).map_err(|_| self.trouble(Problem::Strange))
     }
 

@@ -210,12 +210,7 @@ impl Link {
         let (pusher, pushes) = pushes();
         let line = self.in_time(|deadline| self.open(Some(pusher), deadline));
         match line.await {
-            Ok(line) => Ok(Listener::new(
-                &self.name,
-                self.url.user.clone(),
-                line,
-                pushes,
-            )),
+            Ok(line) => Ok(Listener::new(&self.name, line, pushes)),
             Err(trouble) => Err(Failure::NotSent(trouble.into_error(doing, &self.name))),
         }
     }

@@ -44,26 +44,77 @@ fn a_claim_that_lapses_is_told_at_its_deadline_however_busy_the_server_is_with_o
 #[test]
 fn where_the_server_may_not_push_the_board_is_looked_at_again_and_again() {
     thread::scope(|scope| {
-        for (right, lack) in [
-            ("-client|tracking", "looked at again"),
-            ("resetchannels", "not heard"),
+        for (rights, lack) in [
+            ("~* &* +@all -client|tracking", "looked at again"),
+            ("~* resetchannels +@all", "not heard"),
+            (READER, "not heard"),
         ] {
-            scope.spawn(move || told_without(right, lack));
+            scope.spawn(move || told_to(rights, lack));
         }
     });
 }
 
-fn told_without(right: &str, lack: &str) {
+/// All that is read while somebody listens, without the channel and what only makes it faster.
+const READER: &str = "~taskflow:* resetchannels +hello +client|setname +info +hscan +hmget +hlen \
+                      +mget +get +exists +type +pttl +client|tracking +multi +exec";
+
+#[test]
+fn who_has_all_rights_but_the_channel_waits_and_conducts() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let readme = include_str!("../../../README.md");
+    let mut quoted = readme.split('`');
+    let rights = quoted.find(|it| it.starts_with("~taskflow:*")).unwrap();
+    let rights = rights.split(' ').filter(|it| !it.starts_with('&'));
+    let user = ["ACL", "SETUSER", "eve", "on", "nopass"];
+    server.run(&user.into_iter().chain(rights).collect::<Vec<_>>());
+    let env = Env::new();
+    server.serves(&env, "");
+    let eve = format!("redis://eve@{}", server.host());
+    let first = env.post("first");
+    let waiting = env.jobboard(&["wait", "--empty", "--board", &eve]).spawn();
+    waiting.says("not heard");
+    let words = [
+        "conduct",
+        "--allow-any",
+        "--filter",
+        "name=cmd",
+        "--max-jobs",
+        "2",
+    ];
+    let conducting = env
+        .jobboard(&[&words[..], &["--board", &eve]].concat())
+        .spawn();
+    // The second one is posted while it listens.
+    for done in 1..=2 {
+        env.jobboard(&["post", "cmd", "--", "true"])
+            .run()
+            .succeeded();
+        wait_until("it is consumed", || {
+            conducting.stderr().matches("job_consumed").count() == done
+        });
+    }
+    conducting.ended().succeeded();
+    let consume = ["consume", &first, "--force", "--yes"];
+    env.jobboard(&consume).run().succeeded();
+    waiting.ended().succeeded();
+}
+
+fn told_to(rights: &str, lack: &str) {
     let Some(server) = Server::start() else {
         return;
     };
     let Some(mut peer) = Peer::start(&server, "taskflow") else {
         return;
     };
-    let user = [
-        "ACL", "SETUSER", "eve", "on", "nopass", "~*", "&*", "+@all", right,
-    ];
-    server.run(&user);
+    let user = ["ACL", "SETUSER", "eve", "on", "nopass"];
+    server.run(
+        &user
+            .into_iter()
+            .chain(rights.split(' '))
+            .collect::<Vec<_>>(),
+    );
     let env = Env::new();
     server.serves(&env, "");
     let eve = format!("redis://eve@{}", server.host());

@@ -14,7 +14,6 @@ use tokio::sync::mpsc::{Receiver, Sender, channel, error::TrySendError};
 use super::{
     super::{
         line::Line,
-        refusal::meaning,
         trouble::{Problem, Trouble},
     },
     at_once, transaction,
@@ -105,16 +104,14 @@ fn size_of_value(value: &Value) -> usize {
 /// A connection on which the server pushes messages.
 pub(in super::super) struct Listener {
     name: String,
-    user: Option<String>,
     line: Line,
     pushed: Pushed,
 }
 
 impl Listener {
-    pub(super) fn new(name: &str, user: Option<String>, line: Line, pushed: Pushed) -> Self {
+    pub(super) fn new(name: &str, line: Line, pushed: Pushed) -> Self {
         Self {
             name: name.to_owned(),
-            user,
             line,
             pushed,
         }
@@ -145,8 +142,8 @@ impl Listener {
         let answers = answers.map_err(error)?;
         let mut last = None;
         for answer in answers {
-            let meant = |error| Trouble::new(&self.name, meaning(&error, self.user.as_deref()));
-            last = Some(self.line.sort(answer).map_err(|it| error(meant(it)))?);
+            let answer = self.line.sort(answer);
+            last = Some(answer.map_err(|refusal| error(self.line.meaning(&refusal)))?);
         }
         at_once(last).ok_or_else(|| error(self.line.trouble(Problem::Strange)))
     }

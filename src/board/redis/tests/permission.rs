@@ -40,7 +40,7 @@ const COMMANDS: [&str; 11] = [
 
 /// All that somebody may need on a board in the namespace `taskflow`, as the documentation has it.
 const RIGHTS: &str = "~taskflow:* &taskflow:events +hello +client|setname +info +evalsha +eval \
-                      +hscan +hmget +hlen +hget +hset +hexists +hdel +mget +get +set +del +incrby \
+                      +hscan +hkeys +hmget +hlen +hget +hset +hexists +hdel +mget +get +set +del +incrby \
                       +time +exists +type +pttl +pexpire +scan +publish +subscribe +client|tracking +multi +exec";
 
 /// A board with a job that is free, one that ada has, and one that is in the trash.

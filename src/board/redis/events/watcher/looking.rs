@@ -179,7 +179,11 @@ impl Watcher<'_> {
         let hash = hash(&self.board.keys, shelf);
         let mut commands = Pipeline::with_capacity(1);
         commands.cmd("HKEYS").arg(&hash);
-        let fields: Vec<Vec<u8>> = self.ask_one(&commands).await?;
+        let fields: Vec<Vec<u8>> = match self.ask_one(&commands).await {
+            // Who may walk over the board sees the same.
+            Err(BoardError::Denied { .. }) => return self.find_by_pages(shelf).await,
+            fields => fields?,
+        };
         let mut found = self.drain()?;
         let keys: Vec<_> = fields.iter().map(|field| key_of(field)).collect();
         let is_new = |key: &&JobKey| !self.picture.has(shelf, key) && !found.contains(*key);
