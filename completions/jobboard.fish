@@ -35,7 +35,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_needs_command" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_needs_command" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_needs_command" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_needs_command" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_needs_command" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_needs_command" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -83,7 +83,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l check-first -d 'With --from: read and check every line before posting any'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l create -d 'Make also the folder for the file of the board, which only the default board does by itself'
@@ -113,7 +113,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l create -d 'Make also the folder for the file of the board, which only the default board does by itself'
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l json -d 'The same as --format json'
@@ -142,7 +142,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l unclaimed -d 'List only jobs that nobody has claimed'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l trash -d 'List the trash instead'
@@ -175,7 +175,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l unclaimed -d 'List only jobs that nobody has claimed'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l trash -d 'List the trash instead'
@@ -198,7 +198,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l reveal -d 'Show secrets too'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l json -d 'The same as --format json'
@@ -217,7 +217,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -239,7 +239,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l next -d 'Claim the best job that nobody has claimed'
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l hold -d 'Stay, and keep the claim alive; abandon the job when interrupted'
@@ -260,7 +260,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -285,7 +285,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
@@ -313,7 +313,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
@@ -341,7 +341,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
@@ -368,7 +368,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
@@ -396,7 +396,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l all -d 'Purge all that is in the trash'
@@ -420,7 +420,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l empty -d 'Wait until no job is on the board'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l any -d 'Wait until a job can be claimed, and print it'
@@ -444,7 +444,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -484,7 +484,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l create -d 'Make also the folder for the file of the board, which only the default board does by itself'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l drain -d 'Exit once no job is left that this conductor may run'
@@ -505,7 +505,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conductors" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -523,7 +523,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l json -d 'The same as --format json'
@@ -542,7 +542,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand config" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -560,7 +560,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand completions" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -578,7 +578,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand man" -s q -l quiet -d 'Say nothing on stderr but errors'
@@ -596,7 +596,7 @@ uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l op-timeout -d 'How long one operation of the board may take (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand help" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand help" -s q -l quiet -d 'Say nothing on stderr but errors'

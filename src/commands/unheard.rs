@@ -71,10 +71,7 @@ pub(super) async fn claim_one(
 ) -> anyhow::Result<Claimed> {
     let answers = match entry {
         Entry::Job(job) => claim_first(board, &[job], by, rules).await?,
-        Entry::Malformed(record) => vec![Err(BoardError::Malformed {
-            key: record.key.clone(),
-            problem: record.problem.clone(),
-        })],
+        Entry::Malformed(record) => vec![Err(record.into())],
     };
     let answer = answers.into_iter().next();
     Ok(answer.unwrap_or(Err(BoardError::NoSuchJob))?)
@@ -178,7 +175,15 @@ pub(super) async fn settle_kept(
     let mut unheard = None;
     loop {
         let authority = Authority::Claim(owner.clone(), fence.clone());
-        let answer = board.settle_one(key, outcome.clone(), authority).await;
+        let answer = board.settle_one(key, outcome.clone(), authority);
+        let answer = match unheard {
+            None => answer.await,
+            // What is unknown stays so if nobody answers in time.
+            Some(_) => match time::timeout_at(end, answer).await {
+                Ok(answer) => answer,
+                Err(_) => return unheard.map_or(Ok(()), Err),
+            },
+        };
         match answer {
             Ok(_) => return Ok(()),
             Err(error) if unheard.is_some() && error.is_about_the_claim() => return Ok(()),

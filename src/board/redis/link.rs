@@ -32,7 +32,7 @@ mod listener;
 #[cfg(test)]
 mod tests;
 
-/// How long it may take to connect to a server, or to hear from the Sentinels where it is.
+/// How long it may take at most to connect to a server, or to hear from the Sentinels where it is.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What a reader was doing when it failed.
@@ -258,13 +258,13 @@ impl Link {
         sentinel: &Sentinel,
         pushes: Option<Pusher>,
     ) -> Result<Line, Trouble> {
-        let deadline = Deadline::after(PATIENCE);
+        let deadline = Deadline::after(self.patience());
         let mut tried = Vec::new();
         let mut last = None;
         // A Sentinel that was cut off names a master that is none any more; others know better.
         while let Some(server) = sentinel::master(sentinel, &tried, deadline).await? {
             let door = self.door(Place::Tcp(server.clone()));
-            let deadline = Deadline::after(PATIENCE);
+            let deadline = Deadline::after(self.patience());
             let pushes = pushes.clone();
             match Line::open(door, self.url.db, self.op_timeout, pushes, deadline).await {
                 Ok(line) if !line.server().is_replica => return Ok(line),
@@ -282,12 +282,17 @@ impl Link {
         attempt: impl FnOnce(Deadline) -> F,
     ) -> Result<T, Trouble> {
         let patience = match &self.url.address {
-            Address::Tcp(_) | Address::Unix(_) => PATIENCE,
-            Address::Sentinel(_) => PATIENCE * 2,
+            Address::Tcp(_) | Address::Unix(_) => self.patience(),
+            Address::Sentinel(_) => self.patience() * 2,
         };
         let deadline = Deadline::after(patience);
         let late = |limit| Trouble::new(self.place(), Problem::Silent(limit));
         deadline.bound(late, attempt(deadline)).await
+    }
+
+    /// Returns how long one attempt to connect may take.
+    fn patience(&self) -> Duration {
+        PATIENCE.min(self.op_timeout)
     }
 
     fn door(&self, place: Place) -> Door {

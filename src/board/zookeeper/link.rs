@@ -39,7 +39,7 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// How long it may take to get a session.
+/// How long it may take at most to get a session.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long the client may try by itself before we ask each server what is the matter.
@@ -116,7 +116,7 @@ impl Link {
 
     /// Returns a live session: the one that is open, or a new one once that has ended.
     pub(super) async fn session(&self, doing: &'static str) -> Result<Session, BoardError> {
-        let deadline = Deadline::after(PATIENCE);
+        let deadline = self.deadline();
         let found = async {
             let mut kept = self.lock(deadline).await?;
             if let Some(session) = self.revive(&mut kept, deadline).await? {
@@ -137,7 +137,7 @@ impl Link {
         doing: &'static str,
         timeout: Option<Duration>,
     ) -> Result<Session, BoardError> {
-        let deadline = Deadline::after(PATIENCE);
+        let deadline = self.deadline();
         if let Some(timeout) = timeout {
             self.term.get_or_init(|| timeout);
         }
@@ -179,7 +179,7 @@ impl Link {
     /// Opens a session of its own, for whoever listens; it ends with its last clone.
     pub(super) async fn another(&self, doing: &'static str) -> Result<Session, BoardError> {
         let asked = self.url.session.unwrap_or(USUAL);
-        let opened = self.open(&mut None, asked, Deadline::after(PATIENCE)).await;
+        let opened = self.open(&mut None, asked, self.deadline()).await;
         opened.map_err(|trouble| trouble.into_error(doing, self.name()))
     }
 
@@ -190,6 +190,11 @@ impl Link {
         if let Some(kept) = self.kept.lock().await.take() {
             kept.session.end(FAREWELL).await;
         }
+    }
+
+    /// Returns until when there has to be a session.
+    fn deadline(&self) -> Deadline {
+        Deadline::after(PATIENCE.min(self.about.op_timeout))
     }
 
     async fn lock(&self, deadline: Deadline) -> Result<MutexGuard<'_, Option<Kept>>, Trouble> {

@@ -85,6 +85,16 @@ fn a_server_that_says_nothing_is_given_up_in_time() {
     let run = list.env("JOBBOARD_PASSWORD", "hunter2").run();
     denied(&run, &format!("{host} did not answer within 3s"));
     assert!(start.elapsed() < Duration::from_secs(10));
+    // Whoever has less time than that is told so in his time.
+    for scheme in ["redis", "zk"] {
+        let list = env.jobboard(&["list", "--op-timeout", "600ms"]);
+        let list = list.env("JOBBOARD_URL", format!("{scheme}://{host}"));
+        let run = list.run();
+        assert!(
+            run.failed(5).contains("did not answer within 600ms"),
+            "{run}"
+        );
+    }
 }
 
 #[test]
