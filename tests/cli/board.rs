@@ -97,6 +97,53 @@ fn reading_a_board_that_does_not_exist_creates_nothing_and_says_so() {
 }
 
 #[test]
+fn where_not_even_the_folder_is_there_is_no_board_to_read() {
+    let env = Env::new();
+    for call in [
+        &["list"][..],
+        &["ping"],
+        &["wait", "--empty"],
+        &["claim", "--next"],
+        &["watch"],
+    ] {
+        let run = env
+            .jobboard(&[call, &["--board", "sqlite:deep/er/jobs.db"]].concat())
+            .run();
+        assert!(
+            run.failed(5).contains("there is no folder deep/er"),
+            "{run}"
+        );
+    }
+    let here = ["list", "--board", "sqlite:jobs.db"];
+    env.jobboard(&here).run().succeeded();
+}
+
+#[test]
+fn a_board_that_is_removed_is_not_taken_for_an_empty_one() {
+    let env = Env::new();
+    env.post("resize");
+    let mut waiting = env.jobboard(&["wait", "--empty"]).spawn();
+    waiting.listens();
+    let copy = env.root().join("kept.db");
+    env.database()
+        .pragma_update(None, "wal_checkpoint", "truncate")
+        .unwrap();
+    fs::copy(env.board(), &copy).unwrap();
+    for file in fs::read_dir(env.board().parent().unwrap()).unwrap() {
+        fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    waiting.says("its file was removed");
+    // It looks for it ten times a second at first.
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    assert!(!waiting.has_ended() && !waiting.stderr().contains("is back"));
+    fs::rename(copy, env.board()).unwrap();
+    waiting.says("is back");
+    let consume = ["consume", "@1", "--force", "--yes"];
+    env.jobboard(&consume).run().succeeded();
+    waiting.ended().succeeded();
+}
+
+#[test]
 fn an_empty_board_is_told_from_one_that_never_was() {
     let env = Env::new();
     env.post("resize");

@@ -7,7 +7,7 @@ use std::{
         ffi::OsStrExt,
         fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     },
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use rusqlite::{Connection, OpenFlags};
@@ -113,13 +113,10 @@ pub(super) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError
     if path.try_exists().map_err(inaccessible)? {
         return Ok(());
     }
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    if let Some(folder) = folder {
-        if !makes_folder && !folder.try_exists().map_err(inaccessible)? {
-            return Err(OpenError::NoFolder(folder.to_owned()));
-        }
+    if !makes_folder {
+        require_folder(path, OpenError::NoFolder)?;
+    }
+    if let Some(folder) = folder_of(path) {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -136,6 +133,24 @@ pub(super) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         made => made.map_err(inaccessible),
     }
+}
+
+/// Makes an error of it if the folder of a file is not there.
+pub(super) fn require_folder(
+    path: &Path,
+    missing: fn(PathBuf) -> OpenError,
+) -> Result<(), OpenError> {
+    let is_missing = |folder: &&Path| folder.try_exists().is_ok_and(|is_there| !is_there);
+    match folder_of(path).filter(is_missing) {
+        Some(folder) => Err(missing(folder.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// Returns the folder that a path names, if it names one.
+fn folder_of(path: &Path) -> Option<&Path> {
+    let folder = path.parent();
+    folder.filter(|folder| !folder.as_os_str().is_empty())
 }
 
 /// Refuses a file where the locks of other machines are not seen.

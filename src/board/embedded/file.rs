@@ -13,7 +13,7 @@ use rusqlite::Transaction;
 
 use super::{
     clock::Moment,
-    disk::{Identity, make_file},
+    disk::{Identity, make_file, require_folder},
     limit::limit_behind,
     store::{Durability, OpenError, Store, View, is_busy, is_denied},
 };
@@ -100,14 +100,21 @@ impl File {
             self.losses.fetch_add(1, Ordering::Relaxed);
             return Err(OpenError::Replaced);
         }
-        if store.is_none()
-            && let Some(opened) = open(self.path(), self.options.durability)?
-        {
-            let identity = opened.identity();
-            if identity.is_looser_than(self.first.get_or_init(|| identity)) {
-                return Err(OpenError::Loosened);
+        if store.is_some() {
+            return Ok(store);
+        }
+        match open(self.path(), self.options.durability)? {
+            Some(opened) => {
+                let identity = opened.identity();
+                if identity.is_looser_than(self.first.get_or_init(|| identity)) {
+                    return Err(OpenError::Loosened);
+                }
+                *store = Some(opened);
             }
-            *store = Some(opened);
+            // A board that is gone is not one on which nothing was ever posted.
+            None if self.first.get().is_some() => return Err(OpenError::Replaced),
+            None if self.options.makes_folder => {}
+            None => require_folder(self.path(), OpenError::Nowhere)?,
         }
         Ok(store)
     }
@@ -192,6 +199,10 @@ impl File {
         let board = self.name.clone();
         match error {
             OpenError::NoFolder(folder) => BoardError::NoFolder { board, folder },
+            OpenError::Nowhere(_) => BoardError::Misdirected {
+                board,
+                source: error.into(),
+            },
             OpenError::Newer { .. }
             | OpenError::Foreign
             | OpenError::Folder

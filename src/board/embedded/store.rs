@@ -44,8 +44,12 @@ pub(super) enum OpenError {
         "another file was put in its place, which belongs to somebody else or can be written by others"
     )]
     Loosened,
+    /// A file was to be made there.
     #[error("there is no folder {}", .0.display())]
     NoFolder(PathBuf),
+    /// A board was looked for there.
+    #[error("there is no folder {}", .0.display())]
+    Nowhere(PathBuf),
     #[error("it is on a network file system, which cannot be shared safely")]
     NetworkFileSystem,
     #[error("cannot get at {}", path.display())]
