@@ -45,6 +45,9 @@ pub(crate) enum CommandError {
     /// A job is claimed, and nobody can tell by whom.
     #[error("it is claimed, and its owner cannot be read")]
     UnreadableOwner,
+    /// A job is claimed already by who wants to claim it.
+    #[error("you have claimed it already, as {owner}")]
+    Yours { owner: Owner, hint: String },
     /// A job was to be taken from this owner alone, and is not that owner's.
     #[error("the job is not claimed by {0}")]
     NotHeldBy(Owner),
@@ -271,6 +274,7 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<Judged
         CommandError::Usage { .. } => (USAGE, "usage"),
         CommandError::Nothing(_) => (NOTHING, "not-found"),
         CommandError::UnreadableOwner => (AGAINST_THE_RULES, "malformed"),
+        CommandError::Yours { .. } => (AGAINST_THE_RULES, "already-claimed"),
         CommandError::NotHeldBy(_) => (AGAINST_THE_RULES, "changed"),
         CommandError::Unheard { .. } => (FAILED, "unknown"),
         CommandError::Partly { .. } => (PARTLY, "failed"),

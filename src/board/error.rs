@@ -4,7 +4,7 @@ use std::{error::Error as StdError, path::PathBuf};
 
 use thiserror::Error;
 
-use crate::job::{JobKey, Owner};
+use crate::job::{JobKey, Malformed, Owner};
 
 /// The cause of an error, as the library that failed tells it.
 pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
@@ -120,6 +120,16 @@ impl BoardError {
     /// Whether the same call may succeed a little later.
     pub(crate) fn is_retryable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Misdirected { .. })
+    }
+}
+
+impl From<&Malformed> for BoardError {
+    /// Says of a record why nothing can be done with it but to take it away.
+    fn from(record: &Malformed) -> Self {
+        Self::Malformed {
+            key: record.key.clone(),
+            problem: record.problem.clone(),
+        }
     }
 }
 

@@ -20,10 +20,12 @@ use crate::{
         filter::{Filter, Filters},
     },
     conductor::{clock::Boottime, lease::Keeper, signal::Signals},
+    config::Source,
     context::Context,
     duration,
     exit::CommandError,
     job::{Aftermath, Claim, Claimant, Claimed, Outcome, Shelf, Term},
+    shell,
 };
 
 /// The shortest and the longest that a claim may be asked to last.
@@ -207,6 +209,25 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     told
 }
 
+/// Says of a refusal if it is we who have the job, and what can be done then.
+fn yours(ctx: &Context, board: &dyn Board, by: &Claimant, error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(BoardError::AlreadyClaimed { owner: Some(owner) }) if *owner == by.owner => {}
+        _ => return error,
+    }
+    let who = match &ctx.config.who.source {
+        Source::Flag(name) => format!(" {name} {}", shell::word(&by.owner.text())),
+        _ => String::new(),
+    };
+    let consume = format!("`jobboard consume JOB{who}` says that it is done");
+    let hint = match board.capabilities().has_expiring_claims {
+        true => format!("`jobboard extend JOB --expiry 15m{who}` lets it last longer, {consume}"),
+        false => consume,
+    };
+    let owner = by.owner.clone();
+    CommandError::Yours { owner, hint }.into()
+}
+
 fn no_expiry() -> BoardError {
     BoardError::Unsupported {
         board: "this kind of board",
@@ -288,6 +309,7 @@ async fn win_named(
     };
     let asked = Boottime::now();
     let claimed = claim_one(board, &entry, wish.by, rules).await;
+    let claimed = claimed.map_err(|error| yours(ctx, board, wish.by, error));
     let trying = || ctx.trying("claim", entry.name()).with(entry.reference());
     let claimed = claimed.with_context(trying)?;
     Ok(Won { claimed, asked })

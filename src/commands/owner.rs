@@ -9,6 +9,7 @@ use super::{
     select::{Named, named, references},
 };
 use crate::{
+    board::BoardError,
     context::Context,
     exit::CommandError,
     job::{Entry, Shelf},
@@ -17,7 +18,7 @@ use crate::{
 
 /// Print who has claimed a job
 ///
-/// Exits with 6 and prints nothing when nobody has. Of several jobs each is named before its owner,
+/// Exits with 6 when nobody has; stdout has nothing then. Of several jobs each is named before its owner,
 /// and the code is 7 if some have none.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OwnerArgs {
@@ -94,6 +95,9 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
 
 fn ownership(entry: &Entry, is_one_of_several: bool) -> anyhow::Result<Ownership> {
     let Some(holding) = entry.holding() else {
+        if let Entry::Malformed(record) = entry {
+            return Err(BoardError::from(record).into());
+        }
         return Err(CommandError::Nothing("nobody has claimed it".to_owned()).into());
     };
     let Some(owner) = &holding.owner else {

@@ -1,6 +1,7 @@
 //! Choosing the jobs that a verb acts on: by reference, from standard input, or by filter.
 
 use std::{
+    collections::HashSet,
     io::{self, BufRead, Read as _},
     sync::Arc,
 };
@@ -299,7 +300,7 @@ fn parse(text: &str) -> anyhow::Result<JobRef> {
         .map_err(|error| CommandError::usage(format!("{error}")).into())
 }
 
-/// Looks up jobs that were referred to one by one.
+/// Looks up jobs that were referred to one by one, and returns each once.
 pub(super) async fn named(
     ctx: &Context,
     board: &dyn Board,
@@ -315,5 +316,11 @@ pub(super) async fn named(
         reference: wanted.to_string(),
         entry: entry.map_err(anyhow::Error::from),
     };
-    Ok(wanted.iter().zip(found).map(named).collect())
+    // A job that is given twice is one job.
+    let mut given = HashSet::new();
+    let is_new = |named: &Named| {
+        let key = named.entry.as_ref().map(|entry| entry.key().clone());
+        given.insert(key.map_err(|_| named.reference.clone()))
+    };
+    Ok(wanted.iter().zip(found).map(named).filter(is_new).collect())
 }

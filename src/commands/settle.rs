@@ -74,8 +74,8 @@ pub(crate) async fn settle(
     }
     let settle = async |entries: &[&Entry]| {
         let answers = batch(&*board, entries, &outcome, &right).await?;
-        let answers = answers.into_iter().map(|answer| right.judged(answer));
-        Ok(answers.collect())
+        let answers = entries.iter().zip(answers);
+        Ok(answers.map(|(entry, it)| right.judged(entry, it)).collect())
     };
     act(ctx, verb, chosen, settle, |settled: &Settled, done| {
         let note = "a job of the same uuid was in the trash and has been replaced";
@@ -105,9 +105,14 @@ impl Right {
         }
     }
 
-    /// Says of a refusal what it means if somebody was stated to hold the job.
-    fn judged(&self, answer: Result<Settled>) -> anyhow::Result<Settled> {
+    /// Says of a refusal what it means for such a record, or if somebody was stated to hold it.
+    fn judged(&self, entry: &Entry, answer: Result<Settled>) -> anyhow::Result<Settled> {
         match (self, answer) {
+            (_, Err(error @ BoardError::NotClaimed)) => Err(match entry {
+                Entry::Job(_) => error.into(),
+                // That nobody has it is not what is the matter with it.
+                Entry::Malformed(record) => BoardError::from(record).into(),
+            }),
             (Self::ForceFrom(owner), Err(BoardError::Changed)) => {
                 Err(CommandError::NotHeldBy(owner.clone()).into())
             }
@@ -199,11 +204,7 @@ fn foresee_refusals(ctx: &Context, chosen: &Chosen) {
 fn refuse_malformed(chosen: &mut Chosen) {
     for Named { entry, .. } in &mut chosen.jobs {
         if let Ok(Entry::Malformed(record)) = entry {
-            *entry = Err(BoardError::Malformed {
-                key: record.key.clone(),
-                problem: record.problem.clone(),
-            }
-            .into());
+            *entry = Err(BoardError::from(&*record).into());
         }
     }
 }

@@ -35,8 +35,9 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
             "`jobboard owner JOB` shows whether it is; `jobboard abandon --force JOB` frees it"
                 .into()
         }
+        CommandError::Yours { hint, .. } => hint.clone().into(),
         CommandError::Nothing(_) => match verb(trying) {
-            "claim" => "`jobboard claim --next --wait 1m` waits for one".into(),
+            "claim" => "with --wait 1m as well it waits for one".into(),
             _ => "`jobboard claim JOB` claims it".into(),
         },
         CommandError::UnreadableOwner => "`jobboard abandon --force JOB` frees it".into(),

@@ -69,6 +69,10 @@ impl Output {
         stderr.flush().ok()?;
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).ok()?;
+        // Ctrl-D leaves the line open.
+        if !answer.ends_with('\n') {
+            writeln!(stderr).ok()?;
+        }
         Some(answer.trim().to_owned())
     }
 

@@ -32,13 +32,34 @@ fn a_claimed_job_is_refused_to_everybody() {
     let env = Env::new();
     env.post("resize");
     env.claim("@1", "ada");
-    let before = env.show("@1");
     let own = env
         .jobboard(&["claim", "@1", "--who", "ada", "--json"])
         .run();
-    assert_eq!(own.error()["kind"], "already-claimed");
+    let error = own.error();
+    assert_eq!(error["kind"], "already-claimed");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("you have claimed it already"),
+        "{own}"
+    );
+    // The hint works when it is typed.
+    let hint = error["hint"].as_str().unwrap();
+    for command in hint.split('`').filter(|part| part.starts_with("jobboard ")) {
+        let words: Vec<_> = command.split(' ').skip(1).collect();
+        let verb = words[0];
+        assert!(["extend", "consume"].contains(&verb), "{own}");
+        let dry: &[&str] = if verb == "consume" {
+            &["--dry-run"]
+        } else {
+            &[]
+        };
+        env.jobboard(&[&words[..], dry].concat()).run().succeeded();
+    }
+    let before = env.show("@1")["owner"].clone();
     let other = env.jobboard(&["claim", "@1", "--who", "bob"]).run();
-    assert_eq!(env.show("@1"), before);
+    assert_eq!(env.show("@1")["owner"], before);
     insta::assert_snapshot!(other, @"
     exit code 4
     --- stdout
@@ -64,7 +85,7 @@ fn the_next_job_is_the_most_urgent_and_then_the_oldest() {
     --- stdout
     --- stderr
     error: cannot claim the next job on sqlite:ROOT/state/jobboard/board.db: there is none that can be claimed
-    hint: `jobboard claim --next --wait 1m` waits for one
+    hint: with --wait 1m as well it waits for one
     ");
 }
 

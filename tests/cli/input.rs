@@ -116,6 +116,14 @@ fn unknown_words_where_there_is_a_choice() {
 }
 
 #[test]
+fn no_time_for_a_job() {
+    for option in ["--job-timeout", "--job-timeout-max"] {
+        let conduct = ["conduct", "--drain", option, "0s"];
+        is_refused(&Env::new(), &conduct, &[option, "no time"]);
+    }
+}
+
+#[test]
 fn a_duration_without_a_unit() {
     let env = Env::new();
     let bare = ["`5` lacks a unit", "`5s`", "d, h, m, s and ms"];

@@ -61,6 +61,20 @@ fn typing_control_c_ends_the_command_and_frees_the_job() {
 }
 
 #[test]
+fn an_end_of_input_at_a_question_ends_its_line() {
+    let env = Env::new();
+    let Some(pane) = Pane::open(&env, &[]) else {
+        return;
+    };
+    env.post("resize");
+    pane.line("jobboard consume --force @1");
+    pane.shows(r"\[y/N\]");
+    pane.press("C-d");
+    pane.shows(r"(?m)^error: not confirmed");
+    assert_eq!(pane.code(), 8);
+}
+
+#[test]
 fn a_stopped_command_keeps_its_claim_and_can_go_on() {
     let (env, tag) = (Env::new(), Tag::new());
     let Some(pane) = Pane::open(&env, &[]) else {

@@ -3,6 +3,17 @@
 use crate::env::Env;
 
 #[test]
+fn a_job_that_is_named_twice_is_one_job() {
+    let env = Env::new();
+    let uuid = env.post("resize");
+    let trash = ["trash", &uuid, "@1", &uuid[..8], "--force", "--yes"];
+    let told = env.jobboard(&trash).run();
+    assert_eq!(told.succeeded().lines().count(), 1, "{told}");
+    env.jobboard(&["restore", &uuid, &uuid]).run().succeeded();
+    env.jobboard(&["trash", &uuid, &uuid]).run().failed(4);
+}
+
+#[test]
 fn the_owner_moves_a_job_to_the_trash() {
     let env = Env::new();
     env.post("resize");

@@ -68,11 +68,11 @@ pub(crate) struct ConductArgs {
     idle_exit: Option<Duration>,
 
     /// How long a job may run that does not say so itself
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = time_limit)]
     job_timeout: Option<Duration>,
 
     /// How long a job may run at most, whatever it says itself
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = time_limit)]
     job_timeout_max: Option<Duration>,
 
     /// How often a job that fails is tried before it goes to the trash, if it does not say so itself
@@ -112,6 +112,14 @@ pub(crate) struct ConductArgs {
 
     #[command(flatten)]
     policy: PolicyArgs,
+}
+
+/// Reads how long a job may run.
+fn time_limit(text: &str) -> Result<Duration, String> {
+    match duration::parse(text).map_err(|error| error.to_string())? {
+        Duration::ZERO => Err("no job can be done in no time".to_owned()),
+        limit => Ok(limit),
+    }
 }
 
 /// What becomes of a job whose command fails.

@@ -73,6 +73,11 @@ impl PolicyArgs {
         let Some(folder) = &self.handlers else {
             return Ok(None);
         };
+        // Whoever has no folder there has mistyped it.
+        if !folder.is_dir() && folder.try_exists().is_ok() {
+            let message = format!("--handlers: there is no folder {}", folder.display());
+            return Err(CommandError::usage(message).into());
+        }
         let handlers = Handlers::new(folder).map_err(|error| refusal(&error, OUR_HANDLERS))?;
         if !self.allow_any && handlers.are_for_everybody(search) {
             let message = format!(

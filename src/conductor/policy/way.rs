@@ -118,7 +118,15 @@ impl Way {
             Others::OurGroup if is_ours => self.stat.st_mode & !0o020,
             Others::OurGroup | Others::Nobody => self.stat.st_mode,
         };
-        check(&self.path, self.stat.st_uid, mode, Trust::UsAndRoot)
+        let checked = check(&self.path, self.stat.st_uid, mode, Trust::UsAndRoot);
+        checked.map_err(|error| match error {
+            // As it is, whichever part of it is to blame.
+            Untrusted::Writable { path, .. } => Untrusted::Writable {
+                path,
+                mode: self.stat.st_mode & 0o7777,
+            },
+            error => error,
+        })
     }
 
     /// Checks that it belongs to those, and that nobody else can write to it.

@@ -164,6 +164,12 @@ fn handlers_are_where_somebody_put_them_and_nobody_else_can() {
         let told = refused(folder);
         assert!(told.contains("work/parent can be written by others (mode 777)"));
     }
+    fs::write(parent.join("file"), "").unwrap();
+    for mistyped in ["nowhere", "parent/file"] {
+        let conduct = ["conduct", "--drain", "--handlers", mistyped];
+        let run = stage.env.jobboard(&conduct).run();
+        assert!(run.failed(2).contains("there is no folder"), "{run}");
+    }
     // As soon as others can change the way, also under a conductor, nothing is started.
     set_mode(&parent, 0o755);
     let handler = parent.join("handlers/a");
@@ -202,6 +208,10 @@ fn an_embedded_board_that_others_can_write_is_not_conducted() {
     set_mode(&signal, 0o600);
     set_mode(stage.env.board().parent().unwrap(), 0o770);
     assert!(refused().contains("mode 770"));
+    let state = stage.env.root().join("state");
+    set_mode(stage.env.board().parent().unwrap(), 0o700);
+    set_mode(&state, 0o777);
+    assert!(refused().contains("state can be written by others (mode 777)"));
 }
 
 #[test]
