@@ -68,8 +68,9 @@ fn whoever_watches_is_told() {
     watching.says("watching ");
     remove(&stage);
     watching.says("its file was removed");
-    assert!(watching.prints(1)[0].contains("resync"));
     stage.post("b", "true");
+    assert!(watching.prints(1)[0].contains("resync"));
+    stage.post("c", "true");
     assert!(watching.prints(2)[1].contains("\tposted\t"));
     watching.ended().succeeded();
 }
