@@ -123,7 +123,7 @@ fn a_board_that_is_removed_is_not_taken_for_an_empty_one() {
     let env = Env::new();
     env.post("resize");
     let mut waiting = env.jobboard(&["wait", "--empty"]).spawn();
-    waiting.listens();
+    waiting.opens("board.db-wal");
     let copy = env.root().join("kept.db");
     env.database()
         .pragma_update(None, "wal_checkpoint", "truncate")
