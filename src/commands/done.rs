@@ -57,10 +57,14 @@ impl Done {
         }
     }
 
-    /// Returns what people call the job: a record that cannot be read has no more than a key.
-    fn called(&self) -> &str {
+    /// Returns what people call the job: a record that cannot be read has no more than a key, by
+    /// which another command finds it.
+    fn called(&self) -> Cow<'_, str> {
         let key = || self.more.as_ref()?.get("key")?.as_str();
-        self.name.as_deref().or_else(key).unwrap_or_default()
+        match &self.name {
+            Some(name) => Cow::Borrowed(name),
+            None => key().map_or(Cow::Borrowed(""), |key| Cow::Owned(format!("key:{key}"))),
+        }
     }
 
     /// Adds a fact for programs.
@@ -76,7 +80,7 @@ impl Record for Done {
     fn fields(&self) -> Vec<String> {
         vec![
             self.uuid.as_deref().unwrap_or_default().into(),
-            self.called().to_owned(),
+            self.called().into_owned(),
             self.done.into(),
         ]
     }
@@ -84,21 +88,18 @@ impl Record for Done {
     fn reference(&self) -> Option<Cow<'_, str>> {
         match &self.uuid {
             Some(uuid) => Some(Cow::Borrowed(uuid)),
-            None => Some(Cow::Owned(format!("key:{}", self.called()))),
+            None => Some(self.called()),
         }
     }
 }
 
 impl Report for Done {
     fn human(&self, page: &mut Page) {
-        page.line()
-            .plain(self.done)
-            .plain(" ")
-            .add(
-                Tone::Strong,
-                short(self.uuid.as_deref().unwrap_or_default()),
-            )
-            .plain(" ")
-            .plain(self.called());
+        let line = page.line().plain(self.done).plain(" ");
+        match &self.uuid {
+            Some(uuid) => line.add(Tone::Strong, short(uuid)).plain(" "),
+            None => line,
+        }
+        .plain(self.called());
     }
 }

@@ -129,30 +129,37 @@ impl Layout {
 
     /// Returns how wide each column is to be, and how far apart, so that all of them fit.
     fn measure(&self) -> (Vec<usize>, usize) {
-        let mut widths: Vec<usize> = self
-            .columns
-            .iter()
-            .map(|column| column.title.len())
-            .collect();
-        for row in &self.rows {
-            for (width, cell) in widths
-                .iter_mut()
-                .zip(row)
-                .filter(|(_, cell)| !cell.is_vital)
-            {
-                *width = (*width).max(cell.text.width());
-            }
-        }
         let [wide, narrow] = GAPS;
-        let Some(room) = self.room else {
-            return (widths, wide);
-        };
+        // Where there is room for everything, nothing has to spread.
+        let whole = self.widths(|_| true);
+        let gaps = wide * whole.len().saturating_sub(1);
+        let needed = whole.iter().sum::<usize>() + gaps;
+        if self.room.is_none_or(|room| needed <= room) {
+            return (whole, wide);
+        }
+        let mut widths = self.widths(|cell| !cell.is_vital);
+        let room = self.room.unwrap_or(usize::MAX);
         let mut fitting = widths.clone();
         if self.squeeze(&mut fitting, wide, room) {
             return (fitting, wide);
         }
         self.squeeze(&mut widths, narrow, room);
         (widths, narrow)
+    }
+
+    /// Returns how wide each column is for its title and those of its cells that count.
+    fn widths(&self, counts: impl Fn(&Cell) -> bool) -> Vec<usize> {
+        let mut widths: Vec<usize> = self
+            .columns
+            .iter()
+            .map(|column| column.title.len())
+            .collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row).filter(|(_, cell)| counts(cell)) {
+                *width = (*width).max(cell.text.width());
+            }
+        }
+        widths
     }
 
     /// Narrows columns until all fit; returns whether they do.
@@ -338,6 +345,12 @@ mod tests {
         };
         let key = "key:job0000000012-abcdef";
         for (room, expected) in [
+            (
+                80,
+                "UUID      NAME                      STATE      OWNER\n\
+                 12345678  resize                    CLAIMED    root@host:host:4711:c0ffee\n\
+                 12345678  key:job0000000012-abcdef  MALFORMED  -\n",
+            ),
             (
                 50,
                 "UUID      NAME    STATE      OWNER\n\

@@ -95,7 +95,7 @@ fn what_was_done_to_such_a_record_names_its_key() {
     break_details(&env, "true");
     let trash = ["trash", "@1", "--force", "--yes"];
     let told = env.jobboard(&trash).run().succeeded().to_owned();
-    assert_eq!(told, format!("\t{uuid}\ttrashed\n"));
+    assert_eq!(told, format!("\tkey:{uuid}\ttrashed\n"));
 }
 
 #[test]
