@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError},
+    duration,
     job::Conductor,
 };
 
@@ -43,8 +44,7 @@ pub(super) async fn register(
             Err(error @ BoardError::NameTaken { .. }) => {
                 outage.is_over();
                 if taken_since.is_none() {
-                    let note = Note::new("name_taken").with("conductor", conductor.name.as_str());
-                    crew.reporter.tell(note);
+                    crew.reporter.tell(taken(board, &conductor.name).await);
                 }
                 let since = *taken_since.get_or_insert_with(Instant::now);
                 if since.elapsed() > LONGEST {
@@ -59,4 +59,15 @@ pub(super) async fn register(
             }
         }
     }
+}
+
+/// Says who has a name, as far as the board tells, and how long its end is waited for.
+async fn taken(board: &dyn Board, name: &str) -> Note {
+    let note = Note::new("name_taken").with("conductor", name);
+    let conductors = board.conductors().await.unwrap_or_default();
+    let note = match conductors.into_iter().find(|other| other.name == name) {
+        Some(other) => note.with("host", other.host).with("pid", other.pid),
+        None => note,
+    };
+    note.with("waiting", duration::exact(LONGEST))
 }

@@ -11,8 +11,8 @@ use crate::{
     output::{Console, Output, Side, Text, Tone},
 };
 
-/// How many columns each fact keeps on a narrow terminal.
-const SHORTEST: usize = 12;
+/// How many columns a text that is told keeps on a narrow terminal.
+const SHORTEST: usize = 20;
 
 /// The form in which is told what happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -103,34 +103,84 @@ fn tell(console: &mut Console, format: LogFormat, note: &Note) {
     }
 }
 
-/// Words a note as a line; what does not fit is left out of the middle of its longest facts.
+/// Words a note as a line that fits: its texts lose their middle, and then it its last facts.
 fn words(time: String, note: &Note, room: usize) -> [(Tone, Text); 3] {
     let tone = match is_bad(note) {
         true => Tone::Bad,
         false => Tone::Plain,
     };
     let job = note.job.as_ref().map(|job| format!(" {job}"));
+    let job = job.map(|job| Part::new("", job, true));
     let facts = note.facts.iter().map(|(name, value)| match value {
-        Value::String(text) if !text.contains([' ', '"', '=']) => format!(" {name}={text}"),
-        value => format!(" {name}={value}"),
+        Value::String(text) if !text.contains([' ', '"', '=']) => Part::new(name, text, false),
+        value => Part::new(
+            name,
+            value.to_string(),
+            value.is_string() || value.is_object(),
+        ),
     });
-    let mut rest: Vec<Text> = job.into_iter().chain(facts).map(Text::from).collect();
+    let mut rest: Vec<_> = job.into_iter().chain(facts).collect();
     let begin = time.len() + 1 + note.event.len();
-    let width = |rest: &[Text]| begin + rest.iter().map(Text::width).sum::<usize>();
-    while width(&rest) > room {
-        let surplus = width(&rest) - room;
-        let longest = rest.iter_mut().max_by_key(|part| part.width());
-        let Some(longest) = longest.filter(|part| part.width() > SHORTEST) else {
-            break;
-        };
-        *longest = longest.shortened(SHORTEST.max(longest.width().saturating_sub(surplus)));
-    }
-    let rest: String = rest.iter().map(Text::as_str).collect();
+    let end = fit(&mut rest, room.saturating_sub(begin));
+    let rest: String = rest.iter().map(Part::text).collect();
     [
         (Tone::Faint, Text::from(time + " ")),
         (tone, Text::from(note.event)),
-        (Tone::Plain, Text::from(rest)),
+        (Tone::Plain, Text::from(rest + end)),
     ]
+}
+
+/// A part of a line.
+struct Part {
+    name: String,
+    value: Text,
+    /// Whether it still says something when a part of it is left out.
+    gives_way: bool,
+}
+
+impl Part {
+    fn new(name: &str, value: impl AsRef<str>, gives_way: bool) -> Self {
+        let name = match name {
+            "" => " ".to_owned(),
+            name => format!(" {name}="),
+        };
+        Self {
+            name,
+            value: Text::from(value),
+            gives_way,
+        }
+    }
+
+    fn width(&self) -> usize {
+        self.name.len() + self.value.width()
+    }
+
+    fn text(&self) -> String {
+        format!("{}{}", self.name, self.value)
+    }
+}
+
+/// Makes parts fit, and returns what stands for those at the end that are left out.
+fn fit(parts: &mut Vec<Part>, room: usize) -> &'static str {
+    let mut end = "";
+    loop {
+        let width = parts.iter().map(Part::width).sum::<usize>() + Text::from(end).width();
+        let surplus = width.saturating_sub(room);
+        if surplus == 0 {
+            return end;
+        }
+        let longest = parts.iter_mut().filter(|part| part.gives_way);
+        let longest = longest.max_by_key(|part| part.value.width());
+        if let Some(part) = longest.filter(|part| part.value.width() > SHORTEST) {
+            let left = part.value.width().saturating_sub(surplus);
+            part.value = part.value.shortened(SHORTEST.max(left));
+        } else if parts.len() > 1 {
+            parts.pop();
+            end = " …";
+        } else {
+            return end;
+        }
+    }
 }
 
 /// Whether a note tells of a failure, so that it has to stand out.
@@ -156,4 +206,36 @@ fn object(time: String, note: &Note) -> Value {
         object.insert((*name).to_owned(), value.clone());
     }
     Value::Object(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_fits_and_no_fact_is_left_in_part() {
+        let note = Note::new("job_abandoned")
+            .with("attempts", 3)
+            .with(
+                "reason",
+                "exit code 3, and more than that is not known of it here",
+            )
+            .with("not_before", "2026-11-22T03:04:05.123456Z")
+            .with("again", true);
+        let line = |room| {
+            let parts = words("03:04:05Z".to_owned(), &note, room);
+            parts.map(|(_, text)| text.as_str().to_owned()).concat()
+        };
+        for room in 30..200 {
+            let line = line(room);
+            assert!(Text::from(&line).width() <= room.max(45), "{room}: {line}");
+            let facts = line.split_once("attempts=3").unwrap().1;
+            let is_whole = facts.contains(" not_before=2026-11-22T03:04:05.123456Z");
+            assert!(is_whole || !facts.contains("not_b"), "{room}: {line}");
+        }
+        assert_eq!(
+            line(80),
+            "03:04:05Z job_abandoned attempts=3 reason=\"exit code… it here\" …"
+        );
+    }
 }
