@@ -95,7 +95,8 @@ impl Context {
     pub(crate) fn writable_board(&mut self) -> anyhow::Result<Arc<dyn Board>> {
         let read_only = &self.config.read_only;
         if read_only.value {
-            let message = format!("the board is read-only here, says {}", read_only.source);
+            let (board, source) = (&self.config.board.value.url, &read_only.source);
+            let message = format!("the board {board} is read-only here, says {source}");
             let hint = "`jobboard config` shows which board is used, and who says what of it";
             return Err(CommandError::refused(message).hint(hint).into());
         }
@@ -137,7 +138,10 @@ impl Context {
             return match said {
                 Some(said) if said == name => Ok(()),
                 Some(_) => Err(refusal("that is not the name of the board", Some(name))),
-                None => Err(refusal("the board is protected", Some(name))),
+                None => {
+                    let message = format!("{}: the board is protected", self.cannot(question));
+                    Err(refusal(&message, Some(name)))
+                }
             };
         }
         if consent.yes || self.config.yes.value {
@@ -150,10 +154,20 @@ impl Context {
                 Err(CommandError::refused(message).hint("y agrees").into())
             }
             None => {
-                let message = "this needs to be confirmed, and there is nobody to ask";
+                let why = "it needs to be confirmed, and there is nobody to ask";
+                let message = format!("{}: {why}", self.cannot(question));
                 let hint = "--yes does it without asking";
                 Err(CommandError::refused(message).hint(hint).into())
             }
+        }
+    }
+
+    /// Says what is not done that somebody was to be asked about.
+    fn cannot(&self, question: &str) -> String {
+        let deed = question.trim_end_matches('?');
+        match &self.board {
+            Some(board) => format!("cannot {deed} on {}", board.name()),
+            None => format!("cannot {deed}"),
         }
     }
 

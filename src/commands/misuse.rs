@@ -69,7 +69,17 @@ fn source(error: &clap::Error) -> Option<String> {
     let source = std::error::Error::source(error)?;
     Some(match source.is::<ParseIntError>() {
         true => "it is a whole number".to_owned(),
-        false => source.to_string(),
+        false => {
+            let text = source.to_string();
+            // What the largest number is that fits is of no use to anybody.
+            let from = text.split_once(" is not in ").and_then(|(_, range)| {
+                let (from, to) = range.split_once("..")?;
+                let to = to.trim_start_matches('=').parse().unwrap_or(u64::MAX);
+                (to >= u64::from(u32::MAX)).then_some(from)
+            });
+            from.map(|from| format!("it is {from} or more"))
+                .unwrap_or(text)
+        }
     })
 }
 

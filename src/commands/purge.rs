@@ -58,7 +58,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
         all,
     } = &args.selection;
     if !all && older_than.is_none() {
-        selection.require()?;
+        selection.require_by("--state, --name, --filter, --older-than or --all")?;
     }
     let board = selection.board(ctx)?;
     let mut chosen = selection.look_up(ctx, &*board, Shelf::Trash).await?;

@@ -91,8 +91,13 @@ impl Chosen {
 impl Selection {
     /// Refuses to take no choice for the choice of everything.
     pub(crate) fn require(&self) -> anyhow::Result<()> {
+        self.require_by("--state, --name or --filter")
+    }
+
+    /// Refuses it where jobs can be chosen by these options.
+    pub(super) fn require_by(&self, options: &str) -> anyhow::Result<()> {
         if self.jobs.is_empty() && self.filters().is_empty() {
-            let message = "no job is named, and none is chosen by --state, --name or --filter";
+            let message = format!("no job is named, and none is chosen by {options}");
             return Err(CommandError::usage(message).into());
         }
         Ok(())

@@ -14,7 +14,8 @@ use crate::{
 
 /// Show all that is known of jobs
 ///
-/// Looks on the board first, then in the trash. What looks like a secret in the details is covered
+/// Looks on the board first, then in the trash. In a pipe it prints a row as `list` does; -o table
+/// and --json tell all. What looks like a secret in the details is covered
 /// for people; JSON has everything.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {

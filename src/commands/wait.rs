@@ -31,7 +31,7 @@ use crate::{
 pub(crate) struct WaitArgs {
     /// The jobs to wait for: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or -
     /// for one a line on standard input
-    #[arg(add = complete::jobs(), value_name = "JOB", required_unless_present_any = ["empty", "any"])]
+    #[arg(add = complete::jobs(), value_name = "JOB")]
     jobs: Vec<String>,
 
     /// Wait until no job is on the board
@@ -52,6 +52,10 @@ pub(crate) struct WaitArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()> {
+    if args.jobs.is_empty() && !args.empty && !args.any {
+        let message = "no job is named, and neither --empty nor --any is given";
+        return Err(CommandError::usage(message).into());
+    }
     let wanted = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
     if args.empty {

@@ -116,6 +116,22 @@ fn unknown_words_where_there_is_a_choice() {
 }
 
 #[test]
+fn a_number_that_is_too_small() {
+    let env = Env::new();
+    let least = ["`0` will not do: it is 1 or more"];
+    is_refused(&env, &["conduct", "--max-jobs", "0"], &least);
+    is_refused(&env, &["conduct", "--max-attempts", "0"], &least);
+}
+
+#[test]
+fn nothing_that_is_chosen() {
+    let env = Env::new();
+    is_refused(&env, &["purge"], &["--older-than or --all"]);
+    is_refused(&env, &["trash"], &["--state, --name or --filter"]);
+    is_refused(&env, &["wait"], &["no job is named", "--empty nor --any"]);
+}
+
+#[test]
 fn no_time_for_a_job() {
     for option in ["--job-timeout", "--job-timeout-max"] {
         let conduct = ["conduct", "--drain", option, "0s"];

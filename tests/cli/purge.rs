@@ -40,7 +40,7 @@ fn without_anybody_to_ask_it_needs_yes() {
     --- stdout
     --- stderr
       00000001 job-0
-    error: this needs to be confirmed, and there is nobody to ask
+    error: cannot purge 1 job for good on sqlite:ROOT/state/jobboard/board.db: it needs to be confirmed, and there is nobody to ask
     hint: --yes does it without asking
     ");
 }
