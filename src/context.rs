@@ -6,11 +6,11 @@ use anyhow::Context as _;
 
 use crate::{
     board::{Board, open::open, url::BoardUrl},
-    conductor::terminal::Terminal,
     config::{Config, Environment},
     exit::{CommandError, Teller, Trying},
     job::Owner,
     output::Output,
+    process::terminal::Terminal,
 };
 
 /// The surroundings of one command.

@@ -13,8 +13,8 @@ use self::hint::WayOut;
 pub(crate) use self::{trying::Trying, way::Way};
 use crate::{
     board::BoardError,
-    conductor::lease::Lost,
     job::Owner,
+    lease::Lost,
     output::{Closed, Output, Tone, complain_json, complain_of},
 };
 

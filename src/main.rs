@@ -12,7 +12,9 @@ mod context;
 mod duration;
 mod exit;
 mod job;
+pub(crate) mod lease;
 mod output;
+pub(crate) mod process;
 mod reading;
 mod ready;
 mod secret;
@@ -27,15 +29,16 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::{
     commands::{Cli, Glimpse, answer_shell, dispatch, dispatch_alone, misuse, ours},
-    conductor::{
-        front::{self, Role},
-        guard, init, leash,
-        signal::Signals,
-    },
     config::{Config, Environment},
     context::Context,
     exit::{CommandError, Teller, Way},
     output::{Output, Style},
+    process::{
+        guard,
+        job_control::{self, Role},
+        leash, pid1,
+        signal::Signals,
+    },
 };
 
 #[cfg(not(target_os = "linux"))]
@@ -107,8 +110,8 @@ fn run(cli: Cli) -> ExitCode {
         // kernel refuses it only where it knows of this at all.
         let _ = set_dumpable(false);
     }
-    if cli.command.executes() && init::is_first() {
-        return match init::stand() {
+    if cli.command.executes() && pid1::is_first() {
+        return match pid1::stand() {
             Ok(code) => ExitCode::from(code),
             Err(error) => {
                 let error = anyhow::Error::from(error).context("cannot start");
@@ -153,9 +156,9 @@ fn divide(cli: &Cli, environment: &Environment) -> anyhow::Result<Role> {
     if !cli.command.hands_the_terminal_over() {
         return Ok(Role::Alone);
     }
-    let mark = environment.variable(front::MARK);
+    let mark = environment.variable(job_control::MARK);
     let args: Vec<_> = std::env::args_os().skip(1).collect();
-    front::enter(mark.as_deref(), &args).context("cannot prepare the terminal")
+    job_control::enter(mark.as_deref(), &args).context("cannot prepare the terminal")
 }
 
 fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {

@@ -9,18 +9,17 @@ pub(crate) mod event;
 pub(crate) mod ext;
 pub(crate) mod filter;
 pub(crate) mod follow;
+mod net;
 pub(crate) mod open;
 pub(crate) mod reference;
 pub(crate) mod url;
 pub(crate) mod wait;
 
 mod embedded;
-mod failure;
 mod pages;
 mod percent;
 mod picture;
 mod redis;
-mod tls;
 mod wire;
 mod zookeeper;
 

@@ -1,6 +1,6 @@
 //! `jobboard abandon`.
 
-use super::{
+use super::parts::{
     settle::{SettleArgs, settle},
     verb::Verb,
 };

@@ -8,23 +8,26 @@ use anyhow::Context as _;
 
 use self::search::{Limits, Search};
 use super::{
-    complete,
-    done::Done,
-    perform::{Held, LEASE, OnFailure, Performer, kept_owner, lease, ours},
-    select::reference,
-    unheard::{claim_one, settle_kept},
+    completions::complete,
+    parts::{
+        done::Done,
+        select::reference,
+        unconfirmed::{claim_one, settle_kept},
+        under_claim::{Held, LEASE, OnFailure, Performer, kept_owner, lease, ours},
+    },
 };
 use crate::{
     board::{
         Board, BoardError, BoardExt, ClaimRules,
         filter::{Filter, Filters},
     },
-    conductor::{clock::Boottime, lease::Keeper, signal::Signals},
     config::Source,
     context::Context,
     duration,
     exit::CommandError,
     job::{Aftermath, Claim, Claimant, Claimed, Outcome, Shelf, Term},
+    lease::Keeper,
+    process::{clock::Boottime, signal::Signals},
     shell,
 };
 

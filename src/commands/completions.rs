@@ -1,5 +1,7 @@
 //! `jobboard completions`.
 
+pub(super) mod complete;
+
 use clap::CommandFactory;
 use clap_complete::Shell;
 

@@ -1,6 +1,6 @@
 //! `jobboard consume`.
 
-use super::{
+use super::parts::{
     settle::{SettleArgs, settle},
     verb::Verb,
 };

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use super::{
     claim::expiry,
-    complete,
-    done::Done,
-    select::{Chosen, named, references},
-    verb::{Verb, act},
+    completions::complete,
+    parts::{
+        done::Done,
+        select::{Chosen, named, references},
+        verb::{Verb, act},
+    },
 };
 use crate::{
     context::Context,

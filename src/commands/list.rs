@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use serde::Serialize;
 
-use super::shared::SharedArgs;
+use super::parts::shared_trash::SharedArgs;
 use crate::{
     board::{
         Board, BoardError, Detail, Order, PeerOrder, Query, Which,

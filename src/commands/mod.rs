@@ -1,47 +1,34 @@
 //! The command line: its grammar, and which file carries out which command.
 
 mod abandon;
-mod bulk;
 mod claim;
-mod complete;
 mod completions;
 mod conduct;
 mod conductors;
 mod config;
 mod consume;
-mod done;
-mod draft;
 mod extend;
-mod failures;
-mod glimpse;
 mod help;
-mod json;
-mod lines;
 mod list;
 mod man;
-mod misuse;
 mod owner;
-mod perform;
+mod parts;
 mod ping;
 mod post;
 mod purge;
-mod rehearse;
 mod restore;
 mod run;
-mod select;
-mod settle;
-mod shared;
 mod show;
 mod trash;
-mod unheard;
-mod uuids;
-mod verb;
 mod wait;
 mod watch;
 
 use std::{path::PathBuf, time::Duration};
 
-pub(crate) use self::{complete::answer_shell, glimpse::Glimpse, misuse::misuse, perform::ours};
+pub(crate) use self::{
+    completions::complete::answer_shell,
+    parts::{early_format::Glimpse, misuse::misuse, under_claim::ours},
+};
 
 use crate::{
     config::Flags,
@@ -177,9 +164,9 @@ pub(crate) enum Command {
     Abandon(abandon::AbandonArgs),
     Consume(consume::ConsumeArgs),
     Trash(trash::TrashArgs),
-    #[command(mut_arg("jobs", |jobs| jobs.add(complete::trashed_jobs())))]
+    #[command(mut_arg("jobs", |jobs| jobs.add(completions::complete::trashed_jobs())))]
     Restore(restore::RestoreArgs),
-    #[command(mut_arg("jobs", |jobs| jobs.add(complete::trashed_jobs())))]
+    #[command(mut_arg("jobs", |jobs| jobs.add(completions::complete::trashed_jobs())))]
     Purge(purge::PurgeArgs),
     Wait(wait::WaitArgs),
     Watch(watch::WatchArgs),

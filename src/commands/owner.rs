@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::{
-    complete,
-    select::{Named, named, references},
+    completions::complete,
+    parts::select::{Named, named, references},
 };
 use crate::{
     board::BoardError,

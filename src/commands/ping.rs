@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::shared::SharedArgs;
+use super::parts::shared_trash::SharedArgs;
 use crate::{
     context::Context,
     output::{Page, Record, Report, Tone},

@@ -1,16 +1,16 @@
 //! `jobboard post`.
 
+pub(super) mod bulk;
+pub(super) mod lines;
+
 use std::{borrow::Cow, time::Duration};
 
 use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    bulk::{self, BulkArgs},
-    draft::DraftArgs,
-    wait,
-};
+use self::bulk::BulkArgs;
+use super::{parts::draft::DraftArgs, wait};
 use crate::{
     board::{Board, BoardError, BoardExt, Posted, Result, wait::Awaited},
     context::{Context, Creation},

@@ -5,11 +5,13 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::{
-    rehearse::rehearse,
+    parts::{
+        dry_run::rehearse,
+        select::{Named, Selection, confirm},
+        shared_trash::SharedArgs,
+        verb::{Verb, act},
+    },
     restore::keys,
-    select::{Named, Selection, confirm},
-    shared::SharedArgs,
-    verb::{Verb, act},
 };
 use crate::{
     context::{Consent, Context},

@@ -1,9 +1,9 @@
 //! `jobboard restore`.
 
-use super::{
-    rehearse::rehearse,
+use super::parts::{
+    dry_run::rehearse,
     select::{Selection, confirm_bulk},
-    shared::SharedArgs,
+    shared_trash::SharedArgs,
     verb::{Verb, act},
 };
 use crate::{

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::{
+use super::parts::{
     draft::DraftArgs,
-    perform::{Held, OnFailure, Performer, lease, ours},
-    unheard::{claim_one, may_have, posted_claim},
+    unconfirmed::{claim_one, may_have, posted_claim},
+    under_claim::{Held, OnFailure, Performer, lease, ours},
 };
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
-    conductor::clock::Boottime,
     context::{Context, Creation},
     job::{Claimant, Claimed, Fence, JobKey, Shelf},
+    process::clock::Boottime,
 };
 
 /// Post a job, run its command here, and consume it

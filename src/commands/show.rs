@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::{complete, select::references};
+use super::{completions::complete, parts::select::references};
 use crate::{
     board::{Board, BoardError, BoardExt, JobRef},
     context::Context,

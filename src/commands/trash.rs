@@ -1,6 +1,6 @@
 //! `jobboard trash`.
 
-use super::{
+use super::parts::{
     settle::{SettleArgs, settle},
     verb::Verb,
 };

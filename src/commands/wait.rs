@@ -8,7 +8,12 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use self::trashed::{Trashed, last_failure};
-use super::{complete, done::Done, list, select::references, show};
+use super::{
+    completions::complete,
+    list,
+    parts::{done::Done, select::references},
+    show,
+};
 use crate::{
     board::{
         self, Board, BoardError, JobRef,

@@ -1,5 +1,6 @@
 //! One attempt at a job: its command is started under the claim, watched, and cleared away.
 
+pub(super) mod capture;
 mod running;
 
 use std::{io, sync::Arc, time::Duration};
@@ -10,23 +11,29 @@ use tokio::{
     time::{self, Instant},
 };
 
-use self::running::{Performed, Running};
-use super::{
+use self::{
     capture::Capture,
-    clock::Boottime,
-    crew::Crew,
-    heritage::Bonds,
-    label::JOB,
-    lease::{KeptLease, Lost},
-    performance::{NotRun, Performance},
-    phase::{Phase, told_to_end},
+    running::{Performed, Running},
+};
+use super::{
     policy::Plan,
-    process::Process,
     progress::{Note, Tag},
-    rooms::{PATIENCE, Room},
+    shared::Crew,
+    shutdown::{Phase, told_to_end},
+    slots::{PATIENCE, Room},
     verdict::{Case, Course, Verdict},
 };
-use crate::job::{Fence, Job};
+use crate::{
+    job::{Fence, Job},
+    lease::{KeptLease, Lost},
+    process::{
+        child::Process,
+        clock::Boottime,
+        command::{NotRun, Performance},
+        label::JOB,
+        spawn::Bonds,
+    },
+};
 
 /// A claimed job.
 #[derive(Debug)]

@@ -9,37 +9,19 @@
 //! its own. Here they are put together.
 
 mod attempt;
-mod capture;
-pub(crate) mod clock;
-mod crew;
-mod ensemble;
-pub(crate) mod front;
-pub(crate) mod group;
-pub(crate) mod guard;
-mod hands;
-pub(crate) mod here;
-mod heritage;
-pub(crate) mod init;
-pub(crate) mod label;
-pub(crate) mod lease;
-pub(crate) mod leash;
-mod lineage;
+mod in_flight;
+mod lease_term;
 mod outage;
 mod passed_over;
-pub(crate) mod performance;
-mod phase;
 mod picker;
 pub(crate) mod policy;
-pub(crate) mod process;
 pub(crate) mod progress;
-mod refused;
 mod registration;
-mod releaser;
-mod rooms;
 mod settler;
-pub(crate) mod signal;
-pub(crate) mod terminal;
-mod terms;
+mod shared;
+mod shutdown;
+mod slots;
+mod supervisor;
 mod verdict;
 
 use std::{io, sync::Arc, time::Duration};
@@ -47,26 +29,28 @@ use std::{io, sync::Arc, time::Duration};
 use thiserror::Error;
 
 pub(crate) use self::{
-    capture::Destination,
+    attempt::capture::Destination,
     settler::Tally,
     verdict::{OnFailure, Patience},
 };
 use self::{
-    crew::Crew,
-    ensemble::Ensemble,
-    guard::{CONDUCTOR, Guard, Launch, LeftOver},
-    hands::Hands,
-    heritage::Heritage,
-    label::MARK,
+    in_flight::Hands,
+    lease_term::Terms,
     passed_over::PassedOver,
     policy::Policy,
     progress::{Note, Reporter},
-    signal::Signals,
-    terms::Terms,
+    shared::Crew,
+    supervisor::Ensemble,
 };
 use crate::{
     board::{Board, BoardError, filter::Filters},
     job::Conductor,
+    process::{
+        guard::{CONDUCTOR, Guard, Launch, LeftOver},
+        label::MARK,
+        signal::Signals,
+        spawn::Heritage,
+    },
 };
 
 /// All that a conductor is told.

@@ -11,8 +11,8 @@ use std::{
 use tokio::time::{self, Instant};
 
 use super::{
-    crew::Crew,
     progress::{Note, Reporter},
+    shared::Crew,
     verdict::chance,
 };
 use crate::board::BoardError;

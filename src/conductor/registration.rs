@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio::time::{self, Instant};
 
 use super::{
-    crew::Crew,
+    lease_term::Terms,
     outage::{Outage, is_final_at_first},
     progress::Note,
-    terms::Terms,
+    shared::Crew,
 };
 use crate::{
     board::{Board, BoardError},

@@ -1,5 +1,8 @@
 //! Settles jobs: all that are due in one exchange, and again until the board has answered.
 
+pub(super) mod refused;
+pub(super) mod releaser;
+
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
@@ -12,18 +15,18 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
+use self::refused::Refused;
 use super::{
     attempt::{Attempt, Finished},
-    crew::Crew,
-    lease::Lost,
     outage::{Outage, is_final},
     progress::Note,
-    refused::Refused,
+    shared::Crew,
     verdict::{Fate, Verdict},
 };
 use crate::{
     board::{Board, BoardError, backlog::Candidate},
     job::{Aftermath, Authority, JobKey, Settlement},
+    lease::Lost,
 };
 
 /// How many are settled at once at most.
@@ -331,7 +334,7 @@ fn is_refusal(error: &BoardError) -> bool {
 
 fn refused(source: BoardError) -> Lost {
     Lost::Refused {
-        kill_at: super::clock::Boottime::now(),
+        kill_at: crate::process::clock::Boottime::now(),
         source,
     }
 }

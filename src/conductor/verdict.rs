@@ -7,10 +7,10 @@ use std::{
 
 use chrono::{DateTime, SubsecRound, Utc};
 
-use super::{performance::NotRun, process::Ended};
 use crate::{
     duration,
     job::{Aftermath, Failure, History, Outcome, Owner},
+    process::{child::Ended, command::NotRun},
 };
 
 /// The exit code by which a command asks to be tried later: a temporary failure.

@@ -2,7 +2,6 @@
 //!
 //! Results go to stdout, everything else to stderr. Nothing outside this folder prints.
 
-mod aside;
 mod console;
 mod job;
 mod json;
@@ -10,6 +9,7 @@ mod page;
 mod progress;
 mod record;
 mod rows;
+mod stderr;
 mod style;
 mod table;
 mod text;
@@ -28,13 +28,13 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub(crate) use self::{
-    aside::{complain, complain_json, complain_of},
     console::{Console, Side},
     job::{JobView, covered_text, rfc3339, short},
     page::{Page, Tone},
     progress::Progress,
     record::{Record, Report, Row},
     rows::Rows,
+    stderr::{complain, complain_json, complain_of},
     style::{ColorChoice, Format, Style, Verbosity},
     table::{Cell, Column, Fit, NOTHING},
     text::Text,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 fn claimed_by_ada() -> (Env, String) {
     let env = Env::new();

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use crate::env::{Env, Outcome};
+use crate::support::env::{Env, Outcome};
 
 /// Calls that read or change a board, each of which would succeed or find nothing.
 const CALLS: [&[&str]; 6] = [

@@ -1,6 +1,6 @@
 //! `jobboard claim`.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 #[test]
 fn a_job_is_claimed_under_a_name() {

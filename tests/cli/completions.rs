@@ -1,6 +1,6 @@
 //! `jobboard completions`.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 #[test]
 fn each_shell_gets_a_script_that_knows_the_commands() {

@@ -1,6 +1,6 @@
 //! `jobboard conductors`.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 /// A board on which one conductor is alive and another has died.
 fn at_work() -> Env {

@@ -1,6 +1,6 @@
 //! `jobboard config`; what overrides what is in `precedence`.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 #[test]
 fn the_defaults_are_shown_as_such() {

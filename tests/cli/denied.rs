@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use crate::env::{Env, Outcome, names};
+use crate::support::env::{Env, Outcome, names};
 
 /// A board that nobody but its owner may touch in some way, for runs as somebody else.
 struct Guarded {

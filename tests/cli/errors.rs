@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::env::{Env, Outcome};
+use crate::support::env::{Env, Outcome};
 
 /// What errors can be about, as the documentation has it.
 const KINDS: [&str; 16] = [

@@ -1,6 +1,6 @@
 //! `jobboard extend`.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 fn claimed_for_a_minute() -> Env {
     let env = Env::new();

@@ -2,6 +2,12 @@
 //!
 //! `JOBBOARD_FAULTS=full` makes the first two large.
 
+pub(crate) mod conduct;
+pub(crate) mod crashes;
+pub(crate) mod mutations;
+pub(crate) mod redis;
+pub(crate) mod strays;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -13,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::env::{Env, Outcome, Running};
+use crate::support::env::{Env, Outcome, Running};
 
 /// Returns the size for a full run, or that for every day.
 pub(crate) fn size(full: usize, everyday: usize) -> usize {

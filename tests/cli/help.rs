@@ -1,6 +1,6 @@
 //! What is said to somebody who does not know the way.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 #[test]
 fn without_a_command_the_commands_are_listed() {

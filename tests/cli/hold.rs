@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::env::{Env, Running, wait_until};
+use crate::support::env::{Env, Running, wait_until};
 
 /// Starts to hold a job, and returns what is told of it at once.
 fn hold(env: &Env, words: &[&str]) -> (Running, Value) {

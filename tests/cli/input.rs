@@ -1,6 +1,6 @@
 //! Malformed input: it is refused as such, with what was wrong and what would be right.
 
-use crate::env::{Env, Outcome};
+use crate::support::env::{Env, Outcome};
 
 const MIB: usize = 1024 * 1024;
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::env::{Env, Outcome};
+use crate::support::env::{Env, Outcome};
 
 /// Posts lines, of which the second is bad, and returns what was said about it.
 fn bad_second_line(line: &str) -> (Outcome, Value) {

@@ -1,6 +1,6 @@
 //! `jobboard list`.
 
-use crate::env::{Env, names};
+use crate::support::env::{Env, names};
 
 /// Three jobs, of which `middle` is claimed.
 fn three() -> Env {
@@ -157,7 +157,7 @@ fn a_filter_has_several_parts_and_never_takes_one_for_text() {
     env.post("a, owner=none");
     env.claim("@1", "ada");
     let names = |filter: &str| {
-        crate::env::names(&env.jobboard(&["list", "--json", "--filter", filter]).run())
+        crate::support::env::names(&env.jobboard(&["list", "--json", "--filter", filter]).run())
     };
     assert_eq!(names("name=resize and owner=ada"), ["resize"]);
     assert!(names("name=resize and owner=none").is_empty());

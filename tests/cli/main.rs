@@ -8,10 +8,7 @@
     reason = "this is a test from end to end, also where it is no #[test] function"
 )]
 
-mod env;
-mod process;
-mod proxy;
-mod tmux;
+pub(crate) mod support;
 
 mod abandon;
 mod claim;
@@ -37,8 +34,6 @@ mod wait;
 mod watch;
 
 mod board;
-mod conduct_faults;
-mod crashes;
 mod denied;
 mod errors;
 mod events;
@@ -50,15 +45,11 @@ mod limits;
 mod lines;
 mod malformed;
 mod mending;
-mod mutations;
 mod output;
 mod precedence;
 mod redis;
-mod redis_faults;
 mod references;
-mod servers;
 mod sharing;
 mod strangers;
-mod strays;
 mod terminal;
 mod zookeeper;

@@ -1,6 +1,6 @@
 //! Records that cannot be read, as no release of ours would write them.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 /// Makes the details of some jobs unreadable.
 fn break_details(env: &Env, which: &str) {

@@ -1,6 +1,6 @@
 //! `jobboard man`.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 #[test]
 fn the_page_is_printed() {

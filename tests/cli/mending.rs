@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use zookeeper_client::{Acls, Client, CreateMode};
 
-use crate::{
+use crate::support::{
     env::{Env, wait_until},
     servers::zookeeper::Process,
 };

@@ -1,6 +1,6 @@
 //! What all commands share: where output goes, in which form, and for how long.
 
-use crate::env::{Env, Invocation, Outcome};
+use crate::support::env::{Env, Invocation, Outcome};
 
 /// A call of each command, which prints something on the stocked board; and what it reads.
 const CALLS: [(&[&str], &str); 22] = [

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 #[test]
 fn the_name_of_the_owner_is_all_that_is_printed() {

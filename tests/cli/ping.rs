@@ -1,6 +1,6 @@
 //! `jobboard ping`.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 #[test]
 fn people_see_what_serves_the_board_and_what_is_on_it() {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 #[test]
 fn the_uuid_of_the_new_job_is_all_that_is_printed() {
@@ -159,7 +159,7 @@ fn lines_that_come_slowly_are_posted_as_they_come() {
     let mut stdin = run.stdin();
     for count in 1..=2 {
         stdin.write_all(b"{\"name\":\"a\"}\n").unwrap();
-        crate::env::wait_until("the answer", || run.stdout().lines().count() == count);
+        crate::support::env::wait_until("the answer", || run.stdout().lines().count() == count);
         assert_eq!(env.names().len(), count);
     }
     drop(stdin);
@@ -191,7 +191,7 @@ fn waiting_ends_as_the_job_does() {
     let env = Env::new();
     for (verb, code) in [("consume", 0), ("trash", 9)] {
         let waiting = env.jobboard(&["post", "resize", "--wait"]).spawn();
-        crate::env::wait_until("the post", || !waiting.stdout().is_empty());
+        crate::support::env::wait_until("the post", || !waiting.stdout().is_empty());
         let uuid = waiting.stdout().trim().to_owned();
         env.jobboard(&[verb, &uuid, "--force", "--yes"])
             .run()
@@ -244,7 +244,7 @@ fn waiting_for_a_job_that_fails_tells_why_it_did() {
         "echo boom >&2; exit 3",
     ];
     let waiting = env.jobboard(&post).spawn();
-    crate::env::wait_until("the post", || !waiting.stdout().is_empty());
+    crate::support::env::wait_until("the post", || !waiting.stdout().is_empty());
     let conduct = ["conduct", "--drain", "--max-attempts", "1"];
     assert_eq!(env.jobboard(&conduct).run().code, 7);
     let run = waiting.ended();

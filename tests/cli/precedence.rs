@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::env::{Env, Invocation, Outcome};
+use crate::support::env::{Env, Invocation, Outcome};
 
 /// Returns a value of the configuration, and who said it.
 fn setting(invocation: Invocation, key: &str) -> [String; 2] {

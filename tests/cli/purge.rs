@@ -1,6 +1,6 @@
 //! `jobboard purge`.
 
-use crate::env::{Env, names};
+use crate::support::env::{Env, names};
 
 /// Two jobs in the trash, and one on the board.
 fn two_trashed() -> Env {

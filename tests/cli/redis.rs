@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::{
+use crate::support::{
     env::{Env, Outcome, wait_until},
     servers::Server,
 };

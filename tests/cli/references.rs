@@ -1,6 +1,6 @@
 //! How jobs are pointed at, one or several.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 const ONE: &str = "5f3a0000-0000-4000-8000-000000000001";
 const OTHER: &str = "5f3a0000-0000-4000-8000-000000000002";

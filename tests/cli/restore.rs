@@ -1,6 +1,6 @@
 //! `jobboard restore`.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 fn trashed() -> (Env, String) {
     let env = Env::new();

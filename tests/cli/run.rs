@@ -7,7 +7,7 @@ use std::{
 
 use rustix::process::Signal;
 
-use crate::{
+use crate::support::{
     env::{Env, Outcome, Running, wait_until},
     process::{Tag, guards, is_alive, signal, watches},
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::env::{Env, Running, SOON, wait_until};
+use crate::support::env::{Env, Running, SOON, wait_until};
 
 /// Starts the same call several times at once.
 fn at_once(env: &Env, count: usize, arguments: &[&str]) -> Vec<Running> {

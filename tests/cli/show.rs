@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 #[test]
 fn people_see_all_that_is_known() {

@@ -1,6 +1,6 @@
 //! Texts that come from strangers: none of them acts on a terminal, whatever shows them.
 
-use crate::env::{Env, Outcome};
+use crate::support::env::{Env, Outcome};
 
 /// Clears the screen, sets the title, rings, turns the text round, and pretends to be more lines.
 const HOSTILE: &str =

@@ -7,7 +7,7 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
-use crate::{
+use crate::support::{
     env::{Env, wait_until},
     process::{Stat, Tag, signal, stat},
     tmux::Pane,

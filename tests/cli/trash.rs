@@ -1,6 +1,6 @@
 //! `jobboard trash`.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 #[test]
 fn a_job_that_is_named_twice_is_one_job() {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 /// Finds texts that stand for something that JSON has a value of its own for.
 fn mistyped(value: &Value, path: &str, found: &mut Vec<String>) {

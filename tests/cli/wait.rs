@@ -1,6 +1,6 @@
 //! `jobboard wait`.
 
-use crate::env::Env;
+use crate::support::env::Env;
 
 #[test]
 fn it_lasts_until_all_jobs_are_complete() {

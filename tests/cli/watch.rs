@@ -5,7 +5,7 @@ use std::{fs, time::Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::{
+use crate::support::{
     env::{Env, Running, SOON, wait_until},
     servers::Server,
 };

@@ -1,19 +1,11 @@
 //! The embedded board: one SQLite file that many processes of one machine share, and no server.
 
-mod change;
-mod clock;
-mod disk;
-mod file;
-mod journal;
-mod lapse;
+mod events;
 mod limit;
-mod look;
-mod record;
+mod read;
 mod registry;
-mod settle;
-mod signal;
 mod store;
-mod watch;
+mod write;
 
 #[cfg(test)]
 mod tests;
@@ -27,16 +19,18 @@ use std::{
 use async_trait::async_trait;
 use futures_util::{stream, stream::BoxStream};
 
-use self::{change::alone, file::File, registry::Registration, store::View};
-pub(crate) use self::{file::Options, store::Durability};
-use crate::{
-    board::{
-        Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, Posted, Query, Result,
-        Settled, pages,
-    },
-    job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Unsettled,
-    },
+pub(crate) use self::store::{Durability, file::Options};
+use self::{
+    registry::Registration,
+    store::{View, file::File},
+    write::change::alone,
+};
+use super::{
+    Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, Posted, Query, Result,
+    Settled, pages,
+};
+use crate::job::{
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Unsettled,
 };
 
 /// A board in a file.
@@ -82,26 +76,29 @@ impl Board for Embedded {
             .write_new(|transaction, now| {
                 drafts
                     .iter()
-                    .map(|draft| change::post(transaction, now, draft, claimant))
+                    .map(|draft| write::change::post(transaction, now, draft, claimant))
                     .collect()
             })
             .await
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
-        let pages = stream::try_unfold(look::Cursor::new(query), move |mut cursor| async move {
-            if cursor.is_at_end() {
-                return Ok(None);
-            }
-            let page = self
-                .file
-                .read(|transaction, view| {
-                    let view = view.reading(self.file.limit());
-                    look::page(transaction, &view, &mut cursor)
-                })
-                .await?;
-            Ok(page.map(|page| (page, cursor)))
-        });
+        let pages = stream::try_unfold(
+            read::look::Cursor::new(query),
+            move |mut cursor| async move {
+                if cursor.is_at_end() {
+                    return Ok(None);
+                }
+                let page = self
+                    .file
+                    .read(|transaction, view| {
+                        let view = view.reading(self.file.limit());
+                        read::look::page(transaction, &view, &mut cursor)
+                    })
+                    .await?;
+                Ok(page.map(|page| (page, cursor)))
+            },
+        );
         pages::flatten(pages)
     }
 
@@ -112,7 +109,7 @@ impl Board for Embedded {
                 let view = view.reading(self.file.limit());
                 wanted
                     .iter()
-                    .map(|wanted| look::find(transaction, &view, shelf, wanted))
+                    .map(|wanted| read::look::find(transaction, &view, shelf, wanted))
                     .collect()
             })
             .await?;
@@ -130,7 +127,7 @@ impl Board for Embedded {
             .file
             .write(|transaction, now| {
                 let view = View::of_this_boot(now).reading(self.file.limit());
-                change::claim(transaction, &view, keys, by, most, rules)
+                write::change::claim(transaction, &view, keys, by, most, rules)
             })
             .await?;
         Ok(claimed.unwrap_or_else(|| no_such_jobs(keys.len())))
@@ -148,7 +145,7 @@ impl Board for Embedded {
                     .iter()
                     .map(|claim| {
                         alone(transaction, &claim.key, || {
-                            change::renew(transaction, now, claim)
+                            write::change::renew(transaction, now, claim)
                         })
                     })
                     .collect()
@@ -165,7 +162,7 @@ impl Board for Embedded {
                     .iter()
                     .map(|settlement| {
                         alone(transaction, &settlement.key, || {
-                            settle::settle(transaction, now, settlement)
+                            write::settle::settle(transaction, now, settlement)
                         })
                     })
                     .collect()
@@ -179,7 +176,11 @@ impl Board for Embedded {
             .file
             .write(|transaction, now| {
                 keys.iter()
-                    .map(|key| alone(transaction, key, || settle::restore(transaction, now, key)))
+                    .map(|key| {
+                        alone(transaction, key, || {
+                            write::settle::restore(transaction, now, key)
+                        })
+                    })
                     .collect()
             })
             .await?;
@@ -191,7 +192,11 @@ impl Board for Embedded {
             .file
             .write(|transaction, now| {
                 keys.iter()
-                    .map(|key| alone(transaction, key, || settle::purge(transaction, now, key)))
+                    .map(|key| {
+                        alone(transaction, key, || {
+                            write::settle::purge(transaction, now, key)
+                        })
+                    })
                     .collect()
             })
             .await?;
@@ -199,7 +204,7 @@ impl Board for Embedded {
     }
 
     async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
-        watch::events(&self.file).await
+        events::watch::events(&self.file).await
     }
 
     fn lack_of_events(&self) -> Option<String> {
@@ -233,7 +238,7 @@ impl Board for Embedded {
     }
 
     async fn health(&self) -> Result<Health> {
-        let counts = self.file.read(look::counts).await?;
+        let counts = self.file.read(read::look::counts).await?;
         let (jobs, trashed, is_used) = counts.unwrap_or_default();
         Ok(Health {
             server: format!("SQLite {}", rusqlite::version()),

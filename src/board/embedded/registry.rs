@@ -10,10 +10,12 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::{
-    clock::{Moment, from_micros},
-    file::File,
-    journal::{self, About},
-    store::View,
+    events::journal::{self, About},
+    store::{
+        View,
+        clock::{Moment, from_micros},
+        file::File,
+    },
 };
 use crate::{
     board::{BoardError, EventKind, Result},

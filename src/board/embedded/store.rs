@@ -1,5 +1,10 @@
 //! The file of an embedded board: opening, creating, locking, and telling others of a change.
 
+pub(super) mod clock;
+pub(super) mod disk;
+pub(super) mod file;
+pub(super) mod lapse;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -10,12 +15,12 @@ use rusqlite::{
 };
 use thiserror::Error;
 
-use super::{
+use self::{
     clock::{Moment, boot_id},
     disk::{Identity, Manner, is_mounted_read_only, open_file, refuse_network_file_system},
     lapse::lapse,
-    signal::Bell,
 };
+use super::events::signal::Bell;
 use crate::board::wire::posting::Limit;
 
 /// Marks our files, so that no other program's database is taken for a board.
@@ -152,7 +157,7 @@ impl Store {
                 .transaction_with_behavior(TransactionBehavior::Immediate)?;
             // Another process may have been first.
             if version(&change)? == 0 {
-                change.execute_batch(include_str!("schema.sql"))?;
+                change.execute_batch(include_str!("store/schema.sql"))?;
                 change.execute("UPDATE board SET boot = ?1", params![store.boot])?;
                 change.pragma_update(None, "application_id", APPLICATION_ID)?;
                 change.pragma_update(None, "user_version", SCHEMA_VERSION)?;

@@ -8,16 +8,15 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use redis::{Cmd, FromRedisValue, Pipeline, ServerError, Value};
 use tokio::{sync::Mutex, task};
 
-use self::listener::pushes;
 pub(super) use self::listener::{Listener, Pusher};
-use super::{
+use self::{
     connect::{Deadline, Door, Place},
-    line::Line,
+    connection::Line,
+    listener::pushes,
+    problem::{Problem, Trouble},
     refusal::{meaning, meaning_in_script},
-    sentinel,
-    trouble::{Problem, Trouble},
 };
-pub(super) use crate::board::failure::Failure;
+pub(super) use crate::board::net::failure::Failure;
 use crate::{
     board::{
         BoardError,
@@ -27,7 +26,16 @@ use crate::{
     secret::Secret,
 };
 
+pub(super) mod connect;
+pub(super) mod connection;
+pub(super) mod eviction;
+pub(super) mod exchange;
+pub(super) mod greet;
 mod listener;
+pub(super) mod problem;
+pub(super) mod refusal;
+pub(super) mod sentinel;
+pub(super) mod tls;
 
 #[cfg(test)]
 mod tests;

@@ -1,28 +1,11 @@
 //! The Redis board: the same live board that Python TaskFlow is using.
 
-mod beside;
-mod change;
-mod connect;
 mod events;
-mod eviction;
-mod exchange;
-mod field;
-mod foresight;
-mod greet;
 mod keys;
-mod line;
 mod link;
-mod look;
-mod post;
-mod ranking;
-mod record;
-mod refusal;
+mod read;
 mod registry;
-mod scan;
-mod scripts;
-mod sentinel;
-mod tls;
-mod trouble;
+mod write;
 
 #[cfg(test)]
 mod testing;
@@ -39,12 +22,17 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use redis::Pipeline;
 
-use self::{change::Target, foresight::Foresight, keys::Keys, link::Link, registry::Registration};
+use self::{
+    keys::Keys,
+    link::Link,
+    registry::Registration,
+    write::{change::Target, predicted::Foresight},
+};
+use super::{
+    Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted, Query,
+    Result, Settled, pages, url::redis::RedisUrl, wire::posting::Limit,
+};
 use crate::{
-    board::{
-        Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted,
-        Query, Result, Settled, pages, url::redis::RedisUrl, wire::posting::Limit,
-    },
     job::{
         Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Unsettled,
     },
@@ -122,11 +110,11 @@ impl Board for Redis {
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
-        pages::flatten(look::pages(&self.link, &self.keys, query))
+        pages::flatten(read::look::pages(&self.link, &self.keys, query))
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
-        look::find(&self.link, &self.keys, shelf, wanted).await
+        read::look::find(&self.link, &self.keys, shelf, wanted).await
     }
 
     async fn claim(
@@ -230,7 +218,7 @@ impl Board for Redis {
             trashed,
             trashed_beside: 0,
             is_used: jobs + trashed + numbered > 0,
-            warning: memory.as_ref().and_then(eviction::warning),
+            warning: memory.as_ref().and_then(link::eviction::warning),
         })
     }
 

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{keys::Keys, link::Link};
 use crate::{
-    board::{BoardError, EventKind, Result, wire::side::text_of},
+    board::{BoardError, EventKind, Result, wire::sidecar::text_of},
     job::{Conductor, Owner, Unsettled},
 };
 
@@ -43,7 +43,7 @@ struct Entry {
 }
 
 /// Keeps or removes an entry in one step, by its token.
-const REGISTER: &str = include_str!("scripts/register.lua");
+const REGISTER: &str = include_str!("write/scripts/register.lua");
 
 /// The entry of this process in the registry.
 pub(super) struct Registration {

@@ -1,9 +1,9 @@
 //! What the tests of several kinds of boards need: certificates, and what stands in the way.
 
-#[path = "../../../tests/cli/servers/authority.rs"]
+#[path = "../../../tests/cli/support/servers/authority.rs"]
 mod authority;
 mod impostor;
-#[path = "../../../tests/cli/proxy.rs"]
+#[path = "../../../tests/cli/support/proxy.rs"]
 mod proxy;
 pub(crate) mod scripted;
 

@@ -6,4 +6,4 @@ pub(crate) mod json;
 pub(crate) mod msgpack;
 pub(crate) mod posting;
 mod shown;
-pub(crate) mod side;
+pub(crate) mod sidecar;

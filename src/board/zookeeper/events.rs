@@ -4,19 +4,24 @@
 //! They are told in the order of the changes, and before any answer that shows a later state to
 //! the same session; whoever listens therefore has a session of its own, and looks in it.
 
+pub(super) mod changes;
+pub(super) mod observation;
+pub(super) mod watches;
+
 use std::{collections::VecDeque, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, stream, stream::BoxStream};
 use tokio::time::{self, Instant};
 
+use self::{
+    changes::{Changes, Picture},
+    observation::Sights,
+    watches::{Heard, Watches},
+};
 use super::{
     ZooKeeper,
-    changes::{Changes, Picture},
-    look::Reader,
-    nodes::READING,
-    session::Session,
-    sight::Sights,
-    watches::{Heard, Watches},
+    link::{nodes::READING, session::Session},
+    read::look::Reader,
 };
 use crate::{
     board::{

@@ -17,13 +17,13 @@ use tokio::{
 };
 use zookeeper_client::{Acls, Client, Error, SessionState};
 
-pub(super) use super::session::Session;
-use super::{
+pub(super) use self::session::Session;
+use self::{
+    health::survey,
     probe::Deadline,
+    problem::{Problem, Trouble},
     session::Circumstances,
-    survey::survey,
     tls::Tls,
-    trouble::{Problem, Trouble},
 };
 use crate::{
     board::{
@@ -36,8 +36,15 @@ use crate::{
     secret::Secret,
 };
 
+pub(super) mod health;
+pub(super) mod nodes;
+pub(super) mod probe;
+pub(super) mod problem;
+pub(super) mod session;
 #[cfg(test)]
 mod tests;
+pub(super) mod tls;
+pub(super) mod transaction;
 
 /// How long it may take at most to get a session.
 const PATIENCE: Duration = Duration::from_secs(3);

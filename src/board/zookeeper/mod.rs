@@ -1,30 +1,13 @@
 //! The ZooKeeper board: the same live board that Python TaskFlow is using.
 
-mod changes;
-mod claim;
 mod events;
-mod find;
 mod link;
-mod look;
-mod marker;
-mod nodes;
-mod numbered;
 mod origin;
 mod paths;
-mod post;
-mod probe;
-mod record;
+mod read;
 mod registration;
 mod registry;
-mod session;
-mod settle;
-mod sight;
-mod survey;
-mod tls;
-mod transaction;
-mod trash;
-mod trouble;
-mod watches;
+mod write;
 
 #[cfg(test)]
 mod testing;
@@ -42,23 +25,24 @@ use futures_util::{future::join, stream, stream::BoxStream};
 use zookeeper_client::{CreateMode, Error};
 
 use self::{
-    link::Link,
-    look::Reader,
-    nodes::READING,
+    link::{
+        Link,
+        nodes::READING,
+        session::Session,
+        transaction::{Refused, Transaction, WRITING},
+    },
     paths::Paths,
-    record::Record,
+    read::{look::Reader, record::Record},
     registration::{Registration, SWEEP},
-    session::Session,
-    transaction::{Refused, Transaction, WRITING},
+};
+use super::{
+    Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted, Query,
+    Result, Settled,
+    net::failure::{self, Failure},
+    pages,
+    url::zookeeper::ZooKeeperUrl,
 };
 use crate::{
-    board::{
-        Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted,
-        Query, Result, Settled,
-        failure::{self, Failure},
-        pages,
-        url::zookeeper::ZooKeeperUrl,
-    },
     job::{
         Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Term,
         Unsettled,
@@ -113,7 +97,7 @@ impl<'a> Target<'a> {
 
     /// Reads one job again.
     async fn record(self, shelf: Shelf, key: &JobKey) -> Result<Option<Record>> {
-        let found = look::records(self.session, self.paths, shelf, std::slice::from_ref(key));
+        let found = read::look::records(self.session, self.paths, shelf, std::slice::from_ref(key));
         Ok(found.await?.into_iter().flatten().next())
     }
 
@@ -198,7 +182,7 @@ impl Board for ZooKeeper {
         let session = self.link.session(READING).await?;
         let caught_up = self.catch_up(&session);
         // It is on its way, and the server keeps the order: what is read comes after it.
-        let found = find::find(&session, &self.paths, shelf, wanted);
+        let found = read::find::find(&session, &self.paths, shelf, wanted);
         let (caught_up, found) = join(caught_up, found).await;
         caught_up?;
         found
@@ -277,7 +261,7 @@ impl Board for ZooKeeper {
     async fn health(&self) -> Result<Health> {
         let session = self.link.session(READING).await?;
         let jobs = async {
-            let children = nodes::children(&session, self.paths.board()).await?;
+            let children = link::nodes::children(&session, self.paths.board()).await?;
             let jobs = children.iter();
             let jobs = jobs.filter_map(|child| self.paths.key_of(Shelf::Board, child));
             Ok::<_, BoardError>(jobs.count() as u64)

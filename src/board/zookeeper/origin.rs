@@ -8,10 +8,12 @@ use futures_util::future::join_all;
 
 use super::{
     AT_ONCE,
-    nodes::{self, Node, READING},
+    link::{
+        nodes::{self, Node, READING},
+        session::Session,
+    },
     paths::Paths,
-    record::Record,
-    session::Session,
+    read::record::Record,
 };
 use crate::{
     board::{BoardError, Result},

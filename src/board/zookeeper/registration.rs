@@ -6,7 +6,9 @@ use tokio::{task::JoinHandle, time};
 use zookeeper_client::StateWatcher;
 
 use super::{
-    Target, link::Link, nodes::READING, paths::Paths, session::Session, transaction::WRITING,
+    Target,
+    link::{Link, nodes::READING, session::Session, transaction::WRITING},
+    paths::Paths,
 };
 use crate::{
     board::{BoardError, Result},

@@ -8,13 +8,15 @@ use zookeeper_client::{CreateMode, Error};
 
 use super::{
     AT_ONCE, Target,
-    marker::Whereabouts,
-    nodes::{self, Node},
+    link::{
+        nodes::{self, Node},
+        transaction::{Step, WRITING},
+    },
     paths::conductor_of,
-    transaction::{Step, WRITING},
+    write::marker::Whereabouts,
 };
 use crate::{
-    board::{BoardError, Result, failure::Failure, wire::json::Entity},
+    board::{BoardError, Result, net::failure::Failure, wire::json::Entity},
     job::{Conductor, JobKey, Owner, Shelf, Unsettled},
 };
 

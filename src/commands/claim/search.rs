@@ -4,19 +4,16 @@ use std::{collections::HashSet, time::Duration};
 
 use tokio::time::{self, Instant};
 
-use super::{
-    super::{
-        perform::code,
-        unheard::claim_first,
-        wait::{out_of_time, vigil},
-    },
-    Won,
-};
+use super::Won;
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, filter::Filters},
-    conductor::{clock::Boottime, signal::Signals},
+    commands::{
+        parts::{unconfirmed::claim_first, under_claim::code},
+        wait::{out_of_time, vigil},
+    },
     context::Context,
     job::{Claimant, Job, JobKey},
+    process::{clock::Boottime, signal::Signals},
 };
 
 /// How many of the best jobs are tried at once, since others are after them too; the most if all of

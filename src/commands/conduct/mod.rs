@@ -10,19 +10,18 @@ use chrono::{SubsecRound, Utc};
 use serde_json::json;
 
 use self::{policy::PolicyArgs, show::LogFormat};
-use super::perform::{LEASE, lease, this_process};
+use super::parts::under_claim::{LEASE, lease, this_process};
 use crate::{
     board::filter::{Filter, Filters},
     conductor::{
         Destination, Halted, OnFailure, Patience, Settings, Tally, TimeLimit, Until, conduct,
-        front,
         progress::{Note, Reporter},
-        signal::Signals,
     },
     context::{Context, Creation},
     duration,
     exit::CommandError,
     job::{Conductor, Owner},
+    process::{job_control, signal::Signals},
 };
 
 /// How long it may take to show the last of what there is to show.
@@ -228,7 +227,7 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
     let owner =
         Owner::new(&name).map_err(|error| CommandError::usage(format!("--name: {error}")))?;
     let mut secrets = ctx.environment.secrets();
-    secrets.push(front::MARK);
+    secrets.push(job_control::MARK);
     Ok(Settings {
         conductor: Conductor {
             name,

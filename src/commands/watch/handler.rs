@@ -2,17 +2,18 @@
 
 use std::{collections::VecDeque, ffi::OsString, time::Duration};
 
-use super::{super::perform, happening::Happening};
+use super::happening::Happening;
 use crate::{
-    conductor::{
-        clock::Boottime,
-        front,
-        performance::{Input, Performance},
-        process::{Ended, Process},
-    },
+    commands::parts::under_claim,
     context::Context,
     exit::{CommandError, chain},
     output::{Text, complain},
+    process::{
+        child::{Ended, Process},
+        clock::Boottime,
+        command::{Input, Performance},
+        job_control,
+    },
 };
 
 /// How many events may wait for their turn.
@@ -39,11 +40,11 @@ impl Handler {
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let search = ctx.environment.variable("PATH");
         let mut performance = Performance::here(&argv, search.as_deref())
-            .map_err(|error| perform::not_run(ctx, error))?;
+            .map_err(|error| under_claim::not_run(ctx, error))?;
         for name in ctx.environment.secrets() {
             performance.unset(name);
         }
-        performance.unset(front::MARK);
+        performance.unset(job_control::MARK);
         Ok(Self::new(performance))
     }
 

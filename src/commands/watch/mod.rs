@@ -15,17 +15,21 @@ use self::{
     handler::Handler,
     happening::Happening,
 };
-use super::{list, perform, select, wait};
+use super::{
+    list,
+    parts::{select, under_claim},
+    wait,
+};
 use crate::{
     board::{
         self, Board, Event, EventKind,
         filter::{Filter, Filters},
         follow::{News, Start, follow},
     },
-    conductor::signal::Signals,
     context::Context,
     duration,
     exit::CommandError,
+    process::signal::Signals,
     ready::Ready,
 };
 
@@ -97,7 +101,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
         signal = signals.next() => {
             // The terminal shows the key that was pressed; the prompt gets a line of its own.
             ctx.out.remark("");
-            Err(perform::code(128 + signal.as_raw()))
+            Err(under_claim::code(128 + signal.as_raw()))
         }
         () = until(limit) => Err(out_of_time(count, timeout)),
         () = gone(reader) => Ok(()),

@@ -7,15 +7,18 @@ use tokio::{
     time::{self, Instant},
 };
 
-use super::Attempt;
-use crate::conductor::{
-    capture::Capture,
-    clock::Boottime,
-    crew::Crew,
+use super::{Attempt, capture::Capture};
+use crate::{
+    conductor::{
+        shared::Crew,
+        shutdown::{GRACE, Phase, aborted, changed},
+        verdict::Course,
+    },
     lease::Lost,
-    phase::{GRACE, Phase, aborted, changed},
-    process::{Ended, Process},
-    verdict::Course,
+    process::{
+        child::{Ended, Process},
+        clock::Boottime,
+    },
 };
 
 /// How long we wait for somebody else to let go of our pipe.

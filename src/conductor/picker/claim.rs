@@ -8,8 +8,9 @@ use tokio::time::Instant;
 use super::{Chance, Pick, Won};
 use crate::{
     board::{BoardError, ClaimRules},
-    conductor::{clock::Boottime, passed_over::Against, rooms::Rooms},
+    conductor::{passed_over::Against, slots::Rooms},
     job::{Aftermath, Entry, JobKey, Owner},
+    process::clock::Boottime,
 };
 
 /// How many of the first candidates are left to others in the largest crowd.

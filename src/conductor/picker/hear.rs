@@ -7,8 +7,10 @@ use futures_util::{FutureExt, StreamExt, stream::BoxStream};
 use tokio::time::{self, Instant};
 
 use super::{EVENT_PAUSE, Pick};
-use crate::board::{BoardError, Event, EventKind, Result, backlog::Tidings};
-use crate::conductor::rooms::Rooms;
+use crate::{
+    board::{BoardError, Event, EventKind, Result, backlog::Tidings},
+    conductor::slots::Rooms,
+};
 
 /// How often it is looked whether all is done while others hold the last jobs.
 const LOOK_ANYWAY: Duration = Duration::from_secs(5);

@@ -18,13 +18,12 @@ use tokio::{
 
 use self::{claim::Haul, look::Left};
 use super::{
-    clock::Boottime,
-    crew::Crew,
+    lease_term::Terms,
     outage::{Outage, is_final, is_final_at_first},
     passed_over::Against,
-    phase::{Phase, told_to_end},
-    rooms::{Room, Rooms},
-    terms::Terms,
+    shared::Crew,
+    shutdown::{Phase, told_to_end},
+    slots::{Room, Rooms},
     verdict::chance,
 };
 use crate::{
@@ -34,6 +33,7 @@ use crate::{
         filter::Filters,
     },
     job::{Claimant, Claimed, JobKey, Term},
+    process::clock::Boottime,
 };
 
 /// How many more candidates are tried than are wanted, since others are after them too.

@@ -27,8 +27,10 @@ pub(crate) use self::{
     handlers::Handlers,
     ownership::{Untrusted, check_board},
 };
-use super::performance::{Input, NotRun, Output, Performance, find};
-use crate::job::Job;
+use crate::{
+    job::Job,
+    process::command::{Input, NotRun, Output, Performance, find},
+};
 
 /// Which programs a posting may name.
 #[derive(Debug, Clone)]

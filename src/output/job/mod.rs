@@ -1,8 +1,8 @@
 //! A job as people and programs see it.
 
+mod detail;
 mod json;
 mod secrets;
-mod sheet;
 
 use std::{borrow::Cow, time::Duration};
 

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::{Stage, on_every_board};
-use crate::{env::wait_until, process::Tag};
+use crate::support::{env::wait_until, process::Tag};
 
 on_every_board!(
     told_to_end_it_lets_jobs_finish,

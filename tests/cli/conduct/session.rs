@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::Stage;
-use crate::{
+use crate::support::{
     env::{Running, wait_until},
     servers::Peer,
 };

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::{
+use crate::support::{
     env::{Env, Invocation, Running, wait_until},
     servers::{Host, Server, ZooKeeper, zookeeper::Ensemble},
 };

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::Stage;
-use crate::{
+use crate::support::{
     env::wait_until,
     servers::{Peer, ZooKeeper},
 };

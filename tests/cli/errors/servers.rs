@@ -3,7 +3,7 @@
 use std::{net::TcpListener, path::Path};
 
 use super::Errors;
-use crate::{
+use crate::support::{
     env::Env,
     proxy::{Mood, Proxy},
     servers::{Authority, Host, Peer, Server, ZooKeeper},

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::Errors;
-use crate::env::Env;
+use crate::support::env::Env;
 
 /// Command lines that cannot be understood, or that ask for what makes no sense.
 const MISTAKES: &[&str] = &[

@@ -10,9 +10,11 @@ use serde_json::json;
 
 use super::{QUIET, Told, Watched, count, is_full, watch};
 use crate::{
-    env::{Env, wait_until},
     faults::size,
-    servers::{Server, ZooKeeper},
+    support::{
+        env::{Env, wait_until},
+        servers::{Server, ZooKeeper},
+    },
 };
 
 /// Returns the memory that a process has now, in KiB.

@@ -16,9 +16,11 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    env::{Env, Running},
     interop::shared::Shared,
-    servers::{Host, Peer, Server, ZooKeeper},
+    support::{
+        env::{Env, Running},
+        servers::{Host, Peer, Server, ZooKeeper},
+    },
 };
 
 /// About as long as a look is put off that follows another one.

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::{Watched, count, is_full, kinds, watch};
-use crate::{
+use crate::support::{
     env::{Env, wait_until},
     servers::{Peer, Server},
 };

@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 
 use super::{Told, count, listed, watch, whole};
 use crate::{
-    env::{Env, Running, wait_until},
     interop::shared::Shared,
-    servers::{Peer, Server, ZooKeeper},
+    support::{
+        env::{Env, Running, wait_until},
+        servers::{Peer, Server, ZooKeeper},
+    },
 };
 
 /// Somebody who watches a board on which something breaks.

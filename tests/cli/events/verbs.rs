@@ -10,9 +10,11 @@ use serde_json::{Value, json};
 
 use super::{QUIET, Told, Watched, is_full, kinds, kinds_in, watch};
 use crate::{
-    env::Env,
     interop::shared::Shared,
-    servers::{Host, Peer, Server, ZooKeeper},
+    support::{
+        env::Env,
+        servers::{Host, Peer, Server, ZooKeeper},
+    },
 };
 
 #[test]

@@ -9,10 +9,12 @@ use serde_json::json;
 
 use super::{QUIET, Told, is_full};
 use crate::{
-    env::{Env, Running, wait_until},
     faults::size,
     interop::shared::Shared,
-    servers::{Server, ZooKeeper},
+    support::{
+        env::{Env, Running, wait_until},
+        servers::{Server, ZooKeeper},
+    },
 };
 
 /// Starts to wait, and waits until nothing is missed from here on.

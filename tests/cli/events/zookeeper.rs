@@ -10,9 +10,11 @@ use serde_json::{Value, json};
 
 use super::{Watched, kinds, kinds_in};
 use crate::{
-    env::{Env, SOON},
     interop::shared::Shared,
-    servers::{Host, ZooKeeper},
+    support::{
+        env::{Env, SOON},
+        servers::{Host, ZooKeeper},
+    },
 };
 
 /// Returns the node of the only job on the board.

@@ -6,9 +6,11 @@ use serde_json::json;
 
 use super::shared::Shared;
 use crate::{
-    env::Env,
     faults::size,
-    servers::{Host, Peer, Server, ZooKeeper},
+    support::{
+        env::Env,
+        servers::{Host, Peer, Server, ZooKeeper},
+    },
 };
 
 /// How many workers there are of either kind.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::shared::{SIDES, Shared, Side, pairs};
-use crate::{
+use crate::support::{
     env::{SOON, wait_until},
     servers::Server,
 };

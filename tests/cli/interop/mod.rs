@@ -7,7 +7,7 @@ pub(crate) mod shared;
 use serde_json::{Value, json};
 
 use self::shared::{SIDES, Shared, Side, pairs, triples};
-use crate::{
+use crate::support::{
     env::wait_until,
     servers::{Host, Server, Shelf, ZooKeeper},
 };

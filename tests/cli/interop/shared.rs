@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::support::{
     env::Env,
     servers::{Host, Peer, Shelf},
 };

@@ -4,9 +4,8 @@ use serde_json::json;
 
 use super::{lock_of, node_of, on_board};
 use crate::{
-    env::wait_until,
     interop::shared::{Shared, Side, triples},
-    servers::ZooKeeper,
+    support::{env::wait_until, servers::ZooKeeper},
 };
 
 /// Returns the number in the name of a node.

@@ -5,9 +5,11 @@ use serde_json::json;
 
 use super::{lock_of, node_of};
 use crate::{
-    env::{Running, wait_until},
     interop::shared::{Shared, Side},
-    servers::ZooKeeper,
+    support::{
+        env::{Running, wait_until},
+        servers::ZooKeeper,
+    },
 };
 
 /// A job that is held, and by whom.

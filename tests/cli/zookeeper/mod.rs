@@ -8,7 +8,7 @@ mod sharing;
 
 use serde_json::Value;
 
-use crate::{interop::shared::Shared, servers::ZooKeeper};
+use crate::{interop::shared::Shared, support::servers::ZooKeeper};
 
 /// Returns the nodes directly on the board, by their names.
 fn on_board(shared: &mut Shared<ZooKeeper>) -> Vec<(String, Value)> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::on_board;
 use crate::{
     interop::shared::{Shared, Side, pairs},
-    servers::{Host, ZooKeeper},
+    support::servers::{Host, ZooKeeper},
 };
 
 /// Returns the data of a case that TaskFlow was shown.

@@ -12,9 +12,11 @@ use serde_json::Value;
 
 use super::hold::hold;
 use crate::{
-    env::{Outcome, Running, wait_until},
     interop::shared::Shared,
-    servers::{Host, ZooKeeper},
+    support::{
+        env::{Outcome, Running, wait_until},
+        servers::{Host, ZooKeeper},
+    },
 };
 
 /// A listing that has begun and that nobody reads any further.

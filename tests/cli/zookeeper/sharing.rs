@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     interop::shared::{Shared, Side},
-    servers::{Host, ZooKeeper},
+    support::servers::{Host, ZooKeeper},
 };
 
 /// A board with a job in the trash that it shares with another board, which has one there as well.
@@ -41,7 +41,7 @@ impl Neighbours {
         })
     }
 
-    fn run(&self, words: &[&str]) -> crate::env::Outcome {
+    fn run(&self, words: &[&str]) -> crate::support::env::Outcome {
         self.shared.env.jobboard(words).run()
     }
 

@@ -5,10 +5,10 @@
 //! look. What was touched is looked at on the same connection, so that it is known which of the
 //! two came first; the picture of the board tells what must have happened.
 
-mod agenda;
 mod conductors;
-mod gaze;
+mod observation;
 mod pace;
+mod recheck;
 mod survey;
 mod told;
 mod touched;

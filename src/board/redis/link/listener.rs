@@ -12,11 +12,10 @@ use redis::{
 use tokio::sync::mpsc::{Receiver, Sender, channel, error::TrySendError};
 
 use super::{
-    super::{
-        line::Line,
-        trouble::{Problem, Trouble},
-    },
-    at_once, transaction,
+    at_once,
+    connection::Line,
+    problem::{Problem, Trouble},
+    transaction,
 };
 use crate::board::BoardError;
 

@@ -5,24 +5,22 @@ use std::collections::HashSet;
 use redis::{FromRedisValue, Pipeline, Value, from_redis_value};
 use tokio::time::Instant;
 
-use super::{
-    super::{
-        super::{
-            keys::{field_of, key_of},
-            scan::{Scan, hash},
-        },
-        DOING,
-        agenda::Cause,
-        conductors::Presence,
-        gaze,
-        survey::{Counts, missing},
-    },
-    Watcher,
-};
+use super::Watcher;
 use crate::{
     board::{
         Board, BoardError, Event, Result,
         picture::{Known, Looked, Place, Traces},
+        redis::{
+            events::{
+                DOING,
+                conductors::Presence,
+                observation,
+                recheck::Cause,
+                survey::{Counts, missing},
+            },
+            keys::{field_of, key_of},
+            read::scan::{Scan, hash},
+        },
     },
     job::{JobKey, Shelf},
 };
@@ -42,13 +40,13 @@ impl Watcher<'_> {
             return Ok(());
         }
         let asked = Instant::now();
-        let commands = gaze::commands(&self.board.keys, &some);
+        let commands = observation::commands(&self.board.keys, &some);
         let answers = self.ask(&commands).await?;
         let looked = Looked {
             asked,
             answered: Instant::now(),
         };
-        let places = gaze::places(&some, answers, looked).ok_or_else(|| self.strange())?;
+        let places = observation::places(&some, answers, looked).ok_or_else(|| self.strange())?;
         // What was told of a job before the answer may be older or newer than the answer is.
         let told = self.drain()?;
         self.looks.spent(asked);
@@ -247,7 +245,7 @@ impl Watcher<'_> {
         if shelf == Shelf::Board && !self.picture.has(Shelf::Trash, key) {
             // By then it may be gone, and it is proven that it was there.
             let place = Place {
-                board: Some(gaze::posted(key, posting, looked)),
+                board: Some(observation::posted(key, posting, looked)),
                 trash: None,
             };
             let told = self.picture.see(key, place, Traces::default(), looked);

@@ -9,11 +9,10 @@ use redis::{PushInfo, PushKind};
 use tokio::time::{self, Duration, Instant};
 
 use super::{
-    super::{Redis, keys::Part, link::Listener},
     DOING, Ears,
-    agenda::{Agenda, Cause},
     conductors::Conductors,
     pace::{Pace, Round},
+    recheck::{Agenda, Cause},
     survey::Account,
     told,
     touched::{self, Touched},
@@ -22,6 +21,7 @@ use crate::{
     board::{
         Event, EventKind, Result,
         picture::{Picture, Traces},
+        redis::{Redis, keys::Part, link::Listener},
     },
     job::JobKey,
 };

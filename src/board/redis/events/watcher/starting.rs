@@ -3,19 +3,19 @@
 use redis::PushKind;
 use tokio::time::Instant;
 
-use super::{
-    super::{
-        super::{look::entries, scan::Scan},
-        agenda::{Agenda, Cause},
-        conductors::Conductors,
-        survey::Account,
-    },
-    Watcher,
-};
+use super::Watcher;
 use crate::{
     board::{
         Detail, Order, Query, Result, Which,
         picture::{Known, Looked, Picture, Traces},
+        redis::{
+            events::{
+                conductors::Conductors,
+                recheck::{Agenda, Cause},
+                survey::Account,
+            },
+            read::{look::entries, scan::Scan},
+        },
     },
     job::Shelf,
 };

@@ -11,7 +11,7 @@ use std::{error::Error as _, time::Duration};
 use zookeeper_client::{CreateMode, MultiWriteError};
 
 use super::*;
-use crate::board::{failure::Failure, zookeeper::testing::zookeeper_url};
+use crate::board::{net::failure::Failure, zookeeper::testing::zookeeper_url};
 
 const OP_TIMEOUT: Duration = Duration::from_secs(5);
 

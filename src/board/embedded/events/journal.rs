@@ -1,0 +1,246 @@
+//! The table of what happened lately, and the events it yields to those who read it.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Row, Transaction, params};
+
+use crate::{
+    board::{
+        Event, EventKind,
+        embedded::{
+            read::record::{RowJob, priority_at},
+            store::clock::{Moment, from_micros},
+        },
+        event::Subject,
+    },
+    job::{Fence, JobKey, Owner, Rank},
+};
+
+/// How many events are kept for watchers that fell behind.
+const KEPT: i64 = 10_000;
+
+/// How often, in events, the older ones are dropped.
+const DROP_EVERY: i64 = 256;
+
+/// The most events that one look at the journal yields.
+const PAGE: i64 = 1000;
+
+/// What an event is about.
+pub(in crate::board::embedded) enum About<'a> {
+    Job(&'a RowJob),
+    Conductor(&'a str),
+}
+
+/// Adds an event to the journal, in the transaction that makes it true.
+pub(in crate::board::embedded) fn write(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    kind: EventKind,
+    about: About<'_>,
+) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO event (at, kind, posted, sequence, uuid, name, priority, not_before, owner,
+                            fence)
+         VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job'),
+                 ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    match about {
+        About::Job(job) => insert.execute(params![
+            now.wall,
+            kind.name(),
+            job.sequence,
+            job.uuid,
+            job.name,
+            job.priority,
+            job.not_before,
+            job.owner,
+            job.fence,
+        ])?,
+        About::Conductor(name) => insert.execute(params![
+            now.wall,
+            kind.name(),
+            None::<i64>,
+            None::<String>,
+            None::<String>,
+            None::<i64>,
+            None::<i64>,
+            name.as_bytes(),
+            None::<i64>,
+        ])?,
+    };
+    let last = transaction.last_insert_rowid();
+    if last % DROP_EVERY == 0 {
+        transaction
+            .prepare_cached("DELETE FROM event WHERE id <= ?1")?
+            .execute(params![last - KEPT])?;
+    }
+    Ok(())
+}
+
+/// How far a reader of the journal has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::board::embedded) struct Position {
+    event: i64,
+    sequence: i64,
+}
+
+impl Position {
+    /// The beginning of a board that is yet to be created.
+    pub(in crate::board::embedded) const START: Self = Self {
+        event: 0,
+        sequence: 0,
+    };
+
+    /// Returns the end of the journal.
+    pub(in crate::board::embedded) fn end(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
+        let last = |table: &str| {
+            transaction
+                .prepare_cached(
+                    "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?1",
+                )?
+                .query_row(params![table], |row| row.get(0))
+        };
+        Ok(Self {
+            event: last("event")?,
+            sequence: last("job")?,
+        })
+    }
+}
+
+/// A row of the journal, and when it was written relative to the posts.
+struct Line {
+    event: Event,
+    sequence: Option<i64>,
+    posted: i64,
+}
+
+/// Returns what happened behind a position, in order, and moves it behind that.
+pub(in crate::board::embedded) fn read(
+    transaction: &Transaction<'_>,
+    position: &mut Position,
+) -> rusqlite::Result<Vec<Event>> {
+    let end = Position::end(transaction)?;
+    let first: Option<i64> = transaction
+        .prepare_cached("SELECT min(id) FROM event")?
+        .query_row([], |row| row.get(0))?;
+    let is_cut =
+        first.is_some_and(|first| first > position.event + 1 && end.event > position.event);
+    // A position from before the file was replaced says nothing about the new one.
+    if is_cut || end.event < position.event || end.sequence < position.sequence {
+        *position = end;
+        return Ok(vec![Event::resync()]);
+    }
+    let lines = lines_behind(transaction, position.event)?;
+    // With a full page, posts behind its last line have to wait for their turn.
+    let (until, last_event) = match lines.last() {
+        Some(line) if lines.len() as i64 == PAGE => (line.posted, position.event + PAGE),
+        _ => (end.sequence, end.event),
+    };
+    let mut posts = posts_between(transaction, position.sequence, until)?;
+    for line in &lines {
+        if let (Some(sequence), Some(subject)) = (line.sequence, &line.event.subject) {
+            // The job may be gone again: what happened to it proves that it was posted.
+            if sequence > position.sequence {
+                posts
+                    .entry(sequence)
+                    .or_insert_with(|| posted(subject.clone(), line.event.time));
+            }
+        }
+    }
+    *position = Position {
+        event: last_event,
+        sequence: until.max(position.sequence),
+    };
+    Ok(in_order(lines, posts))
+}
+
+fn in_order(lines: Vec<Line>, mut posts: BTreeMap<i64, Event>) -> Vec<Event> {
+    let mut events = Vec::with_capacity(lines.len() + posts.len());
+    for line in lines {
+        let later = posts.split_off(&(line.posted + 1));
+        events.extend(std::mem::replace(&mut posts, later).into_values());
+        events.push(line.event);
+    }
+    events.extend(posts.into_values());
+    events
+}
+
+fn lines_behind(transaction: &Transaction<'_>, event: i64) -> rusqlite::Result<Vec<Line>> {
+    transaction
+        .prepare_cached(
+            "SELECT at, kind, posted, sequence, uuid, name, priority, not_before, owner, fence
+             FROM event WHERE id > ?1 ORDER BY id LIMIT ?2",
+        )?
+        .query_map(params![event, PAGE], line)?
+        .collect()
+}
+
+fn line(row: &Row<'_>) -> rusqlite::Result<Line> {
+    let sequence: Option<i64> = row.get(3)?;
+    let subject = match (sequence, row.get::<_, Option<String>>(4)?) {
+        (Some(sequence), Some(uuid)) => Some(Subject {
+            key: JobKey::new(uuid.clone()),
+            uuid,
+            sequence: Some(sequence),
+            name: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
+            rank: Rank::new(
+                priority_at(row.get::<_, Option<i64>>(6)?.unwrap_or_default()),
+                Some(sequence),
+            ),
+            not_before: row.get::<_, Option<i64>>(7)?.map(from_micros),
+        }),
+        _ => None,
+    };
+    Ok(Line {
+        event: Event {
+            // A kind that a later release added is something this one cannot tell.
+            kind: row
+                .get::<_, String>(1)?
+                .parse()
+                .unwrap_or(EventKind::Resync),
+            time: from_micros(row.get(0)?),
+            subject,
+            owner: row.get::<_, Option<Vec<u8>>>(8)?.map(Owner::from_stored),
+            fence: row
+                .get::<_, Option<i64>>(9)?
+                .map(|number| Fence(number.to_string())),
+        },
+        sequence,
+        posted: row.get(2)?,
+    })
+}
+
+fn posts_between(
+    transaction: &Transaction<'_>,
+    after: i64,
+    until: i64,
+) -> rusqlite::Result<BTreeMap<i64, Event>> {
+    transaction
+        .prepare_cached(
+            "SELECT sequence, uuid, name, priority, not_before, created_on FROM job
+             WHERE sequence > ?1 AND sequence <= ?2",
+        )?
+        .query_map(params![after, until], |row| {
+            let (sequence, uuid): (i64, String) = (row.get(0)?, row.get(1)?);
+            let subject = Subject {
+                key: JobKey::new(uuid.clone()),
+                uuid,
+                sequence: Some(sequence),
+                name: row.get(2)?,
+                rank: Rank::new(priority_at(row.get(3)?), Some(sequence)),
+                not_before: row.get::<_, Option<i64>>(4)?.map(from_micros),
+            };
+            Ok((sequence, posted(subject, from_micros(row.get(5)?))))
+        })?
+        .collect()
+}
+
+fn posted(subject: Subject, time: chrono::DateTime<chrono::Utc>) -> Event {
+    Event {
+        kind: EventKind::Posted,
+        time,
+        subject: Some(subject),
+        owner: None,
+        fence: None,
+    }
+}

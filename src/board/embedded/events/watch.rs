@@ -1,0 +1,235 @@
+//! The events of an embedded board: woken by the signal file, read from the journal.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    time::Duration,
+};
+
+use futures_util::{StreamExt, stream, stream::BoxStream};
+use rusqlite::{Transaction, params};
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use tokio::time;
+
+use super::{
+    journal::{self, Position},
+    signal::signal_path,
+};
+use crate::{
+    board::{
+        Event, EventKind, Result,
+        embedded::{
+            read::record::RowJob,
+            store::{View, clock::Moment, file::File},
+        },
+        event::Subject,
+    },
+    job::{JobKey, Rank},
+    ready::Ready,
+};
+
+/// How often to look without being woken: other programs may write to the file as well.
+const LOOK_ANYWAY: Duration = Duration::from_secs(1);
+
+/// How often to look for the file of a board that does not exist yet.
+const LOOK_FOR_FILE: Duration = Duration::from_millis(100);
+
+/// Starts to listen at the present end of the journal.
+pub(in crate::board::embedded) async fn events(
+    file: &File,
+) -> Result<BoxStream<'_, Result<Event>>> {
+    let losses = file.losses();
+    // Woken from before the position is read on, so that nothing falls in between.
+    let wakeup = Wakeup::new(file);
+    let start = file
+        .read(|transaction, view| {
+            let mut announced = HashSet::new();
+            // What lapsed before is known to whoever looked before.
+            lapsed(transaction, view, &mut announced)?;
+            Ok((Position::end(transaction)?, announced))
+        })
+        .await?;
+    let (position, announced) = start.unwrap_or((Position::START, HashSet::new()));
+    let listener = Listener {
+        file,
+        wakeup,
+        position,
+        next_deadline: None,
+        announced,
+        losses,
+        pending: VecDeque::new(),
+    };
+    Ok(stream::unfold(Some(listener), |listener| async {
+        let mut listener = listener?;
+        match listener.next().await {
+            Ok(event) => Some((Ok(event), Some(listener))),
+            Err(error) => Some((Err(error), None)),
+        }
+    })
+    .boxed())
+}
+
+struct Listener<'a> {
+    file: &'a File,
+    wakeup: Option<Wakeup>,
+    position: Position,
+    /// When the next claim lapses, on the boot clock.
+    next_deadline: Option<i64>,
+    /// Claims that were seen to lapse and are not freed yet, by job and fence.
+    announced: HashSet<(i64, Option<i64>)>,
+    /// What was lost before we listened.
+    losses: u64,
+    pending: VecDeque<Event>,
+}
+
+impl Listener<'_> {
+    async fn next(&mut self) -> Result<Event> {
+        loop {
+            if let Some(event) = self.pending.pop_front() {
+                return Ok(event);
+            }
+            self.look().await?;
+            if self.pending.is_empty() {
+                self.sleep().await;
+            }
+        }
+    }
+
+    async fn look(&mut self) -> Result<()> {
+        let (mut position, mut announced) = (self.position, HashSet::new());
+        let news = self
+            .file
+            .read(|transaction, view| {
+                // An attempt that was in somebody's way is made again from the start.
+                position = self.position;
+                announced.clone_from(&self.announced);
+                let mut events = journal::read(transaction, &mut position)?;
+                events.retain(|event| !is_announced(event, &mut announced));
+                events.extend(lapsed(transaction, view, &mut announced)?);
+                Ok((events, next_deadline(transaction, view)?))
+            })
+            .await?;
+        // Somebody else may have noticed it first.
+        if self.file.losses() != self.losses {
+            return Err(self.file.replaced());
+        }
+        if let Some((events, deadline)) = news {
+            self.position = position;
+            self.announced = announced;
+            self.pending.extend(events);
+            self.next_deadline = deadline;
+        }
+        Ok(())
+    }
+
+    async fn sleep(&mut self) {
+        if self.wakeup.is_none() {
+            self.wakeup = Wakeup::new(self.file);
+        }
+        let longest = match &self.wakeup {
+            Some(_) => LOOK_ANYWAY,
+            None => LOOK_FOR_FILE,
+        };
+        let until_deadline = self.next_deadline.map_or(longest, |deadline| {
+            Duration::from_millis(
+                deadline
+                    .saturating_sub(Moment::now().boot)
+                    .max(1)
+                    .unsigned_abs(),
+            )
+        });
+        let nap = time::sleep(longest.min(until_deadline));
+        match &self.wakeup {
+            Some(wakeup) => tokio::select! {
+                () = wakeup.wait() => {}
+                () = nap => {}
+            },
+            None => nap.await,
+        }
+    }
+}
+
+/// Whether this event was told when it was due, before anybody wrote it down.
+fn is_announced(event: &Event, announced: &mut HashSet<(i64, Option<i64>)>) -> bool {
+    let (EventKind::Expired, Some(subject)) = (event.kind, &event.subject) else {
+        return false;
+    };
+    let fence = event.fence.as_ref().and_then(|fence| fence.0.parse().ok());
+    subject
+        .sequence
+        .is_some_and(|sequence| announced.remove(&(sequence, fence)))
+}
+
+/// Returns the claims that have lapsed and that no writer has freed yet, each once.
+fn lapsed(
+    transaction: &Transaction<'_>,
+    view: &View,
+    announced: &mut HashSet<(i64, Option<i64>)>,
+) -> rusqlite::Result<Vec<Event>> {
+    let expires = view.expires_column();
+    let rows = transaction
+        .prepare_cached(&format!(
+            "SELECT {} FROM job WHERE {expires} <= ?1 ORDER BY {expires}",
+            RowJob::COLUMNS
+        ))?
+        .query_map(params![view.deadline()], RowJob::read)?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(rows
+        .into_iter()
+        .filter(|job| announced.insert((job.sequence, job.fence)))
+        .map(|job| expired(&job))
+        .collect())
+}
+
+fn expired(job: &RowJob) -> Event {
+    Event {
+        kind: EventKind::Expired,
+        time: Moment::now().time(),
+        subject: Some(Subject::from(job)),
+        owner: job.owner(),
+        fence: job.fence(),
+    }
+}
+
+fn next_deadline(transaction: &Transaction<'_>, view: &View) -> rusqlite::Result<Option<i64>> {
+    transaction
+        .prepare_cached("SELECT min(expires_boot) FROM job WHERE expires_boot > ?1")?
+        .query_row(params![view.boot_time()], |row| row.get(0))
+}
+
+impl From<&RowJob> for Subject {
+    fn from(job: &RowJob) -> Self {
+        Self {
+            key: JobKey::new(job.uuid.clone()),
+            uuid: job.uuid.clone(),
+            name: job.name.clone(),
+            sequence: Some(job.sequence),
+            rank: Rank::new(
+                crate::board::embedded::read::record::priority_at(job.priority),
+                Some(job.sequence),
+            ),
+            not_before: job
+                .not_before
+                .map(crate::board::embedded::store::clock::from_micros),
+        }
+    }
+}
+
+/// Wakes whoever waits when the signal file is written.
+struct Wakeup(Ready);
+
+impl Wakeup {
+    /// Watches the signal file, which is there since something was first posted.
+    ///
+    /// `None` where it is not; then the board itself is looked at.
+    fn new(file: &File) -> Option<Self> {
+        let path = file.path();
+        let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+        inotify::add_watch(&watch, signal_path(path), WatchFlags::MODIFY).ok()?;
+        Ready::new(watch).ok().map(Self)
+    }
+
+    async fn wait(&self) {
+        // Only that something was written matters, not how often.
+        self.0.drain().await;
+    }
+}

@@ -1,0 +1,266 @@
+//! Reading the job table: pages of a listing, and single records.
+
+use std::collections::HashSet;
+
+use rusqlite::{Params, Transaction, params};
+
+use super::record::{columns, entry, malformed, shelf_number};
+use crate::{
+    board::{Detail, JobRef, Order, Query, Which, embedded::store::View},
+    job::{Entry, Shelf},
+};
+
+/// The rows of the first page: few, since most readers want only the best.
+const FIRST_PAGE: i64 = 64;
+
+/// The rows of the largest page.
+const LARGEST_PAGE: i64 = 2048;
+
+/// A page ends when its records take that many bytes.
+const PAGE_BYTES: u64 = 512 * 1024;
+
+/// How many jobs an ambiguous reference yields.
+const CANDIDATES: i64 = 10;
+
+/// How far a listing has come.
+#[derive(Debug)]
+pub(in crate::board::embedded) struct Cursor {
+    query: Query,
+    /// The stored priority and sequence of the last record given out.
+    last: (i64, i64),
+    page: i64,
+    is_at_end: bool,
+}
+
+impl Cursor {
+    pub(in crate::board::embedded) fn new(query: Query) -> Self {
+        Self {
+            query,
+            last: (i64::MIN, i64::MIN),
+            page: FIRST_PAGE,
+            is_at_end: false,
+        }
+    }
+
+    pub(in crate::board::embedded) fn is_at_end(&self) -> bool {
+        self.is_at_end
+    }
+}
+
+/// Reads the next page of a listing.
+pub(in crate::board::embedded) fn page(
+    transaction: &Transaction<'_>,
+    view: &View,
+    cursor: &mut Cursor,
+) -> rusqlite::Result<Vec<Entry>> {
+    let query = cursor.query;
+    let sql = page_sql(transaction, view, query)?;
+    let mut statement = transaction.prepare_cached(&sql)?;
+    let unreadable = unreadable(transaction)?;
+    let mut rows = statement.query(params![cursor.last.0, cursor.last.1, cursor.page])?;
+    let (mut entries, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        let found = match unreadable.contains(&row.get(0)?) {
+            false => entry(row, view)?,
+            true => malformed(row, view, "its details are not valid JSON")?,
+        };
+        cursor.last = (row.get(4)?, row.get(0)?);
+        bytes += match (&found, query.detail) {
+            (Entry::Job(job), Detail::Whole) => job.size,
+            (Entry::Malformed(record), _) => record.size,
+            _ => 0,
+        };
+        entries.push(found);
+        if bytes >= PAGE_BYTES {
+            return Ok(entries);
+        }
+    }
+    cursor.is_at_end = (entries.len() as i64) < cursor.page;
+    cursor.page = (cursor.page * 4).min(LARGEST_PAGE);
+    Ok(entries)
+}
+
+/// Returns what asks for the records behind a place: its priority and its sequence, and how many.
+fn page_sql(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite::Result<String> {
+    let (columns, source) = (
+        columns(view, query.detail),
+        source(transaction, view, query)?,
+    );
+    let from = format!("SELECT {columns} FROM job {source}");
+    Ok(match query.order {
+        // As one condition on a pair, SQLite would walk over all that comes before in the priority.
+        Order::Rank => format!(
+            "{from} AND priority = ?1 AND sequence > ?2 UNION ALL {from} AND priority > ?1 \
+             ORDER BY priority, sequence LIMIT ?3"
+        ),
+        // Both are given so that the statement takes the same values.
+        Order::Any => {
+            format!("{from} AND ?1 IS NOT NULL AND sequence > ?2 ORDER BY sequence LIMIT ?3")
+        }
+    })
+}
+
+/// Returns the numbers of the jobs whose details nobody can read.
+fn unreadable(transaction: &Transaction<'_>) -> rusqlite::Result<HashSet<i64>> {
+    transaction
+        .prepare_cached("SELECT sequence FROM job WHERE NOT json_valid(details)")?
+        .query_map([], |row| row.get(0))?
+        .collect()
+}
+
+/// Returns which index to walk, and the condition for a record to be listed.
+fn source(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite::Result<String> {
+    let shelf = shelf_number(query.shelf);
+    let index = match query.order {
+        Order::Rank => "INDEXED BY job_ranked",
+        Order::Any => "NOT INDEXED",
+    };
+    let whole = format!("{index} WHERE shelf = {shelf}");
+    if query.which == Which::All || query.shelf == Shelf::Trash {
+        return Ok(whole);
+    }
+    let (expires, deadline) = (view.expires_column(), view.deadline());
+    let is_any_lapsed: bool = transaction.query_row(
+        &format!("SELECT EXISTS (SELECT 1 FROM job WHERE {expires} <= ?1)"),
+        params![deadline],
+        |row| row.get(0),
+    )?;
+    Ok(match (is_any_lapsed, query.order) {
+        // The index knows only of claims that were freed, not of those that lapsed since.
+        (true, _) => format!("{whole} AND (owner IS NULL OR {expires} <= {deadline})"),
+        (false, Order::Rank) => {
+            "INDEXED BY job_unclaimed WHERE shelf = 0 AND owner IS NULL".to_owned()
+        }
+        (false, Order::Any) => format!("{whole} AND owner IS NULL"),
+    })
+}
+
+/// Returns the records that a reference could mean.
+pub(in crate::board::embedded) fn find(
+    transaction: &Transaction<'_>,
+    view: &View,
+    shelf: Shelf,
+    wanted: &JobRef,
+) -> rusqlite::Result<Vec<Entry>> {
+    let shelf = shelf_number(shelf);
+    match wanted {
+        JobRef::Sequence(number) => select(
+            transaction,
+            view,
+            "sequence = ?1 AND shelf = ?2",
+            params![number, shelf],
+        ),
+        JobRef::Key(key) => select(
+            transaction,
+            view,
+            "uuid = ?1 AND shelf = ?2",
+            params![key.as_str(), shelf],
+        ),
+        // `g` is behind every character that a uuid may go on with. The plus keeps SQLite from
+        // walking the whole shelf, by the index that begins with it.
+        JobRef::Uuid(prefix) => select(
+            transaction,
+            view,
+            "uuid >= ?1 AND uuid < ?1 || 'g' AND +shelf = ?2 ORDER BY uuid",
+            params![prefix, shelf],
+        ),
+    }
+}
+
+fn select(
+    transaction: &Transaction<'_>,
+    view: &View,
+    condition: &str,
+    values: impl Params,
+) -> rusqlite::Result<Vec<Entry>> {
+    let columns = columns(view, Detail::Whole);
+    transaction
+        .prepare_cached(&format!(
+            "SELECT {columns} FROM job WHERE {condition} LIMIT {CANDIDATES}"
+        ))?
+        .query_map(values, |row| entry(row, view))?
+        .collect()
+}
+
+/// Counts the jobs on the board and in the trash, and tells whether there ever were any.
+pub(in crate::board::embedded) fn counts(
+    transaction: &Transaction<'_>,
+    _: &View,
+) -> rusqlite::Result<(u64, u64, bool)> {
+    transaction.query_row(
+        "SELECT (SELECT count(*) FROM job WHERE shelf = 0), (SELECT count(*) FROM job WHERE shelf = 1),
+                EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'job')",
+        [],
+        |row| {
+            Ok((
+                row.get::<_, i64>(0)?.unsigned_abs(),
+                row.get::<_, i64>(1)?.unsigned_abs(),
+                row.get(2)?,
+            ))
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::board::embedded::store::{Durability, Store, disk::make_file};
+
+    /// Returns how many steps SQLite takes to find a hundred records behind this one.
+    fn steps(
+        transaction: &Transaction<'_>,
+        view: &View,
+        query: Query,
+        place: (i64, i64),
+    ) -> rusqlite::Result<i32> {
+        let mut statement = transaction.prepare(&page_sql(transaction, view, query)?)?;
+        let mut rows = statement.query(params![place.0, place.1, 100])?;
+        let mut count = 0;
+        while rows.next()?.is_some() {
+            count += 1;
+        }
+        drop(rows);
+        assert_eq!(count, 100);
+        Ok(statement.get_status(StatementStatus::VmStep))
+    }
+
+    #[test]
+    fn a_page_costs_the_same_wherever_it_begins() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("board.db");
+        make_file(&path, false).unwrap();
+        let mut store = Store::create(&path, Durability::Process).unwrap();
+        let fill = "WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number \
+                    WHERE n < 5000) INSERT INTO job (uuid, name, priority, created_on, details) \
+                    SELECT n, 'resize', 2 + n / 3000, 0, '{}' FROM number";
+        store
+            .write(&mut |transaction, _| transaction.execute(fill, []))
+            .unwrap();
+        let queries = [Order::Rank, Order::Any].into_iter().flat_map(|order| {
+            [Which::All, Which::Unclaimed].map(|which| Query {
+                shelf: Shelf::Board,
+                which,
+                order,
+                detail: Detail::Brief,
+            })
+        });
+        for query in queries {
+            let mut cost = |place| {
+                let mut look = |transaction: &Transaction<'_>, view: &View| {
+                    steps(transaction, view, query, place)
+                };
+                store.read(&mut look).unwrap()
+            };
+            let first = cost((i64::MIN, i64::MIN));
+            for place in [(2, 2500), (2, 2950), (3, 4800)] {
+                let later = cost(place);
+                assert!(
+                    later < first * 2,
+                    "{query:?} at {place:?}: {later}, first {first}"
+                );
+            }
+        }
+    }
+}

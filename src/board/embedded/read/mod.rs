@@ -1,0 +1,4 @@
+//! Reading a board: pages of a shelf, and single jobs.
+
+pub(super) mod look;
+pub(super) mod record;

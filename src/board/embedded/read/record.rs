@@ -1,0 +1,260 @@
+//! Rows of the job table, and what they say.
+
+use std::time::Duration;
+
+use rusqlite::{Row, types::ValueRef};
+use serde_json::Value;
+
+use crate::{
+    board::{
+        Detail,
+        embedded::store::{View, clock::from_micros},
+        wire::{
+            json,
+            posting::{Limit, together},
+        },
+    },
+    job::{
+        Book, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed, Owner,
+        Priority, Shelf,
+    },
+};
+
+/// Returns the number by which a shelf is stored.
+pub(in crate::board::embedded) fn shelf_number(shelf: Shelf) -> i64 {
+    match shelf {
+        Shelf::Board => 0,
+        Shelf::Trash => 1,
+    }
+}
+
+/// Returns the number by which a priority is stored: the most urgent is the least.
+pub(in crate::board::embedded) fn priority_number(priority: Priority) -> i64 {
+    Priority::VeryHigh as i64 - priority as i64
+}
+
+/// Returns the priority that is stored as this number.
+pub(in crate::board::embedded) fn priority_at(number: i64) -> Priority {
+    usize::try_from(number)
+        .ok()
+        .and_then(|at| Priority::ALL.get(at).copied())
+        .unwrap_or_default()
+}
+
+/// What changing a job takes to know of it, as it is stored.
+#[derive(Debug, Clone)]
+pub(in crate::board::embedded) struct RowJob {
+    pub(in crate::board::embedded) sequence: i64,
+    pub(in crate::board::embedded) uuid: String,
+    pub(in crate::board::embedded) name: String,
+    pub(in crate::board::embedded) priority: i64,
+    pub(in crate::board::embedded) not_before: Option<i64>,
+    pub(in crate::board::embedded) owner: Option<Vec<u8>>,
+    pub(in crate::board::embedded) fence: Option<i64>,
+    /// Whether the last claim was made ahead of its turn.
+    pub(in crate::board::embedded) is_ahead: bool,
+}
+
+impl RowJob {
+    /// The columns that [`read`](Self::read) expects.
+    pub(in crate::board::embedded) const COLUMNS: &'static str =
+        "sequence, uuid, name, priority, not_before, owner, fence, ahead";
+
+    pub(in crate::board::embedded) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            sequence: row.get(0)?,
+            // What is no text must not keep the job from being settled, and others with it.
+            uuid: text_of(row, 1)?,
+            name: text_of(row, 2)?,
+            priority: row.get(3)?,
+            not_before: row.get(4)?,
+            owner: row.get(5)?,
+            fence: row.get(6)?,
+            is_ahead: row.get(7)?,
+        })
+    }
+
+    pub(in crate::board::embedded) fn owner(&self) -> Option<Owner> {
+        self.owner.clone().map(Owner::from_stored)
+    }
+
+    pub(in crate::board::embedded) fn fence(&self) -> Option<Fence> {
+        self.fence.map(|number| Fence(number.to_string()))
+    }
+}
+
+/// Returns the columns that [`entry`] expects.
+pub(in crate::board::embedded) fn columns(view: &View, detail: Detail) -> String {
+    let most = view.limit().details;
+    // Of what is too large only the beginning is read.
+    let details = match detail {
+        Detail::Whole => format!(
+            "CASE WHEN octet_length(details) <= {most} THEN details
+                  ELSE substr(CAST(details AS BLOB), 1, {}) END",
+            Limit::RAW
+        ),
+        Detail::Brief => "NULL".to_owned(),
+    };
+    format!(
+        "sequence, uuid, shelf, name, priority, created_on, modified_on, book_name, book_uuid, \
+         owner, fence, claimed_on, {}, attempts, postponed, not_before, failures, trashed_on, \
+         octet_length(name) + octet_length(details), {details}, ahead, octet_length(details)",
+        view.expires_column()
+    )
+}
+
+/// Reads a row as a job, or says what is wrong with it.
+pub(in crate::board::embedded) fn entry(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
+    match job(row, view) {
+        Ok(job) => Ok(Entry::Job(Box::new(job))),
+        Err(problem) => malformed(row, view, &problem.to_string()),
+    }
+}
+
+/// Reads a row that is no job.
+pub(in crate::board::embedded) fn malformed(
+    row: &Row<'_>,
+    view: &View,
+    problem: &str,
+) -> rusqlite::Result<Entry> {
+    let size = row.get::<_, Option<i64>>(18)?.unwrap_or_default();
+    Ok(Entry::Malformed(Malformed {
+        key: JobKey::new(text_of(row, 1)?),
+        problem: problem.to_owned(),
+        size: size.unsigned_abs(),
+        raw: raw_of(row)?,
+        holding: holding(row, view)?,
+        origin: crate::job::Origin::Here,
+    }))
+}
+
+type Problem = Box<dyn std::error::Error + Send + Sync>;
+
+fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
+    let uuid: String = row.get(1)?;
+    let time =
+        |at: usize| -> rusqlite::Result<_> { Ok(row.get::<_, Option<i64>>(at)?.map(from_micros)) };
+    let (details, oversized) = details(row, view.limit())?;
+    let raw = match (&oversized, row.get_ref(19)?) {
+        (Some(_), ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => Limit::raw(bytes),
+        _ => Vec::new(),
+    };
+    let (failures, problem) = failures(row)?;
+    let problem = together([oversized, problem]);
+    let priority: i64 = row.get(4)?;
+    let holding = holding(row, view)?;
+    // As long as it is held, somebody may be performing it.
+    let may_be_begun = holding.is_some() && row.get(20)?;
+    Ok(Job {
+        key: JobKey::new(uuid.clone()),
+        uuid,
+        name: row.get(3)?,
+        priority: usize::try_from(priority)
+            .ok()
+            .and_then(|at| Priority::ALL.get(at).copied())
+            .ok_or_else(|| format!("{priority} is no priority"))?,
+        sequence: Some(row.get(0)?),
+        created_on: Some(from_micros(row.get(5)?)),
+        last_modified: time(6)?,
+        holding,
+        is_blocked: false,
+        origin: crate::job::Origin::Here,
+        is_unfit: problem.is_some(),
+        raw,
+        trashed_on: time(17)?,
+        shelf: match row.get::<_, i64>(2)? {
+            0 => Shelf::Board,
+            _ => Shelf::Trash,
+        },
+        book: match (row.get(7)?, row.get(8)?) {
+            (Some(name), Some(uuid)) => Some(Book { name, uuid }),
+            _ => None,
+        },
+        details,
+        history: History {
+            attempts: row
+                .get::<_, u32>(13)?
+                .saturating_add(u32::from(may_be_begun)),
+            postponed: row.get(14)?,
+            not_before: time(15)?,
+            failures,
+        },
+        size: row.get::<_, i64>(18)?.unsigned_abs(),
+        problem,
+    })
+}
+
+/// Reads the details, if they were asked for and can be read; also says if they are too large.
+fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Value>, Option<String>), Problem> {
+    let length = usize::try_from(row.get::<_, i64>(21)?)?;
+    if limit.is_exceeded(length, 0) {
+        return Ok((None, Some(limit.problem(length))));
+    }
+    let text = match row.get_ref(19)? {
+        ValueRef::Null => return Ok((None, None)),
+        other => other.as_str()?,
+    };
+    if limit.may_be_exceeded(length) && limit.is_exceeded(length, json::weight(text)?) {
+        return Ok((None, Some(limit.problem(length))));
+    }
+    Ok((Some(serde_json::from_str(text)?), None))
+}
+
+/// Reads the failures; that they cannot be read is no reason not to read the job.
+fn failures(row: &Row<'_>) -> rusqlite::Result<(Vec<Failure>, Option<String>)> {
+    let read = match row.get_ref(16)? {
+        ValueRef::Null => return Ok((Vec::new(), None)),
+        ValueRef::Text(text) => serde_json::from_slice(text).map_err(|error| error.to_string()),
+        _ => Err("they are no text".to_owned()),
+    };
+    Ok(match read {
+        Ok(failures) => (failures, None),
+        Err(error) => (
+            Vec::new(),
+            Some(format!("its failures cannot be read: {error}")),
+        ),
+    })
+}
+
+fn holding(row: &Row<'_>, view: &View) -> rusqlite::Result<Option<Holding>> {
+    let Some(owner) = row.get::<_, Option<Vec<u8>>>(9)? else {
+        return Ok(None);
+    };
+    let left = row
+        .get::<_, Option<i64>>(12)?
+        .map(|deadline| deadline.saturating_sub(view.deadline()));
+    if left.is_some_and(|left| left <= 0) {
+        return Ok(None);
+    }
+    Ok(Some(Holding {
+        owner: Some(Owner::from_stored(owner)),
+        lease: if left.is_some() {
+            Lease::Timed
+        } else {
+            Lease::None
+        },
+        expires_in: left.map(|left| Duration::from_millis(left.unsigned_abs())),
+        outlives: None,
+        claimed_on: row.get::<_, Option<i64>>(11)?.map(from_micros),
+        fence: row
+            .get::<_, Option<i64>>(10)?
+            .map(|number| Fence(number.to_string())),
+    }))
+}
+
+fn text_of(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
+    Ok(match row.get_ref(at)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+        other => format!("{other:?}"),
+    })
+}
+
+/// Returns the stored details of a row that cannot be read, if they were asked for.
+fn raw_of(row: &Row<'_>) -> rusqlite::Result<Vec<u8>> {
+    Ok(match row.get_ref(19)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Limit::raw(bytes),
+        _ => Vec::new(),
+    })
+}

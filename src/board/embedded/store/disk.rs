@@ -1,0 +1,169 @@
+//! The file of a board as the system sees it: which one it is, how it is made, and how it is opened.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    },
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::StatVfsMountFlags;
+
+use super::{OpenError, with_suffix};
+
+/// Which file it is that a path leads to, and who can write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::board::embedded) struct Identity {
+    device: u64,
+    inode: u64,
+    owner: u32,
+    mode: u32,
+}
+
+impl Identity {
+    pub(in crate::board::embedded) fn of(path: &Path) -> Result<Self, OpenError> {
+        let found = fs::metadata(path).map_err(|source| OpenError::Inaccessible {
+            path: path.to_owned(),
+            source,
+        })?;
+        // Anything else may have no end, or never answer.
+        match (found.is_dir(), found.is_file()) {
+            (true, _) => Err(OpenError::Folder),
+            (false, false) => Err(OpenError::NoFile),
+            (false, true) => Ok(Self {
+                device: found.dev(),
+                inode: found.ino(),
+                owner: found.uid(),
+                mode: found.mode(),
+            }),
+        }
+    }
+
+    pub(in crate::board::embedded) fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
+    /// Whether somebody can write this file who could not write the other one.
+    pub(in crate::board::embedded) fn is_looser_than(&self, other: &Self) -> bool {
+        const OTHERS: u32 = 0o022;
+        self.owner != other.owner || self.mode & OTHERS & !other.mode != 0
+    }
+}
+
+/// How a file is shared with other processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::board::embedded) enum Manner {
+    /// By the files beside it.
+    Shared,
+    /// Not at all: where nothing can be written nobody else writes.
+    Alone,
+}
+
+/// Has SQLite open the file.
+pub(in crate::board::embedded) fn open_file(
+    path: &Path,
+    manner: Manner,
+) -> rusqlite::Result<Connection> {
+    match manner {
+        Manner::Shared => Connection::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        ),
+        Manner::Alone if !has_log(path) => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX
+                | OpenFlags::SQLITE_OPEN_URI;
+            let escaped = path.as_os_str().as_bytes().iter().map(|byte| match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' => {
+                    char::from(*byte).to_string()
+                }
+                _ => format!("%{byte:02x}"),
+            });
+            let escaped: String = escaped.collect();
+            Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)
+        }
+        Manner::Alone => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            // It takes no locks, for which the file would have to be open for writing.
+            let connection = Connection::open_with_flags_and_vfs(path, flags, "unix-none")?;
+            // What the log says beyond the file is then found out in memory.
+            connection.pragma_update(None, "locking_mode", "exclusive")?;
+            Ok(connection)
+        }
+    }
+}
+
+fn has_log(path: &Path) -> bool {
+    fs::metadata(with_suffix(path, "-wal")).is_ok_and(|log| log.len() > 0)
+}
+
+/// Whether nothing can be written where the file is, whoever tries.
+pub(in crate::board::embedded) fn is_mounted_read_only(path: &Path) -> bool {
+    let system = rustix::fs::statvfs(path);
+    system.is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY))
+}
+
+/// Creates the file for its user alone, and its folder, unless they are there.
+pub(in crate::board::embedded) fn make_file(
+    path: &Path,
+    makes_folder: bool,
+) -> Result<(), OpenError> {
+    let inaccessible = |source| OpenError::Inaccessible {
+        path: path.to_owned(),
+        source,
+    };
+    if path.try_exists().map_err(inaccessible)? {
+        return Ok(());
+    }
+    if !makes_folder {
+        require_folder(path, OpenError::NoFolder)?;
+    }
+    if let Some(folder) = folder_of(path) {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(inaccessible)?;
+    }
+    let made = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.flush());
+    match made {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map_err(inaccessible),
+    }
+}
+
+/// Makes an error of it if the folder of a file is not there.
+pub(in crate::board::embedded) fn require_folder(
+    path: &Path,
+    missing: fn(PathBuf) -> OpenError,
+) -> Result<(), OpenError> {
+    let is_missing = |folder: &&Path| folder.try_exists().is_ok_and(|is_there| !is_there);
+    match folder_of(path).filter(is_missing) {
+        Some(folder) => Err(missing(folder.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// Returns the folder that a path names, if it names one.
+fn folder_of(path: &Path) -> Option<&Path> {
+    let folder = path.parent();
+    folder.filter(|folder| !folder.as_os_str().is_empty())
+}
+
+/// Refuses a file where the locks of other machines are not seen.
+pub(in crate::board::embedded) fn refuse_network_file_system(path: &Path) -> Result<(), OpenError> {
+    const NETWORK: [i64; 3] = [0x6969, 0xff53_4d42, 0xfe53_4d42];
+    match rustix::fs::statfs(path) {
+        Ok(system) if NETWORK.contains(&system.f_type) => Err(OpenError::NetworkFileSystem),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,261 @@
+//! The file of a board as several processes share it: opened when needed, and waited for.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use rusqlite::Transaction;
+
+use super::{
+    Durability, OpenError, Store, View,
+    clock::Moment,
+    disk::{Identity, make_file, require_folder},
+    is_busy, is_denied,
+};
+use crate::board::{BoardError, Result, embedded::limit::limit_behind, wire::posting::Limit};
+
+/// How an embedded board is to be opened.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    pub(crate) path: PathBuf,
+    /// Whether the folder is made, too, when the file is.
+    pub(crate) makes_folder: bool,
+    pub(crate) durability: Durability,
+    /// How long to wait for other processes before giving up.
+    pub(crate) patience: Duration,
+    /// How much of a posting is read.
+    pub(crate) limit: Limit,
+}
+
+/// The file, opened when it is first needed, and created when something is first posted.
+pub(in crate::board::embedded) struct File {
+    name: String,
+    options: Options,
+    store: Mutex<Option<Store>>,
+    /// The file that was first opened.
+    first: OnceLock<Identity>,
+    /// How often it was noticed that another one is in its place, or none.
+    losses: AtomicU64,
+}
+
+impl File {
+    pub(in crate::board::embedded) fn new(options: Options) -> Self {
+        Self {
+            name: format!("sqlite:{}", options.path.display()),
+            options,
+            store: Mutex::new(None),
+            first: OnceLock::new(),
+            losses: AtomicU64::new(0),
+        }
+    }
+
+    /// Returns how people may call the board in it.
+    pub(in crate::board::embedded) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Leaves the file; it is opened again when it is needed again.
+    pub(in crate::board::embedded) fn close(&self) {
+        if let Some(mut store) = self.store().take() {
+            store.finish();
+        }
+    }
+
+    pub(in crate::board::embedded) fn path(&self) -> &Path {
+        &self.options.path
+    }
+
+    fn store(&self) -> MutexGuard<'_, Option<Store>> {
+        // A panic while the lock was held left at worst a transaction that is rolled back.
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns how often it was noticed that another file is in its place, or none.
+    pub(in crate::board::embedded) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Relaxed)
+    }
+
+    /// Returns the error by which that is told to whoever has not noticed.
+    pub(in crate::board::embedded) fn replaced(&self) -> BoardError {
+        self.explain("read", OpenError::Replaced)
+    }
+
+    /// Returns the open file, which the path led to just now.
+    ///
+    /// That another one is in its place is an error once, so that nobody takes it for the same
+    /// board. It is not opened at all if others can write it: who conducts a board has made sure at
+    /// the start that they cannot.
+    fn opened(
+        &self,
+        open: impl FnOnce(&Path, Durability) -> Result<Option<Store>, OpenError>,
+    ) -> Result<MutexGuard<'_, Option<Store>>, OpenError> {
+        let mut store = self.store();
+        if store.as_ref().is_some_and(|store| !store.is_current()) {
+            *store = None;
+            self.losses.fetch_add(1, Ordering::Relaxed);
+            return Err(OpenError::Replaced);
+        }
+        if store.is_some() {
+            return Ok(store);
+        }
+        match open(self.path(), self.options.durability)? {
+            Some(opened) => {
+                let identity = opened.identity();
+                if identity.is_looser_than(self.first.get_or_init(|| identity)) {
+                    return Err(OpenError::Loosened);
+                }
+                *store = Some(opened);
+            }
+            // A board that is gone is not one on which nothing was ever posted.
+            None if self.first.get().is_some() => return Err(OpenError::Replaced),
+            None if self.options.makes_folder => {}
+            None => require_folder(self.path(), OpenError::Nowhere)?,
+        }
+        Ok(store)
+    }
+
+    /// Returns how much of a posting is read.
+    pub(in crate::board::embedded) fn limit(&self) -> Limit {
+        self.options.limit
+    }
+
+    /// Reads the board; `None` if there is none yet.
+    pub(in crate::board::embedded) async fn read<T>(
+        &self,
+        mut look: impl FnMut(&Transaction<'_>, &View) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        self.patiently("read", || {
+            self.opened(Store::open)?
+                .as_mut()
+                .map(|store| store.read(&mut look))
+                .transpose()
+                .map_err(OpenError::Sqlite)
+        })
+        .await
+    }
+
+    /// Changes the board in one transaction; `None` if there is none yet.
+    pub(in crate::board::embedded) async fn write<T>(
+        &self,
+        mut change: impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        self.patiently("write to", || {
+            self.opened(Store::open)?
+                .as_mut()
+                .map(|store| store.write(&mut change))
+                .transpose()
+                .map_err(OpenError::Sqlite)
+        })
+        .await
+    }
+
+    /// Changes the board in one transaction, and creates it if there is none yet.
+    pub(in crate::board::embedded) async fn write_new<T>(
+        &self,
+        mut change: impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        self.patiently("write to", || {
+            let create = |path: &_, durability| {
+                make_file(path, self.options.makes_folder)?;
+                Store::create(path, durability).map(Some)
+            };
+            let mut store = self.opened(create)?;
+            // Filled just above; the loop is left only through `?`.
+            let Some(store) = store.as_mut() else {
+                return Err(OpenError::Foreign);
+            };
+            store.write(&mut change).map_err(OpenError::Sqlite)
+        })
+        .await
+    }
+
+    /// Tries until no other process is in the way, or patience ends.
+    ///
+    /// SQLite would wait by itself, but unfairly (in steps of up to 100 ms), and the whole
+    /// program with it.
+    async fn patiently<T>(
+        &self,
+        doing: &'static str,
+        mut attempt: impl FnMut() -> Result<T, OpenError>,
+    ) -> Result<T> {
+        let start = Instant::now();
+        loop {
+            match attempt() {
+                Ok(answer) => return Ok(answer),
+                Err(error) if error.is_busy() && start.elapsed() < self.options.patience => {
+                    tokio::time::sleep(pause()).await;
+                }
+                Err(error) => return Err(self.explain(doing, error)),
+            }
+        }
+    }
+
+    fn explain(&self, doing: &'static str, error: OpenError) -> BoardError {
+        let board = self.name.clone();
+        match error {
+            OpenError::NoFolder(folder) => BoardError::NoFolder { board, folder },
+            OpenError::Nowhere(_) => BoardError::Misdirected {
+                board,
+                source: error.into(),
+            },
+            OpenError::Newer { .. }
+            | OpenError::Foreign
+            | OpenError::Folder
+            | OpenError::NoFile
+            | OpenError::NetworkFileSystem => BoardError::Failed {
+                doing: "open",
+                board,
+                source: error.into(),
+            },
+            OpenError::Inaccessible { ref source, .. }
+                if source.kind() == std::io::ErrorKind::PermissionDenied
+                    || source.kind() == std::io::ErrorKind::ReadOnlyFilesystem =>
+            {
+                BoardError::Denied {
+                    board,
+                    source: error.into(),
+                }
+            }
+            OpenError::Replaced => BoardError::Unreachable {
+                board,
+                source: error.into(),
+            },
+            OpenError::Loosened => BoardError::Denied {
+                board,
+                source: error.into(),
+            },
+            OpenError::Inaccessible { .. } => BoardError::Failed {
+                doing,
+                board,
+                source: error.into(),
+            },
+            OpenError::Sqlite(error) if is_busy(&error) => BoardError::Unreachable {
+                board,
+                source: "another process keeps it locked".into(),
+            },
+            // Its text alone: the source of SQLite's errors says the same again, with a number.
+            OpenError::Sqlite(error) => match (limit_behind(&error), is_denied(&error)) {
+                (None, true) => BoardError::Denied {
+                    board,
+                    source: error.to_string().into(),
+                },
+                (limit, _) => BoardError::Failed {
+                    doing,
+                    board,
+                    source: limit.unwrap_or_else(|| error.to_string()).into(),
+                },
+            },
+        }
+    }
+}
+
+/// Returns how long to leave the file to others: 0.2 to 2 ms, different for each process.
+fn pause() -> Duration {
+    let noise = Moment::now().wall.unsigned_abs() ^ u64::from(std::process::id());
+    Duration::from_micros(200 + noise.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 1800)
+}

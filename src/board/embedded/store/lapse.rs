@@ -1,0 +1,81 @@
+//! What ends by itself: claims at their deadline, and the registration of conductors that died.
+
+use rusqlite::{Transaction, params};
+
+use super::clock::Moment;
+use crate::board::{
+    EventKind,
+    embedded::{
+        events::journal::{self, About},
+        read::record::RowJob,
+    },
+};
+
+/// Frees what has lapsed by now, and tells so in the journal.
+pub(in crate::board::embedded) fn lapse(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    boot: &str,
+) -> rusqlite::Result<()> {
+    follow_reboot(transaction, now, boot)?;
+    lapse_claims(transaction, now)?;
+    lapse_conductors(transaction, now)
+}
+
+/// Moves deadlines to the clock of this boot, if they were made under another.
+fn follow_reboot(transaction: &Transaction<'_>, now: Moment, boot: &str) -> rusqlite::Result<()> {
+    let moved = transaction
+        .prepare_cached("UPDATE board SET boot = ?1 WHERE boot <> ?1")?
+        .execute(params![boot])?;
+    if moved > 0 {
+        transaction.execute(
+            "UPDATE job SET expires_boot = ?1 + min(max(0, expires_wall - ?2), 1000000000000000)
+             WHERE expires_boot IS NOT NULL",
+            params![now.boot, now.wall / 1000],
+        )?;
+        transaction.execute("UPDATE conductor SET alive_boot = 0", [])?;
+    }
+    Ok(())
+}
+
+fn lapse_claims(transaction: &Transaction<'_>, now: Moment) -> rusqlite::Result<()> {
+    let lapsed = transaction
+        .prepare_cached(&format!(
+            "SELECT {} FROM job WHERE expires_boot <= ?1 ORDER BY expires_boot",
+            RowJob::COLUMNS
+        ))?
+        .query_map(params![now.boot], RowJob::read)?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    for job in lapsed {
+        free(transaction, job.sequence)?;
+        journal::write(transaction, now, EventKind::Expired, About::Job(&job))?;
+    }
+    Ok(())
+}
+
+fn lapse_conductors(transaction: &Transaction<'_>, now: Moment) -> rusqlite::Result<()> {
+    let gone = transaction
+        .prepare_cached("DELETE FROM conductor WHERE alive_boot <= ?1 RETURNING name")?
+        .query_map(params![now.boot], |row| row.get::<_, String>(0))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    for name in gone {
+        let about = About::Conductor(&name);
+        journal::write(transaction, now, EventKind::ConductorLeft, about)?;
+    }
+    Ok(())
+}
+
+/// Ends the claim on a job.
+pub(in crate::board::embedded) fn free(
+    transaction: &Transaction<'_>,
+    sequence: i64,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "UPDATE job SET owner = NULL, fence = NULL, claimed_on = NULL,
+                            expires_boot = NULL, expires_wall = NULL
+             WHERE sequence = ?1",
+        )?
+        .execute(params![sequence])?;
+    Ok(())
+}

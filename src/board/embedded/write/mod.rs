@@ -1,0 +1,4 @@
+//! Changing a board: each function is one step inside a transaction.
+
+pub(super) mod change;
+pub(super) mod settle;

@@ -1,0 +1,209 @@
+//! How claims end, and what the trash gives back: each function is one step inside a transaction.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Transaction, params};
+
+use super::change::{Step, check_owner, row};
+use crate::{
+    board::{
+        BoardError, EventKind, Result, Settled,
+        embedded::{
+            events::journal::{self, About},
+            read::record::RowJob,
+            store::{clock::Moment, lapse::free},
+        },
+    },
+    job::{Aftermath, Authority, Failure, History, JobKey, Outcome, Settlement, Shelf, Witness},
+};
+
+/// Abandons, consumes or trashes a job, if that is allowed.
+pub(in crate::board::embedded) fn settle(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    settlement: &Settlement,
+) -> Step<Settled> {
+    let Some(job) = row(transaction, Shelf::Board, &settlement.key)? else {
+        return Ok(Err(BoardError::NoSuchJob));
+    };
+    if let Err(refusal) = check_authority(&job, settlement) {
+        return Ok(Err(refusal));
+    }
+    let mut replaced_namesake = false;
+    let kind = match &settlement.outcome {
+        Outcome::Abandon(aftermath) => {
+            abandon(transaction, now, &job, aftermath)?;
+            EventKind::Abandoned
+        }
+        Outcome::Consume => {
+            delete(transaction, job.sequence)?;
+            EventKind::Consumed
+        }
+        Outcome::Trash(failure) => {
+            replaced_namesake = trash(transaction, now, &job, failure.as_ref(), 0)?;
+            EventKind::Trashed
+        }
+        Outcome::Spent(failure) => {
+            replaced_namesake = trash(transaction, now, &job, Some(failure), 1)?;
+            EventKind::Trashed
+        }
+    };
+    journal::write(transaction, now, kind, About::Job(&job))?;
+    Ok(Ok(Settled { replaced_namesake }))
+}
+
+fn check_authority(job: &RowJob, settlement: &Settlement) -> Result<()> {
+    match &settlement.authority {
+        Authority::Owner(owner) => check_owner(job, owner, None),
+        Authority::Claim(owner, fence) => check_owner(job, owner, Some(fence)),
+        Authority::Override(Witness::Unclaimed) => match (&job.owner, &settlement.outcome) {
+            (Some(_), _) => Err(BoardError::Changed),
+            (None, Outcome::Abandon(_)) => Err(BoardError::NotClaimed),
+            (None, _) => Ok(()),
+        },
+        Authority::Override(Witness::Claimed { owner, fence }) => {
+            let is_same = job.owner() == *owner && (fence.is_none() || job.fence() == *fence);
+            if is_same {
+                Ok(())
+            } else {
+                Err(BoardError::Changed)
+            }
+        }
+    }
+}
+
+fn abandon(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    job: &RowJob,
+    aftermath: &Aftermath,
+) -> rusqlite::Result<()> {
+    let micros = |time: &DateTime<Utc>| time.timestamp_micros();
+    let (not_before, uncounted, postponed, failure) = match aftermath {
+        Aftermath::None => (None, 0, 0, None),
+        Aftermath::Failed {
+            failure,
+            not_before,
+        } => (not_before.as_ref().map(micros), 0, 0, Some(failure)),
+        Aftermath::Postponed { not_before } => (Some(micros(not_before)), 1, 1, None),
+        Aftermath::Interrupted => (None, 1, 0, None),
+    };
+    // It was an attempt, if anything came of it.
+    let has_come_to = i64::from(*aftermath != Aftermath::None);
+    free(transaction, job.sequence)?;
+    transaction
+        .prepare_cached(
+            "UPDATE job SET modified_on = ?2, not_before = coalesce(?3, not_before),
+                            postponed = min(postponed + ?5, 4294967295),
+                            attempts = min(max(0, attempts + ahead * ?6 - ?4), 4294967295),
+                            ahead = ahead * (1 - ?6)
+             WHERE sequence = ?1",
+        )?
+        .execute(params![
+            job.sequence,
+            now.wall,
+            not_before,
+            uncounted,
+            postponed,
+            has_come_to
+        ])?;
+    failure.map_or(Ok(()), |failure| {
+        add_failure(transaction, job.sequence, failure)
+    })
+}
+
+fn trash(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    job: &RowJob,
+    failure: Option<&Failure>,
+    uncounted: u32,
+) -> rusqlite::Result<bool> {
+    let replaced = transaction
+        .prepare_cached("DELETE FROM job WHERE uuid = ?1 AND shelf = 1")?
+        .execute(params![job.uuid])?;
+    free(transaction, job.sequence)?;
+    transaction
+        .prepare_cached(
+            "UPDATE job SET shelf = 1, trashed_on = ?2, modified_on = ?2,
+                            attempts = min(max(0, attempts + ahead * ?3 - ?4), 4294967295), ahead = 0
+             WHERE sequence = ?1",
+        )?
+        .execute(params![
+            job.sequence,
+            now.wall,
+            failure.is_some(),
+            uncounted
+        ])?;
+    if let Some(failure) = failure {
+        add_failure(transaction, job.sequence, failure)?;
+    }
+    Ok(replaced > 0)
+}
+
+fn add_failure(
+    transaction: &Transaction<'_>,
+    sequence: i64,
+    failure: &Failure,
+) -> rusqlite::Result<()> {
+    // What cannot be read gives way to what just happened.
+    let mut failures: Vec<Failure> = transaction
+        .prepare_cached("SELECT failures FROM job WHERE sequence = ?1")?
+        .query_row(params![sequence], |row| {
+            let stored = row.get_ref(0)?.as_bytes_or_null()?;
+            Ok(stored.and_then(|text| serde_json::from_slice(text).ok()))
+        })?
+        .unwrap_or_default();
+    failures.push(failure.clone());
+    let surplus = failures.len().saturating_sub(History::FAILURES);
+    failures.drain(..surplus);
+    let text = serde_json::json!(failures).to_string();
+    transaction
+        .prepare_cached("UPDATE job SET failures = ?2 WHERE sequence = ?1")?
+        .execute(params![sequence, text])?;
+    Ok(())
+}
+
+/// Puts a trashed job back, as if it had never been tried.
+pub(in crate::board::embedded) fn restore(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    key: &JobKey,
+) -> Step<()> {
+    let Some(job) = row(transaction, Shelf::Trash, key)? else {
+        return Ok(Err(BoardError::NoSuchJob));
+    };
+    if row(transaction, Shelf::Board, key)?.is_some() {
+        let (uuid, place) = (job.uuid, "board");
+        return Ok(Err(BoardError::Exists { uuid, place }));
+    }
+    transaction
+        .prepare_cached(
+            "UPDATE job SET shelf = 0, trashed_on = NULL, modified_on = ?2, attempts = 0,
+                            ahead = 0, postponed = 0, not_before = NULL
+             WHERE sequence = ?1",
+        )?
+        .execute(params![job.sequence, now.wall])?;
+    journal::write(transaction, now, EventKind::Restored, About::Job(&job))?;
+    Ok(Ok(()))
+}
+
+/// Removes a trashed job for good.
+pub(in crate::board::embedded) fn purge(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    key: &JobKey,
+) -> Step<()> {
+    let Some(job) = row(transaction, Shelf::Trash, key)? else {
+        return Ok(Err(BoardError::NoSuchJob));
+    };
+    delete(transaction, job.sequence)?;
+    journal::write(transaction, now, EventKind::Purged, About::Job(&job))?;
+    Ok(Ok(()))
+}
+
+fn delete(transaction: &Transaction<'_>, sequence: i64) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("DELETE FROM job WHERE sequence = ?1")?
+        .execute(params![sequence])?;
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Looking at a few jobs at one moment: what is on the board, in the trash, and beside them.
+
+use redis::{Pipeline, Value, from_redis_value};
+
+use crate::{
+    board::{
+        Detail,
+        picture::{Known, Looked, Place},
+        redis::{
+            keys::{Keys, field_of},
+            read::record::{Beside, Reading, read},
+        },
+        wire::posting::Limit,
+    },
+    job::{JobKey, Shelf},
+};
+
+/// Returns the commands that look at these jobs.
+pub(super) fn commands(keys: &Keys, jobs: &[JobKey]) -> Pipeline {
+    let fields: Vec<_> = jobs.iter().map(field_of).collect();
+    let mut commands = Pipeline::with_capacity(3 + jobs.len());
+    for hash in [keys.listings(), keys.trash()] {
+        let command = commands.cmd("HMGET").arg(hash);
+        for field in &fields {
+            command.arg(field.as_slice());
+        }
+    }
+    let beside: Vec<_> = fields.iter().map(|field| keys.beside(field)).collect();
+    let command = commands.cmd("MGET");
+    for names in &beside {
+        command
+            .arg(names.owner.as_slice())
+            .arg(names.last_modified.as_slice())
+            .arg(names.side.as_slice());
+    }
+    for names in &beside {
+        commands.cmd("PTTL").arg(names.owner.as_slice());
+    }
+    commands
+}
+
+/// Reads the answers: what there is under each key; none, if they make no sense.
+pub(super) fn places(
+    jobs: &[JobKey],
+    answers: Vec<Value>,
+    looked: Looked,
+) -> Option<Vec<Place<Known>>> {
+    let mut answers = answers.into_iter();
+    let mut list = || -> Option<std::vec::IntoIter<Option<Vec<u8>>>> {
+        let list: Vec<Option<Vec<u8>>> = from_redis_value(answers.next()?).ok()?;
+        Some(list.into_iter())
+    };
+    let (mut board, mut trash, mut beside) = (list()?, list()?, list()?);
+    let mut places = Vec::with_capacity(jobs.len());
+    for key in jobs {
+        let (posting, trashed) = (board.next()?, trash.next()?);
+        let (owner, last_modified, side) = (beside.next()?, beside.next()?, beside.next()?);
+        let left: i64 = from_redis_value(answers.next()?).ok()?;
+        let field = field_of(key);
+        let mut beside = Beside {
+            last_modified,
+            side,
+            ..Beside::default()
+        };
+        let known = |shelf: Shelf, posting: &[u8], beside: Beside| {
+            Known::of(&read(brief(shelf), &field, posting, beside), looked)
+        };
+        let trash = trashed.map(|posting| known(Shelf::Trash, &posting, beside.clone()));
+        // In the trash nobody holds it.
+        beside.claim(owner, left);
+        places.push(Place {
+            board: posting.map(|posting| known(Shelf::Board, &posting, beside)),
+            trash,
+        });
+    }
+    Some(places)
+}
+
+/// Remembers a posting of which no more was seen.
+pub(super) fn posted(key: &JobKey, posting: &[u8], looked: Looked) -> Known {
+    let alone = Beside::default();
+    let entry = read(brief(Shelf::Board), &field_of(key), posting, alone);
+    Known::of(&entry, looked)
+}
+
+fn brief(shelf: Shelf) -> Reading {
+    Reading {
+        shelf,
+        detail: Detail::Brief,
+        limit: Limit::USUAL,
+    }
+}

@@ -1,0 +1,93 @@
+//! Questions and answers before a connection is handed over, and what it means if none come.
+
+use std::io;
+
+use redis::{ErrorKind, Parser, Pipeline, Value};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::{
+    connect::{Deadline, Door, Place, Stream},
+    problem::{Problem, Trouble},
+    tls,
+};
+
+impl Door {
+    /// Sends commands over a stream that is not in use otherwise, and returns what comes back.
+    ///
+    /// A server that hangs up after some of its answers is not waited for; those are returned.
+    pub(in crate::board::redis) async fn exchange(
+        &self,
+        stream: &mut Box<dyn Stream>,
+        commands: &Pipeline,
+        deadline: Deadline,
+    ) -> Result<Vec<Value>, Trouble> {
+        let late = |limit| self.trouble(Problem::Silent(limit));
+        let talk = talk(stream, commands);
+        let answers = deadline.bound(late, async { Ok(talk.await) }).await?;
+        match answers {
+            Ok(answers) => Ok(answers),
+            Err(Deaf::HungUp(error)) => Err(self.explain(error.as_ref(), deadline).await),
+            Err(Deaf::Gibberish(first)) => Err(self.trouble(match (first, &self.tls) {
+                // An alert, which is what a TLS server answers to plain text.
+                (0x15, None) => Problem::WantsTls,
+                _ => Problem::NotRedis,
+            })),
+        }
+    }
+
+    async fn explain(&self, error: Option<&io::Error>, deadline: Deadline) -> Trouble {
+        let has_identity = self.tls.as_ref().is_some_and(|tls| tls.identity.is_some());
+        if let Some(problem) = error.and_then(|error| tls::alert(error, has_identity)) {
+            return self.trouble(problem);
+        }
+        match &self.place {
+            Place::Tcp(server) if self.tls.is_none() && tls::is_spoken(server, deadline).await => {
+                self.trouble(Problem::WantsTls)
+            }
+            _ => self.trouble(Problem::Closed),
+        }
+    }
+}
+
+/// Why no answer came.
+enum Deaf {
+    HungUp(Option<io::Error>),
+    /// What came is not an answer; its first byte.
+    Gibberish(u8),
+}
+
+async fn talk(stream: &mut Box<dyn Stream>, commands: &Pipeline) -> Result<Vec<Value>, Deaf> {
+    // A server that refuses clients hangs up without reading; why is still there to be read.
+    let sent = stream.write_all(&commands.get_packed_pipeline()).await;
+    let sent = match sent {
+        Ok(()) => stream.flush().await,
+        failed => failed,
+    };
+    let mut bytes = Vec::new();
+    loop {
+        let read = stream.read_buf(&mut bytes).await;
+        let answers = parse(&bytes)?;
+        match read {
+            _ if answers.len() >= commands.len() => return Ok(answers),
+            Ok(1..) => {}
+            _ if !answers.is_empty() => return Ok(answers),
+            Ok(0) => return Err(Deaf::HungUp(sent.err())),
+            Err(error) => return Err(Deaf::HungUp(Some(error))),
+        }
+    }
+}
+
+/// Reads the answers that are complete.
+fn parse(bytes: &[u8]) -> Result<Vec<Value>, Deaf> {
+    let mut parser = Parser::new();
+    let mut reader = bytes;
+    let mut answers = Vec::new();
+    while !bytes.is_empty() {
+        match parser.parse_value(&mut reader) {
+            Ok(answer) => answers.push(answer),
+            Err(error) if error.kind() == ErrorKind::Io => break,
+            Err(_) => return Err(Deaf::Gibberish(bytes[0])),
+        }
+    }
+    Ok(answers)
+}

@@ -1,0 +1,200 @@
+//! The first words with a server: who we are, which database, and whether it can hold a board.
+
+use redis::{Pipeline, ServerError, Value, cmd};
+
+use super::{
+    connect::{Deadline, Door, Stream},
+    problem::{Problem, Trouble},
+    refusal::{meaning, meaning_of_login},
+};
+
+/// The oldest Redis that has all that our scripts use.
+const OLDEST: u32 = 5;
+
+/// What a server told about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::board::redis) struct Server {
+    /// The software and its version, as far as we may know it.
+    pub(in crate::board::redis) software: String,
+    /// Whether it only repeats what another server has.
+    pub(in crate::board::redis) is_replica: bool,
+}
+
+impl Door {
+    /// Opens a stream to a server with data, and returns it once the server is known to be fit.
+    pub(in crate::board::redis) async fn enter(
+        &self,
+        db: u32,
+        deadline: Deadline,
+    ) -> Result<(Box<dyn Stream>, Server), Trouble> {
+        let mut stream = self.connect(deadline).await?;
+        let mut greeting = self.login();
+        greeting.add_command(cmd("HELLO"));
+        if db != 0 {
+            greeting.cmd("SELECT").arg(db);
+        }
+        greeting.cmd("CLIENT").arg("SETNAME").arg("jobboard");
+        let answers = self.exchange(&mut stream, &greeting, deadline).await?;
+        let mut answers = self.check_login(answers)?;
+        let hello = self.next(&mut answers)?;
+        let facts = match hello {
+            // Redis 5 does not know it, and not everybody may use it.
+            Value::ServerError(error) if self.is_harmless(&error) => {
+                let mut info = Pipeline::new();
+                info.cmd("INFO");
+                let answers = self.exchange(&mut stream, &info, deadline).await?;
+                self.next(&mut answers.into_iter())?
+            }
+            hello => hello,
+        };
+        let server = self.judge(facts)?;
+        if db != 0 {
+            self.check_database(self.next(&mut answers)?, db)?;
+        }
+        Ok((stream, server))
+    }
+
+    /// Returns what has to come first, if anything has to.
+    pub(in crate::board::redis) fn login(&self) -> Pipeline {
+        let mut greeting = Pipeline::new();
+        if self.has_login() {
+            let mut login = cmd("AUTH");
+            // Redis 5 knows no users, but the one that everybody was is called so since 6.
+            if let Some(user) = self.user.as_ref().filter(|user| *user != "default") {
+                login.arg(user);
+            }
+            login.arg(self.password.as_ref().map_or("", |secret| secret.expose()));
+            greeting.add_command(login);
+        }
+        greeting
+    }
+
+    fn has_login(&self) -> bool {
+        self.user.is_some() || self.password.is_some()
+    }
+
+    /// Checks the answer to [`login`](Self::login), and returns the ones behind it.
+    pub(in crate::board::redis) fn check_login(
+        &self,
+        answers: Vec<Value>,
+    ) -> Result<impl Iterator<Item = Value>, Trouble> {
+        let mut answers = answers.into_iter();
+        if self.has_login()
+            && let Value::ServerError(error) = self.next(&mut answers)?
+        {
+            return Err(self.trouble(meaning_of_login(&error, self.user.as_deref())));
+        }
+        Ok(answers)
+    }
+
+    /// Returns the next answer; a server that refuses a client hangs up after its first one.
+    pub(in crate::board::redis) fn next(
+        &self,
+        answers: &mut impl Iterator<Item = Value>,
+    ) -> Result<Value, Trouble> {
+        answers.next().ok_or_else(|| self.trouble(Problem::Closed))
+    }
+
+    /// Returns what this server means by an error.
+    pub(in crate::board::redis) fn meaning(&self, error: &ServerError) -> Trouble {
+        self.trouble(meaning(error, self.user.as_deref()))
+    }
+
+    /// Whether an error only says that a question about the server itself has no answer.
+    fn is_harmless(&self, error: &ServerError) -> bool {
+        matches!(
+            meaning(error, None),
+            Problem::ForbiddenCommand { .. } | Problem::Forbidden { .. } | Problem::Said(_)
+        )
+    }
+
+    fn judge(&self, facts: Value) -> Result<Server, Trouble> {
+        let facts = match facts {
+            Value::ServerError(error) if self.is_harmless(&error) => Facts::default(),
+            Value::ServerError(error) => return Err(self.meaning(&error)),
+            facts => Facts::of(&facts),
+        };
+        if facts.mode == "sentinel" {
+            return Err(self.trouble(Problem::Sentinel(self.place.to_string())));
+        }
+        if facts.mode == "cluster" {
+            return Err(self.trouble(Problem::Cluster));
+        }
+        let major = facts.version.split('.').next().unwrap_or_default();
+        if major.parse::<u32>().is_ok_and(|major| major < OLDEST) {
+            return Err(self.trouble(Problem::Old(facts.version)));
+        }
+        Ok(Server {
+            software: facts.software(),
+            is_replica: ["replica", "slave"].contains(&facts.role.as_str()),
+        })
+    }
+
+    fn check_database(&self, answer: Value, db: u32) -> Result<(), Trouble> {
+        match answer {
+            Value::ServerError(error) => Err(match meaning(&error, self.user.as_deref()) {
+                Problem::Said(text) if text.contains("out of range") => {
+                    self.trouble(Problem::NoDatabase(db))
+                }
+                problem => self.trouble(problem),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a server said about itself, in answer to `HELLO` or `INFO`; empty where it said nothing.
+#[derive(Debug, Default)]
+struct Facts {
+    server: String,
+    version: String,
+    mode: String,
+    role: String,
+}
+
+impl Facts {
+    fn of(answer: &Value) -> Self {
+        let pairs = pairs(answer);
+        let find = |names: &[&str]| {
+            let found = pairs
+                .iter()
+                .find(|(name, _)| names.contains(&name.as_str()));
+            found.map(|(_, text)| text.clone()).unwrap_or_default()
+        };
+        Self {
+            server: find(&["server", "server_name"]),
+            version: find(&["version", "redis_version"]),
+            mode: find(&["mode", "redis_mode"]),
+            role: find(&["role"]),
+        }
+    }
+
+    fn software(&self) -> String {
+        let name = match self.server.as_str() {
+            "" | "redis" => "Redis",
+            "valkey" => "Valkey",
+            other => other,
+        };
+        format!("{name} {}", self.version).trim_end().to_owned()
+    }
+}
+
+/// Reads the flat list that is the answer to `HELLO`, or the lines that answer `INFO`.
+fn pairs(answer: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| redis::from_redis_value_ref(value).unwrap_or_default();
+    match answer {
+        Value::Array(items) => {
+            let pairs = items.chunks_exact(2);
+            pairs.map(|pair| (text(&pair[0]), text(&pair[1]))).collect()
+        }
+        Value::Map(pairs) => pairs
+            .iter()
+            .map(|(name, value)| (text(name), text(value)))
+            .collect(),
+        answer => text(answer)
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+            .collect(),
+    }
+}

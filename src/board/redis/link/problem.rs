@@ -1,0 +1,210 @@
+//! Why a Redis server is of no use to us: each reason in words, and what kind of error it makes.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::{board::BoardError, duration};
+
+/// What is the matter, and with whom.
+#[derive(Debug, Error)]
+#[error("{whom} {problem}")]
+pub(in crate::board::redis) struct Trouble {
+    /// A server, as `host:port` or the path of its socket; a name; a file.
+    whom: String,
+    problem: Problem,
+}
+
+/// What can be the matter with a server, or on the way to it; reads on after its name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(in crate::board::redis) enum Problem {
+    #[error("refused the connection")]
+    RefusedConnection,
+    #[error("is not there")]
+    NoSocket,
+    #[error("does not resolve: {0}")]
+    Unresolved(String),
+    #[error("did not answer within {}", duration::exact(*.0))]
+    Silent(Duration),
+    #[error("did not answer in TLS within {}; perhaps it does not speak TLS", duration::exact(*.0))]
+    SilentInTls(Duration),
+    #[error("cannot be reached: {0}")]
+    NoWay(String),
+    #[error("closed the connection without an answer")]
+    Closed,
+    #[error("broke off the connection before it answered")]
+    BrokenOff,
+    #[error("breaks off the connection again and again")]
+    Unsteady,
+    #[error("does not speak Redis")]
+    NotRedis,
+    #[error("wants TLS")]
+    WantsTls,
+    #[error("does not speak TLS")]
+    NotTls,
+    #[error("takes no more connections")]
+    Full,
+    #[error("is still loading its data")]
+    Loading,
+    #[error("is busy with a script that takes long")]
+    Busy,
+    #[error("is a replica that has lost its master")]
+    Orphaned,
+    #[error("belongs to a cluster that is down")]
+    ClusterDown,
+    #[error("has too few replicas to take writes")]
+    TooFewReplicas,
+    #[error("does not know a master named {0}")]
+    UnknownMaster(String),
+    #[error("is called the master by Sentinel, but is not (any more)")]
+    NotMaster,
+
+    #[error("wants a password")]
+    NoPassword,
+    #[error("refuses the password")]
+    WrongPassword,
+    #[error("refuses the user {0}: no such user, a wrong password, or switched off")]
+    WrongUser(String),
+    #[error("has no password, but one was given")]
+    NeedlessPassword,
+    #[error("is older than Redis 6 and knows no users")]
+    NoUsers,
+    #[error("refuses to let us in ({0})")]
+    NoEntry(String),
+    #[error("is in protected mode and lets in only its own machine")]
+    ProtectedMode,
+    #[error("does not let the user {user} run `{command}`")]
+    ForbiddenCommand { user: String, command: String },
+    #[error("does not let the user {user} use the {what} of the board")]
+    Forbidden { user: String, what: &'static str },
+    #[error("cannot be used by us: permission denied")]
+    ForbiddenSocket,
+    #[error("has a certificate {0}")]
+    Certificate(String),
+    #[error("wants a certificate from us")]
+    NoCertificate,
+    #[error("refuses our certificate ({0})")]
+    RefusedCertificate(String),
+
+    #[error("cannot be used: {0}")]
+    File(String),
+    #[error("cannot be verified: this system trusts no certificate authority at all")]
+    NoAuthorities,
+    #[error("has no database {0}")]
+    NoDatabase(u32),
+    #[error("is a Sentinel and not a server with data: write redis-sentinel://{0}/MASTER")]
+    Sentinel(String),
+    #[error("is not a Sentinel")]
+    NotSentinel,
+    #[error("is a replica and takes no writes")]
+    Replica,
+    #[error("has reached the limit of its memory")]
+    OutOfMemory,
+    #[error("cannot save its data to disk and takes no writes until it can")]
+    CannotSave,
+    #[error("has something else under {} than a board has there: rename that key or remove it", name_of(.0))]
+    OtherType(String),
+    #[error("has no count under {0}; put the highest number there that it ever gave out")]
+    NoCount(String),
+    #[error("gave an answer of a kind that makes no sense here")]
+    Strange,
+    #[error("said: {0}")]
+    Said(String),
+
+    #[error("is part of a cluster")]
+    Cluster,
+    #[error("is Redis {0}")]
+    Old(String),
+    #[error("cannot push messages")]
+    NoPushes,
+}
+
+fn name_of(key: &str) -> &str {
+    if key.is_empty() { "a key" } else { key }
+}
+
+impl Trouble {
+    /// Puts a problem down to somebody.
+    pub(in crate::board::redis) fn new(whom: impl ToString, problem: Problem) -> Self {
+        Self {
+            whom: whom.to_string(),
+            problem,
+        }
+    }
+
+    /// Adds which key it is about, to a problem that may be about one.
+    pub(in crate::board::redis) fn under(mut self, key: &str) -> Self {
+        if let Problem::OtherType(name) = &mut self.problem {
+            key.clone_into(name);
+        }
+        self
+    }
+
+    /// Returns what is the matter.
+    pub(in crate::board::redis) fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// Makes an error of it: what we were doing, and with which board.
+    pub(in crate::board::redis) fn into_error(
+        self,
+        doing: &'static str,
+        board: &str,
+    ) -> BoardError {
+        use Problem::*;
+        let board = board.to_owned();
+        match &self.problem {
+            RefusedConnection | NoSocket | Silent(_) | SilentInTls(_) | NoWay(_) | Closed
+            | BrokenOff | Unsteady | Full | Loading | Busy | Orphaned | ClusterDown
+            | TooFewReplicas | NotMaster => BoardError::Unreachable {
+                board,
+                source: self.into(),
+            },
+            Unresolved(_) | NotRedis | WantsTls | NotTls | UnknownMaster(_) => {
+                BoardError::Misdirected {
+                    board,
+                    source: self.into(),
+                }
+            }
+            NoPassword
+            | WrongPassword
+            | WrongUser(_)
+            | NeedlessPassword
+            | NoUsers
+            | NoEntry(_)
+            | ProtectedMode
+            | ForbiddenCommand { .. }
+            | Forbidden { .. }
+            | ForbiddenSocket
+            | Certificate(_)
+            | NoCertificate
+            | RefusedCertificate(_) => BoardError::Denied {
+                board,
+                source: self.into(),
+            },
+            File(_) | NoAuthorities | NoDatabase(_) | Sentinel(_) | NotSentinel | Replica
+            | OutOfMemory | CannotSave | OtherType(_) | NoCount(_) | Strange | Said(_) => {
+                BoardError::Failed {
+                    doing,
+                    board,
+                    source: self.into(),
+                }
+            }
+            Cluster => BoardError::Unsupported {
+                board: "Redis Cluster",
+                operation: "hold a board: TaskFlow's scripts touch keys of several slots",
+                hint: Some("use a Redis server that is not part of a cluster"),
+            },
+            Old(_) => BoardError::Unsupported {
+                board: "a Redis server older than 5",
+                operation: "hold a board",
+                hint: Some("use Redis 5 or later"),
+            },
+            NoPushes => BoardError::Unsupported {
+                board: "this Redis server",
+                operation: "push messages",
+                hint: Some("use Redis 6 or later"),
+            },
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What a Redis server means by what it says instead of doing what it was asked.
+
+use redis::ServerError;
+
+use super::problem::Problem;
+
+/// Codes that scripts on servers older than 7 wrap into an `ERR` of their own.
+const WRAPPED: [&str; 7] = [
+    "READONLY",
+    "OOM",
+    "WRONGTYPE",
+    "MISCONF",
+    "MASTERDOWN",
+    "NOREPLICAS",
+    "NOPERM",
+];
+
+/// Returns what a server means by an error.
+///
+/// `user` is as whom we are there; nothing that we sent is repeated.
+pub(in crate::board::redis) fn meaning(error: &ServerError, user: Option<&str>) -> Problem {
+    sort(error.code(), error.details().unwrap_or_default(), user)
+}
+
+/// Returns what a server means by an error that a script has caught.
+pub(in crate::board::redis) fn meaning_in_script(text: &str, user: Option<&str>) -> Problem {
+    // Before Redis 7 it begins with a place in the script.
+    match text.split_once(' ') {
+        Some((code, details)) if code.bytes().all(|byte| byte.is_ascii_uppercase()) => {
+            sort(code, details, user)
+        }
+        _ => sort("ERR", text, user),
+    }
+}
+
+fn sort(code: &str, details: &str, user: Option<&str>) -> Problem {
+    match unwrapped(code, details) {
+        "LOADING" => Problem::Loading,
+        "BUSY" => Problem::Busy,
+        "MASTERDOWN" => Problem::Orphaned,
+        "CLUSTERDOWN" => Problem::ClusterDown,
+        "NOREPLICAS" => Problem::TooFewReplicas,
+        "MOVED" | "ASK" | "CROSSSLOT" | "TRYAGAIN" => Problem::Cluster,
+        "NOAUTH" => Problem::NoPassword,
+        "DENIED" => Problem::ProtectedMode,
+        "NOPERM" => forbidden(details, user),
+        "READONLY" => Problem::Replica,
+        "OOM" => Problem::OutOfMemory,
+        "MISCONF" => Problem::CannotSave,
+        "WRONGTYPE" => Problem::OtherType(String::new()),
+        // A word of our own scripts.
+        "NOCOUNT" => Problem::NoCount(one_line("", details)),
+        "ERR" if details.starts_with("max number of clients") => Problem::Full,
+        "ERR" if details.starts_with("The user executing the script") => forbidden(details, user),
+        code => Problem::Said(one_line(code, details)),
+    }
+}
+
+/// Returns what a server means by an error that answers a login.
+///
+/// Its own words stay away: a server that does not know the command repeats the password in them.
+pub(in crate::board::redis) fn meaning_of_login(
+    error: &ServerError,
+    user: Option<&str>,
+) -> Problem {
+    let details = error.details().unwrap_or_default();
+    let is_wrong = error.code() == "WRONGPASS" || details.starts_with("invalid password");
+    match (error.code(), user) {
+        (_, Some(user)) if is_wrong => Problem::WrongUser(user.to_owned()),
+        (_, None) if is_wrong => Problem::WrongPassword,
+        ("ERR", _) if details.contains("without any password configured") => {
+            Problem::NeedlessPassword
+        }
+        ("ERR", _) if details.contains("no password is set") => Problem::NeedlessPassword,
+        ("ERR", Some(_)) if details.starts_with("wrong number of arguments") => Problem::NoUsers,
+        ("ERR", _) if details.starts_with("max number of clients") => Problem::Full,
+        ("DENIED", _) => Problem::ProtectedMode,
+        ("LOADING", _) => Problem::Loading,
+        ("BUSY", _) => Problem::Busy,
+        (code, _) => Problem::NoEntry(code.to_owned()),
+    }
+}
+
+/// Returns the code of an error, also of one that an old server has wrapped.
+fn unwrapped<'a>(code: &'a str, details: &str) -> &'a str {
+    let wrapped = WRAPPED.into_iter().find(|code| {
+        let mut words = details.split(' ');
+        details.contains("@user_script") && words.any(|word| word.trim_start_matches('-') == *code)
+    });
+    match code {
+        "ERR" => wrapped.unwrap_or("ERR"),
+        code => code,
+    }
+}
+
+fn forbidden(details: &str, user: Option<&str>) -> Problem {
+    let user = user.unwrap_or("default").to_owned();
+    let quoted = details.split('\'').nth(1);
+    match quoted.filter(|_| details.contains("permissions to run")) {
+        Some(command) => Problem::ForbiddenCommand {
+            user,
+            command: command.to_owned(),
+        },
+        None if details.contains("channel") => Problem::Forbidden {
+            user,
+            what: "channels",
+        },
+        None if details.contains("key") => Problem::Forbidden { user, what: "keys" },
+        None => Problem::Forbidden {
+            user,
+            what: "scripts",
+        },
+    }
+}
+
+/// Writes what a server says without the trail that Redis adds to errors of scripts.
+fn one_line(code: &str, details: &str) -> String {
+    let details = details.split(" script: ").next().unwrap_or_default();
+    let details = details.trim().trim_end_matches(['.', ',']);
+    format!("{code} {details}").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::{Value, parse_redis_value};
+
+    use super::*;
+
+    fn error(text: &str) -> ServerError {
+        match parse_redis_value(format!("-{text}\r\n").as_bytes()) {
+            Ok(Value::ServerError(error)) => error,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_is_understood_whatever_its_age() {
+        for (text, expected) in [
+            (
+                "LOADING Redis is loading the dataset in memory",
+                Problem::Loading,
+            ),
+            (
+                "BUSY Redis is busy running a script. You can only call",
+                Problem::Busy,
+            ),
+            ("CLUSTERDOWN Hash slot not served", Problem::ClusterDown),
+            (
+                "MISCONF Redis is configured to save RDB snapshots",
+                Problem::CannotSave,
+            ),
+            ("MOVED 3999 127.0.0.1:6381", Problem::Cluster),
+            (
+                "ERR Error running script (call to f_0c): @user_script: 1: -OOM command not \
+                 allowed when used memory > 'maxmemory'.",
+                Problem::OutOfMemory,
+            ),
+            (
+                "ERR Error running script (call to f_0c): @user_script:1: WRONGTYPE Operation",
+                Problem::OtherType(String::new()),
+            ),
+            (
+                "READONLY You can't write against a read only replica. script: 0c, on @user_script:1.",
+                Problem::Replica,
+            ),
+            (
+                "ERR Wrong number of args calling Redis command from script script: 0c, on x.",
+                Problem::Said("ERR Wrong number of args calling Redis command from script".into()),
+            ),
+            ("EXECABORT", Problem::Said("EXECABORT".into())),
+        ] {
+            assert_eq!(meaning(&error(text), None), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_login_fails_in_the_words_of_each_release() {
+        let user = Some("alice");
+        for (text, user, expected) in [
+            ("ERR invalid password", None, Problem::WrongPassword),
+            (
+                "WRONGPASS invalid username-password pair",
+                None,
+                Problem::WrongPassword,
+            ),
+            (
+                "ERR Client sent AUTH, but no password is set",
+                None,
+                Problem::NeedlessPassword,
+            ),
+            (
+                "ERR wrong number of arguments for 'auth' command",
+                user,
+                Problem::NoUsers,
+            ),
+            ("WRONGPASS pair", user, Problem::WrongUser("alice".into())),
+            (
+                "ERR unknown command `AUTH`, with args beginning with: `hunter2`",
+                None,
+                Problem::NoEntry("ERR".into()),
+            ),
+        ] {
+            assert_eq!(meaning_of_login(&error(text), user), expected, "{text}");
+        }
+    }
+}

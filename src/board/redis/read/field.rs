@@ -1,0 +1,96 @@
+//! A field of a hash, kept in few bytes: a listing remembers one for each job.
+
+use std::{borrow::Cow, collections::HashSet};
+
+use uuid::{Uuid, fmt::Hyphenated};
+
+/// The field of a job: exactly its bytes, which are the text of a uuid but for hand-made jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in crate::board::redis) enum Field {
+    Uuid(Uuid),
+    Other(Box<[u8]>),
+}
+
+impl Field {
+    pub(in crate::board::redis) fn of(bytes: &[u8]) -> Self {
+        match Uuid::try_parse_ascii(bytes) {
+            // There are other ways to write the same uuid, and those are other fields.
+            Ok(uuid) if *text(uuid, &mut Room::default()) == *bytes => Self::Uuid(uuid),
+            _ => Self::Other(bytes.into()),
+        }
+    }
+
+    pub(in crate::board::redis) fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Uuid(uuid) => Cow::Owned(text(*uuid, &mut Room::default()).to_vec()),
+            Self::Other(bytes) => Cow::Borrowed(bytes),
+        }
+    }
+}
+
+/// Fields that were there before; those of ordinary jobs take the least room by themselves.
+#[derive(Debug, Default)]
+pub(in crate::board::redis) struct Seen {
+    uuids: HashSet<Uuid>,
+    others: HashSet<Box<[u8]>>,
+}
+
+impl Seen {
+    /// Notes a field, and says whether it is new.
+    pub(in crate::board::redis) fn insert(&mut self, field: &[u8]) -> bool {
+        match Field::of(field) {
+            Field::Uuid(uuid) => self.uuids.insert(uuid),
+            Field::Other(bytes) => self.others.insert(bytes),
+        }
+    }
+}
+
+/// Room for the text of a uuid.
+struct Room([u8; Hyphenated::LENGTH]);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self([0; Hyphenated::LENGTH])
+    }
+}
+
+fn text(uuid: Uuid, room: &mut Room) -> &[u8] {
+    uuid.hyphenated().encode_lower(&mut room.0).as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_keeps_its_bytes_whatever_they_are() {
+        let text = "1f0c9a58-8f0e-5d0a-8a43-6b0c3f6d2e7b";
+        let upper = text.to_uppercase();
+        let plain = text.replace('-', "");
+        let braced = format!("{{{text}}}");
+        for field in [text, &upper, &plain, &braced, "", "bad-1"] {
+            let kept = Field::of(field.as_bytes());
+            assert_eq!(*kept.bytes(), *field.as_bytes());
+            assert_eq!(matches!(kept, Field::Uuid(_)), field == text, "{field}");
+        }
+        assert_eq!(*Field::of(b"\xff\0").bytes(), *b"\xff\0");
+    }
+
+    #[test]
+    fn each_field_is_new_once() {
+        let text = "1f0c9a58-8f0e-5d0a-8a43-6b0c3f6d2e7b";
+        let upper = text.to_uppercase();
+        let mut seen = Seen::default();
+        for field in [text, &upper, "bad"] {
+            assert!(seen.insert(field.as_bytes()), "{field}");
+        }
+        for field in [text, &upper, "bad"] {
+            assert!(!seen.insert(field.as_bytes()), "{field}");
+        }
+    }
+
+    #[test]
+    fn a_field_takes_no_more_room_than_a_string_without_its_text() {
+        assert!(size_of::<Field>() <= size_of::<String>());
+    }
+}

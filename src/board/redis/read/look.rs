@@ -1,0 +1,179 @@
+//! Reading jobs: a posting and what is beside it, page by page.
+
+use std::collections::HashSet;
+
+use futures_util::{Stream, StreamExt};
+use redis::Cmd;
+
+use super::{
+    ranking::ranked,
+    record::{Reading, read},
+    scan::{Scan, Stored, hash, scanned},
+    sidecar::beside,
+};
+use crate::{
+    board::{
+        Detail, JobRef, Order, Query, Result, Which,
+        redis::{
+            keys::{Keys, field_of, key_of},
+            link::{Link, give_way},
+        },
+        wire::{
+            msgpack,
+            posting::{Limit, Posting},
+        },
+    },
+    job::{Entry, Shelf},
+};
+
+/// So many pages are asked for at once: each takes as many exchanges, one behind the other.
+pub(in crate::board::redis) const AHEAD: usize = 3;
+
+/// How many bytes of postings are kept, once they were read to be ranked.
+const KEPT_BYTES: usize = 64 * 1024 * 1024;
+
+/// How many jobs an ambiguous reference yields.
+const CANDIDATES: usize = 10;
+
+/// Streams what a query asks for, page by page; the next pages are asked for ahead.
+pub(in crate::board::redis) fn pages<'a>(
+    link: &'a Link,
+    keys: &'a Keys,
+    query: Query,
+) -> impl Stream<Item = Result<Vec<Entry>>> + Send + 'a {
+    let stored = match query.order {
+        Order::Any => scanned(link, keys, query.shelf).boxed(),
+        Order::Rank => ranked(link, keys, query.shelf, KEPT_BYTES).boxed(),
+    };
+    stored
+        .map(move |page| async move {
+            let mut entries = entries(link, keys, query, page?).await?;
+            if query.which == Which::Unclaimed {
+                entries.retain(|entry| entry.job().is_none_or(|job| job.holding.is_none()));
+            }
+            Ok(entries)
+        })
+        .buffered(AHEAD)
+}
+
+/// Fetches the postings in some fields.
+pub(in crate::board::redis) async fn postings(
+    link: &Link,
+    keys: &Keys,
+    shelf: Shelf,
+    fields: &[impl AsRef<[u8]>],
+) -> Result<Vec<Option<Vec<u8>>>> {
+    if fields.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut command = Cmd::new();
+    command.arg("HMGET").arg(hash(keys, shelf));
+    for field in fields {
+        command.arg(field.as_ref());
+    }
+    let (postings, _) = link.read(&command).await?;
+    Ok(postings)
+}
+
+/// Adds to postings what is beside them, and reads them.
+pub(in crate::board::redis) async fn entries(
+    link: &Link,
+    keys: &Keys,
+    query: Query,
+    stored: Vec<Stored>,
+) -> Result<Vec<Entry>> {
+    let fields: Vec<&[u8]> = stored.iter().map(|(field, _)| field.as_slice()).collect();
+    let beside = beside(link, keys, query.shelf, &fields).await?;
+    give_way().await;
+    Ok(stored
+        .iter()
+        .zip(beside)
+        .map(|((field, posting), beside)| {
+            let reading = Reading {
+                shelf: query.shelf,
+                detail: query.detail,
+                limit: link.limit(),
+            };
+            read(reading, field, posting, beside)
+        })
+        .collect())
+}
+
+/// Returns the records that each reference could mean; one scan serves all that need one.
+pub(in crate::board::redis) async fn find(
+    link: &Link,
+    keys: &Keys,
+    shelf: Shelf,
+    wanted: &[JobRef],
+) -> Result<Vec<Vec<Entry>>> {
+    let direct: Vec<Option<Vec<u8>>> = wanted.iter().map(field_named).collect();
+    let named: Vec<Vec<u8>> = direct.iter().flatten().cloned().collect();
+    let stored = postings(link, keys, shelf, &named).await?;
+    let stored = named.into_iter().zip(stored);
+    let mut all: Vec<Stored> = stored
+        .filter_map(|(field, posting)| Some((field, posting?)))
+        .collect();
+    let query = Query {
+        shelf,
+        which: Which::All,
+        order: Order::Any,
+        detail: Detail::Whole,
+    };
+    let mut found: Vec<Vec<Vec<u8>>> = direct
+        .iter()
+        .map(|field| field.iter().cloned().collect())
+        .collect();
+    if direct.iter().any(Option::is_none) {
+        let mut scan = Scan::of(keys, shelf);
+        while let Some(page) = scan.next(link).await? {
+            for (field, posting) in page {
+                let Ok(read) = msgpack::decode(&posting, Detail::Brief, Limit::USUAL) else {
+                    continue;
+                };
+                let mut is_wanted = false;
+                for (wanted, found) in wanted.iter().zip(&mut found) {
+                    if found.len() < CANDIDATES && could_mean(wanted, &read) {
+                        found.push(field.clone());
+                        is_wanted = true;
+                    }
+                }
+                if is_wanted {
+                    all.push((field, posting));
+                }
+            }
+        }
+    }
+    let entries = entries(link, keys, query, all).await?;
+    Ok(found
+        .iter()
+        .map(|fields| {
+            let keys: Vec<_> = fields.iter().map(|field| key_of(field)).collect();
+            let mut seen = HashSet::new();
+            entries
+                .iter()
+                .filter(|entry| keys.contains(entry.key()) && seen.insert(entry.key().clone()))
+                .cloned()
+                .collect()
+        })
+        .collect())
+}
+
+/// Returns the field that a reference names by itself.
+fn field_named(wanted: &JobRef) -> Option<Vec<u8>> {
+    match wanted {
+        JobRef::Key(key) => Some(field_of(key)),
+        JobRef::Uuid(uuid) if wanted.is_exact() => Some(uuid.clone().into_bytes()),
+        JobRef::Uuid(_) | JobRef::Sequence(_) => None,
+    }
+}
+
+fn could_mean(wanted: &JobRef, posting: &Posting) -> bool {
+    match wanted {
+        JobRef::Uuid(beginning) if !wanted.is_exact() => posting
+            .uuid
+            .to_ascii_lowercase()
+            .starts_with(beginning.as_str()),
+        JobRef::Sequence(number) => posting.sequence == Some(*number),
+        JobRef::Uuid(_) | JobRef::Key(_) => false,
+    }
+}

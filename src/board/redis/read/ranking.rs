@@ -1,0 +1,195 @@
+//! Reading a shelf in the ranked order, which the server does not know.
+
+use std::{collections::VecDeque, ops::Range, pin::pin};
+
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+
+use super::{
+    field::Field,
+    look::{AHEAD, postings},
+    scan::{FIRST_PAGE, Stored, page_after, scanned},
+};
+use crate::{
+    board::{
+        Detail, Result,
+        redis::{
+            keys::Keys,
+            link::{Link, give_way},
+        },
+        wire::{msgpack, posting::Limit},
+    },
+    job::{Rank, Shelf},
+};
+
+/// A posting that is longer is read again when it is wanted: it would be in memory twice.
+const LARGEST_KEPT: usize = 1 << 20;
+
+/// Streams what is on a shelf, best first; what cannot be read comes last.
+///
+/// The order is found by a walk over all of it. Of the postings that were read then, so many bytes
+/// are kept; others are read once more.
+pub(in crate::board::redis) fn ranked<'a>(
+    link: &'a Link,
+    keys: &'a Keys,
+    shelf: Shelf,
+    budget: usize,
+) -> impl Stream<Item = Result<Vec<Stored>>> + Send + 'a {
+    let in_order = move |(mut ranking, count): (Ranking, usize)| async move {
+        if ranking.jobs.is_empty() {
+            return Ok(None);
+        }
+        let stored = ranking.take(link, keys, shelf, count).await?;
+        let bytes = stored.iter().map(|(_, posting)| posting.len()).sum();
+        let count = page_after(stored.len(), bytes);
+        Ok(Some((stored, (ranking, count))))
+    };
+    stream::once(Ranking::of(link, keys, shelf, budget))
+        .map_ok(move |ranking| stream::try_unfold((ranking, FIRST_PAGE), in_order))
+        .try_flatten()
+}
+
+/// All jobs on a shelf in their order, and as many of their postings as may be kept.
+#[derive(Debug, Default)]
+struct Ranking {
+    jobs: VecDeque<Ranked>,
+    /// In one piece: many small ones, freed in another order, leave the memory full of holes.
+    kept: Vec<u8>,
+}
+
+/// A job in its place.
+#[derive(Debug)]
+struct Ranked {
+    rank: Option<Rank>,
+    field: Field,
+    /// Where its posting is among those that are kept; nowhere, if it is empty.
+    kept: Range<u32>,
+}
+
+impl Ranking {
+    async fn of(link: &Link, keys: &Keys, shelf: Shelf, budget: usize) -> Result<Self> {
+        let pages = scanned(link, keys, shelf).map(|page| async move {
+            give_way().await;
+            page
+        });
+        let mut pages = pin!(pages.buffered(AHEAD));
+        let mut ranking = Self::default();
+        while let Some(page) = pages.try_next().await? {
+            for (field, posting) in page {
+                ranking.add(&field, &posting, budget);
+            }
+        }
+        let jobs = ranking.jobs.make_contiguous();
+        jobs.sort_unstable_by(|one, other| one.place().cmp(&other.place()));
+        Ok(ranking)
+    }
+
+    fn add(&mut self, field: &[u8], posting: &[u8], budget: usize) {
+        let rank = msgpack::decode(posting, Detail::Brief, Limit::USUAL)
+            .ok()
+            .map(|posting| Rank::new(posting.priority, posting.sequence));
+        let (start, end) = (self.kept.len(), self.kept.len() + posting.len());
+        let kept = match (u32::try_from(start), u32::try_from(end)) {
+            (Ok(start), Ok(last)) if end <= budget && posting.len() <= LARGEST_KEPT => {
+                self.kept.extend_from_slice(posting);
+                start..last
+            }
+            _ => 0..0,
+        };
+        let field = Field::of(field);
+        self.jobs.push_back(Ranked { rank, field, kept });
+    }
+
+    /// Takes so many jobs from the front, and fetches what was not kept of them.
+    ///
+    /// Those that are gone by now are left out.
+    async fn take(
+        &mut self,
+        link: &Link,
+        keys: &Keys,
+        shelf: Shelf,
+        count: usize,
+    ) -> Result<Vec<Stored>> {
+        let jobs: Vec<_> = self.jobs.drain(..count.min(self.jobs.len())).collect();
+        let missing = jobs.iter().filter(|job| job.kept.is_empty());
+        let missing: Vec<_> = missing.map(|job| job.field.bytes()).collect();
+        let mut found = postings(link, keys, shelf, &missing).await?.into_iter();
+        let stored = jobs.iter().filter_map(|job| {
+            let posting = match job.kept.is_empty() {
+                true => found.next()??,
+                false => self.kept[job.kept.start as usize..job.kept.end as usize].to_vec(),
+            };
+            Some((job.field.bytes().into_owned(), posting))
+        });
+        Ok(stored.collect())
+    }
+}
+
+impl Ranked {
+    fn place(&self) -> impl Ord {
+        (self.rank.is_none(), self.rank, &self.field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use redis::Cmd;
+
+    use super::*;
+    use crate::{
+        board::redis::testing::{Server, redis_url},
+        job::{Draft, Priority},
+    };
+
+    fn posting(priority: Priority, sequence: u64) -> Vec<u8> {
+        let draft = Draft {
+            uuid: uuid::Uuid::new_v4(),
+            chosen: false,
+            name: "resize".to_owned(),
+            priority,
+            book: None,
+            details: serde_json::json!({}),
+        };
+        let mut posting = msgpack::encode(&draft, chrono::Utc::now());
+        posting.extend(msgpack::sequence(sequence));
+        posting
+    }
+
+    #[tokio::test]
+    async fn each_job_has_its_place_whether_or_not_its_posting_was_kept() {
+        let Some(server) = Server::start(&[]) else {
+            return;
+        };
+        let keys = Keys::of(Some("taskflow"));
+        let link = Link::new(
+            &redis_url(&format!("redis://127.0.0.1:{}", server.port())),
+            None,
+            Duration::from_secs(5),
+        );
+        let mut fill = Cmd::new();
+        fill.arg("HSET").arg(keys.listings());
+        let mut expected = Vec::new();
+        for (at, priority) in (0..300).zip([Priority::Low, Priority::High].into_iter().cycle()) {
+            let posting = posting(priority, at);
+            fill.arg(format!("job{at}")).arg(posting.as_slice());
+            expected.push(((priority == Priority::Low, at), posting));
+        }
+        fill.arg("empty").arg("");
+        link.ask::<()>("fill", &fill).await.unwrap();
+        expected.sort();
+        let mut expected: Vec<_> = expected.into_iter().map(|(_, posting)| posting).collect();
+        let size = expected.iter().map(Vec::len).sum();
+        expected.push(Vec::new());
+        for budget in [0, size / 2, size] {
+            let pages = ranked(&link, &keys, Shelf::Board, budget);
+            let pages: Vec<_> = pages.try_collect().await.unwrap();
+            let found: Vec<_> = pages
+                .concat()
+                .into_iter()
+                .map(|(_, posting)| posting)
+                .collect();
+            assert_eq!(found, expected, "{budget}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! A posting and what is beside it, made into a job.
+
+use std::time::Duration;
+
+use crate::{
+    board::{
+        BoardError, Detail, Result,
+        redis::keys::key_of,
+        wire::{
+            msgpack,
+            posting::{Limit, Posting, together},
+            sidecar::Side,
+        },
+    },
+    job::{Entry, Fence, Holding, Job, Lease, Malformed, Owner, Shelf},
+};
+
+/// What is beside a posting, undecoded.
+#[derive(Debug, Clone, Default)]
+pub(in crate::board::redis) struct Beside {
+    /// Present while the job is claimed; empty if what is there is no name.
+    pub(in crate::board::redis) owner: Option<Vec<u8>>,
+    /// How long the claim still lasts; `None` for ever.
+    pub(in crate::board::redis) left: Option<Duration>,
+    pub(in crate::board::redis) last_modified: Option<Vec<u8>>,
+    pub(in crate::board::redis) side: Option<Vec<u8>>,
+}
+
+/// Where a posting is, and how much of it is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::board::redis) struct Reading {
+    pub(in crate::board::redis) shelf: Shelf,
+    pub(in crate::board::redis) detail: Detail,
+    pub(in crate::board::redis) limit: Limit,
+}
+
+/// Reads a posting and what is beside it.
+pub(in crate::board::redis) fn read(
+    reading: Reading,
+    field: &[u8],
+    posting: &[u8],
+    beside: Beside,
+) -> Entry {
+    let Reading {
+        shelf,
+        detail,
+        limit,
+    } = reading;
+    match msgpack::decode(posting, detail, limit) {
+        Ok(read) => {
+            let is_to_be_shown = read.is_oversized && detail == Detail::Whole;
+            let mut job = job(shelf, field, posting.len(), read, beside);
+            if is_to_be_shown {
+                job.raw = Limit::raw(posting);
+            }
+            Entry::Job(Box::new(job))
+        }
+        Err(problem) => Entry::Malformed(Malformed {
+            key: key_of(field),
+            problem: problem.to_string(),
+            size: posting.len() as u64,
+            raw: Limit::raw(posting),
+            holding: holding(&beside, &Side::read(beside.side.as_deref()).0),
+            origin: crate::job::Origin::Here,
+        }),
+    }
+}
+
+/// Returns who holds a job, and until when.
+fn holding(beside: &Beside, side: &Side) -> Option<Holding> {
+    let name = beside.owner.as_deref()?;
+    let owner = Some(name)
+        .filter(|name| !name.is_empty())
+        .map(Owner::from_stored);
+    // What the record says of a claim is about one of ours, not about that of a peer.
+    let is_ours = owner
+        .as_ref()
+        .is_some_and(|owner| side.owner.as_deref() == Some(&owner.text()));
+    Some(Holding {
+        owner,
+        lease: match beside.left {
+            Some(_) => Lease::Timed,
+            None => Lease::None,
+        },
+        expires_in: beside.left,
+        outlives: None,
+        claimed_on: side.claimed_on.filter(|_| is_ours),
+        fence: side.fence.clone().filter(|_| is_ours),
+    })
+}
+
+fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside) -> Job {
+    let (mut side, side_problem) = Side::read(beside.side.as_deref());
+    let modified = beside.last_modified.as_deref();
+    // As TaskFlow reads it: an empty one is none.
+    let modified = modified
+        .filter(|bytes| !bytes.is_empty())
+        .map(msgpack::read_time);
+    let modified_problem = modified
+        .as_ref()
+        .and_then(|time| time.as_ref().err())
+        .map(|problem| format!("its time of modification cannot be read: {problem}"));
+    let last_modified = modified.and_then(std::result::Result::ok).max(
+        posting
+            .created_on
+            .filter(|_| beside.last_modified.is_some()),
+    );
+    // TaskFlow keeps no other time of what it puts there, and no longer changes this one.
+    let trashed_on = side.trashed_on.or(last_modified);
+    let holding = holding(&beside, &side);
+    if holding.as_ref().is_some_and(|held| held.fence.is_some()) {
+        // As long as it is held, somebody may be performing it.
+        side.count_ahead();
+    }
+    let owner_problem = holding
+        .as_ref()
+        .filter(|holding| holding.owner.is_none())
+        .map(|_| "it is claimed, and the key of its owner holds no name".to_owned());
+    Job {
+        key: key_of(field),
+        uuid: posting.uuid,
+        name: posting.name,
+        priority: posting.priority,
+        sequence: posting.sequence,
+        created_on: posting.created_on,
+        last_modified,
+        holding,
+        is_blocked: false,
+        origin: crate::job::Origin::Here,
+        is_unfit: side_problem.is_some() || posting.is_oversized,
+        raw: Vec::new(),
+        trashed_on: trashed_on.filter(|_| shelf == Shelf::Trash),
+        shelf,
+        book: posting.book,
+        details: posting.details,
+        history: side.history(),
+        size: size as u64,
+        problem: together([
+            posting.problem,
+            owner_problem,
+            modified_problem,
+            side_problem,
+        ]),
+    }
+}
+
+/// Makes of the answer to a claim what any other reader sees.
+pub(in crate::board::redis) fn just_claimed(
+    field: &[u8],
+    posting: &[u8],
+    beside: Beside,
+    fence: &Fence,
+    limit: Limit,
+) -> Result<Job> {
+    let reading = Reading {
+        shelf: Shelf::Board,
+        detail: Detail::Whole,
+        limit,
+    };
+    match read(reading, field, posting, beside) {
+        Entry::Job(mut job) => {
+            if let Some(holding) = &mut job.holding {
+                holding.fence = Some(fence.clone());
+            }
+            Ok(*job)
+        }
+        Entry::Malformed(record) => Err(BoardError::Malformed {
+            key: record.key,
+            problem: record.problem,
+        }),
+    }
+}

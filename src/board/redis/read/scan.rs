@@ -1,0 +1,215 @@
+//! Walking over all that is on a shelf, in pages of postings that are not read yet.
+
+use std::sync::{Arc, Weak};
+
+use futures_util::{Stream, stream};
+use redis::Cmd;
+
+use super::field::Seen;
+use crate::{
+    board::{
+        Result,
+        pages::next_page,
+        redis::{
+            keys::Keys,
+            link::{Link, connection::Line, problem::Problem},
+        },
+    },
+    job::Shelf,
+};
+
+/// What a reader was doing when it failed.
+const DOING: &str = "read";
+
+/// How many jobs the first page has.
+pub(in crate::board::redis) const FIRST_PAGE: usize = 128;
+
+/// How many jobs a page has at most.
+const LARGEST_PAGE: usize = 1000;
+
+/// So often in a row a walk is begun again without having found anything new.
+const RESTARTS: u32 = 3;
+
+/// A posting in its field, undecoded.
+pub(in crate::board::redis) type Stored = (Vec<u8>, Vec<u8>);
+
+/// Walks a shelf in the order in which the server has it.
+///
+/// Each field comes once, whatever the server does meanwhile.
+#[derive(Debug)]
+pub(in crate::board::redis) struct Scan {
+    hash: String,
+    cursor: Option<u64>,
+    count: usize,
+    /// Where the cursor comes from.
+    line: Weak<Line>,
+    /// How often it was begun again since it found anything new.
+    restarts: u32,
+    /// A server may hand a field out twice while its table grows or shrinks.
+    seen: Seen,
+}
+
+impl Scan {
+    pub(in crate::board::redis) fn of(keys: &Keys, shelf: Shelf) -> Self {
+        Self {
+            hash: hash(keys, shelf),
+            cursor: Some(0),
+            count: FIRST_PAGE,
+            line: Weak::new(),
+            restarts: 0,
+            seen: Seen::default(),
+        }
+    }
+
+    /// Returns the next page; none, when there is no more.
+    pub(in crate::board::redis) async fn next(
+        &mut self,
+        link: &Link,
+    ) -> Result<Option<Vec<Stored>>> {
+        let Some(command) = self.command() else {
+            return Ok(None);
+        };
+        let is_first = self.cursor == Some(0);
+        let (answer, line) = link.read(&command).await?;
+        let page = self.page(answer);
+        let line = Arc::downgrade(&line);
+        // The server may be another one by now, or have started again, and such a one has its
+        // fields in an order of its own: the cursor meant nothing there.
+        if !is_first && !line.ptr_eq(&self.line) {
+            self.cursor = Some(0);
+            self.restarts += 1;
+            if self.restarts > RESTARTS {
+                return Err(link.error(DOING, Problem::Unsteady));
+            }
+        }
+        self.line = line;
+        Ok(Some(page))
+    }
+
+    /// Returns the command that asks for the next page; none, when there is no more.
+    pub(in crate::board::redis) fn command(&self) -> Option<Cmd> {
+        let mut command = Cmd::new();
+        command
+            .arg("HSCAN")
+            .arg(&self.hash)
+            .arg(self.cursor?)
+            .arg("COUNT")
+            .arg(self.count);
+        Some(command)
+    }
+
+    /// Reads the answer to the last command.
+    pub(in crate::board::redis) fn page(
+        &mut self,
+        (next, flat): (u64, Vec<Vec<u8>>),
+    ) -> Vec<Stored> {
+        self.cursor = (next != 0).then_some(next);
+        let bytes: usize = flat.iter().map(Vec::len).sum();
+        // Also the fields that are no news: they are in these bytes as well.
+        self.count = page_after(flat.len() / 2, bytes);
+        let mut page = Vec::with_capacity(flat.len() / 2);
+        let mut parts = flat.into_iter();
+        while let (Some(field), Some(posting)) = (parts.next(), parts.next()) {
+            if self.seen.insert(&field) {
+                page.push((field, posting));
+            }
+        }
+        if !page.is_empty() {
+            self.restarts = 0;
+        }
+        page
+    }
+}
+
+/// Streams what is on a shelf, in the order in which the server has it.
+pub(in crate::board::redis) fn scanned<'a>(
+    link: &'a Link,
+    keys: &Keys,
+    shelf: Shelf,
+) -> impl Stream<Item = Result<Vec<Stored>>> + Send + use<'a> {
+    stream::try_unfold(Scan::of(keys, shelf), move |mut scan: Scan| async move {
+        Ok(scan.next(link).await?.map(|page| (page, scan)))
+    })
+}
+
+/// Returns how many jobs the next page should have, by the size of the one before.
+pub(in crate::board::redis) fn page_after(count: usize, bytes: usize) -> usize {
+    next_page(count, bytes, LARGEST_PAGE)
+}
+
+/// Names the hash in which a shelf is.
+pub(in crate::board::redis) fn hash(keys: &Keys, shelf: Shelf) -> String {
+    match shelf {
+        Shelf::Board => keys.listings(),
+        Shelf::Trash => keys.trash(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::board::{BoardError, redis::testing::Server};
+
+    fn start() -> (Scan, Keys) {
+        let keys = Keys::of(Some("taskflow"));
+        (Scan::of(&keys, Shelf::Board), keys)
+    }
+
+    #[test]
+    fn a_page_that_was_there_before_makes_the_next_one_no_smaller() {
+        let (mut scan, _) = start();
+        let page = || {
+            let parts = (0..100).flat_map(|job| [format!("field{job}"), "x".repeat(3000)]);
+            (7, parts.map(String::into_bytes).collect::<Vec<_>>())
+        };
+        assert_eq!(scan.page(page()).len(), 100);
+        let count = scan.count;
+        assert!((100..200).contains(&count), "{count}");
+        assert_eq!(scan.page(page()), []);
+        assert_eq!(scan.count, count);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_hangs_up_after_each_answer_is_given_up() {
+        let Some(server) = Server::start(&[]) else {
+            return;
+        };
+        let fill = "for i = 1, 5000 do redis.call('HSET', KEYS[1], 'field' .. i, 'x') end";
+        server.run::<()>(&["EVAL", fill, "1", "taskflow:listings"]);
+        let link = Link::new(&server.url(""), None, Duration::from_secs(5));
+        let (mut scan, _) = start();
+        let mut error = None;
+        for _ in 0..100 {
+            match scan.next(&link).await {
+                Ok(page) => assert!(page.is_some(), "it is read to its end"),
+                Err(refused) => error = Some(refused),
+            }
+            link.close().await;
+        }
+        let error = error.expect("it does not go on for ever");
+        assert!(matches!(error, BoardError::Unreachable { .. }), "{error:?}");
+        let reason = std::error::Error::source(&error).unwrap().to_string();
+        assert!(reason.contains("again and again"), "{reason}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_hangs_up_now_and_then_is_read_to_its_end() {
+        let Some(server) = Server::start(&[]) else {
+            return;
+        };
+        let fill = "for i = 1, 5000 do redis.call('HSET', KEYS[1], 'field' .. i, 'x') end";
+        server.run::<()>(&["EVAL", fill, "1", "taskflow:listings"]);
+        let link = Link::new(&server.url(""), None, Duration::from_secs(5));
+        let (mut scan, _) = start();
+        let (mut found, mut pages) = (0, 0);
+        while let Some(page) = scan.next(&link).await.unwrap() {
+            (found, pages) = (found + page.len(), pages + 1);
+            if [1, 4, 8].contains(&pages) {
+                link.close().await;
+            }
+        }
+        assert_eq!(found, 5000);
+    }
+}

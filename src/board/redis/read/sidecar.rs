@@ -1,0 +1,150 @@
+//! Reading what is beside postings: owners, times, records.
+
+use std::time::Duration;
+
+use redis::{Cmd, Pipeline, ServerError, Value};
+
+use super::record::Beside;
+use crate::{
+    board::{
+        Result,
+        redis::{
+            keys::{Beside as Names, Keys},
+            link::Link,
+        },
+    },
+    job::Shelf,
+};
+
+/// What a reader was doing when it failed.
+const DOING: &str = "read";
+
+/// How long a key that is not there is said to last.
+const GONE: i64 = -2;
+
+/// Reads what is beside the postings in some fields.
+pub(in crate::board::redis) async fn beside(
+    link: &Link,
+    keys: &Keys,
+    shelf: Shelf,
+    fields: &[&[u8]],
+) -> Result<Vec<Beside>> {
+    if fields.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: Vec<_> = fields.iter().map(|field| keys.beside(field)).collect();
+    let mut command = Cmd::new();
+    command.arg("MGET");
+    for name in &names {
+        command
+            .arg(name.owner.as_slice())
+            .arg(name.last_modified.as_slice())
+            .arg(name.side.as_slice());
+    }
+    let (found, _): (Vec<Option<Vec<u8>>>, _) = link.read(&command).await?;
+    let mut found = found.into_iter();
+    let mut all: Vec<Beside> = names
+        .iter()
+        .map(|_| Beside {
+            // In the trash nobody holds it: an owner would be that of a namesake on the board.
+            owner: found.next().flatten().filter(|_| shelf == Shelf::Board),
+            left: None,
+            last_modified: found.next().flatten(),
+            side: found.next().flatten(),
+        })
+        .collect();
+    if shelf == Shelf::Board {
+        add_lives(link, &names, &mut all).await?;
+    }
+    Ok(all)
+}
+
+/// Adds how long the claims still last, and finds those whose owner is no text, and what is beside
+/// free jobs and is no text.
+async fn add_lives(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<()> {
+    let mut questions = Pipeline::new();
+    let mut is_there = Cmd::new();
+    is_there.arg("EXISTS");
+    let mut free = 0;
+    for (name, one) in names.iter().zip(&*all) {
+        if one.owner.is_some() {
+            questions.cmd("PTTL").arg(name.owner.as_slice());
+        } else {
+            is_there.arg(name.owner.as_slice());
+            if one.side.is_none() {
+                is_there.arg(name.side.as_slice());
+            }
+            free += 1;
+        }
+    }
+    if free > 0 {
+        questions.add_command(is_there);
+    }
+    let mut answers = link.read_all(&questions).await?;
+    let hidden = if free > 0 { answers.pop() } else { None };
+    let held = all.iter_mut().filter(|one| one.owner.is_some());
+    for (one, answer) in held.zip(answers) {
+        let owner = one.owner.take();
+        one.claim(owner, number(link, answer)?);
+    }
+    match hidden.map(|answer| number(link, answer)).transpose()? {
+        // Nobody has those that seemed to be free.
+        None | Some(0) => Ok(()),
+        Some(_) => add_nameless(link, names, all).await,
+    }
+}
+
+/// Finds claims whose owner is no text, and what stands where a record of ours should.
+async fn add_nameless(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<()> {
+    let mut questions = Pipeline::new();
+    let free: Vec<_> = names
+        .iter()
+        .zip(all)
+        .filter(|(_, one)| one.owner.is_none())
+        .collect();
+    for (name, _) in &free {
+        questions.cmd("TYPE").arg(name.owner.as_slice());
+        questions.cmd("PTTL").arg(name.owner.as_slice());
+        questions.cmd("TYPE").arg(name.side.as_slice());
+    }
+    let mut answers = link.read_all(&questions).await?.into_iter();
+    for (_, one) in free {
+        let (Some(kind), Some(left), Some(side)) = (answers.next(), answers.next(), answers.next())
+        else {
+            break;
+        };
+        if is_no_text(link, kind)? {
+            one.claim(None, number(link, left)?);
+        }
+        if is_no_text(link, side)? {
+            // Read as a record, this is none.
+            one.side = Some(Vec::new());
+        }
+    }
+    Ok(())
+}
+
+impl Beside {
+    /// Takes what is under the key of the owner, its text if it is one, and how long it still lasts.
+    ///
+    /// Whatever is there, TaskFlow takes for a claim; nothing is there any more if it lapsed
+    /// between two questions.
+    pub(in crate::board::redis) fn claim(&mut self, owner: Option<Vec<u8>>, left: i64) {
+        self.owner = (left != GONE).then(|| owner.unwrap_or_default());
+        self.left = u64::try_from(left).ok().map(Duration::from_millis);
+    }
+}
+
+/// Whether something else than a text stands there; a text was written between the questions.
+fn is_no_text(link: &Link, kind: Result<Value, ServerError>) -> Result<bool> {
+    let kind = kind.map_err(|error| link.refusal(DOING, &error))?;
+    Ok(!matches!(&kind, Value::SimpleString(kind) if kind == "none" || kind == "string"))
+}
+
+fn number(link: &Link, answer: Result<Value, ServerError>) -> Result<i64> {
+    match answer {
+        Ok(Value::Int(number)) => Ok(number),
+        Ok(_) => Ok(-1),
+        Err(error) => Err(link.refusal(DOING, &error)),
+    }
+}

@@ -1,0 +1,306 @@
+//! What changes jobs: requests become calls of scripts, and their answers answers.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    predicted::Foresight,
+    scripts::{Call, Reply, Script},
+};
+use crate::{
+    board::{
+        BoardError, ClaimRules, NOT_AHEAD, Result, Settled,
+        net::failure::unknown,
+        redis::{
+            keys::{Beside as Names, Keys, field_of, key_of},
+            link::{Failure, Link},
+            read::record::{self, Beside},
+        },
+        wire::{msgpack, sidecar::text_of},
+    },
+    job::{
+        Aftermath, Authority, Claim, Claimant, Claimed, Fence, JobKey, Outcome, Owner, Settlement,
+        Term, Witness,
+    },
+};
+
+/// What a writer was doing when it failed.
+pub(in crate::board::redis) const DOING: &str = "write to";
+
+/// The board that is changed.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::board::redis) struct Target<'a> {
+    pub(in crate::board::redis) link: &'a Link,
+    pub(in crate::board::redis) keys: &'a Keys,
+    pub(in crate::board::redis) foresight: &'a Foresight,
+}
+
+impl Target<'_> {
+    pub(in crate::board::redis) fn call(self, script: Script) -> Call {
+        let mut call = Call::of(script);
+        call.key(self.keys.listings());
+        call
+    }
+
+    pub(in crate::board::redis) fn beside(self, call: &mut Call, field: &[u8]) {
+        let Names {
+            owner,
+            last_modified,
+            side,
+        } = self.keys.beside(field);
+        call.key(owner).key(last_modified).key(side);
+    }
+
+    async fn run(self, call: &Call) -> Result<Vec<Reply>> {
+        call.run(self.link, DOING)
+            .await
+            .map_err(|failure| match failure {
+                Failure::NotSent(error) => error,
+                Failure::Lost(error) => unknown(self.link.name(), error),
+            })
+    }
+
+    pub(in crate::board::redis) async fn claim(
+        self,
+        keys: &[JobKey],
+        by: &Claimant,
+        most: usize,
+        rules: ClaimRules,
+    ) -> Result<Vec<Result<Claimed>>> {
+        let now = Utc::now();
+        let fields: Vec<_> = keys.iter().map(field_of).collect();
+        let mut call = self.call(Script::Claim);
+        call.key(self.keys.fence());
+        call.arg(self.keys.events())
+            .arg(by.owner.as_bytes())
+            .arg(life(by.term))
+            .arg(msgpack::time(now))
+            .arg(text_of(now))
+            .arg(most.to_string())
+            .arg(flag(rules.is_attempt))
+            .arg(flag(rules.respects_not_before))
+            .arg(rules.at_once.to_string())
+            .arg(text_of(now + NOT_AHEAD))
+            .arg(flag(rules.need_record(by.term)));
+        for field in &fields {
+            self.beside(&mut call, field);
+            call.arg(field.as_slice());
+        }
+        let replies = self.run(&call).await?;
+        let mut answers = Vec::with_capacity(replies.len());
+        for (field, reply) in fields.iter().zip(replies) {
+            let answer = match reply.done(self.link, &key_of(field), None) {
+                Err(refusal) => Err(refusal),
+                Ok(reply) => self.claimed(field, &reply, by, now).await,
+            };
+            let needs_all = rules.need_record(by.term);
+            let answer = match answer {
+                Ok(claimed) if needs_all && claimed.job.is_unfit => {
+                    self.give_back(claimed, by).await
+                }
+                answer => answer,
+            };
+            answers.push(answer);
+        }
+        Ok(answers)
+    }
+
+    async fn claimed(
+        self,
+        field: &[u8],
+        reply: &Reply,
+        by: &Claimant,
+        now: DateTime<Utc>,
+    ) -> Result<Claimed> {
+        let fence = Fence(reply.text(0));
+        let beside = Beside {
+            owner: Some(by.owner.as_bytes().to_vec()),
+            left: match by.term {
+                Term::Indefinite => None,
+                Term::For(term) | Term::Kept(term) => Some(term),
+            },
+            last_modified: Some(msgpack::time(now)),
+            side: Some(reply.fact(2).to_vec()).filter(|side| !side.is_empty()),
+        };
+        match record::just_claimed(field, reply.fact(1), beside, &fence, self.link.limit()) {
+            Ok(job) => Ok(Claimed { job, fence }),
+            // What cannot be read cannot be claimed.
+            Err(malformed) => {
+                self.release(key_of(field), by, fence).await?;
+                Err(malformed)
+            }
+        }
+    }
+
+    /// Gives back a job that turned out to be none that may be claimed in this way.
+    async fn give_back(self, claimed: Claimed, by: &Claimant) -> Result<Claimed> {
+        self.release(claimed.job.key, by, claimed.fence).await?;
+        Err(BoardError::Unfit {
+            problem: claimed.job.problem.unwrap_or_default(),
+        })
+    }
+
+    /// Ends a claim that was made just now; an error says that it may still be there.
+    async fn release(self, key: JobKey, by: &Claimant, fence: Fence) -> Result<()> {
+        let release = Settlement {
+            key,
+            outcome: Outcome::Abandon(Aftermath::Interrupted),
+            authority: Authority::Claim(by.owner.clone(), fence),
+        };
+        let released = self.settle(std::slice::from_ref(&release)).await;
+        match released.and_then(|answers| answers.into_iter().collect::<Result<Vec<_>>>()) {
+            Err(error) if !error.is_about_the_claim() => Err(unknown(self.link.name(), error)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(in crate::board::redis) async fn renew(self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
+        let mut call = self.call(Script::Renew);
+        call.arg(self.keys.events()).arg(text_of(Utc::now()));
+        for claim in claims {
+            let field = field_of(&claim.key);
+            let Names { owner, side, .. } = self.keys.beside(&field);
+            call.key(owner).key(side);
+            call.arg(field)
+                .arg(claim.owner.as_bytes())
+                .arg(fence_text(claim.fence.as_ref()))
+                .arg(millis(claim.term));
+        }
+        let replies = self.run(&call).await?;
+        Ok(claims
+            .iter()
+            .zip(replies)
+            .map(|(claim, reply)| {
+                reply
+                    .done(self.link, &claim.key, Some(&claim.owner))
+                    .map(drop)
+            })
+            .collect())
+    }
+
+    pub(in crate::board::redis) async fn settle(
+        self,
+        settlements: &[Settlement],
+    ) -> Result<Vec<Result<Settled>>> {
+        let now = Utc::now();
+        let mut call = self.call(Script::Settle);
+        call.key(self.keys.trash());
+        call.arg(self.keys.events())
+            .arg(msgpack::time(now))
+            .arg(text_of(now));
+        for settlement in settlements {
+            let field = field_of(&settlement.key);
+            self.beside(&mut call, &field);
+            call.arg(field);
+            add_settlement(&mut call, settlement);
+        }
+        let replies = self.run(&call).await?;
+        Ok(settlements
+            .iter()
+            .zip(replies)
+            .map(|(settlement, reply)| {
+                let wanted = match &settlement.authority {
+                    Authority::Owner(owner) | Authority::Claim(owner, _) => Some(owner),
+                    Authority::Override(_) => None,
+                };
+                let reply = reply.done(self.link, &settlement.key, wanted)?;
+                Ok(Settled {
+                    replaced_namesake: reply.fact(0) == b"1",
+                })
+            })
+            .collect())
+    }
+
+    pub(in crate::board::redis) async fn restore(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        let now = Utc::now();
+        let mut call = self.call(Script::Restore);
+        call.key(self.keys.trash());
+        call.arg(self.keys.events())
+            .arg(msgpack::time(now))
+            .arg(text_of(now));
+        self.run_for(call, keys).await
+    }
+
+    pub(in crate::board::redis) async fn purge(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        let mut call = self.call(Script::Purge);
+        call.key(self.keys.trash());
+        call.arg(self.keys.events()).arg(text_of(Utc::now()));
+        self.run_for(call, keys).await
+    }
+
+    async fn run_for(self, mut call: Call, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        for key in keys {
+            let field = field_of(key);
+            self.beside(&mut call, &field);
+            call.arg(field);
+        }
+        let replies = self.run(&call).await?;
+        Ok(keys
+            .iter()
+            .zip(replies)
+            .map(|(key, reply)| reply.done(self.link, key, None).map(drop))
+            .collect())
+    }
+}
+
+fn add_settlement(call: &mut Call, settlement: &Settlement) {
+    let nothing = (None, 0, 0, None);
+    let (word, (not_before, attempts, postponed, failure)) = match &settlement.outcome {
+        Outcome::Abandon(aftermath) => (
+            "abandon",
+            match aftermath {
+                Aftermath::None => nothing,
+                Aftermath::Failed {
+                    failure,
+                    not_before,
+                } => (*not_before, 0, 0, Some(failure)),
+                Aftermath::Postponed { not_before } => (Some(*not_before), -1, 1, None),
+                Aftermath::Interrupted => (None, -1, 0, None),
+            },
+        ),
+        Outcome::Consume => ("consume", nothing),
+        Outcome::Trash(failure) => ("trash", (None, 0, 0, failure.as_ref())),
+        Outcome::Spent(failure) => ("trash", (None, -1, 0, Some(failure))),
+    };
+    let no_name: &[u8] = b"";
+    let (authority, owner, fence) = match &settlement.authority {
+        Authority::Owner(owner) => ("owner", owner.as_bytes(), None),
+        Authority::Claim(owner, fence) => ("owner", owner.as_bytes(), Some(fence)),
+        Authority::Override(Witness::Unclaimed) => ("free", no_name, None),
+        Authority::Override(Witness::Claimed { owner, fence }) => (
+            "seen",
+            owner.as_ref().map_or(no_name, Owner::as_bytes),
+            fence.as_ref(),
+        ),
+    };
+    call.arg(word)
+        .arg(authority)
+        .arg(owner)
+        .arg(fence_text(fence))
+        .arg(not_before.map(text_of).unwrap_or_default())
+        .arg(attempts.to_string())
+        .arg(postponed.to_string())
+        .arg(failure.map_or_else(String::new, |failure| {
+            serde_json::json!(failure).to_string()
+        }));
+}
+
+pub(in crate::board::redis) fn life(term: Term) -> String {
+    match term {
+        Term::Indefinite => String::new(),
+        Term::For(term) | Term::Kept(term) => millis(term),
+    }
+}
+
+fn millis(term: Duration) -> String {
+    term.as_millis().to_string()
+}
+
+fn flag(is_set: bool) -> &'static str {
+    if is_set { "1" } else { "0" }
+}
+
+fn fence_text(fence: Option<&Fence>) -> &str {
+    fence.map_or("", |fence| fence.0.as_str())
+}

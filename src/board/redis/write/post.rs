@@ -1,0 +1,208 @@
+//! Posting: many jobs in few exchanges.
+
+use std::iter::repeat_with;
+
+use chrono::{DateTime, Utc};
+use redis::Cmd;
+
+use super::{
+    change::{DOING, Target, life},
+    predicted,
+    scripts::{Call, Reply, Script},
+};
+use crate::{
+    board::{
+        BoardError, Detail, Posted, Result,
+        net::failure::{not_done, perhaps_posted},
+        redis::link::{Failure, Link, problem::Problem},
+        wire::{msgpack, posting::Limit, sidecar::text_of},
+    },
+    job::{Claimant, Draft, Fence, JobKey},
+};
+
+/// A call has no more jobs than this, and hardly more bytes.
+const BATCH: (usize, usize) = (1000, 1 << 20);
+
+impl Target<'_> {
+    /// Puts jobs on the board, in as few exchanges as their size allows.
+    pub(in crate::board::redis) async fn post(
+        self,
+        drafts: &[Draft],
+        claimant: Option<&Claimant>,
+    ) -> Result<Vec<Result<Posted>>> {
+        let now = Utc::now();
+        let mut postings: Vec<_> = drafts
+            .iter()
+            .map(|draft| msgpack::encode(draft, now))
+            .collect();
+        let mut answers = Vec::with_capacity(drafts.len());
+        while answers.len() < drafts.len() {
+            let rest = &mut postings[answers.len()..];
+            let count = batch(rest.iter().map(Vec::len));
+            let some = &drafts[answers.len()..][..count];
+            let call = self.post_call(some, &mut rest[..count], claimant, now);
+            match call.run(self.link, DOING).await {
+                Ok(replies) => answers.extend(self.posted(some, replies, claimant)),
+                Err(Failure::NotSent(error)) if answers.is_empty() => return Err(error),
+                Err(Failure::NotSent(error)) => {
+                    let missing = drafts.len() - answers.len();
+                    let refused = (0..missing).map(|_| Err(not_done(self.link.name(), &error)));
+                    answers.extend(refused);
+                }
+                Err(Failure::Lost(error)) => {
+                    answers.extend(self.look_up(some, claimant, &error).await);
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    fn post_call(
+        self,
+        drafts: &[Draft],
+        postings: &mut [Vec<u8>],
+        claimant: Option<&Claimant>,
+        now: DateTime<Utc>,
+    ) -> Call {
+        let mut call = self.call(Script::Post);
+        call.key(self.keys.sequence()).key(self.keys.fence());
+        let (owner, life) = match claimant {
+            Some(by) => (by.owner.as_bytes().to_vec(), life(by.term)),
+            None => (Vec::new(), String::new()),
+        };
+        let time = text_of(now);
+        let fields: Vec<_> = drafts.iter().map(|draft| draft.uuid.to_string()).collect();
+        // Nobody else has such a field, and nothing can be beside it.
+        let are_new = claimant.is_none() && !drafts.iter().any(|draft| draft.chosen);
+        let foreseen = self.foresight.last().filter(|_| are_new);
+        let (last, message) = match foreseen {
+            None => (String::new(), Vec::new()),
+            Some(last) => {
+                predicted::complete(postings, last);
+                let end = last.saturating_add_unsigned(drafts.len() as u64);
+                let message = predicted::message(drafts, &fields, &time, last);
+                (end.to_string(), message)
+            }
+        };
+        call.arg(self.keys.events())
+            .arg(owner)
+            .arg(life)
+            .arg(msgpack::time(now))
+            .arg(time)
+            .arg(last)
+            .arg(message);
+        for (field, posting) in fields.into_iter().zip(postings) {
+            if !are_new {
+                self.beside(&mut call, field.as_bytes());
+            }
+            call.arg(field).arg(std::mem::take(posting));
+        }
+        call
+    }
+
+    fn posted(
+        self,
+        drafts: &[Draft],
+        replies: Vec<Reply>,
+        claimant: Option<&Claimant>,
+    ) -> Vec<Result<Posted>> {
+        let answers: Vec<_> = match &replies[..] {
+            // One answer for all, whose numbers were foreseen.
+            [all] if all.word() == "all" => drafts
+                .iter()
+                .zip(number(all)..=i64::MAX)
+                .map(|(draft, sequence)| Ok(posted(draft, sequence, None)))
+                .collect(),
+            _ => drafts
+                .iter()
+                .zip(replies.into_iter().map(Some).chain(repeat_with(|| None)))
+                .map(|(draft, reply)| match reply {
+                    Some(reply) => one_posted(self.link, draft, reply, claimant),
+                    // Whatever answered so is no script of ours.
+                    None => {
+                        let error = self.link.error(DOING, Problem::Strange);
+                        Err(perhaps_posted(self.link.name(), draft, &error))
+                    }
+                })
+                .collect(),
+        };
+        let last = answers.iter().rev().flatten().next();
+        self.foresight.note(last.map(|posted| posted.sequence));
+        answers
+    }
+
+    /// Looks once for jobs whose post was not answered, unless that tells nothing of the claim
+    /// under which they were posted.
+    async fn look_up(
+        self,
+        drafts: &[Draft],
+        claimant: Option<&Claimant>,
+        error: &BoardError,
+    ) -> Vec<Result<Posted>> {
+        self.foresight.note(None);
+        let mut command = Cmd::new();
+        command.arg("HMGET").arg(self.keys.listings());
+        for draft in drafts {
+            command.arg(draft.uuid.to_string());
+        }
+        let found: Vec<Option<Vec<u8>>> = self
+            .link
+            .ask(DOING, &command)
+            .await
+            .unwrap_or_else(|_| vec![None; drafts.len()]);
+        drafts
+            .iter()
+            .zip(found.into_iter().chain(repeat_with(|| None)))
+            .map(|(draft, posting)| {
+                let read = posting
+                    .and_then(|bytes| msgpack::decode(&bytes, Detail::Brief, Limit::USUAL).ok());
+                match read.and_then(|posting| posting.sequence) {
+                    // One that others may have chosen as well may have been there before.
+                    Some(sequence) if !draft.chosen && claimant.is_none() => {
+                        Ok(posted(draft, sequence, None))
+                    }
+                    _ => Err(perhaps_posted(self.link.name(), draft, error)),
+                }
+            })
+            .collect()
+    }
+}
+
+/// Reads what became of a draft.
+fn one_posted(
+    link: &Link,
+    draft: &Draft,
+    reply: Reply,
+    claimant: Option<&Claimant>,
+) -> Result<Posted> {
+    let reply = reply.done(link, &JobKey::new(draft.uuid.to_string()), None)?;
+    let fence = claimant.map(|_| Fence(reply.text(2)));
+    Ok(posted(draft, number(&reply), fence))
+}
+
+fn posted(draft: &Draft, sequence: i64, fence: Option<Fence>) -> Posted {
+    Posted {
+        key: JobKey::new(draft.uuid.to_string()),
+        sequence,
+        fence,
+    }
+}
+
+/// Returns the number that an answer has in halves.
+fn number(reply: &Reply) -> i64 {
+    let half = |at| reply.text(at).parse::<i64>().unwrap_or_default();
+    (half(0) << 32) | half(1)
+}
+
+/// Returns how many jobs the next call may have.
+fn batch(sizes: impl Iterator<Item = usize>) -> usize {
+    let mut bytes = 0;
+    sizes
+        .take(BATCH.0)
+        .take_while(|size| {
+            let is_first = bytes == 0;
+            bytes += size;
+            is_first || bytes <= BATCH.1
+        })
+        .count()
+}

@@ -1,0 +1,258 @@
+//! What happened to jobs, told by which nodes came and which went.
+//!
+//! The nodes of one transaction come and go together and in the order of its steps, so that what
+//! follows a change tells what it was: a lock that goes right before its job was no claim given
+//! up, and a job that leaves the trash as it comes to the board is restored. This is a record of
+//! each step; what only compares two looks, as `board/picture` does, would have to guess.
+
+mod change;
+mod queue;
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::Utc;
+
+pub(in crate::board::zookeeper) use self::{change::Change, queue::Changes};
+use super::observation::{Seen, SeenLock, Sights};
+use crate::{
+    board::{Event, EventKind, picture::Known},
+    job::{JobKey, Owner},
+};
+
+/// The jobs of a board and of its trash, as they were last seen.
+#[derive(Debug, Default)]
+pub(in crate::board::zookeeper) struct Picture {
+    board: HashMap<JobKey, Known>,
+    trash: HashMap<JobKey, Known>,
+    /// The jobs on the board that nobody has and nobody can claim.
+    blocked: HashSet<JobKey>,
+}
+
+impl Picture {
+    /// Adds a job as a reader sees it.
+    pub(in crate::board::zookeeper) fn add_to_board(
+        &mut self,
+        key: JobKey,
+        known: Known,
+        is_blocked: bool,
+    ) {
+        if is_blocked {
+            self.blocked.insert(key.clone());
+        }
+        self.board.insert(key, known);
+    }
+
+    pub(in crate::board::zookeeper) fn add_to_trash(&mut self, key: JobKey, known: Known) {
+        self.trash.insert(key, known);
+    }
+
+    /// Tells what the changes before this number mean; those behind them are only looked at.
+    ///
+    /// What was looked at and has been told is taken out.
+    pub(in crate::board::zookeeper) fn tell(
+        &mut self,
+        changes: &mut Changes,
+        end: u64,
+        sights: &Sights,
+    ) -> Vec<Event> {
+        let mut events: Vec<Event> = Vec::new();
+        while let Some(change) = changes.pop_before(end) {
+            let event = self.tell_one(change, changes, sights);
+            // To look at the board again once is enough.
+            let is_repeated = |event: &Event| {
+                event.kind == EventKind::Resync
+                    && events.last().is_some_and(|last| last.kind == event.kind)
+            };
+            events.extend(event.filter(|event| !is_repeated(event)));
+        }
+        // They were seen in one look, and are in order only as far as the nodes of one folder go.
+        let time = Utc::now();
+        for event in &mut events {
+            event.time = time;
+        }
+        events
+    }
+
+    fn tell_one(&mut self, change: Change, ahead: &mut Changes, sights: &Sights) -> Option<Event> {
+        match change {
+            Change::JobCame(key) => self.job_came(key, ahead, sights),
+            Change::JobWent(key) => self.job_went(key, ahead, sights),
+            Change::LockCame(key) => self.lock_came(key, ahead, sights),
+            Change::LockWent(key) => self.lock_went(&key, ahead, sights),
+            Change::TrashCame(key) => {
+                let leaves = Change::JobWent(key.clone());
+                if ahead.of(&key).any(|change| *change == leaves) {
+                    // It belongs to the job that leaves the board for it, and waits for that.
+                    ahead.push(Change::TrashCame(key));
+                } else if let Some(known) = sights.of(&key).trashed {
+                    // Boards beside this one share the trash.
+                    self.trash.insert(key, known);
+                }
+                None
+            }
+            Change::TrashWent(key) => self.trash_went(key, ahead, sights),
+            Change::ConductorCame(name) => Some(about(EventKind::ConductorJoined, name)),
+            Change::ConductorWent(name) => Some(about(EventKind::ConductorLeft, name)),
+            Change::Meddled(key) => self.meddled(key, sights),
+        }
+    }
+
+    fn job_came(&mut self, key: JobKey, ahead: &mut Changes, sights: &Sights) -> Option<Event> {
+        let seen = sights.of(&key);
+        let is_restored =
+            self.is_trashed(&key, &seen) && ahead.take(&Change::TrashWent(key.clone()));
+        self.came(key, seen, is_restored)
+    }
+
+    /// Whether what was seen on the board may be what was last seen in the trash.
+    fn is_trashed(&self, key: &JobKey, seen: &Seen) -> bool {
+        match (self.trash.get(key), &seen.job) {
+            (Some(trashed), Some(job)) => is_same(key, trashed, job),
+            _ => true,
+        }
+    }
+
+    fn came(&mut self, key: JobKey, seen: Seen, is_restored: bool) -> Option<Event> {
+        if self.board.contains_key(&key) {
+            return None;
+        }
+        let from_trash = match is_restored {
+            true => self.trash.remove(&key),
+            false => None,
+        };
+        // One that is gone already may have left itself in the trash.
+        let Some(known) = seen.job.or(from_trash).or(seen.trashed) else {
+            return Some(Event::resync());
+        };
+        let kind = match is_restored {
+            true => EventKind::Restored,
+            false => EventKind::Posted,
+        };
+        let event = tell(kind, &key, &known);
+        self.board.insert(key, known);
+        Some(event)
+    }
+
+    fn job_went(&mut self, key: JobKey, ahead: &mut Changes, sights: &Sights) -> Option<Event> {
+        self.blocked.remove(&key);
+        let Some(mut known) = self.board.remove(&key) else {
+            // Nobody knows what it was; that it is in the trash now is told of all the same.
+            return None;
+        };
+        let trashed = sights.of(&key).trashed;
+        let is_ours = trashed.is_none_or(|trashed| is_same(&key, &known, &trashed));
+        if is_ours && ahead.take(&Change::TrashCame(key.clone())) {
+            let event = tell(EventKind::Trashed, &key, &known);
+            known.set_claim(None);
+            self.trash.insert(key, known);
+            return Some(event);
+        }
+        Some(tell(EventKind::Consumed, &key, &known))
+    }
+
+    fn lock_came(&mut self, key: JobKey, ahead: &Changes, sights: &Sights) -> Option<Event> {
+        let known = self.board.get_mut(&key)?;
+        let next = next_on_board(ahead, &key);
+        // What was seen is the last lock that came, if it is still there.
+        let seen = match next {
+            None => sights.of(&key).lock,
+            Some(_) => SeenLock::Gone,
+        };
+        let claim = match seen {
+            SeenLock::Vacant => {
+                self.blocked.insert(key);
+                return None;
+            }
+            // It only proved that nobody held the job.
+            SeenLock::Gone if next == Some(&Change::JobWent(key.clone())) => return None,
+            // Two locks at once there are not: this one was known before it was told of.
+            SeenLock::Gone if known.claim().is_some() => return None,
+            SeenLock::Gone => (None, None),
+            SeenLock::Held(owner, fence) => (owner, fence),
+        };
+        if known.claim() == Some((claim.0.as_ref(), claim.1.as_ref())) {
+            return None;
+        }
+        known.set_claim(Some(claim));
+        Some(tell(EventKind::Claimed, &key, known))
+    }
+
+    fn lock_went(&mut self, key: &JobKey, ahead: &Changes, sights: &Sights) -> Option<Event> {
+        if next_on_board(ahead, key) == Some(&Change::JobWent(key.clone())) {
+            return None;
+        }
+        let was_blocked = self.blocked.remove(key);
+        let known = self.board.get_mut(key)?;
+        if known.claim().is_none() && !was_blocked {
+            return None;
+        }
+        let claim = known.claim();
+        let (owner, fence) = claim.map_or((None, None), |(owner, fence)| {
+            (owner.cloned(), fence.cloned())
+        });
+        // Whoever abandons a job may have put it off.
+        if let Some(job) = sights.of(key).job {
+            *known = job;
+        }
+        known.set_claim(None);
+        Some(Event {
+            owner,
+            fence,
+            ..tell(EventKind::Abandoned, key, known)
+        })
+    }
+
+    fn trash_went(&mut self, key: JobKey, ahead: &mut Changes, sights: &Sights) -> Option<Event> {
+        let seen = sights.of(&key);
+        if self.is_trashed(&key, &seen) && ahead.take(&Change::JobCame(key.clone())) {
+            return self.came(key, seen, true);
+        }
+        let known = self.trash.remove(&key)?;
+        Some(tell(EventKind::Purged, &key, &known))
+    }
+
+    fn meddled(&mut self, key: JobKey, sights: &Sights) -> Option<Event> {
+        let seen = sights.of(&key);
+        if let (Some(known), Some(mut job)) = (self.board.get_mut(&key), seen.job) {
+            self.blocked.remove(&key);
+            match seen.lock {
+                SeenLock::Gone => {}
+                SeenLock::Vacant => _ = self.blocked.insert(key),
+                SeenLock::Held(owner, fence) => job.set_claim(Some((owner, fence))),
+            }
+            *known = job;
+        }
+        Some(Event::resync())
+    }
+}
+
+/// Returns what happens next to a job, as far as the board itself goes.
+fn next_on_board<'a>(ahead: &'a Changes, key: &JobKey) -> Option<&'a Change> {
+    ahead.of(key).find(|change| change.is_on_board())
+}
+
+/// Whether these two are of one job: boards beside each other number theirs alike.
+fn is_same(key: &JobKey, one: &Known, other: &Known) -> bool {
+    let (one, other) = (one.subject(key).uuid, other.subject(key).uuid);
+    one == other
+}
+
+fn tell(kind: EventKind, key: &JobKey, known: &Known) -> Event {
+    let (owner, fence) = known.claim().unwrap_or_default();
+    Event {
+        subject: Some(known.subject(key)),
+        owner: owner.cloned(),
+        fence: fence.cloned(),
+        ..Event::now(kind)
+    }
+}
+
+fn about(kind: EventKind, conductor: Owner) -> Event {
+    Event {
+        owner: Some(conductor),
+        ..Event::now(kind)
+    }
+}
+
+#[cfg(test)]
+mod tests;

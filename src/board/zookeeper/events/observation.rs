@@ -1,0 +1,194 @@
+//! What is seen of the nodes that came, by which their jobs and claims are known.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tokio::time::Instant;
+
+use super::changes::{Change, Changes};
+use crate::{
+    board::{
+        Detail, Result,
+        picture::{Known, Looked},
+        zookeeper::{
+            link::{
+                nodes::{self, Node},
+                session::Session,
+            },
+            paths::Paths,
+            read::{
+                look,
+                record::{self, Record},
+            },
+        },
+    },
+    job::{Fence, JobKey, Origin, Owner, Shelf},
+};
+
+/// What is seen of the jobs that some changes are about.
+#[derive(Debug, Default)]
+pub(in crate::board::zookeeper) struct Sights(HashMap<JobKey, Seen>);
+
+/// What is seen of one job; it may have come and gone, and not all of it was looked for.
+#[derive(Debug, Clone, Default)]
+pub(in crate::board::zookeeper) struct Seen {
+    /// The job on the board, as if nobody had it.
+    pub(in crate::board::zookeeper) job: Option<Known>,
+    pub(in crate::board::zookeeper) lock: SeenLock,
+    pub(in crate::board::zookeeper) trashed: Option<Known>,
+}
+
+/// What is seen of the lock of a job.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::board::zookeeper) enum SeenLock {
+    #[default]
+    Gone,
+    /// It names nobody.
+    Vacant,
+    Held(Option<Owner>, Option<Fence>),
+}
+
+/// What there is to be looked at for a job.
+#[derive(Debug, Clone, Copy, Default)]
+struct Wanted {
+    job: bool,
+    lock: bool,
+    trashed: bool,
+}
+
+impl Sights {
+    pub(in crate::board::zookeeper) fn of(&self, key: &JobKey) -> Seen {
+        self.0.get(key).cloned().unwrap_or_default()
+    }
+
+    #[cfg(test)]
+    pub(in crate::board::zookeeper) fn add(&mut self, key: JobKey, seen: Seen) {
+        self.0.insert(key, seen);
+    }
+
+    /// Forgets the locks of jobs to which more has happened; whether there were any.
+    pub(in crate::board::zookeeper) fn forget_locks<'a>(
+        &mut self,
+        more: impl Iterator<Item = &'a Change>,
+    ) -> bool {
+        let mut is_any = false;
+        for key in more.filter_map(Change::job) {
+            if let Some(seen) = self.0.get_mut(key) {
+                seen.lock = SeenLock::Gone;
+                is_any = true;
+            }
+        }
+        is_any
+    }
+
+    /// Looks at what the changes are about, in one exchange or more.
+    ///
+    /// What had happened before is told by the time it is answered, also if nothing is looked at.
+    pub(in crate::board::zookeeper) async fn look(
+        session: &Session,
+        paths: &Paths,
+        changes: &Changes,
+    ) -> Result<Self> {
+        let wanted: Vec<_> = wanted(changes).into_iter().collect();
+        let (mut sights, mut count, mut rest) = (Self::default(), look::PAGE.0, wanted.as_slice());
+        loop {
+            let (page, more) = rest.split_at(count.min(rest.len()));
+            let asked = Instant::now();
+            let nodes: Vec<_> = std::iter::once(paths.board().to_owned())
+                .chain(
+                    page.iter()
+                        .flat_map(|(key, wanted)| wanted.nodes(paths, key)),
+                )
+                .collect();
+            let found = nodes::read(session, &nodes).await?;
+            let looked = Looked {
+                asked,
+                answered: Instant::now(),
+            };
+            // Each job may be four nodes.
+            count = look::next_count(found.iter().flatten(), page.len()).min(look::PAGE.1 / 4);
+            let mut found = found.into_iter().skip(1);
+            for (key, wanted) in page {
+                let seen = wanted.see(key, &mut found, looked);
+                sights.0.insert(key.clone(), seen);
+            }
+            if more.is_empty() {
+                return Ok(sights);
+            }
+            rest = more;
+        }
+    }
+}
+
+fn wanted(changes: &Changes) -> BTreeMap<JobKey, Wanted> {
+    let mut all: BTreeMap<JobKey, Wanted> = BTreeMap::new();
+    for change in changes.since(0) {
+        let Some(key) = change.job() else { continue };
+        let wanted = all.entry(key.clone()).or_default();
+        match change {
+            Change::JobCame(_) | Change::LockWent(_) => wanted.job = true,
+            Change::LockCame(_) => wanted.lock = true,
+            Change::TrashCame(_) => wanted.trashed = true,
+            Change::Meddled(_) => (wanted.job, wanted.lock) = (true, true),
+            _ => {}
+        }
+    }
+    all
+}
+
+impl Wanted {
+    fn nodes(self, paths: &Paths, key: &JobKey) -> impl Iterator<Item = String> {
+        [
+            self.job.then(|| paths.job(Shelf::Board, key)),
+            self.job.then(|| paths.side(key)),
+            self.lock.then(|| paths.lock(key)),
+            self.trashed.then(|| paths.job(Shelf::Trash, key)),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// Takes what was found of these nodes.
+    fn see(
+        self,
+        key: &JobKey,
+        found: &mut impl Iterator<Item = Option<Node>>,
+        looked: Looked,
+    ) -> Seen {
+        let mut next = |is_wanted: bool| is_wanted.then(|| found.next().flatten()).flatten();
+        let (job, side) = (next(self.job), next(self.job));
+        let (lock, trashed) = (next(self.lock), next(self.trashed));
+        Seen {
+            job: known((Shelf::Board, key), job, side, looked),
+            lock: seen_lock(lock),
+            trashed: known((Shelf::Trash, key), trashed, None, looked),
+        }
+    }
+}
+
+fn known(
+    (shelf, key): (Shelf, &JobKey),
+    posting: Option<Node>,
+    side: Option<Node>,
+    looked: Looked,
+) -> Option<Known> {
+    let record = Record {
+        shelf,
+        key: key.clone(),
+        posting: posting?,
+        lock: None,
+        side,
+        origin: Origin::Here,
+    };
+    // A job that others keep to themselves is there all the same.
+    Some(Known::of(&record.read(Detail::Brief), looked))
+}
+
+fn seen_lock(found: Option<Node>) -> SeenLock {
+    let Some(lock) = found else {
+        return SeenLock::Gone;
+    };
+    match record::holding(&lock).0 {
+        Some(holding) => SeenLock::Held(holding.owner, holding.fence),
+        None => SeenLock::Vacant,
+    }
+}

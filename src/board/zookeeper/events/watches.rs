@@ -1,0 +1,152 @@
+//! The watches on all that belongs to a board, and what they say.
+
+use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState, WatchedEvent};
+
+use super::changes::Change;
+use crate::{
+    board::{
+        Result,
+        zookeeper::{
+            link::{nodes::READING, session::Session},
+            paths::{Paths, entered, locked_by},
+        },
+    },
+    job::Shelf,
+};
+
+/// What a watch tells.
+#[derive(Debug)]
+pub(in crate::board::zookeeper) enum Heard {
+    Change(Change),
+    /// The connection is gone; the library looks for another one for as long as it pleases.
+    Disconnected,
+    /// There is a connection again, and whatever happened in between was not told.
+    Reconnected,
+    /// The session has ended; the watches must not be asked again.
+    Ended,
+    /// Nothing that matters.
+    Noise,
+}
+
+/// The watches on the folders of a board.
+pub(in crate::board::zookeeper) struct Watches {
+    board: Watch,
+    trash: Watch,
+    entities: Watch,
+}
+
+struct Watch {
+    place: Place,
+    folder: String,
+    watcher: PersistentWatcher,
+}
+
+/// What a watch is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Board,
+    Trash,
+    Entities,
+}
+
+impl Watches {
+    /// Sets them, whether the folders are there yet or not.
+    pub(in crate::board::zookeeper) async fn set(session: &Session, paths: &Paths) -> Result<Self> {
+        let set = async |place: Place| {
+            let folder = place.folder(paths);
+            let mode = AddWatchMode::PersistentRecursive;
+            let watcher = session.client().watch(&folder, mode);
+            let watcher = session.ask(READING, watcher).await?;
+            Ok::<_, crate::board::BoardError>(Watch {
+                place,
+                watcher: watcher.map_err(|error| session.refusal(READING, &error))?,
+                folder,
+            })
+        };
+        Ok(Self {
+            board: set(Place::Board).await?,
+            trash: set(Place::Trash).await?,
+            entities: set(Place::Entities).await?,
+        })
+    }
+
+    pub(in crate::board::zookeeper) async fn next(&mut self, paths: &Paths) -> Heard {
+        tokio::select! {
+            biased;
+            heard = self.board.next(paths) => heard,
+            heard = self.trash.next(paths) => heard,
+            heard = self.entities.next(paths) => heard,
+        }
+    }
+}
+
+impl Place {
+    fn folder(self, paths: &Paths) -> String {
+        match self {
+            Self::Board => paths.folder(Shelf::Board),
+            Self::Trash => paths.folder(Shelf::Trash),
+            Self::Entities => paths.entities(),
+        }
+    }
+}
+
+impl Watch {
+    async fn next(&mut self, paths: &Paths) -> Heard {
+        let event = self.watcher.changed().await;
+        self.mean(&event, paths)
+    }
+
+    fn mean(&self, event: &WatchedEvent, paths: &Paths) -> Heard {
+        if event.event_type == EventType::Session {
+            return match event.session_state {
+                // Each of them is told; and the library does not set such watches again.
+                SessionState::SyncConnected if self.place == Place::Board => Heard::Reconnected,
+                SessionState::Disconnected if self.place == Place::Board => Heard::Disconnected,
+                state if state.is_terminated() => Heard::Ended,
+                _ => Heard::Noise,
+            };
+        }
+        // A watch is also on the folder itself, and on whatever is below its children.
+        let child = event.path.strip_prefix(&self.folder);
+        let child = child.and_then(|child| child.strip_prefix('/'));
+        let child = child.filter(|child| !child.contains('/'));
+        let change = child.and_then(|child| self.place.change(event.event_type, child, paths));
+        change.map_or(Heard::Noise, Heard::Change)
+    }
+}
+
+impl Place {
+    fn change(self, kind: EventType, child: &str, paths: &Paths) -> Option<Change> {
+        let (created, deleted) = match kind {
+            EventType::NodeCreated => (true, false),
+            EventType::NodeDeleted => (false, true),
+            _ => (false, false),
+        };
+        let pick = |came: Change, went: Change| match (created, deleted) {
+            (true, _) => Some(came),
+            (_, true) => Some(went),
+            _ => None,
+        };
+        if self == Self::Entities {
+            let name = entered(child);
+            return pick(
+                Change::ConductorCame(name.clone()),
+                Change::ConductorWent(name),
+            );
+        }
+        if self == Self::Trash {
+            let key = paths.key_of(Shelf::Trash, child)?;
+            return pick(Change::TrashCame(key.clone()), Change::TrashWent(key));
+        }
+        let (job, lock) = (paths.key_of(Shelf::Board, child), locked_by(child));
+        match (job, lock) {
+            // Nobody changes a job or a lock in place; who does it by hand wants it looked at.
+            (Some(key), _) | (None, Some(key)) if kind == EventType::NodeDataChanged => {
+                Some(Change::Meddled(key))
+            }
+            (Some(key), _) => pick(Change::JobCame(key.clone()), Change::JobWent(key)),
+            (None, Some(key)) => pick(Change::LockCame(key.clone()), Change::LockWent(key)),
+            (None, None) => None,
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! How all servers of a board are, asked at once.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::time::{self, Instant};
+
+use super::{
+    probe::{Deadline, probe},
+    problem::Trouble,
+    tls::Tls,
+};
+use crate::board::url::Server;
+
+/// How long to wait for more servers that are well, once one is.
+const GATHERING: Duration = Duration::from_millis(100);
+
+/// Returns the servers that are well, and what the matter is with the others.
+pub(in crate::board::zookeeper) async fn survey(
+    servers: &[Server],
+    tls: Option<&Tls>,
+    deadline: Deadline,
+) -> (Vec<Server>, Vec<Trouble>) {
+    let probes = servers.iter().enumerate();
+    let mut probes: FuturesUnordered<_> = probes
+        .map(|(place, server)| async move { (place, server, probe(server, tls, deadline).await) })
+        .collect();
+    let (mut well, mut troubles) = (Vec::new(), Vec::new());
+    let mut end = deadline.at + GATHERING;
+    while let Ok(Some((place, server, result))) = time::timeout_at(end, probes.next()).await {
+        match result {
+            Ok(()) => {
+                well.push(server.clone());
+                end = end.min(Instant::now() + GATHERING);
+            }
+            Err(trouble) => troubles.push((place, trouble)),
+        }
+    }
+    troubles.sort_by_key(|(place, _)| *place);
+    let troubles = troubles.into_iter().map(|(_, trouble)| trouble);
+    (well, troubles.collect())
+}

@@ -1,0 +1,143 @@
+//! Reading nodes, many in one exchange.
+
+use futures_util::future::try_join_all;
+use zookeeper_client::{Error, MultiReadResult, Stat};
+
+use super::session::Session;
+use crate::board::Result;
+
+/// What readers were doing when they failed.
+pub(in crate::board::zookeeper) const READING: &str = "read";
+
+/// How many nodes one exchange may have: more of them would keep others from being served.
+pub(in crate::board::zookeeper) const MOST: usize = 1000;
+
+/// How long a request may be: the server hangs up on those of 1 MiB.
+const MOST_BYTES: usize = 512 * 1024;
+
+/// What a path takes in a request beyond itself.
+const OVERHEAD: usize = 16;
+
+/// A node as it was read.
+#[derive(Debug, Clone)]
+pub(in crate::board::zookeeper) struct Node {
+    pub(in crate::board::zookeeper) data: Vec<u8>,
+    pub(in crate::board::zookeeper) stat: Stat,
+}
+
+impl Node {
+    /// Returns a node that is there, of which we may know no more.
+    fn denied() -> Self {
+        Self {
+            data: Vec::new(),
+            stat: Stat {
+                czxid: 0,
+                mzxid: 0,
+                pzxid: 0,
+                ctime: 0,
+                mtime: 0,
+                version: 0,
+                cversion: 0,
+                aversion: 0,
+                ephemeral_owner: 0,
+                data_length: 0,
+                num_children: 0,
+            },
+        }
+    }
+
+    /// Whether it is there and we may not read it.
+    pub(in crate::board::zookeeper) fn is_denied(&self) -> bool {
+        // Whatever was created, was created in some transaction.
+        self.stat.czxid == 0
+    }
+}
+
+/// Reads nodes; those that are not there are none.
+///
+/// The server reads them in this order. One that we may not read does not keep us from the others.
+pub(in crate::board::zookeeper) async fn read(
+    session: &Session,
+    paths: &[String],
+) -> Result<Vec<Option<Node>>> {
+    let exchanges = exchanges(paths, session.depth());
+    let exchanges = exchanges
+        .into_iter()
+        .map(|paths| read_at_once(session, paths));
+    let nodes = try_join_all(exchanges).await?;
+    Ok(nodes.into_iter().flatten().collect())
+}
+
+/// Divides paths among requests, none of which is too long for the server.
+fn exchanges(paths: &[String], depth: usize) -> Vec<&[String]> {
+    let mut exchanges = Vec::new();
+    let mut rest = paths;
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let fitting = rest.iter().take(MOST).take_while(|path| {
+            bytes += path.len() + depth + OVERHEAD;
+            bytes <= MOST_BYTES
+        });
+        let (exchange, others) = rest.split_at(fitting.count().max(1));
+        exchanges.push(exchange);
+        rest = others;
+    }
+    exchanges
+}
+
+async fn read_at_once(session: &Session, paths: &[String]) -> Result<Vec<Option<Node>>> {
+    let mut reader = session.client().new_multi_reader();
+    for path in paths {
+        if let Err(error) = reader.add_get_data(path) {
+            return Err(session.refusal(READING, &error));
+        }
+    }
+    let read = session.ask(READING, reader.commit()).await?;
+    let read = read.map_err(|error| session.refusal(READING, &error))?;
+    let nodes = paths.iter().zip(read).map(|(_, read)| match read {
+        MultiReadResult::Data { data, stat } => Ok(Some(Node { data, stat })),
+        MultiReadResult::Error { err: Error::NoNode } => Ok(None),
+        MultiReadResult::Error { err: Error::NoAuth } => Ok(Some(Node::denied())),
+        MultiReadResult::Error { err } => Err(session.refusal(READING, &err)),
+        // Data was asked for.
+        _ => Ok(None),
+    });
+    nodes.collect()
+}
+
+/// Returns the names of a node's children; those of a node that is not there are none.
+pub(in crate::board::zookeeper) async fn children(
+    session: &Session,
+    path: &str,
+) -> Result<Vec<String>> {
+    match session
+        .ask(READING, session.client().list_children(path))
+        .await?
+    {
+        Ok(children) => Ok(children),
+        Err(Error::NoNode) => Ok(Vec::new()),
+        Err(error) => Err(session.refusal(READING, &error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_request_is_too_long() {
+        let sizes = |length: usize, count: usize, depth| {
+            let paths = vec!["x".repeat(length); count];
+            let exchanges = exchanges(&paths, depth);
+            exchanges
+                .iter()
+                .map(|paths| paths.len())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(30, 2500, 0), [1000, 1000, 500]);
+        assert_eq!(sizes(10_000, 120, 0), [52, 52, 16]);
+        assert_eq!(sizes(10, 120, 9_990), [52, 52, 16]);
+        assert_eq!(sizes(600_000, 2, 0), [1, 1]);
+        assert!(sizes(30, 0, 0).is_empty());
+    }
+}

@@ -1,0 +1,286 @@
+//! A session with ZooKeeper, in which everything is asked; ephemeral nodes live as long as it does.
+
+use std::{fmt, future::Future, sync::Arc, time::Duration};
+
+use tokio::time;
+use zookeeper_client::{
+    Acls, Client, CreateMode, Error, MultiWriteError, SessionId, SessionState, StateWatcher,
+};
+
+use super::problem::{Problem, Trouble};
+use crate::{
+    board::{BoardError, net::failure::Failure},
+    shell,
+};
+
+/// What a session has to know about its board, to speak of it.
+#[derive(Debug)]
+pub(in crate::board::zookeeper) struct Circumstances {
+    /// How people may call the board.
+    pub(in crate::board::zookeeper) board: String,
+    /// The servers, as they are called in errors.
+    pub(in crate::board::zookeeper) servers: String,
+    pub(in crate::board::zookeeper) user: Option<String>,
+    /// The node below which the jobs are.
+    pub(in crate::board::zookeeper) path: String,
+    pub(in crate::board::zookeeper) chroot: Option<String>,
+    pub(in crate::board::zookeeper) acls: Acls<'static>,
+    pub(in crate::board::zookeeper) op_timeout: Duration,
+}
+
+/// A session; it ends with its last clone, or by itself when the servers do not hear of us.
+///
+/// If the process ends before [`Link::close`](super::Link::close) has been awaited, the
+/// servers keep it, and its ephemeral nodes, until its timeout is over.
+#[derive(Clone)]
+pub(in crate::board::zookeeper) struct Session {
+    root: Client,
+    client: Client,
+    about: Arc<Circumstances>,
+    /// Counts the clones.
+    shared: Arc<()>,
+}
+
+impl Session {
+    /// Takes what has connected without the chroot; `None` if the chroot is no path.
+    pub(in crate::board::zookeeper) fn new(
+        root: Client,
+        about: Arc<Circumstances>,
+    ) -> Option<Self> {
+        let client = match &about.chroot {
+            Some(chroot) => root.clone().chroot(chroot.clone()).ok()?,
+            None => root.clone(),
+        };
+        let shared = Arc::new(());
+        Some(Self {
+            root,
+            client,
+            about,
+            shared,
+        })
+    }
+
+    /// Returns what asks; its paths are those inside the chroot.
+    ///
+    /// It sends when a method is called, and not when the future is awaited; while it is looking
+    /// for a server, it keeps what is to be sent until it has found one.
+    pub(in crate::board::zookeeper) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Returns by how much the server's paths are longer than ours.
+    pub(in crate::board::zookeeper) fn depth(&self) -> usize {
+        self.about.chroot.as_ref().map_or(0, String::len)
+    }
+
+    /// Returns what tells this session from every other.
+    pub(in crate::board::zookeeper) fn id(&self) -> SessionId {
+        self.client.session_id()
+    }
+
+    /// Returns how long it outlives the last sign of us, as negotiated.
+    pub(in crate::board::zookeeper) fn timeout(&self) -> Duration {
+        self.client.session_timeout()
+    }
+
+    /// Awaits the answer to an operation, and never longer than an operation may take.
+    ///
+    /// The inner error is what the server says about nodes, for the caller to judge. The outer one
+    /// means that there is no such answer, or that we may not do this at all.
+    pub(in crate::board::zookeeper) async fn ask<T, E: Refusal>(
+        &self,
+        doing: &'static str,
+        operation: impl Future<Output = Result<T, E>>,
+    ) -> Result<Result<T, E>, Failure> {
+        let limit = self.about.op_timeout;
+        let Ok(answer) = time::timeout(limit, operation).await else {
+            return Err(Failure::Lost(self.error(doing, Problem::Silent(limit))));
+        };
+        let Err(refusal) = answer else {
+            return Ok(answer);
+        };
+        match refusal.cause() {
+            // It is not told whether that was before the server has read it, or after.
+            Error::ConnectionLoss | Error::Custom(_) => {
+                Err(Failure::Lost(self.error(doing, Problem::BrokenOff)))
+            }
+            Error::UnmarshalError { .. } | Error::UnexpectedError(_) | Error::Timeout => {
+                Err(Failure::Lost(self.refusal(doing, refusal.cause())))
+            }
+            cause if is_about_nodes(cause) => Ok(Err(refusal)),
+            cause => Err(Failure::NotSent(self.refusal(doing, cause))),
+        }
+    }
+
+    /// Makes an error of what the server said, for callers to whom it means nothing else.
+    pub(in crate::board::zookeeper) fn refusal(
+        &self,
+        doing: &'static str,
+        error: &Error,
+    ) -> BoardError {
+        let problem = match error {
+            Error::NoAuth => self.forbidden(doing),
+            Error::InvalidAcl => Problem::Nobody,
+            Error::AuthFailed => Problem::NoEntry,
+            Error::SessionExpired | Error::SessionMoved | Error::ClientClosed => {
+                Problem::SessionEnded
+            }
+            Error::Throttled => Problem::Throttled,
+            Error::NotReadOnly => Problem::ReadOnly,
+            Error::QuotaExceeded => Problem::Quota,
+            Error::Unimplemented => Problem::Old,
+            Error::ConnectionLoss | Error::Custom(_) => Problem::BrokenOff,
+            error => Problem::Said(error.to_string()),
+        };
+        self.error(doing, problem)
+    }
+
+    /// Says that a node cannot go, because somebody has put these others below it.
+    pub(in crate::board::zookeeper) fn occupied(
+        &self,
+        path: &str,
+        mut below: Vec<String>,
+    ) -> BoardError {
+        below.sort_unstable();
+        // As everybody else calls it, who knows nothing of our chroot.
+        let node = format!("{}{path}", self.about.chroot.as_deref().unwrap_or_default());
+        let first = below.first().map_or("", String::as_str);
+        let command = format!("deleteall {}", shell::word(&format!("{node}/{first}")));
+        let servers = &self.about.servers;
+        let remedy = match &self.about.user {
+            None => format!("`zkCli.sh -server {servers} {command}` removes"),
+            Some(user) => format!(
+                "`addauth digest {user}:PASSWORD` and `{command}` in `zkCli.sh -server {servers}` \
+                 remove"
+            ),
+        };
+        let which = match below.len() {
+            1 => "it, with all below it".to_owned(),
+            _ => format!("{first}, with all below it; likewise the others"),
+        };
+        BoardError::Occupied {
+            below: named(&below),
+            remedy: format!("{remedy} {which}; then try again"),
+            node,
+        }
+    }
+
+    /// Creates the node that takes the place of `/`, and those above it, if they are missing.
+    pub(in crate::board::zookeeper) async fn ensure_chroot(
+        &self,
+        doing: &'static str,
+    ) -> Result<(), Failure> {
+        let Some(chroot) = &self.about.chroot else {
+            return Ok(());
+        };
+        let options = CreateMode::Persistent.with_acls(self.about.acls);
+        let made = self.ask(doing, self.root.mkdir(chroot, &options)).await?;
+        made.map_err(|error| Failure::NotSent(self.refusal(doing, &error)))
+    }
+
+    /// Returns whether it is connected, is looking for a server, or has ended.
+    pub(in crate::board::zookeeper) fn state(&self) -> SessionState {
+        self.client.state()
+    }
+
+    /// Waits until it is connected, or has ended.
+    pub(in crate::board::zookeeper) async fn connected(self) -> Result<Self, Error> {
+        let mut states = self.client.state_watcher();
+        let mut state = self.state();
+        loop {
+            match state {
+                SessionState::SyncConnected | SessionState::ConnectedReadOnly => return Ok(self),
+                SessionState::Disconnected => state = states.changed().await,
+                _ => return Err(Error::SessionExpired),
+            }
+        }
+    }
+
+    /// Whether others have clones of it.
+    pub(in crate::board::zookeeper) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
+    }
+
+    /// Ends it, and waits until the servers know, or for so long.
+    pub(in crate::board::zookeeper) async fn end(self, patience: Duration) {
+        let mut states: StateWatcher = self.client.state_watcher();
+        if self.state().is_terminated() {
+            return;
+        }
+        drop(self);
+        let ended = async { while !states.changed().await.is_terminated() {} };
+        let _ = time::timeout(patience, ended).await;
+    }
+
+    fn forbidden(&self, doing: &'static str) -> Problem {
+        let (user, hint) = match &self.about.user {
+            Some(user) => (
+                format!("the user {user}"),
+                ": the password is wrong, or they belong to somebody else",
+            ),
+            None => ("us".to_owned(), ", who name no user"),
+        };
+        Problem::Forbidden {
+            user,
+            doing,
+            path: self.about.path.clone(),
+            hint,
+        }
+    }
+
+    fn error(&self, doing: &'static str, problem: Problem) -> BoardError {
+        Trouble::new(&self.about.servers, problem).into_error(doing, &self.about.board)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Session").field(&self.id()).finish()
+    }
+}
+
+/// How many nodes are named in an error.
+const NAMED: usize = 5;
+
+fn named(nodes: &[String]) -> String {
+    let first = nodes[..nodes.len().min(NAMED)].join(", ");
+    match nodes.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// An error in which a server has refused something.
+pub(in crate::board::zookeeper) trait Refusal {
+    /// Returns what it said, whichever of several operations it was about.
+    fn cause(&self) -> &Error;
+}
+
+impl Refusal for Error {
+    fn cause(&self) -> &Error {
+        self
+    }
+}
+
+impl Refusal for MultiWriteError {
+    fn cause(&self) -> &Error {
+        match self {
+            Self::RequestFailed { source } | Self::OperationFailed { source, .. } => source,
+        }
+    }
+}
+
+/// Whether an error says how some nodes are, and not how we or the servers are.
+fn is_about_nodes(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::NoNode
+            | Error::NodeExists
+            | Error::BadVersion
+            | Error::NotEmpty
+            | Error::NoChildrenForEphemerals
+            | Error::RuntimeInconsistent
+            | Error::UnexpectedErrorCode(_)
+            | Error::BadArguments(_)
+    )
+}

@@ -1,0 +1,145 @@
+//! Changing several nodes in one step: all of it happens, or nothing.
+
+use std::future::Future;
+
+use zookeeper_client::{Acls, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter};
+
+use super::{nodes::Node, session::Session};
+use crate::board::{net::failure::Failure, wire::sidecar::Side};
+
+/// What writers were doing when they failed.
+pub(in crate::board::zookeeper) const WRITING: &str = "write to";
+
+/// What a step of a transaction is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::board::zookeeper) enum Step {
+    Job,
+    Lock,
+    Side,
+    Marker,
+    Trashed,
+    /// A namesake that has to leave the trash, and what is kept of it.
+    Namesake,
+    Entity,
+    Name,
+}
+
+/// Says why nothing of a transaction happened.
+#[derive(Debug)]
+pub(in crate::board::zookeeper) struct Refused {
+    pub(in crate::board::zookeeper) step: Step,
+    pub(in crate::board::zookeeper) path: String,
+    pub(in crate::board::zookeeper) error: Error,
+}
+
+/// Steps that are taken together or not at all.
+pub(in crate::board::zookeeper) struct Transaction<'a> {
+    session: &'a Session,
+    acls: Acls<'a>,
+    writer: MultiWriter<'a>,
+    steps: Vec<(Step, String)>,
+    /// A step that could not even be written down.
+    broken: Option<Error>,
+}
+
+impl<'a> Transaction<'a> {
+    pub(in crate::board::zookeeper) fn new(session: &'a Session, acls: Acls<'a>) -> Self {
+        Self {
+            session,
+            acls,
+            writer: session.client().new_multi_writer(),
+            steps: Vec::new(),
+            broken: None,
+        }
+    }
+
+    pub(in crate::board::zookeeper) fn create(
+        &mut self,
+        step: Step,
+        path: String,
+        data: &[u8],
+        mode: CreateMode,
+    ) {
+        let options = mode.with_acls(self.acls);
+        let added = self.writer.add_create(&path, data, &options);
+        self.added(step, path, added);
+    }
+
+    pub(in crate::board::zookeeper) fn set(
+        &mut self,
+        step: Step,
+        path: String,
+        data: &[u8],
+        version: i32,
+    ) {
+        let added = self.writer.add_set_data(&path, data, Some(version));
+        self.added(step, path, added);
+    }
+
+    pub(in crate::board::zookeeper) fn delete(&mut self, step: Step, path: String, version: i32) {
+        let added = self.writer.add_delete(&path, Some(version));
+        self.added(step, path, added);
+    }
+
+    pub(in crate::board::zookeeper) fn check(&mut self, step: Step, path: String, version: i32) {
+        let added = self.writer.add_check_version(&path, version);
+        self.added(step, path, added);
+    }
+
+    /// Writes a node, provided that it still is as it was read; one that is not understood stays.
+    pub(in crate::board::zookeeper) fn put(
+        &mut self,
+        step: Step,
+        path: String,
+        seen: &Option<Node>,
+        wanted: Option<&Side>,
+    ) {
+        match (seen, wanted) {
+            (None, Some(side)) => self.create(step, path, &side.write(), CreateMode::Persistent),
+            (Some(node), Some(side)) => {
+                self.set(step, path, &side.write_over(&node.data), node.stat.version);
+            }
+            // It says the same, and tells whoever has read it before that something has happened.
+            (Some(node), None) => self.set(step, path, &node.data, node.stat.version),
+            (None, None) => self.assert_absent(step, path),
+        }
+    }
+
+    /// Refuses the whole if this node is there.
+    pub(in crate::board::zookeeper) fn assert_absent(&mut self, step: Step, path: String) {
+        self.create(step, path.clone(), b"", CreateMode::Persistent);
+        self.delete(step, path, 0);
+    }
+
+    fn added(&mut self, step: Step, path: String, added: Result<(), Error>) {
+        if let Err(error) = added {
+            self.broken.get_or_insert(error);
+        }
+        self.steps.push((step, path));
+    }
+
+    /// Sends it at once, and returns what became of it.
+    pub(in crate::board::zookeeper) fn commit(
+        mut self,
+    ) -> impl Future<Output = Result<Result<Vec<MultiWriteResult>, Refused>, Failure>> + Send + 'a
+    {
+        let (session, steps, broken) = (self.session, self.steps, self.broken);
+        let commit = broken.is_none().then(|| self.writer.commit());
+        async move {
+            let refused = |at: usize, error| {
+                let (step, path) = steps.get(at).cloned().unwrap_or((Step::Job, String::new()));
+                Refused { step, path, error }
+            };
+            let Some(commit) = commit else {
+                return Ok(Err(refused(0, broken.unwrap_or(Error::ClientClosed))));
+            };
+            Ok(match session.ask(WRITING, commit).await? {
+                Ok(results) => Ok(results),
+                Err(MultiWriteError::OperationFailed { index, source }) => {
+                    Err(refused(index, source))
+                }
+                Err(MultiWriteError::RequestFailed { source }) => Err(refused(0, source)),
+            })
+        }
+    }
+}

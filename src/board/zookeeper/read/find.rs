@@ -1,0 +1,151 @@
+//! Finding jobs by what people call them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{
+    look::{PAGE, Shelved, next_count, records},
+    record::decode,
+};
+use crate::{
+    board::{
+        Detail, JobRef, Result,
+        zookeeper::{
+            link::{
+                nodes::{self, Node},
+                session::Session,
+            },
+            origin,
+            paths::{Paths, number_of, numbered},
+        },
+    },
+    job::{Entry, JobKey, Shelf},
+};
+
+/// How many jobs an ambiguous reference yields.
+const CANDIDATES: usize = 10;
+
+/// Returns the records that each reference could mean; one scan serves all that need one.
+pub(in crate::board::zookeeper) async fn find(
+    session: &Session,
+    paths: &Paths,
+    shelf: Shelf,
+    wanted: &[JobRef],
+) -> Result<Vec<Vec<Entry>>> {
+    let direct: Vec<_> = wanted.iter().map(named).collect();
+    let keys: Vec<_> = direct.iter().flatten().cloned().collect();
+    let mut records = records(session, paths, shelf, &keys).await?;
+    origin::judge(session, paths, records.iter_mut().flatten()).await?;
+    let mut records = records.into_iter();
+    let mut found: Vec<Vec<Entry>> = direct
+        .iter()
+        .map(|key| {
+            let record = key.as_ref().and_then(|_| records.next().flatten());
+            record
+                .map(|record| record.read(Detail::Whole))
+                .into_iter()
+                .collect()
+        })
+        .collect();
+    // A number may also be written in another way, and then only a look at all of them tells.
+    let needs_scan = |(wanted, found): (&JobRef, &Vec<Entry>)| {
+        matches!(wanted, JobRef::Uuid(_))
+            || matches!(wanted, JobRef::Sequence(_)) && found.is_empty()
+    };
+    if wanted.iter().zip(&found).any(needs_scan) {
+        scan(session, paths, (shelf, wanted), &mut found).await?;
+    }
+    Ok(found)
+}
+
+/// Looks through a whole shelf for what was not found directly.
+async fn scan(
+    session: &Session,
+    paths: &Paths,
+    (shelf, wanted): (Shelf, &[JobRef]),
+    found: &mut [Vec<Entry>],
+) -> Result<()> {
+    let mut shelved = Shelved::look(session, paths, shelf).await?;
+    let meanings = Meanings::of(wanted);
+    let mut count = PAGE.0;
+    loop {
+        let page = shelved.take(count);
+        if page.is_empty() {
+            return Ok(());
+        }
+        let paths_of: Vec<_> = page.iter().map(|key| paths.job(shelf, key)).collect();
+        let postings = nodes::read(session, &paths_of).await?;
+        count = next_count(postings.iter().flatten(), page.len());
+        let (mut hits, mut keys) = (HashMap::new(), Vec::new());
+        for (key, node) in page.into_iter().zip(postings) {
+            let Some(node) = node else { continue };
+            let mut meant = meanings.of_job(&key, &node);
+            // One that was found directly is not a candidate twice.
+            meant.retain(|at| {
+                found[*at].len() < CANDIDATES && found[*at].iter().all(|one| *one.key() != key)
+            });
+            if !meant.is_empty() {
+                keys.push(key.clone());
+                hits.insert(key, meant);
+            }
+        }
+        let mut records = shelved.read(session, paths, keys).await?;
+        origin::judge(session, paths, &mut records).await?;
+        for record in records {
+            let entry = record.read(Detail::Whole);
+            for &at in hits.get(&record.key).into_iter().flatten() {
+                found[at].push(entry.clone());
+            }
+        }
+    }
+}
+
+/// References, by what they could mean: there may be as many of them as there are jobs.
+#[derive(Default)]
+struct Meanings<'a> {
+    uuids: HashMap<&'a str, Vec<usize>>,
+    beginnings: HashMap<&'a str, Vec<usize>>,
+    /// How long those beginnings are.
+    lengths: BTreeSet<usize>,
+    numbers: HashMap<i64, Vec<usize>>,
+}
+
+impl<'a> Meanings<'a> {
+    fn of(wanted: &'a [JobRef]) -> Self {
+        let mut meanings = Self::default();
+        for (at, wanted) in wanted.iter().enumerate() {
+            let places = match wanted {
+                JobRef::Uuid(text) if wanted.is_exact() => meanings.uuids.entry(text).or_default(),
+                JobRef::Uuid(text) => {
+                    meanings.lengths.insert(text.len());
+                    meanings.beginnings.entry(text).or_default()
+                }
+                JobRef::Sequence(number) => meanings.numbers.entry(*number).or_default(),
+                JobRef::Key(_) => continue,
+            };
+            places.push(at);
+        }
+        meanings
+    }
+
+    /// Returns which references could mean this job.
+    fn of_job(&self, key: &JobKey, node: &Node) -> Vec<usize> {
+        let posting = decode(key, node, Detail::Brief).ok();
+        let uuid = posting.map(|posting| posting.uuid.to_ascii_lowercase());
+        let uuid = uuid.as_deref();
+        let beginnings =
+            (self.lengths.iter()).filter_map(|length| self.beginnings.get(uuid?.get(..*length)?));
+        let whole = uuid.and_then(|uuid| self.uuids.get(uuid));
+        let number = number_of(key).and_then(|number| self.numbers.get(&number));
+        let all = beginnings.chain(whole).chain(number).flatten();
+        all.copied().collect()
+    }
+}
+
+/// Returns the job that a reference names by itself.
+fn named(wanted: &JobRef) -> Option<JobKey> {
+    match wanted {
+        JobRef::Key(key) => Some(key.clone()),
+        JobRef::Sequence(number) => Some(numbered(*number)),
+        JobRef::Uuid(_) => None,
+    }
+}

@@ -1,0 +1,258 @@
+//! Reading jobs: the nodes of a shelf, page by page, each with its lock and the record beside it.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::record::{self, Record};
+use crate::{
+    board::{
+        Detail, Order, Query, Result, Which,
+        pages::next_page,
+        wire::json,
+        zookeeper::{
+            link::{
+                nodes::{self, Node},
+                session::Session,
+            },
+            origin,
+            paths::{Paths, locked_by, number_of},
+        },
+    },
+    job::{Entry, JobKey, Origin, Rank, Shelf},
+};
+
+/// The first page, and the largest.
+pub(in crate::board::zookeeper) const PAGE: (usize, usize) = (128, nodes::MOST);
+
+/// How many bytes of postings are kept, once they were read to be ranked.
+const KEPT_BYTES: usize = 64 * 1024 * 1024;
+
+/// Which jobs are on a shelf, and what there is to be read of each.
+#[derive(Debug)]
+pub(in crate::board::zookeeper) struct Shelved {
+    shelf: Shelf,
+    /// In the order of their numbers.
+    keys: VecDeque<JobKey>,
+    locked: HashSet<JobKey>,
+    recorded: HashSet<JobKey>,
+    /// Postings that were read already.
+    kept: HashMap<JobKey, Node>,
+}
+
+impl Shelved {
+    pub(in crate::board::zookeeper) async fn look(
+        session: &Session,
+        paths: &Paths,
+        shelf: Shelf,
+    ) -> Result<Self> {
+        let (folder, sides) = (paths.folder(shelf), paths.sides());
+        let (children, sides) = tokio::try_join!(
+            nodes::children(session, &folder),
+            nodes::children(session, &sides),
+        )?;
+        let mut keys: Vec<_> = children
+            .iter()
+            .filter_map(|child| paths.key_of(shelf, child))
+            .collect();
+        keys.sort_by_cached_key(|key| (number_of(key).is_none(), number_of(key), key.clone()));
+        let locks = children.iter().filter_map(|child| locked_by(child));
+        Ok(Self {
+            shelf,
+            keys: keys.into(),
+            // In the trash nobody holds it: a lock there would be a stray node.
+            locked: locks.filter(|_| shelf == Shelf::Board).collect(),
+            recorded: sides.into_iter().map(JobKey::new).collect(),
+            kept: HashMap::new(),
+        })
+    }
+
+    /// Takes up to so many jobs from the beginning.
+    pub(in crate::board::zookeeper) fn take(&mut self, count: usize) -> Vec<JobKey> {
+        self.keys.drain(..count.min(self.keys.len())).collect()
+    }
+
+    /// Reads the nodes of some jobs; those that are gone by now are left out.
+    pub(in crate::board::zookeeper) async fn read(
+        &mut self,
+        session: &Session,
+        paths: &Paths,
+        keys: Vec<JobKey>,
+    ) -> Result<Vec<Record>> {
+        let mut wanted = Vec::with_capacity(keys.len() * 2);
+        for key in &keys {
+            if !self.kept.contains_key(key) {
+                wanted.push(paths.job(self.shelf, key));
+            }
+            if self.locked.contains(key) {
+                wanted.push(paths.lock(key));
+            }
+            if self.recorded.contains(key) {
+                wanted.push(paths.side(key));
+            }
+        }
+        let mut found = nodes::read(session, &wanted).await?.into_iter();
+        let mut next = |is_wanted: bool| is_wanted.then(|| found.next().flatten()).flatten();
+        let records = keys.into_iter().filter_map(|key| {
+            let kept = self.kept.remove(&key);
+            let posting = next(kept.is_none()).or(kept);
+            let lock = next(self.locked.contains(&key));
+            let side = next(self.recorded.contains(&key));
+            Some(Record {
+                shelf: self.shelf,
+                posting: posting?,
+                lock,
+                side,
+                key,
+                origin: Origin::Here,
+            })
+        });
+        Ok(records.collect())
+    }
+}
+
+/// Reads what a query asks for, page by page.
+#[derive(Debug)]
+pub(in crate::board::zookeeper) struct Reader {
+    query: Query,
+    shelved: Option<Shelved>,
+    count: usize,
+}
+
+impl Reader {
+    pub(in crate::board::zookeeper) fn new(query: Query) -> Self {
+        Self {
+            query,
+            shelved: None,
+            count: PAGE.0,
+        }
+    }
+
+    /// Returns the next page; none, when there is no more.
+    pub(in crate::board::zookeeper) async fn next(
+        &mut self,
+        session: &Session,
+        paths: &Paths,
+    ) -> Result<Option<Vec<Entry>>> {
+        let shelved = match &mut self.shelved {
+            Some(shelved) => shelved,
+            None => {
+                let mut shelved = Shelved::look(session, paths, self.query.shelf).await?;
+                if self.query.which == Which::Unclaimed {
+                    leave_out_claimed(session, paths, &mut shelved).await?;
+                }
+                if self.query.order == Order::Rank {
+                    rank(session, paths, &mut shelved).await?;
+                }
+                self.shelved.insert(shelved)
+            }
+        };
+        let keys = shelved.take(self.count);
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        let count = keys.len();
+        let mut records = shelved.read(session, paths, keys).await?;
+        origin::judge(session, paths, &mut records).await?;
+        self.count = next_count(records.iter().map(|record| &record.posting), count);
+        let entries = records.iter().map(|record| record.read(self.query.detail));
+        let is_wanted = |entry: &Entry| {
+            self.query.which == Which::All || entry.job().is_none_or(|job| job.holding.is_none())
+        };
+        Ok(Some(entries.filter(is_wanted).collect()))
+    }
+}
+
+/// Returns how many jobs make a page, by those that were just read.
+pub(in crate::board::zookeeper) fn next_count<'a>(
+    read: impl Iterator<Item = &'a Node>,
+    count: usize,
+) -> usize {
+    let bytes: usize = read.map(|node| node.data.len()).sum();
+    next_page(count, bytes, PAGE.1)
+}
+
+/// Takes out the jobs that somebody has, for whom no more is read than their locks.
+async fn leave_out_claimed(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result<()> {
+    let is_locked = |key: &&JobKey| shelved.locked.contains(*key);
+    let locked = shelved.keys.iter().filter(is_locked);
+    let locks: Vec<_> = locked.clone().map(|key| paths.lock(key)).collect();
+    let found = nodes::read(session, &locks).await?;
+    let is_held = |lock: &Option<Node>| {
+        lock.as_ref()
+            .is_some_and(|lock| !matches!(json::read_lock(&lock.data), json::Lock::Vacant(_)))
+    };
+    let held: HashSet<JobKey> = locked
+        .zip(&found)
+        .filter(|(_, lock)| is_held(lock))
+        .map(|(key, _)| key.clone())
+        .collect();
+    shelved.keys.retain(|key| !held.contains(key));
+    Ok(())
+}
+
+/// Puts the jobs into the ranked order; those that cannot be read come last.
+async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result<()> {
+    let mut ranked: Vec<(Option<Rank>, JobKey)> = Vec::with_capacity(shelved.keys.len());
+    let (mut count, mut budget) = (PAGE.0, KEPT_BYTES);
+    loop {
+        let page = shelved.take(count);
+        if page.is_empty() {
+            break;
+        }
+        let wanted: Vec<_> = page
+            .iter()
+            .map(|key| paths.job(shelved.shelf, key))
+            .collect();
+        let found = nodes::read(session, &wanted).await?;
+        count = next_count(found.iter().flatten(), page.len());
+        for (key, node) in page.into_iter().zip(found) {
+            let Some(node) = node else { continue };
+            let rank = record::decode(&key, &node, Detail::Brief)
+                .ok()
+                .map(|posting| Rank::new(posting.priority, number_of(&key)));
+            ranked.push((rank, key.clone()));
+            if let Some(rest) = budget.checked_sub(node.data.len() + size_of::<Node>()) {
+                budget = rest;
+                shelved.kept.insert(key, node);
+            }
+        }
+    }
+    ranked.sort_by(|(one, key), (other, other_key)| {
+        (one.is_none(), one, key).cmp(&(other.is_none(), other, other_key))
+    });
+    shelved.keys = ranked.into_iter().map(|(_, key)| key).collect();
+    Ok(())
+}
+
+/// Reads jobs by their keys, each with its lock and the record beside it.
+///
+/// The record comes before the lock: whoever takes the lock later changes the record as well, and
+/// so it is never one from before with a record from behind.
+pub(in crate::board::zookeeper) async fn records(
+    session: &Session,
+    paths: &Paths,
+    shelf: Shelf,
+    keys: &[JobKey],
+) -> Result<Vec<Option<Record>>> {
+    let known: Vec<_> = keys
+        .iter()
+        .filter(|key| paths.key_of(Shelf::Board, key.as_str()).is_some())
+        .collect();
+    let wanted: Vec<_> = known
+        .iter()
+        .flat_map(|key| [paths.side(key), paths.job(shelf, key), paths.lock(key)])
+        .collect();
+    let mut found = nodes::read(session, &wanted).await?.into_iter();
+    let records = keys.iter().map(|key| {
+        paths.key_of(Shelf::Board, key.as_str())?;
+        let (side, posting, lock) = (found.next()?, found.next()?, found.next()?);
+        Some(Record {
+            shelf,
+            key: key.clone(),
+            posting: posting?,
+            lock: lock.filter(|_| shelf == Shelf::Board),
+            side,
+            origin: Origin::Here,
+        })
+    });
+    Ok(records.collect())
+}

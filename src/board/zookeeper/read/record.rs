@@ -1,0 +1,239 @@
+//! The nodes of a job, made into a job.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    board::{
+        BoardError, Detail, Result,
+        wire::{
+            json::{self, Lock},
+            posting::{Limit, Posting, together},
+            sidecar::Side,
+        },
+        zookeeper::{
+            link::nodes::Node,
+            origin,
+            paths::{is_numbered, number_of},
+        },
+    },
+    job::{Entry, Fence, Holding, Job, JobKey, Lease, Malformed, Origin, Owner, Shelf},
+};
+
+/// The nodes of a job, undecoded.
+#[derive(Debug, Clone)]
+pub(in crate::board::zookeeper) struct Record {
+    pub(in crate::board::zookeeper) shelf: Shelf,
+    pub(in crate::board::zookeeper) key: JobKey,
+    pub(in crate::board::zookeeper) posting: Node,
+    pub(in crate::board::zookeeper) lock: Option<Node>,
+    pub(in crate::board::zookeeper) side: Option<Node>,
+    pub(in crate::board::zookeeper) origin: Origin,
+}
+
+impl Record {
+    /// Makes a job of them, if they can be read.
+    pub(in crate::board::zookeeper) fn read(&self, detail: Detail) -> Entry {
+        let (mut holding, lock_problem) = self.holding();
+        if let Some(holding) = &mut holding {
+            let side = self.side_of_claim();
+            holding.outlives = side
+                .and_then(|side| side.session)
+                .map(Duration::from_millis);
+        }
+        match decode(&self.key, &self.posting, detail) {
+            Ok(posting) => {
+                let is_to_be_shown = posting.is_oversized && detail == Detail::Whole;
+                let mut job = self.job(posting);
+                if is_to_be_shown {
+                    job.raw = Limit::raw(&self.posting.data);
+                }
+                // A lock that names nobody is in everybody's way.
+                job.is_blocked = self.lock.is_some() && holding.is_none();
+                job.holding = holding;
+                job.problem = together([job.problem, lock_problem]);
+                Entry::Job(Box::new(job))
+            }
+            Err(problem) => Entry::Malformed(Malformed {
+                key: self.key.clone(),
+                problem,
+                size: self.posting.data.len() as u64,
+                raw: Limit::raw(&self.posting.data),
+                holding,
+                origin: self.origin.clone(),
+            }),
+        }
+    }
+
+    /// Returns who holds the job; also what is wrong with its lock.
+    pub(in crate::board::zookeeper) fn holding(&self) -> (Option<Holding>, Option<String>) {
+        self.lock.as_ref().map_or((None, None), holding)
+    }
+
+    /// Says what keeps an owner from acting on this claim, if anything does.
+    pub(in crate::board::zookeeper) fn is_claimed_by(
+        &self,
+        owner: &Owner,
+        claim: Option<&Fence>,
+    ) -> Result<()> {
+        let holding = self.holding().0.ok_or(BoardError::NotClaimed)?;
+        if holding.owner.as_ref() != Some(owner) {
+            return Err(BoardError::NotOwner {
+                owner: holding.owner,
+                wanted: owner.clone(),
+            });
+        }
+        if claim.is_some() && holding.fence.as_ref() != claim {
+            return Err(BoardError::Changed);
+        }
+        Ok(())
+    }
+
+    /// Refuses a record that is no job, or none that TaskFlow could live with.
+    pub(in crate::board::zookeeper) fn require_job(&self) -> Result<Posting> {
+        let read = decode(&self.key, &self.posting, Detail::Brief);
+        read.map_err(|problem| BoardError::Malformed {
+            key: self.key.clone(),
+            problem,
+        })
+    }
+
+    /// Returns what is kept beside the job; nothing, if it says what we do not understand.
+    pub(in crate::board::zookeeper) fn side(&self) -> Option<Side> {
+        self.readable_side().ok()
+    }
+
+    /// Returns what is kept beside the job, or what is wrong with that.
+    pub(in crate::board::zookeeper) fn readable_side(&self) -> Result<Side, String> {
+        match self.beside() {
+            (side, None) => Ok(side),
+            (_, Some(problem)) => Err(problem),
+        }
+    }
+
+    /// Returns what is kept beside the job if it was written together with the lock: by a claim of
+    /// ours, and not by one before that of a peer.
+    fn side_of_claim(&self) -> Option<Side> {
+        let (lock, side) = (self.lock.as_ref()?, self.side.as_ref()?);
+        (lock.stat.czxid == side.stat.mzxid)
+            .then(|| self.side())
+            .flatten()
+    }
+
+    /// Returns what is kept beside the job; also what is wrong with that.
+    fn beside(&self) -> (Side, Option<String>) {
+        let node = self.side.as_ref().filter(|node| self.is_ours(node));
+        if node.is_some_and(Node::is_denied) {
+            let problem = "we may not read the record beside it";
+            return (Side::default(), Some(problem.to_owned()));
+        }
+        Side::read(node.map(|node| node.data.as_slice()))
+    }
+
+    /// Whether what is beside the job is about it, and not about an earlier one of its number.
+    ///
+    /// Boards that are removed and made anew count from zero again. A job in the trash may have
+    /// been put there by a peer, who leaves alone what is beside it.
+    fn is_ours(&self, side: &Node) -> bool {
+        let is_older = side.stat.mzxid < self.posting.stat.czxid;
+        side.is_denied() || self.shelf == Shelf::Trash || !is_older
+    }
+
+    /// Whether we may read all that decides about the job.
+    pub(in crate::board::zookeeper) fn is_readable(&self) -> bool {
+        let nodes = [Some(&self.posting), self.lock.as_ref(), self.side.as_ref()];
+        !nodes.into_iter().flatten().any(Node::is_denied)
+    }
+
+    /// Returns when the job was posted, wherever it has been since.
+    pub(in crate::board::zookeeper) fn created_on(&self) -> Option<DateTime<Utc>> {
+        let moved = self.side().and_then(|side| side.created_on);
+        // The server dates the node, which is another one once the job was moved.
+        moved.or_else(|| match self.shelf {
+            Shelf::Board => time(self.posting.stat.ctime),
+            Shelf::Trash => None,
+        })
+    }
+
+    fn job(&self, posting: Posting) -> Job {
+        let (mut side, side_problem) = self.beside();
+        if self.side_of_claim().is_some() {
+            // As long as it is held, somebody may be performing it.
+            side.count_ahead();
+        }
+        let stat = &self.posting.stat;
+        Job {
+            key: self.key.clone(),
+            uuid: posting.uuid,
+            name: posting.name,
+            priority: posting.priority,
+            sequence: number_of(&self.key),
+            created_on: self.created_on(),
+            last_modified: time(stat.mtime),
+            holding: None,
+            is_blocked: false,
+            origin: self.origin.clone(),
+            is_unfit: side_problem.is_some() || posting.is_oversized,
+            raw: Vec::new(),
+            trashed_on: (self.shelf == Shelf::Trash)
+                .then(|| side.trashed_on.or_else(|| time(stat.ctime)))
+                .flatten(),
+            shelf: self.shelf,
+            book: posting.book,
+            details: posting.details,
+            history: side.history(),
+            size: self.posting.data.len() as u64,
+            problem: together([posting.problem, side_problem, origin::doubt(&self.origin)]),
+        }
+    }
+}
+
+/// Reads a posting; an error is what keeps it from being a job.
+pub(in crate::board::zookeeper) fn decode(
+    key: &JobKey,
+    posting: &Node,
+    detail: Detail,
+) -> Result<Posting, String> {
+    if posting.is_denied() {
+        return Err("we may not read it".to_owned());
+    }
+    if !is_numbered(key) {
+        let problem = "its name has no number, which ends every listing of TaskFlow's";
+        return Err(problem.to_owned());
+    }
+    json::decode(&posting.data, detail, Limit::USUAL).map_err(|problem| problem.to_string())
+}
+
+/// Returns who holds a job by its lock; also what is wrong with that.
+pub(in crate::board::zookeeper) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
+    let held_by = |owner| Holding {
+        owner,
+        lease: match lock.stat.ephemeral_owner {
+            0 => Lease::None,
+            _ => Lease::Session,
+        },
+        expires_in: None,
+        outlives: None,
+        claimed_on: time(lock.stat.ctime).filter(|_| !lock.is_denied()),
+        fence: (!lock.is_denied()).then(|| fence(lock)),
+    };
+    if lock.is_denied() {
+        let problem = "we may not read its lock";
+        return (Some(held_by(None)), Some(problem.to_owned()));
+    }
+    match json::read_lock(&lock.data) {
+        Lock::Owned(owner) => (Some(held_by(Some(owner))), None),
+        Lock::Vacant(problem) => (None, Some(problem.to_string())),
+        Lock::Unreadable(problem) => (Some(held_by(None)), Some(problem.to_string())),
+    }
+}
+
+/// Tells a claim from every other one: locks are alike but for when they were created.
+pub(in crate::board::zookeeper) fn fence(lock: &Node) -> Fence {
+    Fence(lock.stat.czxid.to_string())
+}
+
+fn time(milliseconds: i64) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp_millis(milliseconds)
+}

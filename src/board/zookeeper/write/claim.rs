@@ -1,0 +1,262 @@
+//! Claiming jobs, and keeping the claims.
+
+use chrono::Utc;
+use futures_util::future::{join, join_all};
+use zookeeper_client::{CreateMode, Error, SessionId};
+
+use crate::{
+    board::{
+        BoardError, ClaimRules, Detail, NOT_AHEAD, Result,
+        net::failure::Failure,
+        wire::{json, sidecar::Side},
+        zookeeper::{
+            AT_ONCE, TRIES, Target,
+            link::{
+                nodes::{self, Node, READING},
+                session::Session,
+                transaction::{Refused, Step},
+            },
+            read::{
+                look::records,
+                record::{Record, fence},
+            },
+        },
+    },
+    job::{Claim, Claimant, Claimed, Entry, JobKey, Origin, Shelf, Term},
+};
+
+/// Who claims, in what way.
+#[derive(Debug, Clone, Copy)]
+struct Bid<'a> {
+    by: &'a Claimant,
+    rules: ClaimRules,
+    /// Whether the job is to wait for its turn.
+    is_ahead: bool,
+}
+
+/// What became of one attempt to claim a job.
+enum Attempt {
+    Won(Box<Claimed>),
+    /// Not everything was as it had just been read.
+    Overtaken(Refused),
+}
+
+/// Returns the kind of node that holds a claim for as long as it is to last.
+pub(in crate::board::zookeeper) fn mode(term: Term) -> Result<CreateMode> {
+    match term {
+        // As TaskFlow would have it if its processes ended after each claim.
+        Term::Indefinite => Ok(CreateMode::Persistent),
+        Term::Kept(_) => Ok(CreateMode::Ephemeral),
+        Term::For(_) => Err(no_expiry()),
+    }
+}
+
+/// Returns what is kept beside a job of how long a claim lives; nothing, if it does not end.
+pub(in crate::board::zookeeper) fn session_of(term: Term, session: &Session) -> Option<u64> {
+    match term {
+        Term::Kept(_) => u64::try_from(session.timeout().as_millis()).ok(),
+        Term::Indefinite | Term::For(_) => None,
+    }
+}
+
+fn no_expiry() -> BoardError {
+    BoardError::Unsupported {
+        board: "a ZooKeeper board",
+        operation: "let a claim lapse at a given time",
+        hint: Some("--hold keeps a claim for as long as the command runs"),
+    }
+}
+
+impl Target<'_> {
+    pub(in crate::board::zookeeper) async fn claim(
+        self,
+        keys: &[JobKey],
+        by: &Claimant,
+        most: usize,
+        rules: ClaimRules,
+    ) -> Result<Vec<Result<Claimed>>> {
+        mode(by.term)?;
+        let found = records(self.session, self.paths, Shelf::Board, keys).await?;
+        let mut open = keys.iter().zip(found);
+        let (mut answers, mut won) = (Vec::with_capacity(keys.len()), 0);
+        while won < most {
+            // As many at once as are still wanted: never one too many, and the first ones first.
+            // One that is not won makes another one begin at once that was to wait: never the
+            // other way round.
+            let wave = open.by_ref().take((most - won).min(AT_ONCE)).zip(won..);
+            let tries = wave.map(|((key, found), place)| {
+                let is_ahead = rules.is_attempt && place >= rules.at_once;
+                self.claim_one(
+                    key,
+                    found,
+                    Bid {
+                        by,
+                        rules,
+                        is_ahead,
+                    },
+                )
+            });
+            let tried = join_all(tries).await;
+            if tried.is_empty() {
+                break;
+            }
+            // Of one that may have been won, none too many is won either.
+            let may_be_won = |answer: &&Result<Claimed>| {
+                matches!(answer, Ok(_) | Err(BoardError::Unknown { .. }))
+            };
+            won += tried.iter().filter(may_be_won).count();
+            answers.extend(tried);
+        }
+        Ok(answers)
+    }
+
+    async fn claim_one(
+        self,
+        key: &JobKey,
+        mut found: Option<Record>,
+        bid: Bid<'_>,
+    ) -> Result<Claimed> {
+        for _ in 0..TRIES {
+            let record = self.require(found.as_ref())?;
+            let side = permit(record, bid)?;
+            match self.attempt(record, side, bid).await? {
+                Attempt::Won(claimed) => return Ok(*claimed),
+                Attempt::Overtaken(refused) => self.make_way(refused).await?,
+            }
+            found = self.record(Shelf::Board, key).await?;
+        }
+        Err(BoardError::Changed)
+    }
+
+    /// Claims a job if everything is still as it was read.
+    async fn attempt(self, record: &Record, side: Option<Side>, bid: Bid<'_>) -> Result<Attempt> {
+        let (key, lock) = (&record.key, self.paths.lock(&record.key));
+        let mut transaction = self.transaction();
+        let job = self.paths.job(Shelf::Board, key);
+        transaction.check(Step::Job, job, record.posting.stat.version);
+        let owner = json::lock(&bid.by.owner);
+        transaction.create(Step::Lock, lock.clone(), &owner, mode(bid.by.term)?);
+        // Every claim of ours changes this node: by its version, who settles the claim before
+        // learns that there was another one, even if their locks are alike.
+        let side = side.map(|mut side| {
+            side.session = session_of(bid.by.term, self.session);
+            side.ahead = bid.is_ahead;
+            let attempt = u32::from(bid.rules.is_attempt && !bid.is_ahead);
+            side.attempts = side.attempts.saturating_add(attempt);
+            side
+        });
+        transaction.put(
+            Step::Side,
+            self.paths.side(key),
+            &record.side,
+            side.as_ref(),
+        );
+        // Both are on their way before either is answered, and the server keeps their order.
+        let commit = transaction.commit();
+        let read = self.session.client().get_data(&lock);
+        let (done, read) = join(commit, self.session.ask(READING, read)).await;
+        if let Err(refused) = done.map_err(|failure| self.unknown(failure))? {
+            return Ok(Attempt::Overtaken(refused));
+        }
+        // It is done, whatever keeps us from knowing under which fence.
+        let read = read.map_err(|failure| self.unknown(Failure::Lost(failure.into())))?;
+        let claim = match read {
+            Ok((data, stat)) if data == owner => Node { data, stat },
+            // Somebody has overridden it already.
+            Ok(_) | Err(Error::NoNode) => return Err(BoardError::Changed),
+            Err(error) => return Err(self.session.refusal(READING, &error)),
+        };
+        let mut record = record.clone();
+        let fence = fence(&claim);
+        record.side = side.map(|side| Node {
+            data: side.write(),
+            stat: claim.stat,
+        });
+        record.lock = Some(claim);
+        match record.read(Detail::Whole) {
+            Entry::Job(job) => Ok(Attempt::Won(Box::new(Claimed { job: *job, fence }))),
+            Entry::Malformed(record) => Err(BoardError::Malformed {
+                key: record.key,
+                problem: record.problem,
+            }),
+        }
+    }
+
+    pub(in crate::board::zookeeper) async fn renew(
+        self,
+        claims: &[Claim],
+    ) -> Result<Vec<Result<()>>> {
+        if claims.iter().any(|claim| claim.fence.is_none()) {
+            return Ok(claims.iter().map(|_| Err(no_expiry())).collect());
+        }
+        let wanted: Vec<_> = claims
+            .iter()
+            .flat_map(|claim| {
+                let job = self.paths.job(Shelf::Board, &claim.key);
+                [job, self.paths.lock(&claim.key)]
+            })
+            .collect();
+        // A server that lags behind would still show a lock that is gone: it has to catch up first.
+        let sync = self.session.client().sync(self.paths.board());
+        let (synced, found) = join(
+            self.session.ask(READING, sync),
+            nodes::read(self.session, &wanted),
+        )
+        .await;
+        synced?.map_err(|error| self.session.refusal(READING, &error))?;
+        let mut found = found?.into_iter();
+        let answers = claims.iter().map(|claim| {
+            let (posting, lock) = (found.next().flatten(), found.next().flatten());
+            let record = Record {
+                shelf: Shelf::Board,
+                key: claim.key.clone(),
+                posting: posting.ok_or(BoardError::NoSuchJob)?,
+                lock,
+                side: None,
+                origin: Origin::Here,
+            };
+            self.require(Some(&record))?;
+            record.is_claimed_by(&claim.owner, claim.fence.as_ref())?;
+            let session = record.lock.map(|lock| SessionId(lock.stat.ephemeral_owner));
+            // Kept by a session that is none of ours any more, it may end any moment.
+            if session == Some(self.session.id()) {
+                Ok(())
+            } else {
+                Err(BoardError::Changed)
+            }
+        });
+        Ok(answers.collect())
+    }
+}
+
+/// Returns what is kept beside a job that may be claimed; nothing, if we do not understand it.
+fn permit(record: &Record, bid: Bid<'_>) -> Result<Option<Side>> {
+    if record.lock.is_some() {
+        let owner = record.holding().0.and_then(|holding| holding.owner);
+        return Err(BoardError::AlreadyClaimed { owner });
+    }
+    let posting = record.require_job()?;
+    let needs_all = bid.rules.need_record(bid.by.term);
+    if posting.is_oversized && needs_all {
+        return Err(BoardError::Unfit {
+            problem: posting.problem.unwrap_or_default(),
+        });
+    }
+    let side = match record.readable_side() {
+        Ok(side) => Some(side),
+        Err(problem) if needs_all => {
+            return Err(BoardError::Unfit { problem });
+        }
+        Err(_) => None,
+    };
+    let not_before = side.as_ref().and_then(|side| side.not_before);
+    let now = Utc::now();
+    if let Some(until) = not_before.filter(|until| bid.rules.respects_not_before && *until > now) {
+        return Err(BoardError::Postponed { until });
+    }
+    if bid.is_ahead && side.as_ref().is_some_and(|side| side.ahead) {
+        let until = now + NOT_AHEAD;
+        return Err(BoardError::Postponed { until });
+    }
+    Ok(side)
+}

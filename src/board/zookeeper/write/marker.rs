@@ -1,0 +1,191 @@
+//! Markers: the nodes that keep a uuid unique which somebody has chosen, since no server does.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use zookeeper_client::Error;
+
+use crate::{
+    board::{
+        Detail, Result,
+        wire::{json, posting::Limit},
+        zookeeper::{
+            Target,
+            link::{
+                nodes::{self, Node, READING},
+                transaction::{Step, Transaction},
+            },
+            paths::{Paths, is_job},
+            read::record::Record,
+        },
+    },
+    job::{JobKey, Shelf},
+};
+
+/// The version of the markers that are understood here.
+const VERSION: u32 = 1;
+
+/// Where the job of a uuid is; void for a shelf that does not have it any more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(in crate::board::zookeeper) struct Whereabouts {
+    v: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::board::zookeeper) job: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::board::zookeeper) trashed: Option<String>,
+}
+
+impl Whereabouts {
+    pub(in crate::board::zookeeper) fn read(node: &Node) -> Self {
+        // One that says nothing keeps no uuid, and is replaced by the next that does.
+        serde_json::from_slice(&node.data).unwrap_or_default()
+    }
+
+    pub(in crate::board::zookeeper) fn on(&self, shelf: Shelf) -> Option<JobKey> {
+        let name = match shelf {
+            Shelf::Board => &self.job,
+            Shelf::Trash => &self.trashed,
+        };
+        let name = name.as_ref().filter(|name| is_job(name));
+        name.map(JobKey::new)
+    }
+
+    /// Whether it names none of these jobs; one of a later version may say more than we know.
+    pub(in crate::board::zookeeper) fn is_void(&self, jobs: &HashSet<JobKey>) -> bool {
+        let mut named = [Shelf::Board, Shelf::Trash]
+            .into_iter()
+            .filter_map(|shelf| self.on(shelf));
+        self.v <= VERSION && !named.any(|key| jobs.contains(&key))
+    }
+
+    fn write(&self) -> Vec<u8> {
+        serde_json::json!(self).to_string().into_bytes()
+    }
+}
+
+/// The marker of a job, as it was read; what it says is true.
+#[derive(Debug)]
+pub(in crate::board::zookeeper) struct Mark {
+    path: String,
+    version: i32,
+    /// Another job of the same uuid on the board.
+    pub(in crate::board::zookeeper) on_board: Option<JobKey>,
+    in_trash: Option<Namesake>,
+}
+
+/// A job of the same uuid in the trash.
+#[derive(Debug)]
+struct Namesake {
+    key: JobKey,
+    version: i32,
+    /// The version of what is kept beside it.
+    side: Option<i32>,
+}
+
+impl Mark {
+    pub(in crate::board::zookeeper) fn has_namesake(&self) -> bool {
+        self.in_trash.is_some()
+    }
+
+    /// Adds that the job goes to the trash, where its namesake has to make room.
+    pub(in crate::board::zookeeper) fn move_to_trash(
+        &self,
+        transaction: &mut Transaction<'_>,
+        paths: &Paths,
+        key: &JobKey,
+    ) {
+        if let Some(namesake) = &self.in_trash {
+            let path = paths.job(Shelf::Trash, &namesake.key);
+            transaction.delete(Step::Namesake, path, namesake.version);
+            if let Some(version) = namesake.side {
+                transaction.delete(Step::Namesake, paths.side(&namesake.key), version);
+            }
+        }
+        self.set(transaction, (self.on_board.as_ref(), Some(key)));
+    }
+
+    /// Adds that the job comes back to the board.
+    pub(in crate::board::zookeeper) fn move_to_board(
+        &self,
+        transaction: &mut Transaction<'_>,
+        key: &JobKey,
+    ) {
+        let in_trash = self.in_trash.as_ref().map(|namesake| &namesake.key);
+        self.set(transaction, (Some(key), in_trash));
+    }
+
+    fn set(&self, transaction: &mut Transaction<'_>, places: (Option<&JobKey>, Option<&JobKey>)) {
+        let record = record(places.0, places.1);
+        transaction.set(Step::Marker, self.path.clone(), &record, self.version);
+    }
+}
+
+/// Returns the uuid that a posting states, if it is one.
+pub(in crate::board::zookeeper) fn uuid_of(posting: &Node) -> Option<Uuid> {
+    let posting = json::decode(&posting.data, Detail::Brief, Limit::USUAL).ok()?;
+    Uuid::try_parse(&posting.uuid).ok()
+}
+
+/// Returns what a marker says of a job in these places.
+pub(in crate::board::zookeeper) fn record(
+    job: Option<&JobKey>,
+    trashed: Option<&JobKey>,
+) -> Vec<u8> {
+    Whereabouts {
+        v: VERSION,
+        job: job.map(JobKey::to_string),
+        trashed: trashed.map(JobKey::to_string),
+    }
+    .write()
+}
+
+impl Target<'_> {
+    /// Returns the marker of a job; most have none.
+    pub(in crate::board::zookeeper) async fn mark_of(
+        self,
+        record: &Record,
+    ) -> Result<Option<Mark>> {
+        // What peers call a uuid may be any text; only one that is a uuid was ever marked.
+        let Some(uuid) = uuid_of(&record.posting) else {
+            return Ok(None);
+        };
+        let path = self.paths.marker(&uuid.to_string());
+        let found = nodes::read(self.session, std::slice::from_ref(&path)).await?;
+        let Some(node) = found.into_iter().flatten().next() else {
+            return Ok(None);
+        };
+        if node.is_denied() {
+            return Err(self.session.refusal(READING, &Error::NoAuth));
+        }
+        let whereabouts = Whereabouts::read(&node);
+        let other = |shelf| whereabouts.on(shelf).filter(|key| *key != record.key);
+        let (on_board, in_trash) = (other(Shelf::Board), other(Shelf::Trash));
+        Ok(Some(Mark {
+            path,
+            version: node.stat.version,
+            on_board: match on_board {
+                Some(key) if self.bears(Shelf::Board, &key, uuid).await?.is_some() => Some(key),
+                Some(_) | None => None,
+            },
+            in_trash: match in_trash {
+                Some(key) => self.bears(Shelf::Trash, &key, uuid).await?,
+                None => None,
+            },
+        }))
+    }
+
+    /// Returns a job if it has this uuid; under its key may be another one.
+    ///
+    /// Boards that are beside each other share their trash, and number their jobs alike.
+    async fn bears(self, shelf: Shelf, key: &JobKey, uuid: Uuid) -> Result<Option<Namesake>> {
+        let found = self.record(shelf, key).await?;
+        let found = found.filter(|found| uuid_of(&found.posting) == Some(uuid));
+        Ok(found.map(|found| Namesake {
+            key: found.key,
+            version: found.posting.stat.version,
+            side: found.side.map(|side| side.stat.version),
+        }))
+    }
+}

@@ -1,0 +1,243 @@
+//! Posting jobs under numbers that are known beforehand, so that more can be said in the same step.
+//!
+//! The server numbers a node by how many children its parent ever had. A node that we name by that
+//! count itself is like one that the server named: the count goes on behind it. If anything else
+//! was posted meanwhile the name is taken, nothing happens, and the next count is tried; one that a
+//! lock has used up is free for ever.
+
+use std::{collections::HashSet, time::Duration};
+
+use futures_util::future::join;
+use uuid::Uuid;
+use zookeeper_client::{CreateMode, Error};
+
+use super::{
+    claim::{mode, session_of},
+    marker::{self, Whereabouts, uuid_of},
+    post::{Encoded, Undone},
+};
+use crate::{
+    board::{
+        BoardError, Posted, Result,
+        wire::{json, sidecar::Side},
+        zookeeper::{
+            Target,
+            link::{
+                nodes::{self, Node, READING},
+                transaction::{Step, Transaction},
+            },
+            paths::{number_of, numbered},
+            read::record::fence,
+        },
+    },
+    job::{Claimant, JobKey, Shelf},
+};
+
+/// How often to try to be the one who takes a number.
+const TRIES: u32 = 64;
+
+/// What is known of the uuid that a draft has.
+enum Place {
+    /// Nobody else can have chosen it.
+    Free,
+    /// It may be taken, if its marker is still like this.
+    Marked(Option<Node>),
+    Taken,
+}
+
+impl<'t> Target<'t> {
+    pub(in crate::board::zookeeper) async fn post_numbered(
+        self,
+        batch: &[Encoded<'_>],
+        claimant: Option<&Claimant>,
+    ) -> Result<Vec<Result<Posted>>, Undone> {
+        for attempt in 0..TRIES {
+            let places = self.places(batch).await?;
+            let Some(next) = self.next_number().await? else {
+                self.make_board().await?;
+                continue;
+            };
+            let keys = number(&places, next, claimant);
+            let locks: Vec<_> = keys
+                .iter()
+                .flatten()
+                .map(|key| self.paths.lock(key))
+                .collect();
+            let sides: Vec<_> = keys
+                .iter()
+                .flatten()
+                .map(|key| self.paths.side(key))
+                .collect();
+            // A board that was made anew may have what was kept beside jobs of these numbers.
+            let sides = match claimant {
+                Some(_) => nodes::read(self.session, &sides).await?,
+                None => Vec::new(),
+            };
+            let bid = claimant.map(|by| (by, sides));
+            let commit = self.posting(batch, &places, &keys, bid)?.commit();
+            // Behind it, and before it is answered: the locks as they were created.
+            let read = nodes::read(self.session, if claimant.is_some() { &locks } else { &[] });
+            let (done, locks) = join(commit, read).await;
+            match done? {
+                Ok(_) => return Ok(answers(batch, keys, locks.unwrap_or_default())),
+                Err(refused) if refused.step == Step::Job && refused.error == Error::NoNode => {
+                    self.make_board().await?;
+                }
+                Err(refused) => self.make_way(refused).await?,
+            }
+            // So that those who are in each other's way do not meet again.
+            let chance = u64::from(Uuid::new_v4().as_bytes()[0]) * u64::from(attempt);
+            tokio::time::sleep(Duration::from_micros(chance * 4)).await;
+        }
+        Err(BoardError::Changed.into())
+    }
+
+    /// Looks which of the uuids that somebody has chosen are taken.
+    async fn places(self, batch: &[Encoded<'_>]) -> Result<Vec<Place>> {
+        let chosen = batch.iter().filter(|(draft, _)| draft.chosen);
+        let paths: Vec<_> = chosen
+            .map(|(draft, _)| self.paths.marker(&draft.uuid.to_string()))
+            .collect();
+        let mut markers = nodes::read(self.session, &paths).await?;
+        let named: Vec<_> = markers
+            .iter()
+            .map(|marker| Whereabouts::read(marker.as_ref()?).on(Shelf::Board))
+            .collect();
+        let jobs: Vec<_> = named
+            .iter()
+            .flatten()
+            .map(|key| self.paths.job(Shelf::Board, key))
+            .collect();
+        let jobs = nodes::read(self.session, &jobs).await?;
+        let denied = |nodes: &[Option<Node>]| nodes.iter().flatten().any(Node::is_denied);
+        if denied(&markers) || denied(&jobs) {
+            return Err(self.session.refusal(READING, &Error::NoAuth));
+        }
+        let (mut jobs, mut named) = (jobs.into_iter(), named.into_iter());
+        let mut markers = markers.drain(..);
+        let mut seen = HashSet::new();
+        let places = batch.iter().map(|(draft, _)| {
+            if !draft.chosen {
+                return Place::Free;
+            }
+            let marker = markers.next().flatten();
+            let job = named.next().flatten().and_then(|_| jobs.next().flatten());
+            // Boards that are made anew number their jobs anew: it may be another one.
+            let is_there = job.is_some_and(|job| uuid_of(&job) == Some(draft.uuid));
+            if is_there || !seen.insert(draft.uuid) {
+                return Place::Taken;
+            }
+            Place::Marked(marker)
+        });
+        Ok(places.collect())
+    }
+
+    /// Returns the number that the next job gets; none, if there is no board yet.
+    async fn next_number(self) -> Result<Option<i64>> {
+        let path = self.paths.board();
+        let stat = self.session.client().check_stat(path);
+        let stat = self.session.ask(READING, stat).await?;
+        let stat = stat.map_err(|error| self.session.refusal(READING, &error))?;
+        Ok(stat.map(|stat| children_ever(stat.cversion, stat.num_children)))
+    }
+
+    fn posting(
+        self,
+        batch: &[Encoded<'_>],
+        places: &[Place],
+        keys: &[Option<JobKey>],
+        bid: Option<(&Claimant, Vec<Option<Node>>)>,
+    ) -> Result<Transaction<'t>> {
+        let mut transaction = self.transaction();
+        let (claimant, sides) = bid.unzip();
+        let mut sides = sides.unwrap_or_default().into_iter();
+        for (((draft, posting), place), key) in batch.iter().zip(places).zip(keys) {
+            let Some(key) = key else { continue };
+            let path = self.paths.job(Shelf::Board, key);
+            transaction.create(Step::Job, path, posting, CreateMode::Persistent);
+            if let Some(by) = claimant {
+                let (lock, owner) = (self.paths.lock(key), json::lock(&by.owner));
+                transaction.create(Step::Lock, lock, &owner, mode(by.term)?);
+                let (path, mut side) = (self.paths.side(key), Side::first_attempt());
+                side.session = session_of(by.term, self.session);
+                let side = side.write();
+                // What is there is another job's, and nothing of it stays.
+                match sides.next().flatten() {
+                    None => transaction.create(Step::Side, path, &side, CreateMode::Persistent),
+                    Some(node) => transaction.set(Step::Side, path, &side, node.stat.version),
+                }
+            }
+            let Place::Marked(marker) = place else {
+                continue;
+            };
+            let path = self.paths.marker(&draft.uuid.to_string());
+            match marker {
+                None => {
+                    let record = marker::record(Some(key), None);
+                    transaction.create(Step::Marker, path, &record, CreateMode::Persistent);
+                }
+                Some(node) => {
+                    // A namesake that is in the trash stays known.
+                    let trashed = Whereabouts::read(node).on(Shelf::Trash);
+                    let record = marker::record(Some(key), trashed.as_ref());
+                    transaction.set(Step::Marker, path, &record, node.stat.version);
+                }
+            }
+        }
+        Ok(transaction)
+    }
+}
+
+/// Numbers the jobs whose uuids are not taken, from the next number on.
+fn number(places: &[Place], next: i64, claimant: Option<&Claimant>) -> Vec<Option<JobKey>> {
+    // A lock is a child as well, and uses a number up.
+    let step = if claimant.is_some() { 2 } else { 1 };
+    let mut numbers = (next..).step_by(step);
+    let keys = places.iter().map(|place| match place {
+        Place::Taken => None,
+        Place::Free | Place::Marked(_) => numbers.next().map(numbered),
+    });
+    keys.collect()
+}
+
+/// Returns how many children a node ever had, by what a server tells of it.
+fn children_ever(cversion: i32, num_children: i32) -> i64 {
+    // It tells twice their count, less those that are there, in 32 bits.
+    let twice = (i64::from(cversion) + i64::from(num_children)).rem_euclid(1 << 32);
+    twice / 2
+}
+
+fn answers(
+    batch: &[Encoded<'_>],
+    keys: Vec<Option<JobKey>>,
+    locks: Vec<Option<Node>>,
+) -> Vec<Result<Posted>> {
+    let mut locks = locks.into_iter();
+    let answers = batch.iter().zip(keys).map(|((draft, _), key)| {
+        let key = key.ok_or_else(|| BoardError::Exists {
+            uuid: draft.uuid.to_string(),
+            place: "board",
+        })?;
+        Ok(Posted {
+            sequence: number_of(&key).unwrap_or_default(),
+            fence: locks.next().flatten().as_ref().map(fence),
+            key,
+        })
+    });
+    answers.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_children_that_ever_were_are_counted_however_many() {
+        for (came, went) in [(0, 0), (5, 0), (5, 5), (1 << 30, 7), ((1 << 31) - 1, 9)] {
+            let there: i64 = came - went;
+            let cversion = (2 * came - there) as i32;
+            let counted = children_ever(cversion, i32::try_from(there).unwrap());
+            assert_eq!(counted, came, "{went} of them went");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Posting jobs.
+
+use zookeeper_client::{CreateMode, Error, MultiWriteResult};
+
+use super::claim::mode;
+use crate::{
+    board::{
+        BoardError, JobRef, Posted, Result,
+        net::failure::{Failure, not_done, perhaps_posted},
+        wire::json,
+        zookeeper::{
+            Target,
+            link::{
+                nodes::READING,
+                transaction::{Step, WRITING},
+            },
+            paths::number_of,
+            read::find::find,
+        },
+    },
+    job::{Claimant, Draft, Entry, JobKey, Shelf},
+};
+
+/// A transaction has no more jobs than this, and hardly more bytes: the server takes 1 MiB.
+const BATCH: (usize, usize) = (1000, 900_000);
+
+/// What a job takes in a transaction beyond its posting, its paths and its owner.
+const OVERHEAD: usize = 400;
+
+/// A draft and what its node is going to hold.
+pub(in crate::board::zookeeper) type Encoded<'a> = (&'a Draft, Vec<u8>);
+
+impl Target<'_> {
+    pub(in crate::board::zookeeper) async fn post(
+        self,
+        drafts: &[Draft],
+        claimant: Option<&Claimant>,
+    ) -> Result<Vec<Result<Posted>>> {
+        if let Some(by) = claimant {
+            mode(by.term)?;
+        }
+        let encoded: Vec<Encoded<'_>> = drafts.iter().map(|one| (one, json::encode(one))).collect();
+        let owner = claimant.map_or(0, |by| json::lock(&by.owner).len());
+        let overhead = OVERHEAD + self.paths.length() + 4 * self.session.depth() + owner;
+        let mut answers: Vec<Result<Posted>> = Vec::with_capacity(drafts.len());
+        while answers.len() < drafts.len() {
+            let rest = &encoded[answers.len()..];
+            if rest[0].1.len() + overhead > BATCH.1 {
+                answers.push(Err(self.too_large(rest[0].1.len())));
+                continue;
+            }
+            // A number that the server gives is not known in advance. Who has to say where the
+            // job is, in the same step in which it is posted, takes a number instead.
+            let takes_number = |draft: &Draft| draft.chosen || claimant.is_some();
+            let is_numbered = takes_number(rest[0].0);
+            let batch = &rest[..batch(rest, overhead, |draft| takes_number(draft) == is_numbered)];
+            let posted = match is_numbered {
+                true => self.post_numbered(batch, claimant).await,
+                false => self.post_in_sequence(batch).await,
+            };
+            match posted {
+                Ok(posted) => answers.extend(posted),
+                Err(Undone::Not(error)) if answers.is_empty() => return Err(error),
+                Err(Undone::Not(error)) => {
+                    let missing = drafts.len() - answers.len();
+                    answers.extend((0..missing).map(|_| Err(not_done(self.link.name(), &error))));
+                }
+                Err(Undone::Unknown(error)) => {
+                    answers.extend(self.look_up(batch, claimant, &error).await);
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Posts jobs under the next numbers, as the server hands them out.
+    async fn post_in_sequence(self, batch: &[Encoded<'_>]) -> Result<Vec<Result<Posted>>, Undone> {
+        for _ in 0..crate::board::zookeeper::TRIES {
+            let mut transaction = self.transaction();
+            for (_, posting) in batch {
+                let path = self.paths.new_job();
+                transaction.create(Step::Job, path, posting, CreateMode::PersistentSequential);
+            }
+            match transaction.commit().await? {
+                Ok(created) => return Ok(created.iter().map(|one| Ok(self.posted(one))).collect()),
+                Err(refused) if refused.error == Error::NoNode => self.make_board().await?,
+                Err(refused) => return Err(self.refusal(refused).into()),
+            }
+        }
+        Err(BoardError::Changed.into())
+    }
+
+    fn posted(self, created: &MultiWriteResult) -> Posted {
+        let path = match created {
+            MultiWriteResult::Create { path, .. } => path.as_str(),
+            _ => "",
+        };
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let key = JobKey::new(name);
+        Posted {
+            sequence: number_of(&key).unwrap_or_default(),
+            fence: None,
+            key,
+        }
+    }
+
+    /// Looks once for jobs whose post was not answered.
+    ///
+    /// One that was to be posted already claimed is only found if the claim is.
+    async fn look_up(
+        self,
+        batch: &[Encoded<'_>],
+        claimant: Option<&Claimant>,
+        error: &BoardError,
+    ) -> Vec<Result<Posted>> {
+        let wanted: Vec<_> = batch
+            .iter()
+            .map(|(draft, _)| JobRef::Uuid(draft.uuid.to_string()))
+            .collect();
+        let found = async {
+            let session = self.link.session(READING).await?;
+            find(&session, self.paths, Shelf::Board, &wanted).await
+        };
+        let found = found
+            .await
+            .unwrap_or_else(|_| vec![Vec::new(); batch.len()]);
+        let answers = batch.iter().zip(found).map(|((draft, _), found)| {
+            let job = found.first().and_then(Entry::job);
+            let fence = job.and_then(|job| {
+                let holding = job.holding.as_ref()?;
+                let is_ours = claimant.is_some_and(|by| holding.owner.as_ref() == Some(&by.owner));
+                holding.fence.clone().filter(|_| is_ours)
+            });
+            let is_whole = claimant.is_none() || fence.is_some();
+            match job {
+                // One that others may have chosen as well may have been there before.
+                Some(job) if !draft.chosen && is_whole => Ok(Posted {
+                    key: job.key.clone(),
+                    sequence: job.sequence.unwrap_or_default(),
+                    fence,
+                }),
+                _ => Err(perhaps_posted(self.link.name(), draft, error)),
+            }
+        });
+        answers.collect()
+    }
+
+    fn too_large(self, size: usize) -> BoardError {
+        let source = format!("the posting takes {size} bytes, and a node of ZooKeeper hardly 1 MB");
+        BoardError::Failed {
+            doing: WRITING,
+            board: self.link.name().to_owned(),
+            source: source.into(),
+        }
+    }
+}
+
+/// Says why there are no answers, by what that means for the jobs.
+pub(in crate::board::zookeeper) enum Undone {
+    /// Nothing has happened.
+    Not(BoardError),
+    /// It may have happened.
+    Unknown(BoardError),
+}
+
+impl From<BoardError> for Undone {
+    fn from(error: BoardError) -> Self {
+        Self::Not(error)
+    }
+}
+
+impl From<Failure> for Undone {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::NotSent(error) => Self::Not(error),
+            Failure::Lost(error) => Self::Unknown(error),
+        }
+    }
+}
+
+/// Returns how many jobs the next transaction may have, all of a kind.
+fn batch(rest: &[Encoded<'_>], overhead: usize, is_of_kind: impl Fn(&Draft) -> bool) -> usize {
+    let mut bytes = 0;
+    rest.iter()
+        .take(BATCH.0)
+        .take_while(|(draft, posting)| {
+            bytes += posting.len() + overhead;
+            bytes <= BATCH.1 && is_of_kind(draft)
+        })
+        .count()
+}

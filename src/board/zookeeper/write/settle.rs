@@ -1,0 +1,241 @@
+//! Abandoning, consuming and trashing jobs.
+
+use chrono::Utc;
+use futures_util::future::join_all;
+use zookeeper_client::{CreateMode, Error};
+
+use super::marker::Mark;
+use crate::{
+    board::{
+        BoardError, Result, Settled,
+        net::failure::not_done,
+        wire::sidecar::Side,
+        zookeeper::{
+            AT_ONCE, TRIES, Target,
+            link::{
+                nodes,
+                transaction::{Refused, Step, Transaction},
+            },
+            paths::number_of,
+            read::{look::records, record::Record},
+        },
+    },
+    job::{Aftermath, Authority, Outcome, Settlement, Shelf, Witness},
+};
+
+impl<'t> Target<'t> {
+    pub(in crate::board::zookeeper) async fn settle(
+        self,
+        settlements: &[Settlement],
+    ) -> Result<Vec<Result<Settled>>> {
+        let mut answers = Vec::with_capacity(settlements.len());
+        for settlements in settlements.chunks(AT_ONCE) {
+            let keys: Vec<_> = settlements.iter().map(|one| one.key.clone()).collect();
+            let found = records(self.session, self.paths, Shelf::Board, &keys).await;
+            let found = match found {
+                Ok(found) => found,
+                Err(error) if answers.is_empty() => return Err(error),
+                Err(error) => {
+                    answers.extend(
+                        settlements
+                            .iter()
+                            .map(|_| Err(not_done(self.link.name(), &error))),
+                    );
+                    continue;
+                }
+            };
+            let settled = settlements.iter().zip(found);
+            answers.extend(join_all(settled.map(|(one, found)| self.settle_one(one, found))).await);
+        }
+        Ok(answers)
+    }
+
+    async fn settle_one(
+        self,
+        settlement: &Settlement,
+        mut found: Option<Record>,
+    ) -> Result<Settled> {
+        let seen = claim_of(found.as_ref());
+        for _ in 0..TRIES {
+            let mut record = self.permitted(settlement, found.as_ref(), &seen)?;
+            let mut mark = None;
+            if settlement.outcome.is_trash() {
+                mark = self.mark_of(record).await?;
+                // A claim by a peer leaves no trace but the lock itself: as late a look as can be.
+                found = self.record(Shelf::Board, &settlement.key).await?;
+                record = self.permitted(settlement, found.as_ref(), &seen)?;
+            }
+            let transaction = self.settling(record, &settlement.outcome, mark.as_ref());
+            match transaction
+                .commit()
+                .await
+                .map_err(|failure| self.unknown(failure))?
+            {
+                Ok(_) => {
+                    return Ok(Settled {
+                        replaced_namesake: mark.is_some_and(|mark| mark.has_namesake()),
+                    });
+                }
+                Err(refused) => self.make_way(refused).await?,
+            }
+            found = self.record(Shelf::Board, &settlement.key).await?;
+        }
+        Err(BoardError::Changed)
+    }
+
+    /// Returns a job that may be settled so, and whose claim is still the one that was seen first.
+    fn permitted<'a>(
+        self,
+        settlement: &Settlement,
+        found: Option<&'a Record>,
+        seen: &Option<(i64, Vec<u8>)>,
+    ) -> Result<&'a Record> {
+        let record = self.require(found)?;
+        permit(record, settlement)?;
+        // Another claim of the same name is not the one that was to be settled.
+        match claim_of(found) == *seen {
+            true => Ok(record),
+            false => Err(BoardError::Changed),
+        }
+    }
+
+    /// Takes the steps of an outcome, all under the condition that nothing has changed.
+    fn settling(self, record: &Record, outcome: &Outcome, mark: Option<&Mark>) -> Transaction<'t> {
+        let mut transaction = self.transaction();
+        if outcome.is_trash() {
+            if let Some(mark) = mark {
+                mark.move_to_trash(&mut transaction, self.paths, &record.key);
+            }
+            let path = self.paths.job(Shelf::Trash, &record.key);
+            let posting = &record.posting.data;
+            transaction.create(Step::Trashed, path, posting, CreateMode::Persistent);
+        }
+        let lock = self.paths.lock(&record.key);
+        // That nobody holds it is proven by holding it. Whoever follows the nodes can tell this
+        // from a claim, because the job goes in between.
+        match &record.lock {
+            Some(node) => transaction.delete(Step::Lock, lock.clone(), node.stat.version),
+            None => transaction.create(Step::Lock, lock.clone(), b"{}", CreateMode::Persistent),
+        }
+        let (job, version) = (
+            self.paths.job(Shelf::Board, &record.key),
+            record.posting.stat.version,
+        );
+        match outcome {
+            Outcome::Abandon(_) => transaction.check(Step::Job, job, version),
+            Outcome::Consume | Outcome::Trash(_) | Outcome::Spent(_) => {
+                transaction.delete(Step::Job, job, version)
+            }
+        }
+        if record.lock.is_none() {
+            transaction.delete(Step::Lock, lock, 0);
+        }
+        self.note(&mut transaction, record, outcome);
+        transaction
+    }
+
+    /// Keeps the record beside the job up to date; also makes sure that nobody else changed it.
+    fn note(self, transaction: &mut Transaction<'_>, record: &Record, outcome: &Outcome) {
+        let path = self.paths.side(&record.key);
+        let trashed = |mut side: Side| {
+            side.trashed_on = Some(Utc::now());
+            side.created_on = record.created_on();
+            side
+        };
+        let side = match outcome {
+            Outcome::Consume => {
+                return match &record.side {
+                    Some(node) => transaction.delete(Step::Side, path, node.stat.version),
+                    None => transaction.assert_absent(Step::Side, path),
+                };
+            }
+            Outcome::Abandon(Aftermath::None) => {
+                return match &record.side {
+                    Some(node) => transaction.check(Step::Side, path, node.stat.version),
+                    None => transaction.assert_absent(Step::Side, path),
+                };
+            }
+            Outcome::Abandon(aftermath) => record.side().map(|mut side| {
+                side.note(aftermath);
+                side
+            }),
+            Outcome::Trash(failure) => record.side().map(|mut side| {
+                failure
+                    .iter()
+                    .for_each(|failure| side.note_failure(failure));
+                trashed(side)
+            }),
+            Outcome::Spent(failure) => record.side().map(|mut side| {
+                side.note_failure(failure);
+                side.uncount();
+                trashed(side)
+            }),
+        };
+        transaction.put(Step::Side, path, &record.side, side.as_ref());
+    }
+
+    /// Prepares for another attempt after a refused one; an error, if there is no use in it.
+    pub(in crate::board::zookeeper) async fn make_way(self, refused: Refused) -> Result<()> {
+        match (refused.step, &refused.error) {
+            (Step::Trashed, Error::NodeExists) => {
+                Err(BoardError::TrashTaken { node: refused.path })
+            }
+            // What is not there is the folder that they are in.
+            (Step::Trashed, Error::NoNode) => {
+                self.make_folder(&self.paths.folder(Shelf::Trash)).await
+            }
+            (Step::Side, Error::NoNode) => self.make_folder(&self.paths.sides()).await,
+            (Step::Marker, Error::NoNode) => self.make_folder(&self.paths.markers()).await,
+            (_, Error::NotEmpty) => {
+                let below = nodes::children(self.session, &refused.path).await?;
+                match below.is_empty() {
+                    // They went meanwhile.
+                    true => Ok(()),
+                    false => Err(self.session.occupied(&refused.path, below)),
+                }
+            }
+            // Somebody was quicker: what that means is decided by how things are now.
+            (_, Error::NoNode | Error::NodeExists | Error::BadVersion) => Ok(()),
+            (_, _) => Err(self.session.refusal(
+                crate::board::zookeeper::link::transaction::WRITING,
+                &refused.error,
+            )),
+        }
+    }
+}
+
+/// Returns what tells a claim from every other, as it was read; none, if nobody has the job.
+fn claim_of(found: Option<&Record>) -> Option<(i64, Vec<u8>)> {
+    let lock = found?.lock.as_ref()?;
+    Some((lock.stat.czxid, lock.data.clone()))
+}
+
+/// Whether somebody has the right to this, as the job was read.
+fn permit(record: &Record, settlement: &Settlement) -> Result<()> {
+    // Where a path ends one node too early, a whole board looks like a record that is broken.
+    if number_of(&record.key).is_none() && record.posting.data.is_empty() {
+        return Err(BoardError::Malformed {
+            key: record.key.clone(),
+            problem: "it has neither a number nor data, as the folder of another board".to_owned(),
+        });
+    }
+    match &settlement.authority {
+        Authority::Owner(owner) => record.is_claimed_by(owner, None),
+        Authority::Claim(owner, fence) => record.is_claimed_by(owner, Some(fence)),
+        Authority::Override(Witness::Unclaimed) => match (record.holding().0, &record.lock) {
+            (Some(_), _) => Err(BoardError::Changed),
+            (None, None) if matches!(settlement.outcome, Outcome::Abandon(_)) => {
+                Err(BoardError::NotClaimed)
+            }
+            (None, _) => Ok(()),
+        },
+        Authority::Override(Witness::Claimed { owner, fence }) => {
+            let holding = record.holding().0.ok_or(BoardError::Changed)?;
+            let is_other_claim = fence.is_some() && holding.fence != *fence;
+            if holding.owner != *owner || is_other_claim {
+                return Err(BoardError::Changed);
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The trash: what comes back from it, and what leaves it for good.
+
+use futures_util::future::join_all;
+use zookeeper_client::{CreateMode, Error};
+
+use super::marker::uuid_of;
+use crate::{
+    board::{
+        BoardError, Detail, Result,
+        wire::{json, posting::Limit, sidecar::Side},
+        zookeeper::{
+            AT_ONCE, TRIES, Target,
+            link::{
+                nodes,
+                transaction::{Refused, Step},
+            },
+            paths::is_numbered,
+            read::record::Record,
+        },
+    },
+    job::{JobKey, Shelf},
+};
+
+impl Target<'_> {
+    pub(in crate::board::zookeeper) async fn restore(
+        self,
+        keys: &[JobKey],
+    ) -> Result<Vec<Result<()>>> {
+        let mut answers = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(AT_ONCE) {
+            answers.extend(join_all(keys.iter().map(|key| self.restore_one(key))).await);
+        }
+        Ok(answers)
+    }
+
+    pub(in crate::board::zookeeper) async fn purge(
+        self,
+        keys: &[JobKey],
+    ) -> Result<Vec<Result<()>>> {
+        let mut answers = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(AT_ONCE) {
+            answers.extend(join_all(keys.iter().map(|key| self.purge_one(key))).await);
+        }
+        Ok(answers)
+    }
+
+    async fn restore_one(self, key: &JobKey) -> Result<()> {
+        for _ in 0..TRIES {
+            let found = self.record(Shelf::Trash, key).await?;
+            let record = self.require(found.as_ref())?;
+            if !is_numbered(key) {
+                return Err(no_number());
+            }
+            let Err(refused) = self.try_to_restore(record).await? else {
+                return Ok(());
+            };
+            if refused.step == Step::Job && refused.error == Error::NodeExists {
+                return Err(self.taken(record).await?);
+            }
+            self.make_way(refused).await?;
+        }
+        Err(BoardError::Changed)
+    }
+
+    async fn try_to_restore(self, record: &Record) -> Result<Result<(), Refused>> {
+        let mark = self.mark_of(record).await?;
+        if mark.as_ref().is_some_and(|mark| mark.on_board.is_some()) {
+            return Err(exists(record));
+        }
+        let lock = self.paths.lock(&record.key);
+        let stray = nodes::read(self.session, std::slice::from_ref(&lock)).await?;
+        let mut transaction = self.transaction();
+        // It leaves before it comes: so whoever follows the nodes can tell it from a new job.
+        let version = record.posting.stat.version;
+        transaction.delete(
+            Step::Trashed,
+            self.paths.job(Shelf::Trash, &record.key),
+            version,
+        );
+        // What an earlier life of the job left there would claim it.
+        if let Some(node) = stray.into_iter().flatten().next() {
+            transaction.delete(Step::Lock, lock, node.stat.version);
+        }
+        let path = self.paths.job(Shelf::Board, &record.key);
+        let posting = &record.posting.data;
+        transaction.create(Step::Job, path, posting, CreateMode::Persistent);
+        if record.side.is_some() {
+            let path = self.paths.side(&record.key);
+            let side = record.side().map(Side::restored);
+            transaction.put(Step::Side, path, &record.side, side.as_ref());
+        }
+        if let Some(mark) = &mark {
+            mark.move_to_board(&mut transaction, &record.key);
+        }
+        let done = transaction.commit().await;
+        Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
+    }
+
+    /// Says by whom the place is taken that a job would have on the board.
+    async fn taken(self, record: &Record) -> Result<BoardError> {
+        let there = self.record(Shelf::Board, &record.key).await?;
+        let is_it = |there: &Record| {
+            let uuid = uuid_of(&there.posting);
+            uuid.is_some() && uuid == uuid_of(&record.posting)
+        };
+        Ok(match there.as_ref().is_some_and(is_it) {
+            true => exists(record),
+            false => BoardError::NumberTaken {
+                node: self.paths.job(Shelf::Board, &record.key),
+            },
+        })
+    }
+
+    async fn purge_one(self, key: &JobKey) -> Result<()> {
+        for _ in 0..TRIES {
+            let found = self.record(Shelf::Trash, key).await?;
+            let record = self.require(found.as_ref())?;
+            let mut transaction = self.transaction();
+            let path = self.paths.job(Shelf::Trash, key);
+            transaction.delete(Step::Trashed, path, record.posting.stat.version);
+            if let Some(node) = &record.side
+                && !self.is_on_board(key).await?
+            {
+                transaction.delete(Step::Side, self.paths.side(key), node.stat.version);
+            }
+            let done = transaction.commit().await;
+            match done.map_err(|failure| self.unknown(failure))? {
+                Ok(_) => return Ok(()),
+                // It went meanwhile, which the next look tells.
+                Err(refused) if refused.error == Error::NoNode => {}
+                Err(refused) => self.make_way(refused).await?,
+            }
+        }
+        Err(BoardError::Changed)
+    }
+
+    /// Whether there is such a job on the board; where boards share a trash, it is another one.
+    async fn is_on_board(self, key: &JobKey) -> Result<bool> {
+        let job = self.paths.job(Shelf::Board, key);
+        let found = nodes::read(self.session, &[job]).await?;
+        Ok(found.into_iter().flatten().next().is_some())
+    }
+}
+
+fn exists(record: &Record) -> BoardError {
+    let uuid =
+        json::decode(&record.posting.data, Detail::Brief, Limit::USUAL).map(|posting| posting.uuid);
+    BoardError::Exists {
+        uuid: uuid.unwrap_or_else(|_| record.key.to_string()),
+        place: "board",
+    }
+}
+
+/// Says of what ends every listing of TaskFlow's that it does not come back.
+fn no_number() -> BoardError {
+    BoardError::Unsupported {
+        board: "a ZooKeeper board",
+        operation: "have a job whose name has no number, which ends every listing of TaskFlow's",
+        hint: Some("`jobboard purge key:TEXT` removes it from the trash"),
+    }
+}

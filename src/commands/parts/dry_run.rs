@@ -1,0 +1,41 @@
+//! `--dry-run` of a verb: the jobs that it would be done to.
+
+use chrono::Utc;
+
+use super::{failures::Failures, select::Chosen};
+use crate::{
+    commands::list::view,
+    context::Context,
+    output::{JobView, Row},
+};
+
+/// Lists what was chosen, as `list` does, and tells why it is not there of what is not.
+pub(in crate::commands) fn rehearse(
+    ctx: &mut Context,
+    verb: &'static str,
+    chosen: Chosen,
+) -> anyhow::Result<()> {
+    let total = chosen.jobs.len();
+    let mut failures = Failures::new(ctx, verb, chosen.is_bulk);
+    let mut entries = Vec::new();
+    for named in chosen.jobs {
+        match named.entry {
+            Ok(entry) => entries.push(entry),
+            Err(error) if total == 1 => {
+                let trying = ctx.trying(verb, named.name).with(named.reference);
+                return Err(error.context(trying));
+            }
+            Err(error) => failures.add(ctx, named.name, named.reference, error),
+        }
+    }
+    let now = Utc::now();
+    let mut rows = ctx.out.rows(JobView::COLUMNS);
+    for entry in &entries {
+        rows.push(&view(entry, now))?;
+    }
+    rows.finish()?;
+    if total == 0 {
+        ctx.out.note("no job matches");
+    }
+    failures.end(ctx, total)
+}

@@ -1,0 +1,120 @@
+//! Telling of those among several jobs with which something failed.
+
+use std::collections::HashMap;
+
+use super::select::count;
+use crate::{
+    context::Context,
+    exit::{CommandError, chain},
+};
+
+/// How many of the jobs that failed alike are named.
+const NAMED: usize = 3;
+
+/// How many reasons are told, the most frequent ones.
+const REASONS: usize = 10;
+
+/// The jobs with which a verb failed.
+#[derive(Debug)]
+pub(in crate::commands) struct Failures {
+    verb: &'static str,
+    /// Whether each is told by itself, as it comes.
+    is_each_told: bool,
+    count: usize,
+    alike: HashMap<String, Alike>,
+}
+
+/// Jobs with which it failed for one reason.
+#[derive(Debug)]
+struct Alike {
+    reason: anyhow::Error,
+    /// The first of them, as a command refers to it.
+    reference: String,
+    named: Vec<String>,
+    count: usize,
+}
+
+impl Failures {
+    /// Begins with none; people who chose jobs by filter are told of those that fail alike together.
+    pub(in crate::commands) fn new(ctx: &Context, verb: &'static str, is_bulk: bool) -> Self {
+        Self {
+            verb,
+            is_each_told: !is_bulk || ctx.out.is_json() || ctx.out.is_verbose(),
+            count: 0,
+            alike: HashMap::new(),
+        }
+    }
+
+    /// Adds a job, and tells of it if that is to be done at once.
+    pub(in crate::commands) fn add(
+        &mut self,
+        ctx: &Context,
+        name: String,
+        reference: String,
+        reason: anyhow::Error,
+    ) {
+        self.count += 1;
+        if self.is_each_told {
+            return ctx.tell(&reason.context(ctx.trying(self.verb, name).with(reference)));
+        }
+        let alike = self
+            .alike
+            .entry(chain(reason.as_ref()))
+            .or_insert_with(|| Alike {
+                reason,
+                reference,
+                named: Vec::new(),
+                count: 0,
+            });
+        alike.count += 1;
+        if alike.named.len() < NAMED {
+            alike.named.push(name);
+        }
+    }
+
+    /// Tells what was not told as it came, and returns how it ended for all the jobs together.
+    pub(in crate::commands) fn end(self, ctx: &Context, total: usize) -> anyhow::Result<()> {
+        let failed = self.count;
+        self.own_up(ctx);
+        match failed {
+            0 => Ok(()),
+            failed => Err(CommandError::Partly { failed, total }.into()),
+        }
+    }
+
+    fn own_up(self, ctx: &Context) {
+        let mut alike: Vec<_> = self.alike.into_values().collect();
+        alike.sort_by(|one, other| (other.count, &one.named).cmp(&(one.count, &other.named)));
+        let untold = alike.split_off(alike.len().min(REASONS));
+        let is_any_unnamed = alike.iter().any(|alike| alike.count > NAMED);
+        for Alike {
+            reason,
+            reference,
+            named,
+            count,
+        } in alike
+        {
+            let whom = whom(&named, count);
+            ctx.tell(&reason.context(ctx.trying(self.verb, whom).with(reference)));
+        }
+        let others = untold.iter().map(|alike| alike.count as u64).sum();
+        if others > 0 {
+            let others = count(others);
+            ctx.out
+                .note(format!("{others} more failed for other reasons"));
+        }
+        if is_any_unnamed || others > 0 {
+            ctx.out.note("-v tells of each");
+        }
+    }
+}
+
+/// Names jobs, but never very many.
+fn whom(named: &[String], jobs: usize) -> String {
+    let (names, unnamed) = (named.join(", "), jobs - named.len());
+    match (jobs, unnamed) {
+        (1, _) => names,
+        (_, 0) => format!("{} ({names})", count(jobs as u64)),
+        (_, unnamed) => format!("{} ({names} and {unnamed} more)", count(jobs as u64)),
+    }
+}

@@ -1,0 +1,16 @@
+//! What several commands share: choosing jobs, batches, dry runs, drafts, running under a claim.
+
+pub(super) mod done;
+pub(super) mod draft;
+pub(super) mod dry_run;
+pub(super) mod early_format;
+pub(super) mod failures;
+pub(super) mod json;
+pub(super) mod misuse;
+pub(super) mod select;
+pub(super) mod settle;
+pub(super) mod shared_trash;
+pub(super) mod unconfirmed;
+pub(super) mod under_claim;
+pub(super) mod uuids;
+pub(super) mod verb;

@@ -1,0 +1,331 @@
+//! Choosing the jobs that a verb acts on: by reference, from standard input, or by filter.
+
+use std::{
+    collections::HashSet,
+    io::{self, BufRead, Read as _},
+    sync::Arc,
+};
+
+use anyhow::Context as _;
+use chrono::Utc;
+use futures_util::TryStreamExt;
+
+use crate::{
+    board::{
+        self, Board, BoardExt, Detail, JobRef, Order, Query, Which,
+        filter::{Filter, Filters},
+    },
+    commands::completions::complete,
+    context::{Consent, Context},
+    exit::CommandError,
+    job::{Entry, Shelf, State},
+    output::short,
+};
+
+/// How many jobs are shown before a bulk action is confirmed.
+const SAMPLE: usize = 5;
+
+/// The longest line of references: a `unique:KEY` may be long.
+const LONGEST_LINE: u64 = 64 * 1024;
+
+/// Which jobs to act on.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Selection {
+    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
+    /// line on standard input
+    #[arg(add = complete::jobs(), value_name = "JOB",
+          conflicts_with_all = ["filter", "state", "with_name", "limit"])]
+    pub(crate) jobs: Vec<String>,
+
+    /// Act on every job in this state
+    #[arg(long, value_name = "STATE")]
+    pub(crate) state: Option<State>,
+
+    /// Act on every job of this name, such as 'backup-*'
+    #[arg(id = "with_name", long = "name", value_name = "GLOB", value_parser = Filter::by_name)]
+    pub(crate) name: Option<Filter>,
+
+    /// Act on every job for which this holds, such as 'held>10m'; several must all hold
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) filter: Vec<Filter>,
+
+    /// Act on no more than this many of them, the first in the order of `list`
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
+    /// Refuse to act on more jobs than this
+    #[arg(long, value_name = "N")]
+    pub(crate) max: Option<usize>,
+
+    /// Show the jobs that would be acted on, as `list` does, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// The records that were chosen.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub(crate) jobs: Vec<Named>,
+    /// Whether they were chosen by what they are, and not one by one.
+    pub(crate) is_bulk: bool,
+}
+
+/// A record that was chosen, or why it is not there.
+#[derive(Debug)]
+pub(crate) struct Named {
+    /// What people call it.
+    pub(crate) name: String,
+    /// What means it and nothing else in a command.
+    pub(crate) reference: String,
+    pub(crate) entry: anyhow::Result<Entry>,
+}
+
+impl Chosen {
+    /// Returns the records that were found.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let records = self.jobs.iter().map(|named| named.entry.as_ref());
+        records.filter_map(Result::ok)
+    }
+}
+
+impl Selection {
+    /// Refuses to take no choice for the choice of everything.
+    pub(crate) fn require(&self) -> anyhow::Result<()> {
+        self.require_by("--state, --name or --filter")
+    }
+
+    /// Refuses it where jobs can be chosen by these options.
+    pub(in crate::commands) fn require_by(&self, options: &str) -> anyhow::Result<()> {
+        if self.jobs.is_empty() && self.filters().is_empty() {
+            let message = format!("no job is named, and none is chosen by {options}");
+            return Err(CommandError::usage(message).into());
+        }
+        Ok(())
+    }
+
+    /// Returns all that has to hold of a job that is not chosen by itself.
+    fn filters(&self) -> Filters {
+        let state = self.state.map(Filter::by_state);
+        let all = self.filter.iter().cloned().chain(self.name.clone());
+        Filters::new(all.chain(state).collect())
+    }
+
+    /// Returns the board; a dry run changes nothing, wherever that is forbidden.
+    pub(crate) fn board(&self, ctx: &mut Context) -> anyhow::Result<Arc<dyn Board>> {
+        match self.dry_run {
+            true => ctx.board(),
+            false => ctx.writable_board(),
+        }
+    }
+
+    /// Looks the chosen jobs up, in the order in which they were named or are ranked.
+    pub(crate) async fn look_up(
+        &self,
+        ctx: &Context,
+        board: &dyn Board,
+        shelf: Shelf,
+    ) -> anyhow::Result<Chosen> {
+        let is_bulk = self.jobs.is_empty();
+        let jobs = match is_bulk {
+            true => self.matching(ctx, board, shelf).await?,
+            false => named(ctx, board, shelf, &references(ctx, &self.jobs)?).await?,
+        };
+        Ok(Chosen { jobs, is_bulk })
+    }
+
+    /// Leaves out what is beyond --limit, and says so; refuses what is beyond --max.
+    pub(crate) fn bounded(&self, ctx: &Context, mut chosen: Chosen) -> anyhow::Result<Chosen> {
+        let jobs = &mut chosen.jobs;
+        if let Some(limit) = self.limit.filter(|limit| jobs.len() > *limit) {
+            let left_out = count((jobs.len() - limit) as u64);
+            let note = format!("{left_out} more left alone (--limit)");
+            ctx.out.note(note);
+            jobs.truncate(limit);
+        }
+        match self.max {
+            Some(max) if jobs.len() > max => {
+                let chosen = count(jobs.len() as u64);
+                let message = format!("{chosen} chosen, --max is {max}, and nothing was done");
+                let hint = "--dry-run shows which they are; a larger --max admits them all";
+                Err(CommandError::refused(message).hint(hint).into())
+            }
+            _ => Ok(chosen),
+        }
+    }
+
+    async fn matching(
+        &self,
+        ctx: &Context,
+        board: &dyn Board,
+        shelf: Shelf,
+    ) -> anyhow::Result<Vec<Named>> {
+        let filters = self.filters();
+        let mut entries = board.entries(Query {
+            shelf,
+            which: Which::All,
+            order: Order::Rank,
+            detail: match self.dry_run && ctx.out.is_json() {
+                true => Detail::Whole,
+                false => filters.detail(),
+            },
+        });
+        let now = Utc::now();
+        let mut chosen = Vec::new();
+        while let Some(entry) = entries
+            .try_next()
+            .await
+            .with_context(|| ctx.trying("list", "the jobs"))?
+        {
+            if filters.matches(&entry, now) {
+                chosen.push(Named {
+                    name: entry.name().to_owned(),
+                    reference: entry.reference().into_owned(),
+                    entry: Ok(entry),
+                });
+            }
+        }
+        Ok(chosen)
+    }
+}
+
+/// Shows what was chosen by filter, and asks whether it is meant.
+pub(crate) fn confirm_bulk(
+    ctx: &Context,
+    consent: &Consent,
+    verb: &str,
+    chosen: &Chosen,
+) -> anyhow::Result<()> {
+    match chosen.is_bulk {
+        true => confirm(ctx, consent, &format!("{verb} {{}}?"), chosen),
+        false => Ok(()),
+    }
+}
+
+/// Shows what was chosen, and asks whether it is meant; `{}` in the question says how many.
+pub(crate) fn confirm(
+    ctx: &Context,
+    consent: &Consent,
+    question: &str,
+    chosen: &Chosen,
+) -> anyhow::Result<()> {
+    let found: Vec<_> = chosen.entries().collect();
+    // Where nothing was found, there is nothing to agree to.
+    if found.is_empty() {
+        return Ok(());
+    }
+    // A program that reads what we say has no use for it.
+    if ctx.out.can_ask() || !ctx.out.is_json() {
+        for entry in found.iter().take(SAMPLE) {
+            ctx.out.note(format!("  {}", describe(entry)));
+        }
+        if found.len() > SAMPLE {
+            ctx.out
+                .note(format!("  … and {} more", found.len() - SAMPLE));
+        }
+    }
+    ctx.consent(consent, &question.replace("{}", &count(found.len() as u64)))
+}
+
+/// Says how many jobs there are.
+pub(in crate::commands) fn count(jobs: u64) -> String {
+    match jobs {
+        1 => "1 job".to_owned(),
+        jobs => format!("{jobs} jobs"),
+    }
+}
+
+/// Names a record so that a person recognises it.
+fn describe(entry: &Entry) -> String {
+    match entry {
+        Entry::Job(job) => {
+            let claim = match (&job.holding, job.owner()) {
+                (_, Some(owner)) => format!(" (claimed by {owner})"),
+                (Some(_), None) => " (claimed by somebody whose name cannot be read)".to_owned(),
+                (None, None) => String::new(),
+            };
+            format!("{} {}{claim}", short(&job.uuid), job.name)
+        }
+        Entry::Malformed(record) => format!("key:{} (malformed)", record.key),
+    }
+}
+
+/// Reads references as they were typed; `-` stands for those on standard input.
+pub(crate) fn references(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<JobRef>> {
+    let readers = typed.iter().filter(|text| *text == "-").count();
+    if readers + usize::from(ctx.config.takes_stdin()) > 1 && readers > 0 {
+        return Err(CommandError::usage("standard input can be read only once").into());
+    }
+    let mut references = Vec::new();
+    for text in typed {
+        if text == "-" {
+            let mut input = std::io::stdin().lock();
+            while let Some(line) = line(&mut input).map_err(|error| {
+                CommandError::usage(format!("cannot read standard input: {error}"))
+            })? {
+                if !line.trim().is_empty() {
+                    references.push(parse(line.trim())?);
+                }
+            }
+        } else {
+            references.push(parse(text)?);
+        }
+    }
+    if references.is_empty() && readers > 0 {
+        ctx.out.note("standard input names no job");
+    }
+    Ok(references)
+}
+
+/// Reads the next line, unless it is longer than any reference; none, if there is none.
+fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    input.take(LONGEST_LINE + 1).read_until(b'\n', &mut line)?;
+    if line.len() as u64 > LONGEST_LINE {
+        let problem = format!("a line has more than {LONGEST_LINE} bytes, and is no reference");
+        return Err(io::Error::other(problem));
+    }
+    let text = String::from_utf8(line).map_err(|_| io::Error::other("it is not UTF-8"))?;
+    Ok((!text.is_empty()).then_some(text))
+}
+
+/// Reads the reference to the one job that a command is about.
+pub(crate) fn reference(ctx: &Context, typed: &str) -> anyhow::Result<JobRef> {
+    let mut references = references(ctx, &[typed.to_owned()])?;
+    match (references.pop(), references.is_empty()) {
+        (Some(reference), true) => Ok(reference),
+        (None, _) => Err(CommandError::usage("standard input names no job").into()),
+        (Some(_), false) => {
+            Err(CommandError::usage("standard input names several jobs, and one is needed").into())
+        }
+    }
+}
+
+fn parse(text: &str) -> anyhow::Result<JobRef> {
+    text.parse()
+        .map_err(|error| CommandError::usage(format!("{error}")).into())
+}
+
+/// Looks up jobs that were referred to one by one, and returns each once.
+pub(in crate::commands) async fn named(
+    ctx: &Context,
+    board: &dyn Board,
+    shelf: Shelf,
+    wanted: &[JobRef],
+) -> anyhow::Result<Vec<Named>> {
+    let found = board
+        .resolve(shelf, wanted)
+        .await
+        .with_context(|| ctx.trying("look up", count(wanted.len() as u64)))?;
+    let named = |(wanted, entry): (&JobRef, board::Result<Entry>)| Named {
+        name: wanted.to_string(),
+        reference: wanted.to_string(),
+        entry: entry.map_err(anyhow::Error::from),
+    };
+    // A job that is given twice is one job.
+    let mut given = HashSet::new();
+    let is_new = |named: &Named| {
+        let key = named.entry.as_ref().map(|entry| entry.key().clone());
+        given.insert(key.map_err(|_| named.reference.clone()))
+    };
+    Ok(wanted.iter().zip(found).map(named).filter(is_new).collect())
+}

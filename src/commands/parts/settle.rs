@@ -1,0 +1,210 @@
+//! What abandoning, consuming and trashing have in common.
+
+use chrono::{SubsecRound, TimeDelta, Utc};
+
+use super::{
+    dry_run::rehearse,
+    select::{Chosen, Named, Selection, confirm, confirm_bulk, count},
+    under_claim::LEASE,
+    verb::{Verb, act},
+};
+use crate::{
+    board::{Board, BoardError, Result, Settled},
+    context::{Consent, Context},
+    exit::CommandError,
+    job::{
+        Aftermath, Authority, Entry, Failure, Lease, Outcome, Owner, Settlement, Shelf, Witness,
+    },
+};
+
+/// Which jobs to settle, and by what right.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SettleArgs {
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Override whoever holds the job, as long as nothing changes meanwhile
+    ///
+    /// Shows what is on the board, asks, and acts only if it is still so.
+    #[arg(long)]
+    force: bool,
+
+    /// With --force: act only if this is the owner, whatever the board showed before
+    #[arg(long, value_name = "NAME", requires = "force")]
+    owner: Option<String>,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// Settles the chosen jobs.
+pub(crate) async fn settle(
+    ctx: &mut Context,
+    args: SettleArgs,
+    verb: Verb,
+    outcome: Outcome,
+) -> anyhow::Result<()> {
+    let stated = stated_owner(args.owner.as_deref())?;
+    args.selection.require()?;
+    let board = args.selection.board(ctx)?;
+    let chosen = args.selection.look_up(ctx, &*board, Shelf::Board).await?;
+    let mut chosen = args.selection.bounded(ctx, chosen)?;
+    if !args.force {
+        foresee_refusals(ctx, &chosen);
+    }
+    if args.selection.dry_run {
+        return rehearse(ctx, verb.now, chosen);
+    }
+    match args.force {
+        true => confirm(
+            ctx,
+            &args.consent,
+            &format!("{} {{}} by force?", verb.now),
+            &chosen,
+        )?,
+        false => confirm_bulk(ctx, &args.consent, verb.now, &chosen)?,
+    }
+    let right = match (args.force, stated) {
+        (false, _) => Right::Owner(ctx.who().clone()),
+        (true, None) => Right::Force,
+        (true, Some(owner)) => Right::ForceFrom(owner),
+    };
+    if let Right::Owner(_) = right {
+        refuse_malformed(&mut chosen);
+    }
+    let settle = async |entries: &[&Entry]| {
+        let answers = batch(&*board, entries, &outcome, &right).await?;
+        let answers = entries.iter().zip(answers);
+        Ok(answers.map(|(entry, it)| right.judged(entry, it)).collect())
+    };
+    act(ctx, verb, chosen, settle, |settled: &Settled, done| {
+        let note = "a job of the same uuid was in the trash and has been replaced";
+        (done, settled.replaced_namesake.then(|| note.to_owned()))
+    })
+    .await
+}
+
+/// By what right the jobs are settled.
+enum Right {
+    Owner(Owner),
+    /// An operator's word, about what was seen.
+    Force,
+    /// An operator's word, about who holds the job.
+    ForceFrom(Owner),
+}
+
+impl Right {
+    fn over(&self, entry: &Entry) -> Authority {
+        match self {
+            Self::Owner(owner) => Authority::Owner(owner.clone()),
+            Self::Force => Authority::Override(Witness::of(entry)),
+            Self::ForceFrom(owner) => Authority::Override(Witness::Claimed {
+                owner: Some(owner.clone()),
+                fence: None,
+            }),
+        }
+    }
+
+    /// Says of a refusal what it means for such a record, or if somebody was stated to hold it.
+    fn judged(&self, entry: &Entry, answer: Result<Settled>) -> anyhow::Result<Settled> {
+        match (self, answer) {
+            (_, Err(error @ BoardError::NotClaimed)) => Err(match entry {
+                Entry::Job(_) => error.into(),
+                // That nobody has it is not what is the matter with it.
+                Entry::Malformed(record) => BoardError::from(record).into(),
+            }),
+            (Self::ForceFrom(owner), Err(BoardError::Changed)) => {
+                Err(CommandError::NotHeldBy(owner.clone()).into())
+            }
+            (_, answer) => Ok(answer?),
+        }
+    }
+}
+
+async fn batch(
+    board: &dyn Board,
+    entries: &[&Entry],
+    outcome: &Outcome,
+    right: &Right,
+) -> Result<Vec<Result<Settled>>> {
+    let settlements: Vec<_> = entries
+        .iter()
+        .map(|entry| Settlement {
+            key: entry.key().clone(),
+            outcome: match (outcome, right) {
+                (Outcome::Abandon(_), Right::Force | Right::ForceFrom(_)) => {
+                    Outcome::Abandon(aftermath(entry))
+                }
+                (outcome, _) => outcome.clone(),
+            },
+            authority: right.over(entry),
+        })
+        .collect();
+    board.settle(&settlements).await
+}
+
+/// Says what is to be known of a job whose claim an operator ends.
+///
+/// Somebody may be performing it, who hears of that only when the claim is to be renewed. No
+/// conductor is to begin anew before the command of the old one is sure to have ended.
+fn aftermath(entry: &Entry) -> Aftermath {
+    let performed = entry.job().filter(|job| job.history.attempts > 0);
+    let lapses_in = performed
+        .and_then(|job| job.holding.as_ref())
+        .filter(|holding| holding.fence.is_some())
+        .and_then(|holding| match holding.lease {
+            Lease::None => None,
+            Lease::Timed | Lease::Session => {
+                let known = holding.expires_in.or(holding.outlives);
+                Some(known.unwrap_or(LEASE))
+            }
+        });
+    let Some(lapses_in) = lapses_in.and_then(|it| TimeDelta::from_std(it).ok()) else {
+        return Aftermath::None;
+    };
+    let now = Utc::now().trunc_subsecs(6);
+    let owner = entry.holding().and_then(|it| it.owner.as_ref());
+    Aftermath::Failed {
+        failure: Failure {
+            exit_code: None,
+            signal: None,
+            reason: "its claim was ended by force".to_owned(),
+            stderr: String::new(),
+            conductor: owner.map_or_else(String::new, Owner::to_string),
+            time: now,
+        },
+        not_before: now.checked_add_signed(lapses_in),
+    }
+}
+
+fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> {
+    name.map(Owner::new)
+        .transpose()
+        .map_err(|error| CommandError::usage(format!("--owner: {error}")).into())
+}
+
+/// Says beforehand how many of the jobs that a filter chose are not ours to settle.
+fn foresee_refusals(ctx: &Context, chosen: &Chosen) {
+    let is_ours = |entry: &&Entry| {
+        let holding = entry.holding();
+        holding.and_then(|it| it.owner.as_ref()) == Some(ctx.who())
+    };
+    let all = chosen.entries().count();
+    let others = all - chosen.entries().filter(is_ours).count();
+    if chosen.is_bulk && others > 0 {
+        ctx.out.note(format!(
+            "not claimed by {}, and so left alone without --force: {others} of {}",
+            ctx.who(),
+            count(all as u64)
+        ));
+    }
+}
+
+/// Leaves alone what cannot be read, unless an operator insists.
+fn refuse_malformed(chosen: &mut Chosen) {
+    for Named { entry, .. } in &mut chosen.jobs {
+        if let Ok(Entry::Malformed(record)) = entry {
+            *entry = Err(BoardError::from(&*record).into());
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What was asked for and not answered: claims and settlements of commands that keep a claim.
+
+use std::time::Duration;
+
+use tokio::time::{self, Instant};
+
+use crate::{
+    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef},
+    exit::CommandError,
+    job::{
+        Aftermath, Authority, Claimant, Claimed, Entry, Fence, Job, JobKey, Outcome, Owner, Shelf,
+        Term,
+    },
+};
+
+/// How long the board is asked what became of a request.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often a claim is made anew of which it is known that it was not made, or was given back.
+const TRIES: usize = 3;
+
+/// Claims the first of these jobs that can be had, as [`Board::claim`] does.
+///
+/// A kept claim of which no answer comes is given back, if it was made, and then made anew: nobody
+/// else has that owner's name. Of any other it cannot be told whether it is ours, and so it is
+/// said.
+pub(in crate::commands) async fn claim_first(
+    board: &dyn Board,
+    jobs: &[&Job],
+    by: &Claimant,
+    rules: ClaimRules,
+) -> anyhow::Result<Vec<board::Result<Claimed>>> {
+    let keys: Vec<_> = jobs.iter().map(|job| job.key.clone()).collect();
+    for tries_left in (0..TRIES).rev() {
+        let (error, jobs) = match board.claim(&keys, by, 1, rules).await {
+            Ok(mut answers) => match answers.iter().position(|it| is_unheard(it, by)) {
+                None => return Ok(answers),
+                Some(at) => match answers.swap_remove(at) {
+                    Err(error) => (error, &jobs[at..=at]),
+                    Ok(_) => continue,
+                },
+            },
+            Err(error @ BoardError::Unknown { .. }) => (error, jobs),
+            Err(error) => return Err(error.into()),
+        };
+        if !matches!(by.term, Term::Kept(_)) {
+            return Err(perhaps_claimed(board, jobs, &by.owner, error).await.into());
+        }
+        let undo = match rules.is_attempt {
+            true => Aftermath::Interrupted,
+            false => Aftermath::None,
+        };
+        if !give_back(board, &keys, &by.owner, &undo).await {
+            return Err(may_have(&jobs[0].reference(), &jobs[0].name, &by.owner, error).into());
+        }
+        if tries_left == 0 {
+            return Err(error.into());
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Claims one job as [`claim_first`] does.
+pub(in crate::commands) async fn claim_one(
+    board: &dyn Board,
+    entry: &Entry,
+    by: &Claimant,
+    rules: ClaimRules,
+) -> anyhow::Result<Claimed> {
+    let answers = match entry {
+        Entry::Job(job) => claim_first(board, &[job], by, rules).await?,
+        Entry::Malformed(record) => vec![Err(record.into())],
+    };
+    let answer = answers.into_iter().next();
+    Ok(answer.unwrap_or(Err(BoardError::NoSuchJob))?)
+}
+
+/// Whether an answer leaves open if the job is ours.
+fn is_unheard(answer: &board::Result<Claimed>, by: &Claimant) -> bool {
+    match answer {
+        Err(BoardError::Unknown { .. }) => true,
+        // That of which we did not hear has been made since we looked.
+        Err(BoardError::AlreadyClaimed { owner: Some(owner) }) => {
+            matches!(by.term, Term::Kept(_)) && *owner == by.owner
+        }
+        _ => false,
+    }
+}
+
+/// Gives back what a kept claim may have won; says whether the board has answered.
+async fn give_back(
+    board: &dyn Board,
+    keys: &[JobKey],
+    owner: &Owner,
+    aftermath: &Aftermath,
+) -> bool {
+    let end = Instant::now() + PATIENCE;
+    let jobs: Vec<_> = keys
+        .iter()
+        .map(|key| (key.clone(), aftermath.clone()))
+        .collect();
+    let given_back = async {
+        loop {
+            let answers = board.give_back(jobs.clone(), owner).await;
+            if answers.is_ok_and(|answers| answers.iter().all(|(_, answer)| answer.is_ok())) {
+                return;
+            }
+            time::sleep(PAUSE).await;
+        }
+    };
+    time::timeout_at(end, given_back).await.is_ok()
+}
+
+/// Says of a claim by hand that it may have been made, and of which job as far as that can be seen.
+async fn perhaps_claimed(
+    board: &dyn Board,
+    jobs: &[&Job],
+    owner: &Owner,
+    error: BoardError,
+) -> CommandError {
+    let wanted: Vec<_> = jobs
+        .iter()
+        .map(|job| JobRef::Key(job.key.clone()))
+        .collect();
+    let found = board.find(Shelf::Board, &wanted).await.unwrap_or_default();
+    // Nobody had it a moment ago.
+    let at = found
+        .iter()
+        .position(|found| found.iter().any(|entry| entry.is_owned_by(owner)));
+    let job = jobs[at.unwrap_or(0)];
+    may_have(&job.reference(), &job.name, owner, error)
+}
+
+/// Says of a job, by a reference to it, that it may be claimed.
+pub(in crate::commands) fn may_have(
+    job: &str,
+    name: &str,
+    owner: &Owner,
+    source: BoardError,
+) -> CommandError {
+    CommandError::Unheard {
+        what: format!("{name} ({job}) may be claimed by {owner} now"),
+        job: job.to_owned(),
+        source,
+    }
+}
+
+/// Returns the claim under which a job was posted whose answer is lost, once the board tells it.
+pub(in crate::commands) async fn posted_claim(
+    board: &dyn Board,
+    uuid: &str,
+    owner: &Owner,
+) -> Option<(JobKey, Fence)> {
+    let wanted = JobRef::Uuid(uuid.to_owned());
+    let found = async {
+        loop {
+            match board.resolve_one(Shelf::Board, &wanted).await {
+                Err(error) if error.is_retryable() => time::sleep(PAUSE).await,
+                found => return found.ok(),
+            }
+        }
+    };
+    let found: Option<Entry> = time::timeout(PATIENCE, found).await.ok().flatten();
+    let entry = found.filter(|entry| entry.is_owned_by(owner))?;
+    let fence = entry.holding()?.fence.clone()?;
+    Some((entry.key().clone(), fence))
+}
+
+/// Settles a job under a kept claim, and again as long as no answer comes: it is this claim alone
+/// that is settled, and at most once.
+pub(in crate::commands) async fn settle_kept(
+    board: &dyn Board,
+    key: &JobKey,
+    outcome: Outcome,
+    (owner, fence): (&Owner, &Fence),
+) -> board::Result<()> {
+    let end = Instant::now() + PATIENCE;
+    let mut unheard = None;
+    loop {
+        let authority = Authority::Claim(owner.clone(), fence.clone());
+        let answer = board.settle_one(key, outcome.clone(), authority);
+        let answer = match unheard {
+            None => answer.await,
+            // What is unknown stays so if nobody answers in time.
+            Some(_) => match time::timeout_at(end, answer).await {
+                Ok(answer) => answer,
+                Err(_) => return unheard.map_or(Ok(()), Err),
+            },
+        };
+        match answer {
+            Ok(_) => return Ok(()),
+            Err(error) if unheard.is_some() && error.is_about_the_claim() => return Ok(()),
+            Err(error @ BoardError::Unknown { .. }) => unheard = Some(error),
+            Err(error) if unheard.is_none() || !error.is_retryable() => return Err(error),
+            Err(_) => {}
+        }
+        if Instant::now() > end {
+            return unheard.map_or(Ok(()), Err);
+        }
+        time::sleep(PAUSE).await;
+    }
+}

@@ -1,0 +1,274 @@
+//! What commands write: taken line by line, shown or kept, and never more of it than fits.
+
+mod sink;
+
+use std::{collections::VecDeque, convert::Infallible, future, io, sync::Arc};
+
+use tokio::net::unix::pipe::Receiver;
+
+pub(crate) use self::sink::Destination;
+use self::sink::Sink;
+use crate::{
+    conductor::progress::{Progress, Reporter, Stream, Tag, not_kept},
+    process::spawn::Pipes,
+};
+
+/// How much is kept of the end of what a command writes, for when it fails.
+const TAIL: usize = 2048;
+
+/// What stands before the end of the output of a command that wrote no errors.
+const SILENT: &str = "(nothing on standard error; the end of standard output:)\n";
+
+/// A longer line is shown in pieces.
+const LONGEST_LINE: usize = 16 * 1024;
+
+/// How much is still read once the command has ended: what a pipe can hold, and a little more.
+const REMAINS: usize = 1 << 18;
+
+/// The outputs of one command.
+#[derive(Debug)]
+pub(in crate::conductor) struct Capture {
+    pipes: Vec<Pipe>,
+    sink: Sink,
+    waiting: VecDeque<Progress>,
+}
+
+/// An output, as far as it has been read.
+#[derive(Debug)]
+struct Pipe {
+    stream: Stream,
+    from: Option<Receiver>,
+    /// The beginning of a line that has not ended.
+    line: Vec<u8>,
+    /// The end of all that was read.
+    tail: VecDeque<u8>,
+}
+
+impl Capture {
+    /// Takes the outputs of a command, to go where they are wanted.
+    ///
+    /// Where they cannot go they are dropped, and that is told: it is no fault of the job.
+    pub(in crate::conductor) fn new(
+        pipes: Pipes,
+        destination: &Destination,
+        tag: &Arc<Tag>,
+        attempt: u32,
+        reporter: &Reporter,
+    ) -> io::Result<Self> {
+        let sink = Sink::of(destination, tag, attempt).unwrap_or_else(|reason| {
+            reporter.tell(not_kept(tag, reason));
+            Sink::Nothing
+        });
+        let streams = [Stream::Output, Stream::Errors].into_iter().zip(pipes);
+        let pipes = streams.filter_map(|(stream, pipe)| Some((stream, pipe?)));
+        let pipes = pipes.map(|(stream, pipe)| {
+            Ok(Pipe {
+                stream,
+                from: Some(Receiver::from_owned_fd(pipe)?),
+                line: Vec::new(),
+                tail: VecDeque::new(),
+            })
+        });
+        Ok(Self {
+            pipes: pipes.collect::<io::Result<_>>()?,
+            sink,
+            waiting: VecDeque::new(),
+        })
+    }
+
+    /// Passes on what the command writes, as long as this is polled.
+    pub(in crate::conductor) async fn pump(&mut self, reporter: &Reporter) -> Infallible {
+        loop {
+            reporter.hand_all(&mut self.waiting).await;
+            let Some(at) = self.readable().await else {
+                return future::pending().await;
+            };
+            // What is read through the runtime is known to be used up, and waited for anew.
+            self.read(at, |pipe, buffer| pipe.try_read(buffer));
+        }
+    }
+
+    /// Reads what is there now that the command has ended; whoever keeps its pipes is not awaited.
+    ///
+    /// Whether somebody does.
+    pub(in crate::conductor) fn drain(&mut self) -> bool {
+        let mut read = 0;
+        for at in 0..self.pipes.len() {
+            // Past the runtime, which may not have noticed yet what is there.
+            let read_now = |pipe: &Receiver, buffer: &mut [u8]| Ok(rustix::io::read(pipe, buffer)?);
+            while let Some(length) = self.read(at, read_now) {
+                read += length;
+                if read > REMAINS {
+                    break;
+                }
+            }
+        }
+        self.pipes.iter().any(|pipe| pipe.from.is_some())
+    }
+
+    /// Reads until nobody has our pipes any more.
+    pub(in crate::conductor) async fn close(&mut self) {
+        let mut read = 0;
+        while read < REMAINS
+            && let Some(at) = self.readable().await
+        {
+            let length = self.read(at, |pipe, buffer| pipe.try_read(buffer));
+            read += length.unwrap_or_default();
+        }
+    }
+
+    /// Hands over everything that was read.
+    pub(in crate::conductor) async fn finish(mut self, reporter: &Reporter) {
+        for pipe in &mut self.pipes {
+            let line = std::mem::take(&mut pipe.line);
+            if !line.is_empty() {
+                let stream = pipe.stream;
+                self.sink.take_line(&mut self.waiting, stream, line);
+            }
+        }
+        reporter.hand_all(&mut self.waiting).await;
+    }
+
+    /// Returns the end of what the command wrote to its errors, or else to its output.
+    pub(in crate::conductor) fn tail(&self) -> String {
+        let end_of = |stream, most| {
+            let pipe = self.pipes.iter().find(|pipe| pipe.stream == stream);
+            pipe.map_or_else(String::new, |pipe| pipe.end(most))
+        };
+        let errors = end_of(Stream::Errors, TAIL);
+        if !errors.trim().is_empty() {
+            return errors;
+        }
+        let output = end_of(Stream::Output, TAIL - SILENT.len());
+        match output.trim().is_empty() {
+            true => errors,
+            false => format!("{SILENT}{output}"),
+        }
+    }
+
+    /// Waits until a pipe can be read; none, if there is nothing left to wait for.
+    async fn readable(&self) -> Option<usize> {
+        let wait = |at: usize| async move {
+            match self.pipes.get(at).and_then(|pipe| pipe.from.as_ref()) {
+                Some(pipe) => pipe.readable().await.map_or(at, |()| at),
+                None => future::pending().await,
+            }
+        };
+        if self.pipes.iter().all(|pipe| pipe.from.is_none()) {
+            return None;
+        }
+        tokio::select! {
+            at = wait(0) => Some(at),
+            at = wait(1) => Some(at),
+        }
+    }
+
+    /// Reads once; none, if there is nothing to read, now or ever.
+    fn read(
+        &mut self,
+        at: usize,
+        read: impl Fn(&Receiver, &mut [u8]) -> io::Result<usize>,
+    ) -> Option<usize> {
+        let pipe = &mut self.pipes[at];
+        let mut buffer = [0; 8192];
+        let bytes = match read(pipe.from.as_ref()?, &mut buffer) {
+            Ok(0) => {
+                pipe.from = None;
+                return None;
+            }
+            Ok(length) => &buffer[..length],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+            Err(_) => {
+                pipe.from = None;
+                return None;
+            }
+        };
+        pipe.tail.extend(&bytes[bytes.len().saturating_sub(TAIL)..]);
+        let surplus = pipe.tail.len().saturating_sub(TAIL);
+        pipe.tail.drain(..surplus);
+        match &self.sink {
+            Sink::Nothing => {}
+            _ => pipe.split(bytes, &mut self.sink, &mut self.waiting),
+        }
+        Some(bytes.len())
+    }
+}
+
+impl Pipe {
+    /// Returns the end of what was read, at most so many bytes of it.
+    fn end(&self, most: usize) -> String {
+        let surplus = self.tail.len().saturating_sub(most);
+        let bytes: Vec<u8> = self.tail.iter().skip(surplus).copied().collect();
+        // A character that was cut in two is none.
+        let start = bytes
+            .iter()
+            .take(3)
+            .take_while(|byte| **byte & 0xc0 == 0x80);
+        String::from_utf8_lossy(&bytes[start.count()..]).into_owned()
+    }
+
+    /// Cuts what was read into lines.
+    fn split(&mut self, bytes: &[u8], sink: &mut Sink, waiting: &mut VecDeque<Progress>) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, is_whole) = match part.split_last() {
+                Some((b'\n', text)) => (text, true),
+                _ => (part, false),
+            };
+            self.line.extend_from_slice(text);
+            if is_whole || self.line.len() >= LONGEST_LINE {
+                let line = std::mem::take(&mut self.line);
+                sink.take_line(waiting, self.stream, line);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pipe() -> Pipe {
+        Pipe {
+            stream: Stream::Output,
+            from: None,
+            line: Vec::new(),
+            tail: VecDeque::new(),
+        }
+    }
+
+    fn lines(waiting: VecDeque<Progress>) -> Vec<String> {
+        let text = |progress| match progress {
+            Progress::Line { text, .. } => String::from_utf8(text).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        waiting.into_iter().map(text).collect()
+    }
+
+    fn tag() -> Arc<Tag> {
+        Arc::new(Tag {
+            uuid: "0123456789".to_owned(),
+            name: "../a b".to_owned(),
+        })
+    }
+
+    #[test]
+    fn lines_are_whole_however_they_arrive() {
+        let (mut pipe, mut waiting) = (pipe(), VecDeque::new());
+        let mut sink = Sink::Lines(tag());
+        for part in ["a", "b\nc\n\nd", "e\n"] {
+            pipe.split(part.as_bytes(), &mut sink, &mut waiting);
+        }
+        assert_eq!(lines(waiting), ["ab", "c", "", "de"]);
+    }
+
+    #[test]
+    fn a_line_without_end_comes_in_pieces() {
+        let (mut pipe, mut waiting) = (pipe(), VecDeque::new());
+        let mut sink = Sink::Lines(tag());
+        for _ in 0..10 {
+            pipe.split(&[b'x'; 8192], &mut sink, &mut waiting);
+            assert!(pipe.line.len() < LONGEST_LINE);
+        }
+        assert_eq!(lines(waiting).concat().len(), 10 * 8192);
+    }
+}

@@ -1,0 +1,186 @@
+//! Where the output of commands goes: to ours line by line, into files that have an end, or nowhere.
+
+use std::{
+    collections::VecDeque,
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustix::{fs::OFlags, process::geteuid};
+
+use crate::{
+    conductor::progress::{Log, Progress, Stream, Tag},
+    process::command::{Output, Performance},
+};
+
+/// A file of an attempt does not get longer than this.
+const LARGEST_FILE: u64 = 64 << 20;
+
+/// Where the output of commands goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// To ours, each line behind the name of its job.
+    Prefix,
+    /// To ours, as it is.
+    Inherit,
+    Discard,
+    /// Into a file for each attempt.
+    Folder(PathBuf),
+}
+
+impl Destination {
+    /// Prepares a command for it.
+    ///
+    /// Errors are read in any case but one, since their end says why a command failed.
+    pub(in crate::conductor) fn apply(&self, performance: &mut Performance) {
+        (performance.output, performance.errors) = match self {
+            Self::Prefix | Self::Folder(_) => (Output::Pipe, Output::Pipe),
+            Self::Inherit => (Output::Inherit, Output::Inherit),
+            Self::Discard => (Output::Discard, Output::Pipe),
+        };
+    }
+}
+
+/// What takes the output of one command.
+#[derive(Debug)]
+pub(super) enum Sink {
+    Lines(Arc<Tag>),
+    File(Arc<Log>, u64),
+    Nothing,
+}
+
+impl Sink {
+    /// Opens what the output of one attempt goes to, or says why that cannot be.
+    pub(super) fn of(
+        destination: &Destination,
+        tag: &Arc<Tag>,
+        attempt: u32,
+    ) -> Result<Self, String> {
+        Ok(match destination {
+            Destination::Prefix => Self::Lines(Arc::clone(tag)),
+            Destination::Folder(folder) => {
+                let path = path_of(folder, tag, attempt);
+                let file = open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+                Self::File(Arc::new(Log::new(tag, path, file)), 0)
+            }
+            Destination::Inherit | Destination::Discard => Self::Nothing,
+        })
+    }
+
+    /// Adds a line to what waits to be handed over, unless it goes nowhere.
+    pub(super) fn take_line(
+        &mut self,
+        waiting: &mut VecDeque<Progress>,
+        stream: Stream,
+        mut text: Vec<u8>,
+    ) {
+        match self {
+            Self::Lines(job) => waiting.push_back(Progress::Line {
+                job: Arc::clone(job),
+                stream,
+                text,
+            }),
+            Self::File(file, length) => {
+                if *length > LARGEST_FILE {
+                    return;
+                }
+                text.push(b'\n');
+                *length += text.len() as u64;
+                if *length > LARGEST_FILE {
+                    text.extend_from_slice(b"(what followed was too much, and is not kept)\n");
+                }
+                match waiting.back_mut() {
+                    // Handed over line by line it would leave no room for what is to be told.
+                    Some(Progress::Bytes(_, last)) => last.append(&mut text),
+                    _ => waiting.push_back(Progress::Bytes(Arc::clone(file), text)),
+                }
+            }
+            Self::Nothing => {}
+        }
+    }
+}
+
+/// Returns where the file of an attempt is.
+fn path_of(folder: &Path, tag: &Tag, attempt: u32) -> PathBuf {
+    // The name is a stranger's: nothing of it may lead out of the folder, or be too long for it.
+    let plain = |text: &str, most: usize| -> String {
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
+        let plain = text.chars().map(|it| if is_plain(it) { it } else { '_' });
+        plain.take(most).collect()
+    };
+    let (name, uuid) = (plain(&tag.name, 100), plain(&tag.uuid, 36));
+    folder.join(format!("{name}-{uuid}.{attempt}.log"))
+}
+
+/// Opens a file for adding to it, and creates it if it is not there; it is ours alone.
+///
+/// Whoever may write to the folder may have put something else there: a link to another file, a
+/// pipe that nobody reads. It is neither followed nor waited for.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let found = file.metadata()?;
+    let is_ours = found.is_file() && found.uid() == geteuid().as_raw() && found.nlink() == 1;
+    match is_ours {
+        true => Ok(file),
+        false => Err(io::Error::other("what is there is no file of ours alone")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_an_end_even_if_the_output_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let tag = Tag {
+            uuid: "0123456789".to_owned(),
+            name: "../a b".to_owned(),
+        };
+        let path = path_of(folder.path(), &tag, 2);
+        assert_eq!(path, folder.path().join(".._a_b-0123456789.2.log"));
+        let file = open(&path).unwrap();
+        let file = Arc::new(Log::new(&Arc::new(tag), path, file));
+        let (mut sink, mut waiting) = (Sink::File(file, LARGEST_FILE - 1), VecDeque::new());
+        for _ in 0..3 {
+            sink.take_line(&mut waiting, Stream::Output, b"line".to_vec());
+        }
+        assert_eq!(waiting.len(), 1);
+    }
+    #[test]
+    fn what_others_have_put_there_is_neither_followed_nor_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("ours"), "before\n").unwrap();
+        open(&at("ours")).unwrap();
+        std::os::unix::fs::symlink(at("ours"), at("link")).unwrap();
+        std::fs::hard_link(at("ours"), at("second")).unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), fifo, 0o600.into(), 0).unwrap();
+        for name in ["link", "second", "ours", "folder", "pipe"] {
+            open(&at(name)).unwrap_err();
+        }
+        // Also one that somebody reads.
+        let _reader = File::options()
+            .read(true)
+            .write(true)
+            .open(at("pipe"))
+            .unwrap();
+        open(&at("pipe")).unwrap_err();
+        if geteuid().is_root() {
+            std::fs::write(at("foreign"), "").unwrap();
+            std::os::unix::fs::chown(at("foreign"), Some(65534), None).unwrap();
+            open(&at("foreign")).unwrap_err();
+        }
+    }
+}

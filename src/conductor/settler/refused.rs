@@ -1,0 +1,164 @@
+//! Jobs that the board refuses to settle for a reason of its own, such as a node that cannot go.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use tokio::time::{self, Instant};
+
+use super::{Due, Settler};
+use crate::{
+    board::BoardError,
+    conductor::{
+        outage::words,
+        progress::{Note, Reporter},
+    },
+    job::{JobKey, Outcome, Unsettled},
+};
+
+/// The shortest and the longest pause before it is tried again, twice as long each time.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+
+/// How long a refusal may last before nobody waits for the job any more.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the board refuses to settle, until it does or the claims are lost.
+#[derive(Default)]
+pub(in crate::conductor) struct Refused {
+    jobs: BTreeMap<JobKey, Refusal>,
+    /// Whether something changed since it was last asked for.
+    has_changed: bool,
+}
+
+/// One of them, from its first refusal on.
+struct Refusal {
+    /// None while it is being tried.
+    due: Option<Due>,
+    told: Unsettled,
+    since: Instant,
+    again_at: Instant,
+    pause: Duration,
+}
+
+impl Refused {
+    /// Takes a job that was refused, and tells of it if that is news.
+    pub(in crate::conductor) fn add(&mut self, due: Due, error: &BoardError, reporter: &Reporter) {
+        let now = Instant::now();
+        let (key, reason) = (due.attempt.job.key.clone(), words(error));
+        let former = self.jobs.remove(&key);
+        let pause = former
+            .as_ref()
+            .map_or(PAUSE.0, |former| (former.pause * 2).min(PAUSE.1));
+        if former.as_ref().is_none_or(|it| it.told.reason != reason) {
+            self.has_changed = true;
+            reporter.tell(refusal(&due, &reason, error));
+        }
+        let told = Unsettled {
+            uuid: due.attempt.tag.uuid.clone(),
+            name: due.attempt.tag.name.clone(),
+            reason,
+        };
+        let refusal = Refusal {
+            due: Some(due),
+            told,
+            since: former.map_or(now, |former| former.since),
+            again_at: now + pause,
+            pause,
+        };
+        self.jobs.insert(key, refusal);
+    }
+
+    /// Forgets a job that is settled, or no longer ours.
+    pub(in crate::conductor) fn forget(&mut self, key: &JobKey) {
+        self.has_changed |= self.jobs.remove(key).is_some();
+    }
+
+    /// Waits until something is to be done about one of them; for ever, if there is none.
+    pub(in crate::conductor) async fn ripe(&self) {
+        let now = Instant::now();
+        let moments = self.jobs.values().filter(|job| job.due.is_some());
+        let moments = moments.flat_map(|job| {
+            // It is also time when patience with it ends.
+            let end = Some(job.since + PATIENCE).filter(|end| *end > now);
+            [Some(job.again_at), end].into_iter().flatten()
+        });
+        match moments.min() {
+            Some(moment) => time::sleep_until(moment).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Hands out those that are to be tried again now.
+    pub(in crate::conductor) fn take_ripe(&mut self) -> Vec<Due> {
+        let now = Instant::now();
+        let ripe = self.jobs.values_mut().filter(|job| job.again_at <= now);
+        ripe.filter_map(|job| job.due.take()).collect()
+    }
+
+    /// Returns those that have been refused for so long that nobody waits for them.
+    fn stubborn(&self) -> impl Iterator<Item = &JobKey> {
+        let stubborn = self.jobs.iter();
+        stubborn
+            .filter(|(_, job)| job.since.elapsed() >= PATIENCE)
+            .map(|(key, _)| key)
+    }
+
+    /// Whether no patience is left for any of them.
+    pub(in crate::conductor) fn is_hopeless(&self) -> bool {
+        self.stubborn().count() == self.jobs.len()
+    }
+
+    /// Returns what there is to be said of all of them, if that is not what was said last.
+    fn news(&mut self) -> Option<Vec<Unsettled>> {
+        let told = self.jobs.values().map(|job| job.told.clone());
+        std::mem::take(&mut self.has_changed).then(|| told.collect())
+    }
+
+    /// Notes that it could not be said, and has to be said again.
+    fn remain_news(&mut self) {
+        self.has_changed = true;
+    }
+
+    /// Gives all of them up.
+    fn take_all(&mut self) -> Vec<Due> {
+        let jobs = std::mem::take(&mut self.jobs).into_values();
+        jobs.filter_map(|job| job.due).collect()
+    }
+}
+
+impl Settler {
+    /// Has nobody wait for what is refused for good, and says in the registry what that is.
+    pub(in crate::conductor) async fn set_aside(&mut self) {
+        for key in self.refused.stubborn() {
+            self.crew.hands.set_aside(key);
+        }
+        if let Some(jobs) = self.refused.news()
+            && self.board.tell_unsettled(&jobs).await.is_err()
+        {
+            // What keeps the jobs from being settled may keep us from telling of it, too.
+            self.refused.remain_news();
+        }
+    }
+
+    /// Leaves what the board does not let us settle: its claims lapse.
+    pub(in crate::conductor) fn leave_refused(&mut self) {
+        for due in self.refused.take_all() {
+            self.tally.unsettled += 1;
+            self.crew.hands.put_down(&due.attempt.job.key);
+        }
+    }
+}
+
+fn refusal(due: &Due, reason: &str, error: &BoardError) -> Note {
+    let wanted = match due.verdict.outcome {
+        Outcome::Abandon(_) => "abandon",
+        Outcome::Consume => "consume",
+        Outcome::Trash(_) | Outcome::Spent(_) => "trash",
+    };
+    let note = Note::new("not_settled")
+        .of(&due.attempt.tag)
+        .with("wanted", wanted)
+        .with("reason", reason);
+    match error {
+        BoardError::Occupied { remedy, .. } => note.with("hint", remedy.as_str()),
+        _ => note,
+    }
+}

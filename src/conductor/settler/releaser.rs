@@ -1,0 +1,77 @@
+//! Gives back what the board may have as ours and nobody performs, until the board has answered.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{sync::mpsc::UnboundedSender, time};
+
+use crate::{
+    board::{Board, BoardExt, Result, backlog::Candidate},
+    conductor::{outage::Outage, shared::Crew},
+};
+
+/// How long what may still be ours is given back, when all ends.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Gives back what has slipped out of a conductor's hands.
+///
+/// Nobody claims such a job anew here before the board has said that it is free: so it is always
+/// the old claim that is given back, and never one that was won since.
+#[derive(Clone)]
+pub(in crate::conductor) struct Releaser {
+    pub(in crate::conductor) board: Arc<dyn Board>,
+    pub(in crate::conductor) crew: Arc<Crew>,
+    /// Where those go that are free, for whoever picks jobs.
+    pub(in crate::conductor) returned: UnboundedSender<Candidate>,
+}
+
+impl Releaser {
+    /// Gives back whatever slips out of our hands, for as long as it is let.
+    pub(in crate::conductor) async fn run(self) {
+        loop {
+            self.crew.hands.some_adrift().await;
+            self.release_all().await;
+        }
+    }
+
+    /// Gives back what is left, before all ends; if the board is away for longer, it lapses.
+    pub(in crate::conductor) async fn leave(&self) {
+        let _ = time::timeout(FAREWELL, self.release_all()).await;
+    }
+
+    async fn release_all(&self) {
+        let mut outage = Outage::new(&self.crew);
+        let mut was_away = false;
+        loop {
+            match self.release().await {
+                Ok(()) if self.crew.hands.adrift().is_empty() => break,
+                Ok(()) => {}
+                Err(error) => {
+                    outage.begin(&error);
+                    was_away = true;
+                }
+            }
+            outage.pause().await;
+        }
+        // Of a board that refuses only claims this says nothing.
+        if was_away {
+            outage.is_over();
+        }
+    }
+
+    /// Looks once at what is adrift, and gives back what is ours.
+    async fn release(&self) -> Result<()> {
+        let Crew { hands, owner, .. } = &*self.crew;
+        let mut failure = None;
+        for (key, answer) in self.board.give_back(hands.adrift(), owner).await? {
+            match answer {
+                Ok(job) => {
+                    hands.put_down(&key);
+                    // Nobody picks any more while everything comes to its end.
+                    job.map(|job| self.returned.send(Candidate::unvetted(&job)));
+                }
+                Err(error) => failure = Some(error),
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+}

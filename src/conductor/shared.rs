@@ -1,0 +1,35 @@
+//! What all parts of one conductor share.
+
+use std::sync::{Arc, atomic::AtomicBool};
+
+use super::{
+    TimeLimit, attempt::capture::Destination, in_flight::Hands, passed_over::PassedOver,
+    policy::Policy, progress::Reporter, verdict::Patience,
+};
+use crate::{
+    job::Owner,
+    process::{
+        guard::{Guard, LeftOver},
+        spawn::Heritage,
+    },
+};
+
+/// What all parts of one conductor share.
+#[derive(Debug)]
+pub(super) struct Crew {
+    /// As whom it claims.
+    pub(super) owner: Owner,
+    pub(super) guard: Arc<Guard>,
+    pub(super) left_over: LeftOver,
+    pub(super) policy: Policy,
+    pub(super) patience: Patience,
+    pub(super) output: Destination,
+    pub(super) time_limit: TimeLimit,
+    /// What all commands inherit: no secrets, and by what they and the guard know us.
+    pub(super) heritage: Heritage,
+    pub(super) reporter: Reporter,
+    pub(super) hands: Hands,
+    pub(super) passed_over: PassedOver,
+    /// Whether it was said that the board cannot be reached.
+    pub(super) is_cut_off: Arc<AtomicBool>,
+}

@@ -1,0 +1,45 @@
+//! How far a conductor has come with its work, which all of its parts go by.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::process::clock::Boottime;
+
+/// How long a command may take to end once it was asked to.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
+
+/// How far a conductor has come with its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It claims and performs.
+    Work,
+    /// It claims no more; what runs may end by itself.
+    Finish,
+    /// What runs is ended, at this moment by force.
+    Abort(Boottime),
+}
+
+/// Waits until nothing more is to be claimed or started.
+pub(super) async fn told_to_end(phase: &mut watch::Receiver<Phase>) {
+    // Whoever leads the work is gone: that is an end as well.
+    let _ = phase.wait_for(|phase| *phase != Phase::Work).await;
+}
+
+/// Waits until what runs is to be ended.
+pub(super) async fn aborted(phase: &mut watch::Receiver<Phase>) -> Boottime {
+    loop {
+        if let Phase::Abort(kill_at) = *phase.borrow_and_update() {
+            return kill_at;
+        }
+        changed(phase).await;
+    }
+}
+
+/// Waits until there is another phase.
+pub(super) async fn changed(phase: &mut watch::Receiver<Phase>) {
+    if phase.changed().await.is_err() {
+        // Whoever leads the work is gone, and takes us along.
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,289 @@
+//! The parts of a conductor at work, from the first claim to the last settlement.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    sync::{mpsc, watch},
+    task::{JoinHandle, JoinSet},
+};
+
+use super::{
+    Halted, Settings,
+    attempt::{Attempt, Finished},
+    lease_term::Terms,
+    picker::{Aim, Picker, Won},
+    progress::{Note, Tag},
+    settler::{Settler, Tally, refused::Refused, releaser::Releaser},
+    shared::Crew,
+    shutdown::{GRACE, Phase},
+    slots::Rooms,
+};
+use crate::{
+    board::{self, Board, BoardError},
+    duration,
+    job::Claim,
+    lease::Keeper,
+    process::{
+        clock::{self, Boottime},
+        signal::Signals,
+    },
+};
+
+/// Within it a second signal is an echo of the first: a shell and the kernel may both send one.
+const ECHO: Duration = Duration::from_millis(200);
+
+/// How long a command may take to end when somebody wants it to end at once.
+const HASTE: Duration = Duration::from_millis(500);
+
+/// The parts of a conductor at work.
+pub(super) struct Ensemble {
+    crew: Arc<Crew>,
+    keeper: Keeper,
+    grace: Duration,
+    idle: Option<Duration>,
+    phase: watch::Sender<Phase>,
+    won: mpsc::UnboundedReceiver<Won>,
+    finished: mpsc::UnboundedSender<Finished>,
+    picker: Part<board::Result<()>>,
+    settler: Part<(Tally, Option<BoardError>)>,
+    releaser: Releaser,
+    releasing: Part<()>,
+    attempts: JoinSet<()>,
+}
+
+/// A part that works by itself; dropped, it stops.
+struct Part<T>(JoinHandle<T>);
+
+impl<T> Part<T> {
+    async fn end(&mut self) -> Result<T, Halted> {
+        (&mut self.0).await.map_err(|_| Halted::Broken)
+    }
+}
+
+impl<T> Drop for Part<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Why no more is claimed.
+enum Rest {
+    /// The picker has ended: the aim is reached, or the board does not let us in any more.
+    Picked(board::Result<()>),
+    /// The settler has ended: the board does not let us in any more.
+    Unsettled(BoardError),
+    /// There was nothing to do for so long.
+    Idle,
+    /// Somebody told us to end.
+    Told,
+}
+
+impl Ensemble {
+    /// Has them begin.
+    pub(super) fn start(
+        board: Arc<dyn Board>,
+        settings: &Settings,
+        crew: Arc<Crew>,
+        terms: Terms,
+    ) -> Self {
+        let (phase, phases) = watch::channel(Phase::Work);
+        let (won_here, won) = mpsc::unbounded_channel();
+        let (finished, finished_there) = mpsc::unbounded_channel();
+        let (returned_there, returned) = mpsc::unbounded_channel();
+        let until = settings.until;
+        let picker = Picker {
+            board: Arc::clone(&board),
+            crew: Arc::clone(&crew),
+            filters: settings.filters.clone(),
+            terms,
+            aim: Aim {
+                drain: until.drained,
+                jobs_left: until.jobs,
+            },
+            rooms: Arc::new(Rooms::new(settings.jobs)),
+            won: won_here,
+            returned,
+            phase: phases,
+        };
+        let releaser = Releaser {
+            board: Arc::clone(&board),
+            crew: Arc::clone(&crew),
+            returned: returned_there.clone(),
+        };
+        let settler = Settler {
+            board: Arc::clone(&board),
+            crew: Arc::clone(&crew),
+            finished: finished_there,
+            returned: returned_there,
+            remembers_failures: until.drained || until.jobs.is_some(),
+            tally: Tally::default(),
+            refused: Refused::default(),
+        };
+        Self {
+            crew,
+            keeper: Keeper::start(board),
+            grace: settings.grace,
+            idle: until.idle,
+            phase,
+            won,
+            finished,
+            picker: Part(tokio::spawn(picker.run())),
+            settler: Part(tokio::spawn(settler.run())),
+            releasing: Part(tokio::spawn(releaser.clone().run())),
+            releaser,
+            attempts: JoinSet::new(),
+        }
+    }
+
+    /// Leads the work until it is done, or until somebody ends it.
+    pub(super) async fn lead(mut self, signals: &mut Signals) -> Result<Tally, Halted> {
+        let rest = self.work(signals).await?;
+        match &rest {
+            Rest::Told => self.stop_starting(),
+            Rest::Picked(Err(_)) | Rest::Unsettled(_) => self.abort_by(Boottime::now() + GRACE),
+            Rest::Idle => _ = self.phase.send_replace(Phase::Finish),
+            // What was claimed last is still to be started.
+            Rest::Picked(Ok(())) => {}
+        }
+        if !matches!(rest, Rest::Picked(_)) {
+            // With a claim under way it ends once that is answered; how, does not matter any more.
+            let _ = self.picker.end().await?;
+        }
+        while let Ok(won) = self.won.try_recv() {
+            self.perform(won);
+        }
+        self.finish(signals, matches!(rest, Rest::Told)).await;
+        drop(self.finished);
+        match rest {
+            Rest::Picked(Err(error)) | Rest::Unsettled(error) => Err(error.into()),
+            Rest::Picked(Ok(())) | Rest::Idle | Rest::Told => match self.settler.end().await? {
+                (mut tally, None) => {
+                    tally.passed_over = self.crew.passed_over.counts();
+                    tally.has_refused = self.crew.passed_over.has_refused();
+                    // Anew, and not after the pause in which it may be.
+                    drop(self.releasing);
+                    self.releaser.leave().await;
+                    Ok(tally)
+                }
+                (_, Some(error)) => Err(error.into()),
+            },
+        }
+    }
+
+    /// Performs what is claimed until no more is to be claimed.
+    async fn work(&mut self, signals: &mut Signals) -> Result<Rest, Halted> {
+        loop {
+            tokio::select! {
+                biased;
+                _ = signals.next() => return Ok(Rest::Told),
+                Some(won) = self.won.recv() => self.perform(won),
+                // One that is broken would keep its job for ever.
+                Some(over) = self.attempts.join_next() => over.map_err(|_| Halted::Broken)?,
+                ended = self.picker.end() => return Ok(Rest::Picked(ended?)),
+                settled = self.settler.end() => return match settled? {
+                    (_, Some(error)) => Ok(Rest::Unsettled(error)),
+                    // It ends when everybody else has.
+                    (_, None) => Err(Halted::Broken),
+                },
+                never = self.crew.guard.tend() => match never {},
+                () = idle(&self.crew, self.idle) => return Ok(Rest::Idle),
+            }
+        }
+    }
+
+    fn perform(&mut self, won: Won) {
+        let Won {
+            claimed,
+            asked,
+            heard,
+            term,
+            room,
+        } = won;
+        let claim = Claim {
+            key: claimed.job.key.clone(),
+            owner: self.crew.owner.clone(),
+            fence: Some(claimed.fence.clone()),
+            term,
+        };
+        let attempt = Attempt {
+            tag: Arc::new(Tag {
+                uuid: claimed.job.uuid.clone(),
+                name: claimed.job.name.clone(),
+            }),
+            job: claimed.job,
+            fence: claimed.fence,
+            lease: self.keeper.hold(claim, asked),
+            claimed: heard,
+        };
+        let (crew, phase) = (Arc::clone(&self.crew), self.phase.subscribe());
+        let finished = self.finished.clone();
+        self.attempts.spawn(async move {
+            // Whoever settles is there as long as anybody performs.
+            let over = |it| _ = finished.send(it);
+            attempt.perform(&crew, phase, room, over).await;
+        });
+    }
+
+    /// Lets what runs come to its end, or brings that about.
+    async fn finish(&mut self, signals: &mut Signals, is_told: bool) {
+        let mut last = Boottime::now();
+        let mut hurry = is_told.then(|| Boottime::now() + self.grace);
+        loop {
+            let over = async {
+                match hurry {
+                    Some(moment) => clock::sleep_until(moment).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                ended = self.attempts.join_next() => if ended.is_none() { return },
+                () = over => {
+                    hurry = None;
+                    self.abort_by(Boottime::now() + GRACE);
+                }
+                _ = signals.next() => {
+                    if (last + ECHO).is_past() {
+                        match hurry {
+                            // The first one, after all was done but for what runs.
+                            None if *self.phase.borrow() == Phase::Work => {
+                                self.stop_starting();
+                                hurry = Some(Boottime::now() + self.grace);
+                            }
+                            _ => {
+                                hurry = None;
+                                self.abort_by(Boottime::now() + HASTE);
+                            }
+                        }
+                    }
+                    last = Boottime::now();
+                }
+                never = self.crew.guard.tend() => match never {},
+            }
+        }
+    }
+
+    /// Has nothing started any more, since somebody told us to end.
+    fn stop_starting(&self) {
+        let note = match self.crew.hands.count() {
+            0 => Note::new("stopping"),
+            jobs => Note::new("stopping")
+                .with("jobs", jobs)
+                .with("grace", duration::exact(self.grace)),
+        };
+        self.crew.reporter.tell(note);
+        self.phase.send_replace(Phase::Finish);
+    }
+
+    /// Has everything ended, and killed at this moment.
+    fn abort_by(&self, kill_at: Boottime) {
+        self.phase.send_replace(Phase::Abort(kill_at));
+    }
+}
+
+async fn idle(crew: &Crew, long: Option<Duration>) {
+    match long {
+        Some(long) => crew.hands.idle(long).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,195 @@
+//! Performs one command right here, on the terminal if there is one, under a claim that is kept.
+
+use std::{io, sync::Arc, time::Duration};
+
+use rustix::process::Signal;
+use thiserror::Error;
+
+use super::{KeptLease, Lost};
+use crate::process::{
+    child::{Ended, Process},
+    clock::Boottime,
+    command::{NotRun, Performance},
+    guard::Guard,
+    label::Label,
+    signal::Signals,
+    spawn::Bonds,
+    terminal::Terminal,
+};
+
+/// How long a command may take to end after whoever typed it has died.
+const GRACE: Duration = Duration::from_secs(5);
+/// Within it a second signal is an echo of the first: a shell and the kernel may both send one.
+const ECHO: Duration = Duration::from_millis(200);
+
+/// What became of a command.
+#[derive(Debug)]
+pub(crate) enum Performed {
+    /// It ended, perhaps after we were told to end and passed that on.
+    Ended {
+        ended: Ended,
+        interrupted: Option<Signal>,
+    },
+    /// It was ended because its claim was lost.
+    Lost(Lost),
+    /// We were told to end before it was started.
+    NotStarted(Signal),
+}
+
+/// Says why there is nothing to tell of a command.
+#[derive(Debug, Error)]
+pub(crate) enum NotPerformed {
+    #[error(transparent)]
+    NotRun(#[from] NotRun),
+    /// It was killed, if it had been started at all.
+    #[error("the command cannot be watched over")]
+    Unwatched(#[from] io::Error),
+}
+
+/// Performs a command, of which all bears this label, and returns once nothing of it is left.
+///
+/// `signals` must have been caught since before the job was claimed. The claim is kept all the
+/// while, and still when this returns, unless it was lost.
+pub(crate) async fn perform_here(
+    (performance, label): (&Performance, Label),
+    lease: &mut KeptLease,
+    guard: &Arc<Guard>,
+    signals: &mut Signals,
+    mut terminal: Option<&mut Terminal>,
+) -> Result<Performed, NotPerformed> {
+    Signals::heed_children()?;
+    guard.check()?;
+    if let Some(signal) = signals.pending().await {
+        return Ok(Performed::NotStarted(signal));
+    }
+    lease.announce(guard, label)?;
+    // However long we were kept from it since the job was claimed: nothing starts too late.
+    if let Some(lost) = lease.lost_by_now() {
+        guard.not_started();
+        return Ok(Performed::Lost(lost));
+    }
+    if let Some(terminal) = &mut terminal
+        && let Err(error) = terminal.step_aside()
+    {
+        guard.not_started();
+        terminal.rejoin();
+        return Err(error.into());
+    }
+    let started = start(performance, label).await;
+    if started.is_err() {
+        guard.not_started();
+    }
+    if let (Err(_), Some(terminal)) = (&started, &terminal) {
+        terminal.rejoin();
+    }
+    let process = started?;
+    let mut watch = Watch {
+        process: &process,
+        label,
+        lease,
+        guard,
+        terminal: terminal.as_deref_mut(),
+        first: None,
+    };
+    let performed = watch.over(signals).await;
+    if let Some(terminal) = terminal {
+        let ended = match &performed {
+            Ok(Performed::Ended { ended, .. }) => Some(*ended),
+            _ => None,
+        };
+        terminal.take_back(process.group(), ended);
+    }
+    process.clear_away(guard).await;
+    guard.flush();
+    Ok(performed?)
+}
+
+async fn start(performance: &Performance, label: Label) -> Result<Process, NotRun> {
+    let bonds = Bonds {
+        label,
+        at_our_death: Some(Signal::KILL),
+    };
+    let mut process = Process::start(performance, Some(bonds))?;
+    process.begun(performance).await?;
+    Ok(process)
+}
+
+/// A running command and all that bears on it.
+struct Watch<'a> {
+    process: &'a Process,
+    label: Label,
+    lease: &'a mut KeptLease,
+    guard: &'a Arc<Guard>,
+    terminal: Option<&'a mut Terminal>,
+    /// The first signal that told us to end, and when.
+    first: Option<(Signal, Boottime)>,
+}
+
+impl Watch<'_> {
+    /// Sees the command through to its end, whoever brings that about.
+    async fn over(&mut self, signals: &mut Signals) -> io::Result<Performed> {
+        let group = self.process.group();
+        self.lease.protect(self.guard, group, self.label)?;
+        if let Some(terminal) = &self.terminal {
+            terminal.lend(group);
+        }
+        let ended = loop {
+            tokio::select! {
+                biased;
+                ended = self.process.ended() => break ended?,
+                lost = self.lease.lost() => {
+                    self.process.stop(lost.kill_at(), Some(self.guard)).await?;
+                    return Ok(Performed::Lost(lost));
+                }
+                signal = signals.next() => {
+                    if let Some(ended) = self.pass_on(signal).await? {
+                        break ended;
+                    }
+                }
+                event = event(&mut self.terminal) => {
+                    if let Some(terminal) = &mut self.terminal {
+                        terminal.attend(event, self.process).await;
+                    }
+                }
+                never = self.guard.tend() => match never {},
+            }
+        };
+        // A command that ended too late has achieved nothing that is ours to settle.
+        if let Some(lost) = self.lease.lost_by_now() {
+            return Ok(Performed::Lost(lost));
+        }
+        Ok(Performed::Ended {
+            ended,
+            interrupted: self.first.map(|(signal, _)| signal),
+        })
+    }
+
+    /// Passes a signal on to the command; the second one that tells us to end kills it.
+    async fn pass_on(&mut self, signal: Signal) -> io::Result<Option<Ended>> {
+        let group = self.process.group();
+        // Typed at a terminal that the command does not hold, it was meant for the command alone.
+        let is_typed = matches!(signal, Signal::INT | Signal::QUIT);
+        if self.terminal.is_some() && is_typed {
+            group.signal(signal);
+            return Ok(None);
+        }
+        let &mut (_, since) = self.first.get_or_insert((signal, Boottime::now()));
+        if self.terminal.as_ref().is_some_and(|it| it.is_front_gone()) {
+            let ended = self
+                .process
+                .stop(Boottime::now() + GRACE, Some(self.guard))
+                .await?;
+            return Ok(Some(ended));
+        }
+        let is_second = (since + ECHO).is_past();
+        group.signal(if is_second { Signal::KILL } else { signal });
+        Ok(None)
+    }
+}
+
+async fn event(terminal: &mut Option<&mut Terminal>) -> Signal {
+    match terminal {
+        Some(terminal) => terminal.event().await,
+        None => std::future::pending().await,
+    }
+}

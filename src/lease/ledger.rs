@@ -1,0 +1,224 @@
+//! The claims that are being kept, and until when each of them is ours.
+
+use std::{
+    collections::BTreeMap,
+    future,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::{Notify, oneshot};
+
+use super::Lost;
+use crate::{
+    board::{self, Board, BoardError},
+    job::Claim,
+    process::{
+        clock::{self, Boottime},
+        group::Group,
+        guard::{Guard, Limits, Ward},
+        label::Label,
+    },
+};
+
+/// All claims that are being kept.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    entries: Mutex<BTreeMap<u64, Entry>>,
+    /// The number of the next entry; none is used twice, an answer may still be under way.
+    next: AtomicU64,
+    /// Told when a claim is added.
+    pub(super) changed: Notify,
+    /// How many confirmations back the time of a claim counts from.
+    confirmations: usize,
+}
+
+/// A claim that is being kept.
+#[derive(Debug)]
+struct Entry {
+    claim: Claim,
+    /// Before the last two requests were sent that the board granted, the last one first.
+    confirmed: [Boottime; 2],
+    ward: Option<(Arc<Guard>, Group)>,
+    lost: oneshot::Sender<Lost>,
+}
+
+impl Entry {
+    fn renew_at(&self) -> Boottime {
+        self.confirmed[0] + self.claim.term / 3
+    }
+
+    fn limits(&self, ledger: &Ledger) -> Limits {
+        let deadline = self.confirmed[ledger.confirmations - 1] + self.claim.term;
+        Limits::before(deadline, self.claim.term)
+    }
+
+    fn lose(self, lost: Lost) {
+        // Whoever held it may have dropped it this moment.
+        let _ = self.lost.send(lost);
+    }
+}
+
+impl Ledger {
+    /// Opens a ledger for a board, by which its claims either expire or live with a session.
+    pub(super) fn of(board: &dyn Board) -> Self {
+        // A session is known to live from the last but one time that it was confirmed.
+        let expire = board.capabilities().has_expiring_claims;
+        Self {
+            entries: Mutex::default(),
+            next: AtomicU64::new(0),
+            changed: Notify::new(),
+            confirmations: if expire { 1 } else { 2 },
+        }
+    }
+
+    /// Adds a claim, and returns its number and where its loss will be told.
+    pub(super) fn add(&self, claim: Claim, asked: Boottime) -> (u64, oneshot::Receiver<Lost>) {
+        let (sender, lost) = oneshot::channel();
+        let entry = Entry {
+            claim,
+            confirmed: [asked; 2],
+            ward: None,
+            lost: sender,
+        };
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut entries = self.lock();
+        let due = entry.renew_at();
+        // One that is due later changes nothing for whoever waits for the first.
+        let is_first = !entries.values().any(|other| other.renew_at() <= due);
+        entries.insert(id, entry);
+        drop(entries);
+        if is_first {
+            self.changed.notify_one();
+        }
+        (id, lost)
+    }
+
+    /// Takes out a claim that its holder has done with; one that was lost is out already.
+    pub(super) fn remove(&self, id: u64) {
+        self.lock().remove(&id);
+    }
+
+    /// Takes out all claims; those who hold one learn that nobody keeps it.
+    pub(super) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Returns when a command under this claim must end that bears this label.
+    pub(super) fn ward(&self, id: u64, label: Label) -> Ward {
+        let limits = self.lock().get(&id).map(|entry| entry.limits(self));
+        // A claim that is lost already has no time left to give.
+        let limits = limits.unwrap_or_else(|| Limits::before(Boottime::now(), Duration::ZERO));
+        Ward { limits, label }
+    }
+
+    /// Has the guard, which watches this group, do so as long as this claim is kept.
+    pub(super) fn protect(&self, id: u64, guard: &Arc<Guard>, group: Group) {
+        if let Some(entry) = self.lock().get_mut(&id) {
+            entry.ward = Some((Arc::clone(guard), group));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns when the next request is due.
+    pub(super) fn first_renewal(&self) -> Option<Boottime> {
+        self.lock().values().map(Entry::renew_at).min()
+    }
+
+    fn first_loss(&self) -> Option<Boottime> {
+        let limits = |entry: &Entry| entry.limits(self).terminate;
+        self.lock().values().map(limits).min()
+    }
+
+    /// Waits until time is up for some claim, as far as is known now.
+    pub(super) async fn some_loss(&self) {
+        match self.first_loss() {
+            Some(moment) => clock::sleep_until(moment).await,
+            None => future::pending().await,
+        }
+    }
+
+    /// Returns all claims with their numbers.
+    pub(super) fn claims(&self) -> (Vec<u64>, Vec<Claim>) {
+        let entries = self.lock();
+        entries
+            .iter()
+            .map(|(&id, entry)| (id, entry.claim.clone()))
+            .unzip()
+    }
+
+    /// Gives up the claims whose time is up.
+    pub(super) fn expire(&self, last: Option<&Arc<BoardError>>) {
+        let now = Boottime::now();
+        let mut entries = self.lock();
+        let over: Vec<u64> = entries
+            .iter()
+            .filter(|(_, entry)| entry.limits(self).terminate <= now)
+            .map(|(&id, _)| id)
+            .collect();
+        for entry in over.iter().filter_map(|id| entries.remove(id)) {
+            let kill_at = entry.limits(self).kill;
+            let last = last.cloned();
+            entry.lose(Lost::Expired { kill_at, last });
+        }
+    }
+
+    /// Enters what the board answered to a request that was sent after `asked`.
+    pub(super) fn enter(
+        &self,
+        ids: &[u64],
+        answers: Vec<board::Result<()>>,
+        asked: Boottime,
+    ) -> Round {
+        let mut open = (answers.len() < ids.len()).then_some(None);
+        for (&id, answer) in ids.iter().zip(answers) {
+            match answer {
+                Ok(()) => self.confirm(id, asked),
+                Err(error) if error.is_about_the_claim() => self.refuse(id, error),
+                // Whatever else is the matter may pass before its time is up.
+                Err(error) => open = Some(Some(Arc::new(error))),
+            }
+        }
+        open.map_or(Round::Settled, Round::Open)
+    }
+
+    /// Prolongs a claim by its term from when that was asked for: the board counts from later on.
+    fn confirm(&self, id: u64, asked: Boottime) {
+        if let Some(entry) = self.lock().get_mut(&id) {
+            entry.confirmed = [asked, entry.confirmed[0]];
+            let limits = entry.limits(self);
+            if let Some((guard, group)) = &entry.ward {
+                // A guard that could not be replaced is tried again by whoever tends it.
+                let _ = guard.extend(*group, limits);
+            }
+        }
+    }
+
+    /// Gives up a claim that the board says is not ours, and perhaps somebody else's already.
+    fn refuse(&self, id: u64, source: BoardError) {
+        let entry = self.lock().remove(&id);
+        if let Some(entry) = entry {
+            let kill_at = Boottime::now() + (entry.claim.term / 12).min(Duration::from_secs(1));
+            entry.lose(Lost::Refused { kill_at, source });
+        }
+    }
+}
+
+/// What became of one attempt to renew all claims.
+pub(super) enum Round {
+    /// Each was granted or refused.
+    Settled,
+    /// Some were neither, for this reason if the board gave one.
+    Open(Option<Arc<BoardError>>),
+}

@@ -1,0 +1,216 @@
+//! Keeps claims alive, all in one exchange, and tells whoever holds one that is lost.
+
+pub(crate) mod foreground;
+mod ledger;
+#[cfg(test)]
+mod tests;
+
+use std::{io, pin::pin, sync::Arc, time::Duration};
+
+use thiserror::Error;
+use tokio::{sync::oneshot, task::JoinHandle};
+
+use self::ledger::{Ledger, Round};
+use crate::{
+    board::{Board, BoardError},
+    job::Claim,
+    process::{
+        clock::{self, Boottime},
+        group::Group,
+        guard::Guard,
+        label::Label,
+    },
+};
+
+/// Why a claim is no longer ours, or may be somebody else's any moment.
+#[derive(Debug, Error)]
+pub(crate) enum Lost {
+    /// The board said so.
+    #[error("the claim on the job was lost")]
+    Refused {
+        kill_at: Boottime,
+        source: BoardError,
+    },
+    /// The board did not confirm it in time.
+    #[error("the claim on the job could not be renewed in time")]
+    Expired {
+        kill_at: Boottime,
+        #[source]
+        last: Option<Arc<BoardError>>,
+    },
+}
+
+impl Lost {
+    /// Returns when a command that did not end upon request must be killed.
+    pub(crate) fn kill_at(&self) -> Boottime {
+        match self {
+            Self::Refused { kill_at, .. } | Self::Expired { kill_at, .. } => *kill_at,
+        }
+    }
+}
+
+/// Renews the claims of one board; dropped, it lets them all lapse.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    ledger: Arc<Ledger>,
+    task: JoinHandle<()>,
+}
+
+impl Keeper {
+    /// Starts to keep claims of this board, none at first.
+    pub(crate) fn start(board: Arc<dyn Board>) -> Self {
+        let ledger = Arc::new(Ledger::of(&*board));
+        let task = tokio::spawn(keep(board, Closing(Arc::clone(&ledger))));
+        Self { ledger, task }
+    }
+
+    /// Keeps a claim that was asked for at the given moment, or later.
+    pub(crate) fn hold(&self, claim: Claim, asked: Boottime) -> KeptLease {
+        let (id, lost) = self.ledger.add(claim, asked);
+        KeptLease {
+            id,
+            ledger: Arc::clone(&self.ledger),
+            lost,
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A claim that is kept alive; dropped, it is renewed no more, and lapses unless it is settled.
+#[derive(Debug)]
+pub(crate) struct KeptLease {
+    id: u64,
+    ledger: Arc<Ledger>,
+    lost: oneshot::Receiver<Lost>,
+}
+
+impl KeptLease {
+    /// Announces to the guard that a command under this claim is about to start, with this label.
+    pub(crate) fn announce(&self, guard: &Guard, label: Label) -> io::Result<()> {
+        guard.expect(self.ledger.ward(self.id, label))
+    }
+
+    /// Has the guard end this group, and what bears its label, if the claim is not renewed in time.
+    pub(crate) fn protect(&self, guard: &Arc<Guard>, group: Group, label: Label) -> io::Result<()> {
+        guard.watch(group, self.ledger.ward(self.id, label))?;
+        self.ledger.protect(self.id, guard, group);
+        Ok(())
+    }
+
+    /// Waits until the claim is lost: while the command can still be ended before the deadline.
+    ///
+    /// To be awaited once to its end.
+    pub(crate) async fn lost(&mut self) -> Lost {
+        // Nobody keeps it any more; the guard's limits hold nevertheless.
+        (&mut self.lost).await.unwrap_or_else(|_| Lost::Expired {
+            kill_at: Boottime::now(),
+            last: None,
+        })
+    }
+
+    /// Returns how the claim was lost by now, if it was.
+    ///
+    /// Counts here and now: whoever kept it may have slept through its end, as we have.
+    pub(crate) fn lost_by_now(&mut self) -> Option<Lost> {
+        self.ledger.expire(None);
+        self.lost.try_recv().ok()
+    }
+}
+
+impl Drop for KeptLease {
+    fn drop(&mut self) {
+        self.ledger.remove(self.id);
+    }
+}
+
+/// Tells the holders when nobody keeps their claims any more, for whatever reason.
+struct Closing(Arc<Ledger>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Renews all claims whenever one is due, so that from then on they are due together.
+async fn keep(board: Arc<dyn Board>, closing: Closing) {
+    let ledger = &*closing.0;
+    let mut last = None;
+    let mut pause = Pause::default();
+    loop {
+        ledger.expire(last.as_ref());
+        let Some(due) = ledger.first_renewal() else {
+            ledger.changed.notified().await;
+            continue;
+        };
+        let moment = due.max(pause.until);
+        if !moment.is_past() {
+            tokio::select! {
+                () = clock::sleep_until(moment) => {}
+                () = ledger.some_loss() => {}
+                () = ledger.changed.notified() => {}
+            }
+            continue;
+        }
+        match renew(&*board, ledger, last.as_ref()).await {
+            Round::Settled => (last, pause) = (None, Pause::default()),
+            Round::Open(error) => {
+                last = error.or(last);
+                pause.lengthen();
+            }
+        }
+    }
+}
+
+/// Asks the board once, and meanwhile gives up the claims whose time runs out.
+async fn renew(board: &dyn Board, ledger: &Ledger, last: Option<&Arc<BoardError>>) -> Round {
+    let (ids, claims) = ledger.claims();
+    let asked = Boottime::now();
+    // Two attempts fit in between the first one and the loss, also if the board is silent.
+    let shortest = claims.iter().map(|claim| claim.term).min();
+    let patience = asked + shortest.unwrap_or_default() / 4;
+    let mut call = pin!(board.renew(&claims));
+    let answer = loop {
+        tokio::select! {
+            biased;
+            () = ledger.some_loss() => ledger.expire(last),
+            () = ledger.changed.notified() => {}
+            answer = &mut call => break answer,
+            () = clock::sleep_until(patience) => return Round::Open(None),
+        }
+    };
+    match answer {
+        Ok(answers) => ledger.enter(&ids, answers, asked),
+        Err(error) => Round::Open(Some(Arc::new(error))),
+    }
+}
+
+/// The time between attempts that come to nothing.
+struct Pause {
+    until: Boottime,
+    length: Duration,
+}
+
+impl Default for Pause {
+    fn default() -> Self {
+        Self {
+            until: Boottime::from_nanos(0),
+            length: Duration::from_millis(50),
+        }
+    }
+}
+
+impl Pause {
+    /// Doubles, up to a second; a part of it is chance, so that many do not come back together.
+    fn lengthen(&mut self) {
+        self.length = (self.length * 2).min(Duration::from_secs(1));
+        let now = Boottime::now();
+        let chance = u32::try_from(now.as_nanos() % 1000).unwrap_or(0);
+        self.until = now + self.length / 2 + self.length * chance / 2000;
+    }
+}

@@ -1,0 +1,338 @@
+//! A command that runs as a process group of its own, is waited for, and is ended whole.
+
+use std::{fmt, future, io, time::Duration};
+
+use super::{
+    clock::{self, Boottime},
+    command::{NotRun, Performance},
+    group::Group,
+    guard::Guard,
+    leash::Answer,
+    spawn::{Bonds, Born, Heritage, Pipes},
+};
+use crate::ready::Ready;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, pidfd_open, waitid,
+};
+use tokio::time;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// By itself, with this code.
+    Exit(i32),
+    /// By the signal with this number.
+    Signal(i32),
+}
+
+impl Ended {
+    /// Returns the exit code by which a shell would tell it.
+    pub(crate) fn code(self) -> i32 {
+        match self {
+            Self::Exit(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+
+    fn from_status(status: &WaitIdStatus) -> Option<Self> {
+        let exit = status.exit_status().map(Self::Exit);
+        exit.or_else(|| status.terminating_signal().map(Self::Signal))
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exit(code) => write!(f, "the command ended with code {code}"),
+            Self::Signal(signal) => write!(f, "the command was ended by signal {signal}"),
+        }
+    }
+}
+
+/// A command that was started and has not been reaped.
+///
+/// As long as it has not been reaped nobody else can get its pid, so that signals to its group
+/// cannot go astray. Dropped, it kills the group.
+#[derive(Debug)]
+pub(crate) struct Process {
+    group: Group,
+    /// Our ends of the pipes to which its output and its errors go, until they are taken.
+    pipes: Pipes,
+    /// What it says until it is the command that it is to be.
+    answer: Option<Answer>,
+    /// Becomes readable when the leader of the group has ended.
+    end: Ready,
+    is_reaped: bool,
+}
+
+impl Process {
+    /// Starts a command that inherits what is ours, with these bonds if there are any.
+    pub(crate) fn start(performance: &Performance, bonds: Option<Bonds>) -> Result<Self, NotRun> {
+        let heritage = Heritage::ours().map_err(|source| NotRun::Failed {
+            program: performance.program.clone(),
+            source,
+        })?;
+        Self::start_with(&heritage, performance, bonds)
+    }
+
+    /// Starts a command that inherits this, with these bonds if there are any.
+    pub(crate) fn start_with(
+        heritage: &Heritage,
+        performance: &Performance,
+        bonds: Option<Bonds>,
+    ) -> Result<Self, NotRun> {
+        let Born {
+            leader,
+            pipes,
+            answer,
+        } = heritage.start(performance, bonds)?;
+        match Self::watched(leader) {
+            Ok((group, end)) => Ok(Self {
+                group,
+                pipes,
+                answer,
+                end,
+                is_reaped: false,
+            }),
+            Err(source) => {
+                // Just started, it leads its group and is in it alone, or ends with those it has.
+                let ended = kill_process(leader, Signal::KILL);
+                let _ = ended.and_then(|()| waitid(WaitId::Pid(leader), WaitIdOptions::EXITED));
+                let program = performance.program.clone();
+                Err(NotRun::Failed { program, source })
+            }
+        }
+    }
+
+    /// Takes hold of a process that cannot be reaped meanwhile: its pid is safe to use.
+    fn watched(leader: Pid) -> io::Result<(Group, Ready)> {
+        let group = Group::led_by(leader).ok_or(io::ErrorKind::InvalidInput)?;
+        let end = Ready::new(pidfd_open(leader, PidfdFlags::empty())?)?;
+        Ok((group, end))
+    }
+
+    /// Waits until what was started is the command, or says why it cannot become it.
+    ///
+    /// Where the kernel is to tell it of our death, that takes the start of another program.
+    pub(crate) async fn begun(&mut self, performance: &Performance) -> Result<(), NotRun> {
+        let begun = match self.answer.take() {
+            Some(answer) => answer.hear().await,
+            None => Ok(()),
+        };
+        begun.map_err(|source| NotRun::because(&performance.program, source))
+    }
+
+    /// Returns its group, which stays its own until it has been cleared away.
+    pub(crate) fn group(&self) -> Group {
+        self.group
+    }
+
+    /// Gives out our ends of the pipes to which its output and its errors go, once.
+    pub(crate) fn take_pipes(&mut self) -> Pipes {
+        std::mem::take(&mut self.pipes)
+    }
+
+    /// Waits until the leader of the group has ended, and leaves it unreaped.
+    pub(crate) async fn ended(&self) -> io::Result<Ended> {
+        self.end.wait().await;
+        loop {
+            let status = self.look(WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+            if let Some(ended) = status.as_ref().and_then(Ended::from_status) {
+                return Ok(ended);
+            }
+            // Somebody traces the command: its parent is told once the tracer has heard.
+            time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Returns the signal that has stopped the leader since this was last asked, if one has.
+    pub(crate) fn stopped(&self) -> Option<Signal> {
+        let status = self.look(WaitIdOptions::STOPPED).ok().flatten()?;
+        Signal::from_named_raw(status.stopping_signal()?)
+    }
+
+    /// Asks what became of the leader; takes away what it asks for, unless told otherwise.
+    fn look(&self, what: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
+        let leader = WaitId::Pid(self.group.leader());
+        Ok(waitid(leader, what | WaitIdOptions::NOHANG)?)
+    }
+
+    /// Ends the whole group, and whatever else its guard knows to have come of it: asks them to,
+    /// and kills them at the given moment.
+    ///
+    /// Returns how its leader ended; what it leaves behind may go on until `clear_away`.
+    pub(crate) async fn stop(&self, kill_at: Boottime, guard: Option<&Guard>) -> io::Result<Ended> {
+        self.group.terminate();
+        let others = async {
+            if let Some(guard) = guard {
+                guard.terminate_strays(self.group).await;
+            }
+            future::pending().await
+        };
+        tokio::select! {
+            ended = self.ended() => return ended,
+            () = clock::sleep_until(kill_at) => self.group.signal(Signal::KILL),
+            () = others => {}
+        }
+        if let Some(guard) = guard {
+            guard.kill_strays(self.group).await;
+        }
+        self.ended().await
+    }
+
+    /// Kills what an ended command left behind, and only then gives its pid back.
+    pub(crate) async fn clear_away(mut self, guard: &Guard) {
+        self.group.signal(Signal::KILL);
+        // Its leader has ended, unless something went wrong on the way here.
+        let _ = self.ended().await;
+        guard.clear_away(self.group).await;
+        guard.forget(self.group);
+        self.reap();
+    }
+
+    fn reap(&mut self) {
+        // Ended or just killed, it is gone at once, unless the kernel holds it; then it is not ours
+        // to wait for.
+        self.is_reaped = matches!(self.look(WaitIdOptions::EXITED), Ok(Some(_)));
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.is_reaped {
+            self.group.signal(Signal::KILL);
+            self.reap();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{ffi::OsString, fs};
+
+    use super::*;
+    use crate::process::command::{Input, Output};
+
+    fn shell(script: &str) -> Performance {
+        let argv = ["sh", "-c", script].map(OsString::from);
+        Performance::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap()
+    }
+
+    fn start(script: &str) -> Process {
+        Process::start(&shell(script), None).unwrap()
+    }
+
+    #[tokio::test]
+    async fn it_is_told_how_a_command_ended() {
+        let process = start("exit 3");
+        assert_eq!(process.ended().await.unwrap(), Ended::Exit(3));
+        assert_eq!(process.ended().await.unwrap(), Ended::Exit(3));
+        let process = start("kill -9 $$");
+        assert_eq!(process.ended().await.unwrap().code(), 137);
+    }
+
+    #[tokio::test]
+    async fn the_command_gets_what_it_was_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut performance = shell("cat > seen; echo \"$GIVEN:${HOME-none}\" >> seen");
+        performance.cwd = Some(folder.path().to_owned());
+        performance.input = Input::Text(b"line\n".to_vec());
+        performance.set("GIVEN", "here");
+        performance.unset("HOME");
+        let process = Process::start(&performance, None).unwrap();
+        assert_eq!(process.ended().await.unwrap(), Ended::Exit(0));
+        let seen = fs::read_to_string(folder.path().join("seen")).unwrap();
+        assert_eq!(seen, "line\nhere:none\n");
+    }
+
+    #[tokio::test]
+    async fn a_command_deals_with_signals_as_if_a_shell_had_started_it() {
+        // Which we ignore ourselves.
+        let mut performance = shell("kill -PIPE $$; exit 3");
+        for folder in [None, Some("/".into())] {
+            performance.cwd = folder;
+            let process = Process::start(&performance, None).unwrap();
+            let broken_pipe = Ended::Signal(Signal::PIPE.as_raw());
+            assert_eq!(process.ended().await.unwrap(), broken_pipe);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_command_may_get_nothing_and_be_heard_by_nobody() {
+        let mut performance = shell("read line || echo $? && exit 6");
+        performance.input = Input::Nothing;
+        performance.output = Output::Discard;
+        let process = Process::start(&performance, None).unwrap();
+        assert_eq!(process.ended().await.unwrap(), Ended::Exit(6));
+    }
+
+    #[tokio::test]
+    async fn what_cannot_run_is_sorted_by_why() {
+        let run = |name: &str| {
+            let argv = [OsString::from(name)];
+            Performance::here(&argv, None).and_then(|it| Process::start(&it, None))
+        };
+        assert!(matches!(run("/no/such"), Err(NotRun::NotFound { .. })));
+        assert!(matches!(run("/etc"), Err(NotRun::NotExecutable { .. })));
+        assert!(matches!(
+            run("/etc/passwd"),
+            Err(NotRun::NotExecutable { .. })
+        ));
+    }
+
+    #[tokio::test]
+    async fn stopping_first_asks_and_then_kills() {
+        let folder = tempfile::tempdir().unwrap();
+        let ready = folder.path().join("ready");
+        let polite = start("exec sleep 60");
+        let until = Boottime::now() + Duration::from_secs(60);
+        assert_eq!(polite.stop(until, None).await.unwrap(), Ended::Signal(15));
+
+        let script = format!(
+            "trap '' TERM; touch {}; sleep 60; sleep 60",
+            ready.display()
+        );
+        let stubborn = start(&script);
+        while !ready.exists() {
+            time::sleep(Duration::from_millis(5)).await;
+        }
+        let until = Boottime::now() + Duration::from_millis(50);
+        assert_eq!(stubborn.stop(until, None).await.unwrap(), Ended::Signal(9));
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_command_is_not_that_of_its_pipes() {
+        let process = start("sleep 60 & exit 4");
+        let ended = time::timeout(Duration::from_secs(10), process.ended());
+        assert_eq!(ended.await.unwrap().unwrap(), Ended::Exit(4));
+    }
+
+    #[tokio::test]
+    async fn a_stop_is_told_once() {
+        let process = start("kill -STOP $$; exit 5");
+        let stopped = async {
+            loop {
+                match process.stopped() {
+                    Some(signal) => return signal,
+                    None => time::sleep(Duration::from_millis(5)).await,
+                }
+            }
+        };
+        let signal = time::timeout(Duration::from_secs(10), stopped)
+            .await
+            .unwrap();
+        assert_eq!(signal, Signal::STOP);
+        assert_eq!(process.stopped(), None);
+        process.group().signal(Signal::CONT);
+        assert_eq!(process.ended().await.unwrap(), Ended::Exit(5));
+    }
+
+    #[tokio::test]
+    async fn dropping_it_kills_the_group() {
+        let process = start("exec sleep 60");
+        let leader = process.group().leader();
+        let end = pidfd_open(leader, PidfdFlags::empty()).unwrap();
+        drop(process);
+        Ready::new(end).unwrap().wait().await;
+    }
+}

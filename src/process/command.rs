@@ -1,0 +1,222 @@
+//! What is to be performed for a job: which program, with what around it.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs, io,
+    path::{self, Path, PathBuf},
+};
+
+use rustix::{
+    fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create},
+    io::Errno,
+};
+use thiserror::Error;
+
+/// Says why a command did not come to run.
+#[derive(Debug, Error)]
+pub(crate) enum NotRun {
+    #[error("there is no program {}", shown(program))]
+    NotFound { program: PathBuf },
+    #[error("{} cannot be executed", program.display())]
+    NotExecutable { program: PathBuf, source: io::Error },
+    /// The machine has no room for another process, or we may open no more files.
+    #[error("{} could not be started", program.display())]
+    Failed { program: PathBuf, source: io::Error },
+}
+
+/// Shows a name, be it an empty one.
+fn shown(program: &Path) -> std::path::Display<'_> {
+    let is_empty = program.as_os_str().is_empty();
+    if is_empty { Path::new("''") } else { program }.display()
+}
+
+impl NotRun {
+    /// Sorts what the kernel said when it was to start a program.
+    pub(crate) fn because(program: &Path, source: io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        let program = program.to_owned();
+        // For these the standard library has no kind.
+        let has_no_room = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+        match source.kind() {
+            _ if source
+                .raw_os_error()
+                .is_some_and(|it| has_no_room.contains(&it)) =>
+            {
+                Self::Failed { program, source }
+            }
+            Kind::NotFound | Kind::NotADirectory => Self::NotFound { program },
+            Kind::OutOfMemory | Kind::WouldBlock => Self::Failed { program, source },
+            _ => Self::NotExecutable { program, source },
+        }
+    }
+}
+
+/// Where the standard input of a command comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// From where ours comes.
+    Inherit,
+    Nothing,
+    Text(Vec<u8>),
+}
+
+/// Where an output of a command goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// To where ours goes.
+    Inherit,
+    Discard,
+    /// To us, through a pipe that [`Process::take_pipes`](super::child::Process::take_pipes)
+    /// gives out.
+    Pipe,
+}
+
+/// A command to be performed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Performance {
+    /// An absolute path.
+    pub(crate) program: PathBuf,
+    /// The program as its arguments name it, then the arguments.
+    pub(crate) argv: Vec<OsString>,
+    /// What the environment has beyond ours, and (`None`) what of ours it has not.
+    pub(crate) env: Vec<(OsString, Option<OsString>)>,
+    /// Where it runs, if not where we do.
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) input: Input,
+    pub(crate) output: Output,
+    pub(crate) errors: Output,
+}
+
+impl Performance {
+    /// Takes a command as a person typed it, to be performed right where that person is.
+    ///
+    /// `search` is a list of folders as in `PATH`.
+    pub(crate) fn here(argv: &[OsString], search: Option<&OsStr>) -> Result<Self, NotRun> {
+        let name = argv.first().map_or(OsStr::new(""), OsString::as_os_str);
+        // An empty folder in the list means the current one.
+        let here = std::env::split_paths(search.unwrap_or_default());
+        let folders: Vec<_> = here.map(|folder| Path::new(".").join(folder)).collect();
+        Ok(Self {
+            program: find(name, &folders)?,
+            argv: argv.to_vec(),
+            env: Vec::new(),
+            cwd: None,
+            input: Input::Inherit,
+            output: Output::Inherit,
+            errors: Output::Inherit,
+        })
+    }
+
+    /// Sets a variable in the environment of the command.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.env.push((name.into(), Some(value.into())));
+    }
+
+    /// Keeps a variable of ours from the command.
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.env.push((name.into(), None));
+    }
+}
+
+impl Input {
+    /// Puts a text where it can be read: a file in memory needs nobody who feeds it, whether or not
+    /// the command reads it all.
+    pub(crate) fn file(text: &[u8]) -> io::Result<fs::File> {
+        let file = fs::File::from(memfd_create("stdin", MemfdFlags::CLOEXEC)?);
+        io::Write::write_all(&mut &file, text)?;
+        io::Seek::rewind(&mut &file)?;
+        Ok(file)
+    }
+}
+
+/// Finds the absolute path of a program in the first of these folders that has it.
+///
+/// A name with a slash is a path of its own, seen from here, as in a shell.
+pub(crate) fn find(name: &OsStr, search: &[PathBuf]) -> Result<PathBuf, NotRun> {
+    let not_found = || NotRun::NotFound {
+        program: name.into(),
+    };
+    if name.is_empty() {
+        return Err(not_found());
+    }
+    if name.as_encoded_bytes().contains(&b'/') {
+        let program = path::absolute(name);
+        let program = program.map_err(|source| NotRun::because(name.as_ref(), source))?;
+        return usable(&program).map(|()| program);
+    }
+    let mut found_unusable = None;
+    for folder in search {
+        let Ok(program) = path::absolute(folder.join(name)) else {
+            continue;
+        };
+        match usable(&program) {
+            Ok(()) => return Ok(program),
+            Err(error @ NotRun::NotExecutable { .. }) if program.is_file() => {
+                found_unusable.get_or_insert(error);
+            }
+            Err(_) => {}
+        }
+    }
+    Err(found_unusable.unwrap_or_else(not_found))
+}
+
+/// Whether a path leads to a program that we may execute.
+fn usable(program: &Path) -> Result<(), NotRun> {
+    let because = |source| NotRun::because(program, source);
+    if fs::metadata(program).map_err(because)?.is_dir() {
+        return Err(because(io::ErrorKind::IsADirectory.into()));
+    }
+    accessat(CWD, program, Access::EXEC_OK, AtFlags::EACCESS).map_err(|error| because(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_the_machine_or_we_lack_is_no_fault_of_the_program() {
+        for lack in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN] {
+            let error = NotRun::because("/bin/true".as_ref(), lack.into());
+            assert!(matches!(error, NotRun::Failed { .. }), "{lack:?}");
+        }
+    }
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = folder.path().join("plain");
+        fs::write(&plain, "").unwrap();
+        let search = [
+            "/nonexistent".into(),
+            folder.path().to_owned(),
+            "/bin".into(),
+        ];
+
+        let sh = find("sh".as_ref(), &search).unwrap();
+        assert_eq!(sh, Path::new("/bin/sh"));
+        let unusable = find("plain".as_ref(), &search);
+        assert!(matches!(unusable, Err(NotRun::NotExecutable { .. })));
+        let absent = find("absent".as_ref(), &search);
+        assert!(matches!(absent, Err(NotRun::NotFound { .. })));
+
+        fs::set_permissions(&plain, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(find("plain".as_ref(), &search).unwrap(), plain);
+    }
+
+    #[test]
+    fn names_with_a_slash_are_not_searched_for() {
+        let absent = find("./sh".as_ref(), &["/bin".into()]);
+        assert!(matches!(absent, Err(NotRun::NotFound { .. })));
+        let found = find("/bin/../bin/sh".as_ref(), &[]).unwrap();
+        assert_eq!(found, Path::new("/bin/../bin/sh"));
+        for unusable in ["/etc/passwd", "/etc"] {
+            let found = find(unusable.as_ref(), &[]);
+            assert!(
+                matches!(found, Err(NotRun::NotExecutable { .. })),
+                "{unusable}"
+            );
+        }
+    }
+}

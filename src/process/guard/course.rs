@@ -1,0 +1,116 @@
+//! What a guard does to a command, and when.
+
+use std::time::Duration;
+
+use super::{Limits, Ward};
+use crate::process::{clock::Boottime, group::Group, lineage::Origin};
+
+/// How long a guard waits before it looks again whether anything is left.
+pub(super) const PAUSE: Duration = Duration::from_millis(25);
+
+/// How long it goes on with what does not end though it was killed: the kernel holds that.
+pub(super) const PERSISTENCE: Duration = Duration::from_secs(2);
+
+/// What will be done to a command, and when.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Course {
+    pub(super) ward: Ward,
+    next: Option<(Step, Boottime)>,
+}
+
+/// Something that is done to a command whose lease is not prolonged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It is asked to end.
+    Terminate,
+    /// It is killed, and again whatever it has started meanwhile.
+    Kill,
+}
+
+impl Course {
+    pub(super) fn of(ward: Ward) -> Self {
+        Self {
+            ward,
+            next: Some((Step::Terminate, ward.limits.terminate)),
+        }
+    }
+
+    /// Returns the command that it is for.
+    pub(super) fn origin(self, group: Option<Group>) -> Origin {
+        Origin {
+            group,
+            label: self.ward.label,
+        }
+    }
+
+    /// Returns when something is to be done.
+    pub(super) fn due(self) -> Option<Boottime> {
+        self.next.map(|(_, due)| due)
+    }
+
+    /// Returns what is to be done by now.
+    pub(super) fn step(&mut self, now: Boottime) -> Option<Step> {
+        let Limits { kill, .. } = self.ward.limits;
+        let (step, _) = self.next.filter(|(_, due)| *due <= now)?;
+        Some(match step {
+            Step::Terminate if now < kill => {
+                self.next = Some((Step::Kill, kill));
+                Step::Terminate
+            }
+            _ => {
+                self.next = Some((Step::Kill, now + PAUSE));
+                Step::Kill
+            }
+        })
+    }
+
+    /// Does no more, once a command was killed of which nothing is left, or that will not end.
+    pub(super) fn conclude(&mut self, is_anything_left: bool, now: Boottime) {
+        if !is_anything_left || self.ward.limits.kill + PERSISTENCE <= now {
+            self.next = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::label::Label;
+
+    fn at(millis: u64) -> Boottime {
+        Boottime::from_nanos(millis * 1_000_000)
+    }
+
+    fn course() -> Course {
+        Course::of(Ward {
+            limits: Limits {
+                terminate: at(100),
+                kill: at(200),
+            },
+            label: Label::new("a", "1"),
+        })
+    }
+
+    #[test]
+    fn a_command_is_asked_once_and_killed_until_nothing_is_left() {
+        let mut course = course();
+        assert_eq!((course.step(at(99)), course.due()), (None, Some(at(100))));
+        assert_eq!(course.step(at(101)), Some(Step::Terminate));
+        assert_eq!((course.step(at(150)), course.due()), (None, Some(at(200))));
+        for now in [at(200), at(300)] {
+            assert_eq!(course.step(now), Some(Step::Kill));
+            course.conclude(true, now);
+            assert_eq!(course.due(), Some(now + PAUSE));
+        }
+        course.conclude(false, at(300));
+        assert_eq!(course.due(), None);
+    }
+
+    #[test]
+    fn whoever_comes_too_late_does_not_ask() {
+        let mut course = course();
+        assert_eq!(course.step(at(250)), Some(Step::Kill));
+        course.conclude(true, at(200) + PERSISTENCE);
+        assert_eq!(course.due(), None);
+    }
+}

@@ -1,0 +1,347 @@
+//! The guard process itself: it listens on its standard input, and waits.
+//!
+//! It is synchronous and needs nothing but its input, `/proc` and a clock.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io, thread,
+    time::Duration,
+};
+
+use nix::sys::{prctl::set_name, signal::SigSet};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    fs::{OFlags, fcntl_setfl},
+    io::{Errno, read},
+    process::{Pid, Signal, getpgid, getpid},
+    stdio::stdin,
+};
+
+use super::{
+    NAME,
+    course::{Course, PAUSE, PERSISTENCE, Step},
+    line::Line,
+};
+use crate::process::{
+    clock::{Boottime, Timer},
+    group::{Group, Stat},
+    label::Label,
+    lineage::{Household, Kin, Origin, Processes},
+};
+
+/// How long a guard goes on looking for commands after its conductor has died.
+const SWEEP: Duration = Duration::from_secs(2);
+/// How long a command then has to end by itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How long what is said to a guard that has just listened waits to be heard.
+///
+/// A conductor with short jobs speaks thousands of times a second, and each time that it woke its
+/// guard would cost as much as a part of a job. It is shorter than what lies between the two moments
+/// of the shortest lease, so that what is heard that late is still killed before its deadline.
+const DEAF: Duration = Duration::from_millis(20);
+
+/// Runs the guard, from the first line on its standard input until it has nothing left to do.
+///
+/// To be called before anything else, in a process of its own.
+pub(crate) fn main() -> io::Result<()> {
+    // Who stops a whole service signals us as well, while the conductor still needs us.
+    SigSet::all().thread_block()?;
+    // Started from `/proc/self/exe`, it would be listed as "exe".
+    let _ = set_name(NAME);
+    fcntl_setfl(stdin(), OFlags::NONBLOCK)?;
+    let timer = Timer::new()?;
+    let mut watch = Watch::default();
+    let mut deaf_until = None;
+    loop {
+        let due = watch.next_due();
+        timer.set(due.into_iter().chain(deaf_until).min())?;
+        wait(&timer, deaf_until)?;
+        // What was said comes first: it may be that a command has ended or may stay.
+        let mut heard = watch.listen()?;
+        if matches!(heard, Heard::Nothing | Heard::Lines) {
+            let due = watch.enforce(Boottime::now());
+            if !due.is_empty() {
+                let processes = watch
+                    .conductor
+                    .map_or_else(Processes::now, Processes::around);
+                // Who was started before they were looked at has been announced by now.
+                heard = watch.listen()?;
+                watch.end_strays(&due, &processes);
+            }
+        }
+        match heard {
+            Heard::Nothing => deaf_until = None,
+            Heard::Lines => deaf_until = Some(Boottime::now() + DEAF),
+            Heard::Bye => return Ok(()),
+            Heard::End => break,
+        }
+    }
+    watch.end_all();
+    Ok(())
+}
+
+/// Waits until it is time, or the conductor is gone, or, unless we are deaf, something is said.
+fn wait(timer: &Timer, deaf_until: Option<Boottime>) -> io::Result<()> {
+    let input = stdin();
+    // Its end is told in any case.
+    let said = match deaf_until {
+        None => PollFlags::IN,
+        Some(_) => PollFlags::empty(),
+    };
+    let mut fds = [
+        PollFd::new(&input, said),
+        PollFd::new(timer.fd(), PollFlags::IN),
+    ];
+    match poll(&mut fds, None) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// How far the conductor has come.
+enum Heard {
+    Nothing,
+    Lines,
+    Bye,
+    End,
+}
+
+/// What the guard knows.
+#[derive(Default)]
+struct Watch {
+    mark: String,
+    /// To whom orphans go, if that is the conductor.
+    conductor: Option<Pid>,
+    groups: HashMap<Group, Known>,
+    /// A command whose group is not told yet.
+    starting: Option<Course>,
+    /// Groups of whose leaders it is not known yet when they started.
+    strangers: Vec<Group>,
+    /// The beginning of a line whose end has not come yet.
+    partial: Vec<u8>,
+}
+
+/// A command in the guard's care.
+struct Known {
+    course: Course,
+    /// When its leader started, to know it from a later process with the same pid.
+    started: Option<u64>,
+}
+
+impl Watch {
+    /// Reads all that is there to read, and does what the whole lines of it say.
+    fn listen(&mut self) -> io::Result<Heard> {
+        let mut heard = Heard::Nothing;
+        let mut buffer = [0; 1 << 14];
+        loop {
+            match read(stdin(), &mut buffer) {
+                Ok(0) => heard = Heard::End,
+                Ok(count) => {
+                    self.partial.extend_from_slice(&buffer[..count]);
+                    if self.heed_lines() {
+                        return Ok(Heard::Bye);
+                    }
+                    heard = Heard::Lines;
+                    continue;
+                }
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.identify();
+            return Ok(heard);
+        }
+    }
+
+    /// Does what the lines say whose end has come; whether one of them was the last one ever.
+    fn heed_lines(&mut self) -> bool {
+        let newline = self.partial.iter().rposition(|&byte| byte == b'\n');
+        let rest = self.partial.split_off(newline.map_or(0, |at| at + 1));
+        let lines = std::mem::replace(&mut self.partial, rest);
+        for line in lines.split(|&byte| byte == b'\n') {
+            match str::from_utf8(line).ok().and_then(Line::parse) {
+                Some(Line::Bye) => return true,
+                Some(line) => self.heed(line),
+                None => {}
+            }
+        }
+        false
+    }
+
+    /// Looks up the leaders of the groups that are new, and that have not been forgotten since.
+    fn identify(&mut self) {
+        for group in self.strangers.drain(..) {
+            if let Some(ward) = self.groups.get_mut(&group) {
+                ward.started = Stat::of(group.leader()).map(|stat| stat.started);
+            }
+        }
+    }
+
+    fn heed(&mut self, line: Line) {
+        match line {
+            Line::Mark { mark, conductor } => (self.mark, self.conductor) = (mark, conductor),
+            Line::Watch { group, ward } => {
+                let course = Course::of(ward);
+                let known = self.groups.entry(group).or_insert_with(|| {
+                    self.strangers.push(group);
+                    Known {
+                        course,
+                        started: None,
+                    }
+                });
+                // A conductor that was stopped and goes on may still prolong a lease.
+                known.course = course;
+                self.starting = None;
+            }
+            Line::Start(ward) => self.starting = Some(Course::of(ward)),
+            Line::NotStarted => self.starting = None,
+            Line::Forget(group) => {
+                self.groups.remove(&group);
+            }
+            Line::Bye => {}
+        }
+    }
+
+    /// Returns when something is to be done unless more is said.
+    fn next_due(&self) -> Option<Boottime> {
+        let courses = self.groups.values().map(|known| known.course);
+        courses.chain(self.starting).filter_map(Course::due).min()
+    }
+
+    /// Ends the groups of the commands whose time has come, and returns what else is due.
+    fn enforce(&mut self, now: Boottime) -> Vec<(Origin, Step)> {
+        let mut due = Vec::new();
+        for (&group, known) in &mut self.groups {
+            if let Some(step) = known.course.step(now) {
+                // A conductor reaps a leader only after it has told us to forget the group.
+                let is_the_same = Stat::of(group.leader()).map(|stat| stat.started);
+                if is_the_same.is_some() && is_the_same == known.started {
+                    // First of all who is known: the others have to be looked for.
+                    end_group(group, step == Step::Terminate);
+                    due.push((known.course.origin(Some(group)), step));
+                } else {
+                    known.course.conclude(false, now);
+                }
+            }
+        }
+        if let Some(course) = &mut self.starting
+            && let Some(step) = course.step(now)
+        {
+            due.push((course.origin(None), step));
+        }
+        due
+    }
+
+    /// Ends what came of these commands and is not in their groups.
+    fn end_strays(&mut self, due: &[(Origin, Step)], processes: &Processes) {
+        let house = self.household();
+        for &(origin @ Origin { group, label }, step) in due {
+            let course = match group {
+                Some(group) => self.groups.get_mut(&group).map(|known| &mut known.course),
+                None => self.starting.as_mut(),
+            };
+            // It may have ended meanwhile, and another one be starting.
+            let Some(course) = course.filter(|it| it.ward.label == label) else {
+                continue;
+            };
+            let found = match self.conductor {
+                Some(_) => processes.of_command(origin, &house),
+                None => processes.below(pids(processes.bearers(|it| it == label))),
+            };
+            if step == Step::Kill {
+                course.conclude(!found.is_empty(), Boottime::now());
+            }
+            let asked = group.map(Group::leader).filter(|_| step == Step::Terminate);
+            end_all_of(found, step == Step::Terminate, |it| {
+                asked.is_some() && getpgid(Some(it.pid)).ok() == asked
+            });
+        }
+    }
+
+    /// Returns what is known of a living conductor to whom orphans go.
+    fn household(&self) -> Household {
+        let leaders = self.groups.keys().map(|group| group.leader());
+        let courses = self.groups.values().map(|known| known.course);
+        let courses = courses.chain(self.starting);
+        Household {
+            own: leaders.chain([getpid()]).collect(),
+            labels: courses.map(|course| course.ward.label).collect(),
+        }
+    }
+
+    /// Ends all commands of a conductor that has died, also those that it could not announce.
+    fn end_all(&self) {
+        let died = Boottime::now();
+        let mut asked = HashSet::new();
+        let conductor = Label::new(&self.mark, "").conductor();
+        loop {
+            let now = Boottime::now();
+            for (&group, known) in &self.groups {
+                // Whatever its grace, it must be gone before somebody else may have the job.
+                let is_grace = now < (died + GRACE).min(known.course.ward.limits.kill);
+                if !known.is_replaced(group) && (!is_grace || asked.insert(group.leader())) {
+                    end_group(group, is_grace);
+                }
+            }
+            let processes = Processes::now();
+            let bearers = processes.bearers(|label| label.conductor() == conductor);
+            let is_over = bearers.is_empty() && died + SWEEP <= now;
+            if is_over || died + SWEEP + PERSISTENCE <= now {
+                return;
+            }
+            let is_late = |label| (died + GRACE).min(self.kill_at(label)) <= now;
+            let (late, left): (Vec<_>, Vec<_>) =
+                bearers.into_iter().partition(|&(_, label)| is_late(label));
+            end_all_of(processes.below(pids(late)), false, |_| false);
+            end_all_of(processes.below(pids(left)), true, |kin| {
+                let is_asked = getpgid(Some(kin.pid)).is_ok_and(|group| asked.contains(&group));
+                is_asked || !asked.insert(kin.pid)
+            });
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Returns when whoever bears this label has to be gone, as far as that is known.
+    fn kill_at(&self, label: Label) -> Boottime {
+        let courses = self.groups.values().map(|known| known.course);
+        let mut wards = courses.chain(self.starting).map(|course| course.ward);
+        let ward = wards.find(|ward| ward.label == label);
+        ward.map_or(Boottime::from_nanos(u64::MAX), |ward| ward.limits.kill)
+    }
+}
+
+impl Known {
+    /// Whether the pid of the leader belongs to somebody else by now.
+    ///
+    /// A leader that is gone leaves its pid to nobody while anyone of its group is left.
+    fn is_replaced(&self, group: Group) -> bool {
+        Stat::of(group.leader()).is_some_and(|stat| Some(stat.started) != self.started)
+    }
+}
+
+fn pids(bearers: Vec<(Pid, Label)>) -> impl Iterator<Item = Pid> {
+    bearers.into_iter().map(|(pid, _)| pid)
+}
+
+fn end_group(group: Group, is_grace: bool) {
+    if is_grace {
+        group.terminate();
+    } else {
+        group.signal(Signal::KILL);
+    }
+}
+
+fn end_all_of(
+    found: impl IntoIterator<Item = Kin>,
+    is_grace: bool,
+    mut is_spared: impl FnMut(&Kin) -> bool,
+) {
+    for kin in found {
+        match is_grace {
+            _ if is_spared(&kin) => {}
+            true => kin.terminate(),
+            false => kin.signal(Signal::KILL),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What is left of a job whose conductor and guard have died, or were stopped, at one stroke.
+
+use std::{cell::OnceCell, collections::HashSet, fs, mem, time::Duration};
+
+use rustix::process::{Pid, Signal, getpid};
+use tokio::{sync::Mutex, task, time};
+
+use super::{
+    WORD,
+    adopted::RECENT,
+    course::{PAUSE, PERSISTENCE},
+};
+use crate::process::{
+    clock::Boottime,
+    group::Stat,
+    label::Label,
+    lineage::{Kin, Processes, pids},
+};
+
+/// How long it has to end by itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// What was seen on this machine of jobs that somebody performs, or has performed.
+///
+/// How often a job was tried does not tell whether it was begun: not every attempt is counted.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOver(Mutex<Seen>);
+
+/// Who was seen when all processes were looked at.
+#[derive(Debug, Default)]
+struct Seen {
+    since: Boottime,
+    /// Those that bear no label, and never will.
+    others: HashSet<Pid>,
+    /// The jobs of which some do.
+    jobs: HashSet<u32>,
+}
+
+impl LeftOver {
+    /// Ends what earlier attempts at a job have left on this machine, or waits until their guards
+    /// have.
+    ///
+    /// To be called by whoever has had the claim since the given moment or longer, before anything
+    /// is started under it. One look at all processes serves for all claims from before it.
+    pub(crate) async fn end(&self, uuid: &str, claimed: Boottime) {
+        let mut seen = self.0.lock().await;
+        if seen.since <= claimed {
+            let before = mem::take(&mut *seen);
+            // On a busy machine this takes its time, in which claims have to be renewed.
+            let now = task::spawn_blocking(move || before.once_more()).await;
+            // One that failed would fail again.
+            *seen = now.unwrap_or_default();
+        }
+        let is_any = seen.jobs.contains(&Label::of_job(uuid));
+        drop(seen);
+        // Hardly ever is there anybody.
+        if is_any {
+            end_left_over(Label::of_job(uuid)).await;
+        }
+    }
+}
+
+impl Seen {
+    /// Looks again at all that there is, and closely at those that have come since.
+    fn once_more(mut self) -> Self {
+        let since = Boottime::now();
+        if (self.since + RECENT).is_past() {
+            self.others.clear();
+        }
+        let mut now = Self {
+            since,
+            ..Self::default()
+        };
+        for pid in pids() {
+            let label = match self.others.contains(&pid) {
+                true => None,
+                false => Label::carried_by(pid),
+            };
+            match label {
+                Some(label) => _ = now.jobs.insert(label.job()),
+                None => _ = now.others.insert(pid),
+            }
+        }
+        now
+    }
+}
+
+async fn end_left_over(job: u32) {
+    let begin = Boottime::now();
+    let mut asked = HashSet::new();
+    loop {
+        let left = task::spawn_blocking(move || left_over(job)).await;
+        // A search that failed would fail again.
+        let left = left.unwrap_or_default();
+        // What the kernel holds, or belongs to somebody else, cannot be ended.
+        if left.is_empty() || (begin + PERSISTENCE).is_past() {
+            return;
+        }
+        for (kin, is_guarded) in left {
+            // The claim was free, so its guard has killed it: it is about to be gone.
+            if is_guarded {
+                continue;
+            }
+            if (begin + GRACE).is_past() {
+                kin.signal(Signal::KILL);
+            } else if asked.insert(kin) {
+                kin.terminate();
+            }
+        }
+        time::sleep(PAUSE).await;
+    }
+}
+
+/// Returns them, and of each whether a guard that lives will end it.
+fn left_over(job: u32) -> Vec<(Kin, bool)> {
+    let processes = Processes::now();
+    let guards: OnceCell<HashSet<u32>> = OnceCell::new();
+    let is_guarded = |label: Label| {
+        let guards = guards.get_or_init(|| processes.pids().filter_map(watched_by).collect());
+        guards.contains(&label.conductor())
+    };
+    // Whoever runs below a command of this very job is no remainder of it.
+    let ours = Label::of(getpid());
+    let bearers = processes.bearers(|label| label.job() == job && Some(label) != ours);
+    let ancestry = processes.ancestry(getpid());
+    let (guarded, unguarded): (Vec<_>, Vec<_>) = bearers
+        .into_iter()
+        .partition(|&(_, label)| is_guarded(label));
+    let below = |bearers: Vec<(Pid, Label)>| {
+        let mut below = processes.below(bearers.into_iter().map(|(pid, _)| pid));
+        below.retain(|kin| !ancestry.contains(&kin.pid));
+        below.into_iter()
+    };
+    let guarded = below(guarded).map(|kin| (kin, true));
+    let unguarded = below(unguarded).map(|kin| (kin, false));
+    guarded.chain(unguarded).collect()
+}
+
+/// Returns whose commands a process watches over, if it is a guard and goes about it.
+fn watched_by(pid: Pid) -> Option<u32> {
+    let arguments = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
+    let mut arguments = arguments.split(|&byte| byte == 0).skip(1);
+    if arguments.next()? != WORD.as_bytes() {
+        return None;
+    }
+    let conductor = u32::from_str_radix(str::from_utf8(arguments.next()?).ok()?, 16).ok()?;
+    let is_stopped = matches!(Stat::of(pid)?.state, 'T' | 't');
+    (!is_stopped).then_some(conductor)
+}

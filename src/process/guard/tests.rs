@@ -1,0 +1,281 @@
+//! The guard, run for real: the test binary is its own helper.
+
+use std::{env, future::Future, time::Duration};
+
+use rustix::process::{Signal, kill_process};
+
+use super::*;
+use crate::process::{
+    child::{Ended, Process},
+    clock::Boottime,
+    command::Performance,
+    label::{JOB, MARK},
+    lineage::Processes,
+};
+
+const KILLED: Ended = Ended::Signal(Signal::KILL.as_raw());
+const TERMINATED: Ended = Ended::Signal(Signal::TERM.as_raw());
+
+#[test]
+#[ignore = "serves the other tests as their guard"]
+fn serve_as_guard() {
+    // Only a guard is started without any environment.
+    if env::vars_os().next().is_none() {
+        main().unwrap();
+    }
+}
+
+fn guard(mark: &str) -> Guard {
+    let args = ["--exact", "--ignored", "--nocapture"].map(OsString::from);
+    let this = "process::guard::tests::serve_as_guard".into();
+    let launch = Launch {
+        program: "/proc/self/exe".into(),
+        args: args.into_iter().chain([this]).collect(),
+        // This process has other children, of other tests.
+        adopts: false,
+    };
+    Guard::start(launch, mark).unwrap()
+}
+
+fn start(mark: &str, script: &str) -> Process {
+    start_for("", mark, script)
+}
+
+fn start_for(job: &str, mark: &str, script: &str) -> Process {
+    let argv = ["sh", "-c", script].map(OsString::from);
+    let mut performance = Performance::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap();
+    performance.set(MARK, mark);
+    performance.set(JOB, job);
+    Process::start(&performance, None).unwrap()
+}
+
+fn unique(name: &str) -> String {
+    format!("test:{name}:{}", uuid::Uuid::new_v4())
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    time::timeout(Duration::from_secs(10), future)
+        .await
+        .unwrap()
+}
+
+/// Waits until a script has made the file, after which its traps are set.
+async fn made(path: &std::path::Path) {
+    soon(async {
+        while !path.exists() {
+            time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+fn in_ms(terminate: u64, kill: u64) -> Limits {
+    let now = Boottime::now();
+    Limits {
+        terminate: now + Duration::from_millis(terminate),
+        kill: now + Duration::from_millis(kill),
+    }
+}
+
+/// The same for a command with this mark, and no job.
+fn ward(mark: &str, terminate: u64, kill: u64) -> Ward {
+    ward_for("", mark, in_ms(terminate, kill))
+}
+
+fn ward_for(job: &str, mark: &str, limits: Limits) -> Ward {
+    let label = Label::new(mark, job);
+    Ward { limits, label }
+}
+
+/// Returns the processes with this mark.
+fn marked(mark: &str) -> Vec<Pid> {
+    let label = Label::new(mark, "");
+    let bearers = Processes::now().bearers(|it| it == label);
+    bearers.into_iter().map(|(pid, _)| pid).collect()
+}
+
+#[tokio::test]
+async fn a_command_whose_lease_runs_out_is_asked_to_end_first() {
+    let mark = unique("term");
+    let guard = guard(&mark);
+    let process = start(&mark, "exec sleep 60");
+    let ward = ward(&mark, 100, 60_000);
+    guard.watch(process.group(), ward).unwrap();
+    assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
+    assert!(ward.limits.terminate.is_past());
+    process.clear_away(&guard).await;
+}
+
+#[tokio::test]
+async fn a_command_that_will_not_end_is_killed_with_its_children() {
+    let folder = tempfile::tempdir().unwrap();
+    let ready = folder.path().join("ready");
+    let mark = unique("kill");
+    let guard = guard(&mark);
+    let script = format!(
+        "trap '' TERM; sleep 60 & touch {}; wait; sleep 60",
+        ready.display()
+    );
+    let process = start(&mark, &script);
+    made(&ready).await;
+    guard.watch(process.group(), ward(&mark, 50, 150)).unwrap();
+    assert_eq!(soon(process.ended()).await.unwrap(), KILLED);
+    none_has(&mark).await;
+}
+
+#[tokio::test]
+async fn a_prolonged_lease_keeps_its_command_and_a_forgotten_group_is_left_alone() {
+    let mark = unique("extend");
+    let guard = guard(&mark);
+    let jobs = ["kept", "forgotten", "lost"];
+    let [kept, forgotten, lost] = jobs.map(|job| {
+        let process = start_for(job, &mark, "exec sleep 60");
+        let ward = ward_for(job, &mark, in_ms(600, 700));
+        guard.watch(process.group(), ward).unwrap();
+        process
+    });
+    guard.extend(kept.group(), in_ms(60_000, 60_000)).unwrap();
+    guard.forget(forgotten.group());
+    guard.flush();
+    assert_eq!(soon(lost.ended()).await.unwrap(), TERMINATED);
+    time::timeout(Duration::from_millis(150), async {
+        tokio::select! { _ = kept.ended() => (), _ = forgotten.ended() => () }
+    })
+    .await
+    .unwrap_err();
+    guard.forget(kept.group());
+    guard.flush();
+}
+
+#[tokio::test]
+async fn a_stopped_command_ends_too() {
+    let mark = unique("stopped");
+    let guard = guard(&mark);
+    let process = start(&mark, "exec sleep 60");
+    process.group().signal(Signal::STOP);
+    guard
+        .watch(process.group(), ward(&mark, 50, 60_000))
+        .unwrap();
+    assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
+}
+
+#[tokio::test]
+async fn a_dead_guard_is_replaced_by_one_that_knows_as_much() {
+    let mark = unique("replaced");
+    let guard = guard(&mark);
+    let process = start(&mark, "exec sleep 60");
+    guard.watch(process.group(), ward(&mark, 500, 600)).unwrap();
+    let first = helper_pid(&guard);
+    kill_process(first, Signal::KILL).unwrap();
+    let replaced = async {
+        while helper_pid(&guard) == first {
+            time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! { never = guard.tend() => match never {}, () = soon(replaced) => {} }
+    guard.check().unwrap();
+    assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
+}
+
+#[tokio::test]
+async fn a_dead_guard_is_noticed_when_it_is_told_something() {
+    let mark = unique("told");
+    let guard = guard(&mark);
+    let first = helper_pid(&guard);
+    kill_process(first, Signal::KILL).unwrap();
+    let end = guard.lock().helper.as_ref().unwrap().end.clone();
+    soon(end.wait()).await;
+    let process = start(&mark, "exec sleep 60");
+    guard
+        .watch(process.group(), ward(&mark, 50, 60_000))
+        .unwrap();
+    assert_ne!(helper_pid(&guard), first);
+    assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
+}
+
+#[tokio::test]
+async fn when_the_conductor_dies_all_its_commands_end_and_no_others() {
+    let (mark, other) = (unique("dies"), unique("lives"));
+    let guard = guard(&mark);
+    let folder = tempfile::tempdir().unwrap();
+    let ready = folder.path().join("ready");
+    let announced = start(&mark, "exec sleep 60");
+    let unannounced = start(&mark, "exec sleep 60");
+    let script = format!(
+        "trap '' TERM; touch {}; sleep 60; sleep 60",
+        ready.display()
+    );
+    let stubborn = start(&mark, &script);
+    let foreign = start(&other, "exec sleep 60");
+    made(&ready).await;
+    guard
+        .watch(announced.group(), ward(&mark, 60_000, 60_000))
+        .unwrap();
+    let died = Boottime::now();
+    drop(guard);
+    assert_eq!(soon(announced.ended()).await.unwrap(), TERMINATED);
+    assert_eq!(soon(unannounced.ended()).await.unwrap(), TERMINATED);
+    assert_eq!(soon(stubborn.ended()).await.unwrap(), KILLED);
+    assert!(!(died + Duration::from_secs(2)).is_past());
+    none_has(&mark).await;
+    let is_alive = time::timeout(Duration::from_millis(50), foreign.ended());
+    is_alive.await.unwrap_err();
+}
+
+#[tokio::test]
+async fn a_clean_end_needs_no_sweep() {
+    let mark = unique("bye");
+    let guard = guard(&mark);
+    let unwatched = start(&mark, "exec sleep 60");
+    let end = guard.lock().helper.as_ref().unwrap().end.clone();
+    let left = Boottime::now();
+    drop(guard);
+    soon(end.wait()).await;
+    assert!(!(left + Duration::from_secs(2)).is_past());
+    let is_alive = time::timeout(Duration::from_millis(50), unwatched.ended());
+    is_alive.await.unwrap_err();
+}
+
+fn helper_pid(guard: &Guard) -> Pid {
+    Pid::from_child(&guard.lock().helper.as_ref().unwrap().child)
+}
+
+/// Waits until no process has this mark that runs.
+async fn none_has(mark: &str) {
+    soon(async {
+        while !marked(mark).is_empty() {
+            time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_command_that_was_announced_and_never_told_is_ended_by_its_mark() {
+    let mark = unique("announced");
+    let guard = guard(&mark);
+    guard.expect(ward(&mark, 100, 60_000)).unwrap();
+    let process = start(&mark, "exec sleep 60");
+    assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
+}
+
+#[tokio::test]
+async fn an_announcement_that_was_made_good_or_taken_back_ends_nobody() {
+    let mark = unique("good");
+    let guard = guard(&mark);
+    let ward_of_told = |limits| ward_for("told", &mark, limits);
+    guard.expect(ward_of_told(in_ms(50, 60_000))).unwrap();
+    let told = start_for("told", &mark, "exec sleep 60");
+    guard
+        .watch(told.group(), ward_of_told(in_ms(60_000, 60_000)))
+        .unwrap();
+    guard.expect(ward(&mark, 50, 60_000)).unwrap();
+    guard.not_started();
+    let never_told = start(&mark, "exec sleep 60");
+    // It is ended in order, so that whoever it spared has been spared for good.
+    guard.expect(ward(&mark, 300, 60_000)).unwrap();
+    assert_eq!(soon(never_told.ended()).await.unwrap(), TERMINATED);
+    assert!(futures_util::FutureExt::now_or_never(told.ended()).is_none());
+    told.group().terminate();
+    assert_eq!(soon(told.ended()).await.unwrap(), TERMINATED);
+}

@@ -1,0 +1,15 @@
+//! Processes as the kernel has them: commands, their groups, what guards them, and the terminal.
+
+pub(crate) mod child;
+pub(crate) mod clock;
+pub(crate) mod command;
+pub(crate) mod group;
+pub(crate) mod guard;
+pub(crate) mod job_control;
+pub(crate) mod label;
+pub(crate) mod leash;
+pub(crate) mod lineage;
+pub(crate) mod pid1;
+pub(crate) mod signal;
+pub(crate) mod spawn;
+pub(crate) mod terminal;

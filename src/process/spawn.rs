@@ -1,0 +1,363 @@
+//! Starting commands amid what they all inherit from us, which is put together once.
+
+use std::{
+    borrow::Cow,
+    ffi::{CStr, CString, OsStr, OsString},
+    fs::File,
+    io,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::{
+            ffi::{OsStrExt, OsStringExt},
+            process::CommandExt,
+        },
+    },
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use nix::{
+    spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn},
+    sys::signal::{self as nix_signal, SigSet},
+    unistd::Pid as NixPid,
+};
+use rustix::{
+    pipe::{PipeFlags, pipe_with},
+    process::{Pid, Signal},
+};
+
+use super::{
+    command::{Input, NotRun, Output, Performance},
+    label::Label,
+    leash::{self, Answer, Leash},
+    signal::Ignored,
+};
+
+/// What all commands inherit from us.
+///
+/// The standard library would copy and sort our whole environment, open `/dev/null` and ask for what
+/// every signal does, for each command anew; for short ones that is a good part of their cost.
+#[derive(Debug)]
+pub(crate) struct Heritage {
+    /// Our environment, each as `NAME=value`.
+    variables: Vec<CString>,
+    nothing: File,
+    nowhere: File,
+    attributes: PosixSpawnAttr,
+}
+
+/// What ties a command to us, and all that comes of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bonds {
+    /// What all of it bears.
+    pub(crate) label: Label,
+    /// What the kernel sends to the command itself when we die; it costs another start of a program.
+    pub(crate) at_our_death: Option<Signal>,
+}
+
+/// Our ends of the pipes to which the output and the errors of a command go.
+pub(crate) type Pipes = [Option<OwnedFd>; 2];
+
+/// A command that was just started, as the leader of a process group of its own.
+pub(crate) struct Born {
+    pub(crate) leader: Pid,
+    pub(crate) pipes: Pipes,
+    /// Until it is heard, what was born is not the command yet.
+    pub(crate) answer: Option<Answer>,
+}
+
+/// The streams of a command; those that are none are ours.
+type Streams<'a> = [Option<Source<'a>>; 3];
+
+/// What a command has as one of its streams.
+enum Source<'a> {
+    Shared(&'a File),
+    Own(OwnedFd),
+}
+
+impl Heritage {
+    /// Takes what there is now.
+    pub(crate) fn ours() -> io::Result<Self> {
+        let variables = std::env::vars_os();
+        Ok(Self {
+            // What came to us by way of the kernel has no NUL in it.
+            variables: variables
+                .filter_map(|(name, value)| variable(&name, &value).ok())
+                .collect(),
+            nothing: File::open("/dev/null")?,
+            nowhere: File::options().write(true).open("/dev/null")?,
+            attributes: attributes()?,
+        })
+    }
+
+    /// Takes a variable out of it.
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.variables
+            .retain(|variable| !is_called(variable, name.as_ref()));
+    }
+
+    /// Puts a variable into it.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> io::Result<()> {
+        self.unset(name);
+        self.variables
+            .push(variable(name.as_ref(), value.as_ref())?);
+        Ok(())
+    }
+
+    /// Starts a command in a process group of its own, with these bonds if there are any.
+    ///
+    /// Nothing runs between fork and exec: that would make the kernel copy our page tables.
+    pub(crate) fn start(
+        &self,
+        performance: &Performance,
+        bonds: Option<Bonds>,
+    ) -> Result<Born, NotRun> {
+        let (streams, pipes) = self.streams(performance).map_err(|source| {
+            let program = performance.program.clone();
+            NotRun::Failed { program, source }
+        })?;
+        let _handed_down = bonds.and_then(|bonds| bonds.label.hand_down());
+        let started = match bonds.and_then(|bonds| bonds.at_our_death) {
+            Some(signal) => self.start_leashed(signal, performance, streams),
+            None => self
+                .start_program(performance, streams)
+                .map(|leader| (leader, None)),
+        };
+        match started {
+            Ok((leader, answer)) => Ok(Born {
+                leader,
+                pipes,
+                answer,
+            }),
+            Err(source) => Err(NotRun::because(&performance.program, source)),
+        }
+    }
+
+    fn start_leashed(
+        &self,
+        signal: Signal,
+        performance: &Performance,
+        streams: Streams<'_>,
+    ) -> io::Result<(Pid, Option<Answer>)> {
+        let leash = Leash::new(signal)?;
+        let mut leashed = performance.clone();
+        leashed.argv = leash.arguments(&performance.program, &performance.argv);
+        leashed.program = leash::PROGRAM.into();
+        let leader = self.start_program(&leashed, streams)?;
+        Ok((leader, Some(leash.answer())))
+    }
+
+    fn start_program(&self, performance: &Performance, streams: Streams<'_>) -> io::Result<Pid> {
+        match &performance.cwd {
+            None => self.start_here(performance, &streams),
+            Some(folder) => self.start_in(folder, performance, streams),
+        }
+    }
+
+    /// Opens what a command has as its streams, and returns our ends of the pipes among them.
+    fn streams(&self, performance: &Performance) -> io::Result<(Streams<'_>, Pipes)> {
+        let input = match &performance.input {
+            Input::Inherit => None,
+            Input::Nothing => Some(Source::Shared(&self.nothing)),
+            Input::Text(text) => Some(Source::Own(Input::file(text)?.into())),
+        };
+        let (output, output_end) = self.outlet(performance.output)?;
+        let (errors, errors_end) = self.outlet(performance.errors)?;
+        Ok(([input, output, errors], [output_end, errors_end]))
+    }
+
+    fn start_here(&self, performance: &Performance, streams: &Streams<'_>) -> io::Result<Pid> {
+        let mut actions = PosixSpawnFileActions::init()?;
+        for (stream, target) in streams.iter().zip(0..) {
+            if let Some(source) = stream {
+                actions.add_dup2(source.number(), target)?;
+            }
+        }
+        let program = performance.program.as_path();
+        let arguments = performance.argv.iter().map(|it| text(it.as_bytes()));
+        let pid = posix_spawn(
+            program,
+            &actions,
+            &self.attributes,
+            &arguments.collect::<io::Result<Vec<_>>>()?,
+            &self.environment(&performance.env)?,
+        )?;
+        Pid::from_raw(pid.as_raw()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Starts a command in another folder, for which only the standard library has a way.
+    fn start_in(
+        &self,
+        folder: &Path,
+        performance: &Performance,
+        streams: Streams<'_>,
+    ) -> io::Result<Pid> {
+        let mut command = Command::new(&performance.program);
+        if let [name, arguments @ ..] = performance.argv.as_slice() {
+            command.arg0(name).args(arguments);
+        }
+        command.env_clear();
+        for variable in self.environment(&performance.env)? {
+            if let Some((name, value)) = parts(&variable) {
+                command.env(name, value);
+            }
+        }
+        let [input, output, errors] = streams;
+        command
+            .stdin(stdio(input)?)
+            .stdout(stdio(output)?)
+            .stderr(stdio(errors)?);
+        let child = command.current_dir(folder).process_group(0).spawn()?;
+        Ok(Pid::from_child(&child))
+    }
+
+    fn outlet(&self, output: Output) -> io::Result<(Option<Source<'_>>, Option<OwnedFd>)> {
+        Ok(match output {
+            Output::Inherit => (None, None),
+            Output::Discard => (Some(Source::Shared(&self.nowhere)), None),
+            Output::Pipe => {
+                let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+                (Some(Source::Own(theirs)), Some(ours))
+            }
+        })
+    }
+
+    /// Returns what is inherited with the changes that there are for one command; the last one counts.
+    fn environment(
+        &self,
+        changes: &[(OsString, Option<OsString>)],
+    ) -> io::Result<Vec<Cow<'_, CStr>>> {
+        let changed = |it: &CStr| changes.iter().any(|(name, _)| is_called(it, name));
+        let kept = self.variables.iter().filter(|it| !changed(it));
+        let mut all = Vec::with_capacity(self.variables.len() + changes.len());
+        all.extend(kept.map(|it| Cow::Borrowed(it.as_c_str())));
+        for (at, (name, value)) in changes.iter().enumerate() {
+            let is_last = !changes[at + 1..].iter().any(|(later, _)| later == name);
+            if let (true, Some(value)) = (is_last, value) {
+                all.push(Cow::Owned(variable(name, value)?));
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl Source<'_> {
+    fn number(&self) -> i32 {
+        match self {
+            Self::Shared(file) => file.as_raw_fd(),
+            Self::Own(fd) => fd.as_raw_fd(),
+        }
+    }
+}
+
+fn stdio(source: Option<Source<'_>>) -> io::Result<Stdio> {
+    Ok(match source {
+        None => Stdio::inherit(),
+        Some(Source::Shared(file)) => file.try_clone()?.into(),
+        Some(Source::Own(fd)) => fd.into(),
+    })
+}
+
+/// Has a command lead a group, and deal with signals as any program does that a shell starts.
+fn attributes() -> io::Result<PosixSpawnAttr> {
+    let mut attributes = PosixSpawnAttr::init()?;
+    attributes.set_flags(
+        PosixSpawnFlags::POSIX_SPAWN_SETPGROUP
+            | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF
+            | PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK,
+    )?;
+    attributes.set_pgroup(NixPid::from_raw(0))?;
+    attributes.set_sigmask(&SigSet::empty())?;
+    attributes.set_sigdefault(&defaults())?;
+    Ok(attributes)
+}
+
+/// Returns the signals that do to a command what they usually do: all that we were not started to
+/// ignore, and the one that every Rust program ignores.
+///
+/// The C library asks for what each of the others does, and sets it all the same.
+fn defaults() -> SigSet {
+    let ignored = Ignored::now();
+    let mut defaults = match ignored.has_realtime() {
+        // Those have no names to take them out by.
+        true => SigSet::empty(),
+        false => SigSet::all(),
+    };
+    for signal in nix_signal::Signal::iterator() {
+        let is_ignored = Signal::from_named_raw(signal as i32).is_some_and(|it| ignored.has(it));
+        match is_ignored && signal != nix_signal::Signal::SIGPIPE {
+            true => defaults.remove(signal),
+            false => defaults.add(signal),
+        }
+    }
+    defaults
+}
+
+fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
+    let mut variable = name.to_owned().into_vec();
+    variable.reserve_exact(value.len() + 2);
+    variable.push(b'=');
+    variable.extend_from_slice(value.as_bytes());
+    text(variable)
+}
+
+fn text(bytes: impl Into<Vec<u8>>) -> io::Result<CString> {
+    CString::new(bytes).map_err(|_| io::Error::other("there is a NUL in it"))
+}
+
+/// Returns name and value of a variable; a name may begin with the sign that ends it.
+fn parts(variable: &CStr) -> Option<(&OsStr, &OsStr)> {
+    let bytes = variable.to_bytes();
+    let end = 1 + bytes.iter().skip(1).position(|&byte| byte == b'=')?;
+    let (name, value) = (&bytes[..end], &bytes[end + 1..]);
+    Some((OsStr::from_bytes(name), OsStr::from_bytes(value)))
+}
+
+fn is_called(variable: &CStr, name: &OsStr) -> bool {
+    let rest = variable.to_bytes().strip_prefix(name.as_bytes());
+    rest.is_some_and(|rest| rest.first() == Some(&b'='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changes(changes: &[(&str, Option<&str>)]) -> Vec<(OsString, Option<OsString>)> {
+        let change = |&(name, value): &(&str, Option<&str>)| (name.into(), value.map(Into::into));
+        changes.iter().map(change).collect()
+    }
+
+    fn texts(environment: &[Cow<'_, CStr>]) -> Vec<String> {
+        let text = |it: &Cow<'_, CStr>| it.to_string_lossy().into_owned();
+        environment.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_command_inherits_what_is_not_changed_for_it() {
+        let mut heritage = Heritage::ours().unwrap();
+        heritage.variables.clear();
+        for (name, value) in [("A", "1"), ("AB", "2"), ("C", "3"), ("C", "4"), ("D", "5")] {
+            heritage.set(name, value).unwrap();
+        }
+        heritage.unset("D");
+        let changes = changes(&[
+            ("A", Some("6")),
+            ("C", None),
+            ("E", Some("7")),
+            ("E", Some("8")),
+        ]);
+        let environment = heritage.environment(&changes).unwrap();
+        assert_eq!(texts(&environment), ["AB=2", "A=6", "E=8"]);
+    }
+
+    #[test]
+    fn a_variable_is_told_apart_from_its_value() {
+        let name_and_value = |it: &CStr| {
+            let (name, value) = parts(it)?;
+            Some((name.to_owned(), value.to_owned()))
+        };
+        assert_eq!(name_and_value(c"A=b=c"), Some(("A".into(), "b=c".into())));
+        assert_eq!(name_and_value(c"=C:=d"), Some(("=C:".into(), "d".into())));
+        assert_eq!(name_and_value(c"A"), None);
+    }
+}

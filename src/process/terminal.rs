@@ -1,0 +1,229 @@
+//! Lends the terminal to a command, and takes part in the shell's job control on its behalf.
+//!
+//! The shell knows of the front only. This process, the holder, is the front's child and must go
+//! on while the job is stopped; so it has a group of its own, as the command has.
+
+use std::{cell::Cell, io, os::fd::OwnedFd, time::Duration};
+
+use nix::sys::signal::{self as nix_signal, SigSet, SigmaskHow};
+use rustix::{
+    process::{Pid, Signal, getppid, kill_process, kill_process_group, setpgid},
+    stdio,
+    termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp},
+};
+use tokio::time;
+
+use super::{
+    child::{Ended, Process},
+    group::{Group, Stat},
+    signal::Signals,
+};
+
+/// The terminal of a command that a person typed, as its holder sees it.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    tty: Tty,
+    front: Pid,
+    /// The process group that the shell knows: the front's, and that of others in its pipeline.
+    front_group: Pid,
+    /// Whether the command is to have the terminal without having to ask for it.
+    is_for_command: bool,
+    /// Whether the command, or a job of its own, has the terminal from us.
+    is_lent: Cell<bool>,
+    modes: Option<Termios>,
+    events: Option<Signals>,
+}
+
+impl Terminal {
+    /// Takes part in the name of this front, our parent, in whose group we still are.
+    pub(crate) fn of_front(front: Pid, front_group: Pid, tty: Tty) -> Self {
+        Self {
+            tty,
+            front,
+            front_group,
+            is_for_command: false,
+            is_lent: Cell::new(false),
+            modes: None,
+            events: None,
+        }
+    }
+
+    /// Leaves the front's group: what the terminal sends there concerns us no more.
+    ///
+    /// From here until [`Terminal::rejoin`] nothing may be read from or written to it.
+    pub(crate) fn step_aside(&mut self) -> io::Result<()> {
+        // In a pipeline others may be about to use the terminal: the command has to ask for it.
+        self.is_for_command = isatty(stdio::stdin()) && isatty(stdio::stdout());
+        self.modes = self.tty.modes();
+        self.events = Some(Signals::catch(&[
+            Signal::CHILD,
+            Signal::CONT,
+            Signal::TSTP,
+        ])?);
+        setpgid(None, None)?;
+        Ok(())
+    }
+
+    /// Lends the terminal to a command, if it is to have it and the shell has given it to us.
+    pub(crate) fn lend(&self, command: Group) {
+        if self.is_for_command && self.tty.foreground() == Some(self.front_group) {
+            self.tty.lend(command.leader());
+            self.is_lent.set(true);
+        }
+    }
+
+    /// Waits for something that [`Terminal::attend`] is to be told.
+    pub(crate) async fn event(&mut self) -> Signal {
+        match &mut self.events {
+            Some(events) => events.next().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Does what an event requires.
+    pub(crate) async fn attend(&mut self, event: Signal, process: &Process) {
+        let command = process.group();
+        if event == Signal::CONT {
+            self.lend(command);
+            command.signal(Signal::CONT);
+        } else if event == Signal::TSTP {
+            command.signal(Signal::TSTP);
+        } else if let Some(reason) = process.stopped() {
+            self.suspend(command, reason).await;
+        }
+    }
+
+    /// Whether the front has died, so that nobody waits for us any more.
+    pub(crate) fn is_front_gone(&self) -> bool {
+        getppid() != Some(self.front)
+    }
+
+    /// Takes the terminal back from a command that has ended, and rejoins the front's group.
+    ///
+    /// One that could not clean up after itself has its terminal modes undone.
+    pub(crate) fn take_back(&mut self, command: Group, ended: Option<Ended>) {
+        // The command may have given it to a job of its own.
+        let is_with_command = self.tty.foreground() == Some(command.leader());
+        if is_with_command
+            || (self.is_lent.get() && self.tty.foreground() != Some(self.front_group))
+        {
+            if !matches!(ended, Some(Ended::Exit(_))) {
+                self.tty.set_modes(self.modes.as_ref());
+            }
+            self.tty.lend(self.front_group);
+            self.share(ended);
+        }
+        self.rejoin();
+        // A front that is still stopped could not tell the shell that the command has ended.
+        if self.is_front_stopped() {
+            let _ = kill_process(self.front, Signal::CONT);
+        }
+    }
+
+    /// Goes back to the front's group, where the terminal may be used again.
+    pub(crate) fn rejoin(&self) {
+        // It cannot fail while the front lives, and otherwise there is nothing to rejoin.
+        let _ = setpgid(None, Some(self.front_group));
+    }
+
+    /// Passes on a signal by which the terminal ended the command alone.
+    ///
+    /// Without us the front's group would have had it: the shell whose script it is, say.
+    fn share(&self, ended: Option<Ended>) {
+        if let Some(Ended::Signal(number)) = ended
+            && let Some(signal @ (Signal::INT | Signal::QUIT)) = Signal::from_named_raw(number)
+        {
+            let _ = kill_process_group(self.front_group, signal);
+        }
+    }
+
+    /// Gives a stopped command what it stopped for, or else stops the whole job for the shell.
+    async fn suspend(&mut self, command: Group, reason: Signal) {
+        let holder = self.tty.foreground();
+        let is_lent = holder == Some(command.leader());
+        let asks = matches!(reason, Signal::TTIN | Signal::TTOU);
+        if asks && (is_lent || holder == Some(self.front_group)) {
+            self.tty.lend(command.leader());
+            self.is_lent.set(true);
+            command.signal(Signal::CONT);
+            return;
+        }
+        if is_lent {
+            self.tty.lend(self.front_group);
+        }
+        if self.stop_front().await {
+            // The shell has it now, and gives it back if it likes.
+            self.is_lent.set(false);
+        } else {
+            // No shell that would ever continue it: nothing stops here.
+            if is_lent {
+                self.tty.lend(command.leader());
+            }
+            command.signal(Signal::CONT);
+        }
+    }
+
+    fn is_front_stopped(&self) -> bool {
+        !self.is_front_gone() && Stat::of(self.front).is_some_and(|stat| stat.state == 'T')
+    }
+
+    /// Stops the front and whatever else the shell counts as this job; whether it worked.
+    async fn stop_front(&self) -> bool {
+        // Not SIGSTOP: the kernel withholds this one where nobody could continue the job.
+        let _ = kill_process_group(self.front_group, Signal::TSTP);
+        for _ in 0..20 {
+            if self.is_front_stopped() {
+                return true;
+            }
+            time::sleep(Duration::from_millis(5)).await;
+        }
+        false
+    }
+}
+
+/// The controlling terminal of this process.
+#[derive(Debug)]
+pub(crate) struct Tty(OwnedFd);
+
+impl Tty {
+    /// Finds it among the standard streams; `None` if none of them is it.
+    pub(crate) fn ours() -> Option<Self> {
+        let streams = [stdio::stdin(), stdio::stdout(), stdio::stderr()];
+        // This is refused for a terminal that does not control us.
+        let found = streams.into_iter().find(|fd| tcgetpgrp(fd).is_ok())?;
+        rustix::io::fcntl_dupfd_cloexec(found, 3).ok().map(Self)
+    }
+
+    /// Returns the process group that may read the terminal and gets its signals.
+    pub(crate) fn foreground(&self) -> Option<Pid> {
+        tcgetpgrp(&self.0).ok()
+    }
+
+    /// Makes a group the foreground group; one that is gone cannot be, and needs not.
+    pub(crate) fn lend(&self, group: Pid) {
+        let _ = unstopped(|| tcsetpgrp(&self.0, group));
+    }
+
+    /// Returns how the terminal treats what is typed.
+    pub(crate) fn modes(&self) -> Option<Termios> {
+        tcgetattr(&self.0).ok()
+    }
+
+    /// Makes the terminal treat it as it once did, once all output is out.
+    pub(crate) fn set_modes(&self, modes: Option<&Termios>) {
+        if let Some(modes) = modes {
+            let _ = unstopped(|| tcsetattr(&self.0, OptionalActions::Drain, modes));
+        }
+    }
+}
+
+/// Does something to the terminal for which a group in the background would be stopped.
+fn unstopped<T>(action: impl FnOnce() -> T) -> T {
+    // Only meanwhile: a command would inherit it.
+    let before = SigSet::from(nix_signal::SIGTTOU).thread_swap_mask(SigmaskHow::SIG_BLOCK);
+    let result = action();
+    if let Ok(before) = before {
+        let _ = before.thread_set_mask();
+    }
+    result
+}

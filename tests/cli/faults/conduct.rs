@@ -1,0 +1,422 @@
+//! What goes wrong around conductors: crowds, sudden deaths, stopped processes, lost servers.
+//!
+//! Commands hold a lock while they run, which the kernel releases however they end: so it is they
+//! who tell whether a job was run by two at a time. `JOBBOARD_FAULTS=full` makes the counts large.
+
+mod away;
+mod busy;
+mod commands;
+mod ensemble;
+mod matrix;
+mod silence;
+mod unheard;
+mod unwritable;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal};
+use serde_json::{Value, json};
+
+use super::{random, size};
+use crate::{
+    conduct::{Stage, on_every_board},
+    support::{
+        env::{Running, SOON, wait_until},
+        process::{self, Tag, is_alive},
+    },
+};
+
+on_every_board!(
+    a_crowd_runs_every_job_once,
+    a_killed_conductor_takes_its_commands_along_and_its_jobs_run_again,
+    no_command_survives_a_conductor_that_is_killed_while_it_starts_some,
+    a_stopped_conductor_loses_its_jobs_before_others_run_them,
+    many_that_ask_for_later_all_come_to_an_end,
+    neighbours_of_a_job_that_kills_its_conductor_lose_no_attempt,
+);
+
+/// How long a command may outlive its conductor.
+const SURVIVAL: Duration = Duration::from_secs(2);
+
+/// Returns a script that runs another one alone, and notes if it is not alone.
+fn alone(script: &str) -> String {
+    format!(
+        "exec 9>lock.$JOBBOARD_JOB; flock -n 9 || {{ echo double $JOBBOARD_JOB >> log; exit 0; }}; \
+         echo start $JOBBOARD_JOB $JOBBOARD_FENCE >> log; {script}; \
+         echo end $JOBBOARD_JOB $JOBBOARD_FENCE >> log"
+    )
+}
+
+/// What the log has about each job.
+#[derive(Debug, Default)]
+struct Runs {
+    starts: usize,
+    ends: usize,
+}
+
+/// Reads the log, and requires that no job was run by two at a time.
+fn runs(stage: &Stage) -> BTreeMap<String, Runs> {
+    let mut runs: BTreeMap<String, Runs> = BTreeMap::new();
+    for line in stage.log() {
+        let mut words = line.split(' ');
+        let (what, job) = (words.next().unwrap(), words.next().unwrap());
+        let of_job = runs.entry(job.to_owned()).or_default();
+        match what {
+            "start" => of_job.starts += 1,
+            "end" => of_job.ends += 1,
+            _ => panic!("{line}"),
+        }
+    }
+    runs
+}
+
+/// Waits for a process that has much to do.
+fn finishes(running: &mut Running, most: Duration) {
+    let start = Instant::now();
+    while !running.has_ended() {
+        assert!(
+            start.elapsed() < most,
+            "still at work: {}",
+            running.stderr()
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn a_crowd_runs_every_job_once(stage: &Stage) {
+    let (count, crowd) = (size(10_000, 150), size(8, 4));
+    let mut jobs = stage.post_many(count, &alone("true"));
+    let start = Instant::now();
+    let drain = ["--drain", "-j4", "-q", "--output", "discard"];
+    let crowd: Vec<_> = (0..crowd).map(|_| stage.conduct(&drain).spawn()).collect();
+    for mut conductor in crowd {
+        finishes(&mut conductor, SOON * 20);
+        conductor.ended().succeeded();
+    }
+    eprintln!(
+        "faults: {count} jobs were conducted in {:.1?}",
+        start.elapsed()
+    );
+    let runs = runs(stage);
+    jobs.sort();
+    assert!(runs.keys().eq(&jobs), "some jobs were not run");
+    let once = |runs: &Runs| (runs.starts, runs.ends) == (1, 1);
+    assert!(runs.values().all(once), "{runs:?}");
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+}
+
+fn a_killed_conductor_takes_its_commands_along_and_its_jobs_run_again(stage: &Stage) {
+    let times = size(50, 2);
+    let tag = Tag::new();
+    // Once it is said that they may, they end.
+    let script = alone(&format!("[ -e may-end ] || sleep {}", tag.text()));
+    let jobs = stage.post_many(3, &script);
+    let mut lost = 0;
+    let conduct = [
+        "-j3",
+        "--lease",
+        "2s",
+        "--max-attempts",
+        "1000",
+        "--retry-delay",
+        "10ms",
+    ];
+    for time in 1..=times {
+        let conductor = stage.start(&conduct);
+        wait_until("all run", || tag.sleepers().len() == 3);
+        // On a busy machine a claim may be lost without our doing.
+        lost += conductor.stderr().matches("claim_lost").count();
+        conductor.kill();
+        wait_until("none runs any more", || tag.commands().is_empty());
+        let attempts = jobs
+            .iter()
+            .map(|job| stage.env.show(job)["attempts"].clone());
+        let attempts: usize = attempts.map(|it| it.as_u64().unwrap() as usize).sum();
+        assert_eq!(attempts, time * 3 + lost);
+    }
+    fs::write(stage.env.file("may-end"), "").unwrap();
+    stage
+        .conduct(&[&conduct[..], &["--drain"]].concat())
+        .run()
+        .succeeded();
+    let runs = runs(stage);
+    assert!(
+        runs.values()
+            .all(|runs| runs.starts > times && runs.ends == 1),
+        "{runs:?}"
+    );
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    eprintln!("faults: {times} conductors were killed, and each job ran once more after each");
+}
+
+fn no_command_survives_a_conductor_that_is_killed_while_it_starts_some(stage: &Stage) {
+    let (times, mut slowest) = (size(200, 4), Duration::ZERO);
+    let tag = Tag::new();
+    stage.post_many(8, &format!("exec sleep {}", tag.text()));
+    for _ in 0..times {
+        let conductor = stage
+            .conduct(&["-j8", "--lease", "1s", "--max-attempts", "100000"])
+            .spawn();
+        wait_until("it starts some", || {
+            // Those of the one before it have to lapse first.
+            !tag.sleepers().is_empty()
+        });
+        thread::sleep(Duration::from_micros(random(4_000)));
+        let killed = Instant::now();
+        conductor.kill();
+        tag.is_gone_by(killed + SURVIVAL);
+        slowest = slowest.max(killed.elapsed());
+    }
+    eprintln!(
+        "faults: {times} conductors were killed as they started some, none left for {slowest:.1?}"
+    );
+}
+
+fn a_stopped_conductor_loses_its_jobs_before_others_run_them(stage: &Stage) {
+    let lease = Duration::from_secs(2);
+    let tag = Tag::new();
+    let script = alone(&format!("[ -e may-end ] || sleep {}", tag.text()));
+    let job = stage.post("a", &script);
+    let mut first = stage.start(&["--lease", "2s"]);
+    tag_runs(&tag);
+    fs::write(stage.env.file("may-end"), "").unwrap();
+    let stopped = Instant::now();
+    first.signal(Signal::STOP);
+    let mut second = stage.conduct(&["--lease", "2s", "--drain"]).spawn();
+    // A sixth of the lease before it ends they are asked to, and killed before it does.
+    tag.is_gone_by(stopped + lease);
+    let gone = stopped.elapsed();
+    finishes(&mut second, SOON);
+    second.ended().succeeded();
+    thread::sleep((lease * 3).saturating_sub(stopped.elapsed()));
+    first.signal(Signal::CONT);
+    stage.says(&first, "claim_lost");
+    assert!(!first.has_ended());
+    first.signal(Signal::TERM);
+    let first = first.ended();
+    assert!(
+        first
+            .stderr
+            .contains("consumed=0 abandoned=0 trashed=0 lost=1"),
+        "{first:?}"
+    );
+    let runs = runs(stage);
+    assert_eq!((runs[&job].starts, runs[&job].ends), (2, 1));
+    eprintln!(
+        "faults: a stopped conductor's command was gone after {gone:.1?} of a lease of {lease:?}"
+    );
+}
+
+fn tag_runs(tag: &Tag) {
+    wait_until("the command runs", || !tag.sleepers().is_empty());
+}
+
+/// Returns the jobs that are on the board besides one.
+fn innocent_of(stage: &Stage, culprit: &str) -> Vec<Value> {
+    let listed = stage.env.jobboard(&["list", "--json"]).run().json();
+    let jobs = listed.as_array().unwrap().iter();
+    jobs.filter(|job| job["uuid"] != *culprit)
+        .cloned()
+        .collect()
+}
+
+fn neighbours_of_a_job_that_kills_its_conductor_lose_no_attempt(stage: &Stage) {
+    let script = "echo $JOBBOARD_JOB $JOBBOARD_ATTEMPT >> log";
+    // Short ones, so that those behind them are claimed ahead of their turn, the culprit too.
+    let short = stage.post_many(40, script);
+    let culprit = stage.post_with(
+        "b",
+        "echo $JOBBOARD_ATTEMPT >> deaths; kill -9 $PPID; sleep 9",
+        &[],
+    );
+    let behind = stage.post_many(20, script);
+    let conduct = ["--lease", "1s", "--drain", "--max-attempts", "2", "-q"];
+    let (mut deaths, mut had_claimed) = (0, 0);
+    loop {
+        let mut conductor = stage.conduct(&conduct).spawn();
+        finishes(&mut conductor, SOON);
+        let run = conductor.ended();
+        if run.code != 137 {
+            assert_eq!(run.code, 7, "{run:?}");
+            break;
+        }
+        deaths += 1;
+        let mut innocent = innocent_of(stage, &culprit);
+        let is_claimed = |job: &Value| job["state"] == "CLAIMED";
+        had_claimed += innocent.iter().filter(|job| is_claimed(job)).count();
+        wait_until("their claims lapse", || {
+            innocent = innocent_of(stage, &culprit);
+            !innocent.iter().any(is_claimed)
+        });
+        assert!(
+            innocent.iter().all(|job| job["attempts"] == 0),
+            "{innocent:?}"
+        );
+    }
+    // Its first one may have been claimed ahead of its turn, and then it does not count.
+    assert!((2..=3).contains(&deaths), "{deaths}");
+    assert!(had_claimed > 0, "none was claimed ahead of its turn");
+    // One that had just ended, and was not settled yet, is run again.
+    let ran: BTreeSet<_> = stage.log().into_iter().collect();
+    let firsts = [short, behind].concat();
+    assert!(
+        ran.into_iter().eq(firsts
+            .iter()
+            .map(|job| format!("{job} 1"))
+            .collect::<BTreeSet<_>>())
+    );
+    assert_eq!(stage.env.names(), [""; 0]);
+    assert_eq!(stage.env.show(&culprit)["state"], "TRASHED");
+}
+
+fn many_that_ask_for_later_all_come_to_an_end(stage: &Stage) {
+    let count = size(64, 16);
+    let script = "echo x >> tries.$JOBBOARD_JOB; [ $(wc -l < tries.$JOBBOARD_JOB) -ge 4 ] || exit 75; \
+                  echo done >> log";
+    stage.post_many(count, script);
+    let conduct = [
+        "--drain",
+        "-j8",
+        "--max-attempts",
+        "1",
+        "--retry-delay",
+        "20ms",
+        "-q",
+    ];
+    let mut conductor = stage.conduct(&conduct).spawn();
+    finishes(&mut conductor, SOON * 2);
+    conductor.ended().succeeded();
+    assert_eq!(stage.log(), vec!["done"; count]);
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+}
+
+/// Returns how much memory a process takes, in bytes.
+fn memory(pid: u32) -> u64 {
+    let path = format!("/proc/{pid}/status");
+    let status = fs::read_to_string(path).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let words = line.unwrap().split_whitespace().next();
+    words.unwrap().parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+fn output_without_end_takes_no_memory() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let megabytes = size(1024, 64);
+    stage.post(
+        "a",
+        &format!("head -c {megabytes}M /dev/zero | tr '\\0' x; echo done >> log; sleep 600"),
+    );
+    let script = "exec \"$@\" > /dev/null";
+    let conductor = stage.conduct(&["--grace", "0s"]).in_shell(script).spawn();
+    let start = Instant::now();
+    while stage.log().is_empty() {
+        assert!(start.elapsed() < SOON * 4, "{}", conductor.stderr());
+        thread::sleep(Duration::from_millis(20));
+    }
+    let most = memory(conductor.pid());
+    assert!(most < 100 << 20, "{most} bytes");
+    eprintln!(
+        "faults: {megabytes} MiB on one line took {} MiB",
+        most >> 20
+    );
+    conductor.signal(Signal::TERM);
+    conductor.ended().succeeded();
+}
+
+#[test]
+fn of_a_great_many_lines_none_is_torn_or_lost() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let count = size(1_000_000, 20_000);
+    let jobs = ["a", "b"].map(|name| stage.post(name, &format!("seq 1 {count}")));
+    let mut conductor = stage.conduct(&["--drain", "-j2"]).spawn();
+    finishes(&mut conductor, SOON * 10);
+    let run = conductor.ended();
+    let mut next = [1; 2];
+    for line in run.succeeded().lines() {
+        let (origin, number) = line.split_once(" | ").unwrap();
+        let of = usize::from(origin.starts_with('b'));
+        assert!(origin.ends_with(&jobs[of][..8]), "{line}");
+        assert_eq!(number, next[of].to_string());
+        next[of] += 1;
+    }
+    assert_eq!(next, [count + 1; 2]);
+}
+
+#[test]
+fn as_the_first_process_it_reaps_and_passes_signals_on() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let unshare = |words: &[&str]| {
+        let program = std::path::Path::new("unshare");
+        stage.env.program(
+            program,
+            &[&["--pid", "--fork", "--mount-proc"], words].concat(),
+        )
+    };
+    if unshare(&["true"]).run().code != 0 {
+        eprintln!("skipped: this user cannot make a namespace of processes");
+        return;
+    }
+    // An orphan that ends, and is then nobody's but the first process's.
+    stage.post(
+        "a",
+        "setsid sh -c 'sleep 0.2' > /dev/null 2>&1 & echo orphaned >> log",
+    );
+    stage.post(
+        "b",
+        "while ps -eo stat= | grep -q Z; do sleep 0.05; done; echo reaped >> log; ps -o ppid= -p $PPID >> log",
+    );
+    let conductor = unshare(&[env!("CARGO_BIN_EXE_jobboard"), "conduct"]).spawn();
+    stage.logged(3);
+    let log = stage.log();
+    assert_eq!(
+        (log[0].as_str(), log[1].as_str(), log[2].trim()),
+        ("orphaned", "reaped", "1")
+    );
+    // Whoever runs the namespace is outside of it; the first process is its child.
+    let mut all = process::all().into_iter().map(|(pid, _)| pid);
+    let parent = i32::try_from(conductor.pid()).unwrap();
+    let is_first = |&pid: &Pid| process::stat(pid).is_some_and(|stat| stat.parent == parent);
+    let first = all.find(is_first).unwrap();
+    process::signal(first, Signal::TERM);
+    let run = conductor.ended();
+    assert!(run.stderr.contains("summary ran=2 consumed=2"), "{run:?}");
+    assert!(!is_alive(first));
+}
+
+#[test]
+fn a_board_that_lets_nobody_in_ends_a_conductor_and_one_that_is_away_does_not() {
+    let Some(stage) = Stage::redis() else { return };
+    let server = stage.redis_server().unwrap();
+    let bad_name = [
+        "conduct",
+        "--allow-any",
+        "--board",
+        "redis://no-such-host.invalid",
+        "--json",
+    ];
+    let run = stage.env.jobboard(&bad_name).run();
+    assert_eq!(run.code, 5, "{run:?}");
+    let mut conductor = stage.start(&[]);
+    server.run(&["CONFIG", "SET", "requirepass", "hunter2"]);
+    // It is let in no more once it has to connect again.
+    server.run_as("hunter2", &["CLIENT", "KILL", "TYPE", "normal"]);
+    server.run_as("hunter2", &["CLIENT", "KILL", "TYPE", "pubsub"]);
+    wait_until("it gives up", || conductor.has_ended());
+    assert_eq!(conductor.ended().code, 5);
+    let away = ["conduct", "--allow-any", "--board", "redis://127.0.0.1:1"];
+    let conductor = stage.env.jobboard(&away).spawn();
+    stage.says(&conductor, "board_unreachable");
+    conductor.signal(Signal::TERM);
+    conductor.ended().succeeded();
+}

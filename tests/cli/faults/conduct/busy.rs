@@ -1,0 +1,137 @@
+//! A busy machine and a silent network: whatever is held up, commands end before their claims do.
+
+use std::{
+    fs,
+    process::{Child, Command},
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    process::{Pid, PidfdFlags, Signal, pidfd_open},
+};
+
+use super::unheard::{Way, redis, zookeeper};
+use crate::{
+    conduct::Stage,
+    faults::{random, size},
+    support::{
+        env::{Running, wait_until},
+        process::Tag,
+        proxy::{Mood, Proxy},
+    },
+};
+
+/// Programs that do nothing but keep processors busy.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn with(count: usize) -> Self {
+        let script = "while :; do :; done";
+        let start = |_| Command::new("sh").args(["-c", script]).spawn().unwrap();
+        Self((0..count).map(start).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Waits until a process has died, and returns when that was.
+fn death(pid: Pid) -> thread::JoinHandle<SystemTime> {
+    let end = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+    thread::spawn(move || {
+        while poll(&mut [PollFd::new(&end, PollFlags::IN)], None).is_err() {}
+        SystemTime::now()
+    })
+}
+
+/// Has a command that is deaf to every request to end run under a claim through a proxy.
+fn start(stage: &Stage, board: &str, how: &str, tag: &Tag) -> Running {
+    let script = format!("trap '' TERM; exec sleep {}", tag.text());
+    let command = ["--lease", "3s", "--", "sh", "-c", &script];
+    match how {
+        "conduct" => {
+            stage.post("a", &script);
+            stage.start(&["--board", board, "--lease", "3s"])
+        }
+        "claim" => {
+            stage.post("a", "true");
+            let claim = ["--board", board, "claim", "--next"];
+            stage.env.jobboard(&[&claim[..], &command].concat()).spawn()
+        }
+        _ => {
+            let run = ["--board", board, "run", "a"];
+            stage.env.jobboard(&[&run[..], &command].concat()).spawn()
+        }
+    }
+}
+
+/// Returns by how much a command was gone before somebody else had its job, when nobody could hear of
+/// its claim any more.
+fn margin(stage: &Stage, way: &Way, how: &str) -> Duration {
+    let proxy = Proxy::start(way.port);
+    let (server, there) = (format!(":{}", way.port), format!(":{}", proxy.port));
+    let board = stage.board().replace(&server, &there);
+    let tag = Tag::new();
+    let performer = start(stage, &board, how, &tag);
+    wait_until("the command runs", || tag.sleepers().len() == 1);
+    let death = death(tag.sleepers()[0]);
+    let next = "claim --next --wait 60s -- sh -c".split(' ');
+    let next: Vec<_> = next.chain(["date +%s%N > begun"]).collect();
+    let next = stage.env.jobboard(&next).spawn();
+    // Renewals are under way at other times in each round.
+    thread::sleep(Duration::from_millis(1_000 + random(1_000)));
+    proxy.set(Mood::Halt);
+    next.ended().succeeded();
+    let begun = fs::read_to_string(stage.env.file("begun")).unwrap();
+    let begun = UNIX_EPOCH + Duration::from_nanos(begun.trim().parse().unwrap());
+    assert!(death.is_finished(), "{how}: two at a time");
+    let death = death.join().unwrap();
+    performer.signal(Signal::KILL);
+    performer.ended();
+    begun.duration_since(death).expect("two at a time")
+}
+
+/// Has the network fall silent as often as that while so many programs keep processors busy.
+fn ends_in_time((stage, way): (Stage, Way), how: &str, busy: usize, rounds: usize) {
+    // From then on the server has all that it takes.
+    let warm_up = ["run", "warm-up", "--", "true"];
+    stage.env.jobboard(&warm_up).run().succeeded();
+    let _busy = Busy::with(busy);
+    let margins = (0..rounds).map(|_| margin(&stage, &way, how));
+    let mut margins: Vec<_> = margins.collect();
+    margins.sort();
+    eprintln!(
+        "faults: {how} beside {busy} busy loops: the command was gone {:.2?} to {:.2?} before its claim was \
+         another one's, {rounds} rounds",
+        margins[0],
+        margins[rounds - 1],
+    );
+}
+
+/// Has it happen to whoever performs a job in one of these ways; each day to one of them.
+fn all_end_in_time(open: fn() -> Option<(Stage, Way)>) {
+    for how in ["run", "claim", "conduct"].into_iter().take(size(3, 1)) {
+        for busy in [2, 0, 8].into_iter().take(size(3, 1)) {
+            let Some(opened) = open() else { return };
+            ends_in_time(opened, how, busy, size(10, 1));
+        }
+    }
+}
+
+#[test]
+fn redis_sees_it_end_in_time() {
+    all_end_in_time(redis);
+}
+
+#[test]
+fn zookeeper_sees_it_end_in_time() {
+    all_end_in_time(zookeeper);
+}

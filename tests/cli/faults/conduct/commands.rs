@@ -1,0 +1,195 @@
+//! Claims of commands, and the ends of claims, to which no answer comes.
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::unheard::{Way, redis, zookeeper};
+use crate::{
+    conduct::Stage,
+    faults::size,
+    support::{
+        env::{Invocation, Outcome, wait_until},
+        proxy::{Mood, Proxy},
+    },
+};
+
+/// A job by this name is told from all else that is on its way.
+const NAME: &str = "the-one-and-only";
+
+/// A board that is reached through a proxy.
+struct Afar {
+    stage: Stage,
+    way: Way,
+    proxy: Proxy,
+    board: String,
+}
+
+impl Afar {
+    fn open((stage, way): (Stage, Way)) -> Self {
+        let proxy = Proxy::start(way.port);
+        let (server, there) = (format!(":{}", way.port), format!(":{}", proxy.port));
+        let board = stage.board().replace(&server, &there);
+        // From then on the server has all that it takes.
+        let warm_up = ["run", "warm-up", "--", "true"];
+        stage.env.jobboard(&warm_up).run().succeeded();
+        stage.post("warm-up", "true");
+        let warm_up = ["claim", "--next", "--", "true"];
+        stage.env.jobboard(&warm_up).run().succeeded();
+        Self {
+            stage,
+            way,
+            proxy,
+            board,
+        }
+    }
+
+    fn jobboard(&self, words: &[&str]) -> Invocation {
+        let all = [&["--board", &self.board, "--op-timeout", "1s"], words].concat();
+        self.stage.env.jobboard(&all)
+    }
+
+    /// Runs a command whose claim is made, and whose connection is cut instead of an answer.
+    fn unheard(&self, words: &[&str]) -> Outcome {
+        self.proxy.cut_at(self.way.claim, Mood::PassOn);
+        let run = self.jobboard(words).run();
+        assert!(self.proxy.has_sprung());
+        run
+    }
+
+    fn log(&self) -> Vec<String> {
+        self.stage.log()
+    }
+}
+
+/// Requires of an error that it says which job may be claimed, and that its way out works.
+fn says_how_to_free(afar: &Afar, run: &Outcome, code: i32, job: &str) {
+    run.failed(code);
+    let error: Value = run.error();
+    assert_eq!(error["kind"], "unknown", "{run:?}");
+    assert!(error["message"].to_string().contains(job), "{run:?}");
+    let free = format!("abandon --force {job}`");
+    assert!(error["hint"].to_string().contains(&free), "{run:?}");
+    let free = ["abandon", "--force", "--yes", job];
+    wait_until("it is free", || {
+        let _ = afar.stage.env.jobboard(&free).run();
+        afar.stage.env.state(job) == "UNCLAIMED"
+    });
+}
+
+fn a_claim_by_hand_is_unknown_and_named(afar: &Afar) {
+    for _ in 0..size(20, 1) {
+        let job = afar.stage.post("a", "true");
+        for claim in [&["claim", "--next"][..], &["claim", &job]] {
+            let run = afar.unheard(&[claim, &["--who", "ada", "--json"]].concat());
+            assert_eq!(afar.stage.env.show(&job)["owner"], "ada", "{run:?}");
+            says_how_to_free(afar, &run, 1, &job);
+        }
+        afar.stage
+            .env
+            .jobboard(&["trash", "--force", "--yes", &job])
+            .run()
+            .succeeded();
+    }
+}
+
+fn a_kept_claim_is_made_anew(afar: &Afar) {
+    for _ in 0..size(20, 1) {
+        for next in [true, false] {
+            let job = afar.stage.post("a", "true");
+            let which = if next { "--next" } else { &job };
+            let script = "echo ran $JOBBOARD_ATTEMPT >> log";
+            let run = afar.unheard(&["claim", which, "--", "sh", "-c", script]);
+            run.succeeded();
+            assert_eq!(afar.log(), ["ran 1"]);
+            assert!(afar.stage.env.names().is_empty());
+            fs::remove_file(afar.stage.env.file("log")).unwrap();
+        }
+    }
+}
+
+fn a_claim_that_is_held_is_given_back_in_the_end(afar: &Afar) {
+    let job = afar.stage.post("a", "true");
+    afar.proxy.cut_at(afar.way.claim, Mood::PassOn);
+    let holder = afar.jobboard(&["claim", "--next", "--hold"]).spawn();
+    holder.prints(1);
+    assert!(afar.proxy.has_sprung());
+    assert_eq!(afar.stage.env.state(&job), "CLAIMED");
+    afar.proxy.cut_at(afar.way.settle, Mood::PassOn);
+    holder.signal(Signal::TERM);
+    holder.ended().succeeded();
+    assert_eq!(afar.stage.env.state(&job), "UNCLAIMED");
+}
+
+fn a_job_that_was_posted_claimed_is_run(afar: &Afar) {
+    for _ in 0..size(20, 1) {
+        afar.proxy.cut_at(NAME, Mood::PassOn);
+        let run = ["run", NAME, "--", "sh", "-c", "echo ran >> log"];
+        let run = afar.jobboard(&run).run();
+        run.succeeded();
+        assert!(afar.proxy.has_sprung());
+        assert_eq!(afar.log(), ["ran"]);
+        assert!(afar.stage.env.names().is_empty());
+        fs::remove_file(afar.stage.env.file("log")).unwrap();
+    }
+}
+
+fn what_was_settled_unheard_is_settled(afar: &Afar) {
+    for code in [0, 3] {
+        let job = afar.stage.post("a", "true");
+        let script = format!("echo ran >> log; until [ -e go ]; do sleep 0.01; done; exit {code}");
+        let claim = ["claim", "--next", "--", "sh", "-c", &script];
+        let running = afar.jobboard(&claim).spawn();
+        afar.stage.logged(1);
+        afar.proxy.cut_at(afar.way.settle, Mood::PassOn);
+        fs::write(afar.stage.env.file("go"), "").unwrap();
+        let run = running.ended();
+        assert_eq!(run.code, code, "{run:?}");
+        assert!(afar.proxy.has_sprung());
+        match code {
+            0 => assert!(afar.stage.env.names().is_empty()),
+            _ => assert_eq!(afar.stage.env.state(&job), "UNCLAIMED"),
+        }
+        fs::remove_file(afar.stage.env.file("go")).unwrap();
+        fs::remove_file(afar.stage.env.file("log")).unwrap();
+    }
+}
+
+fn with_a_board_that_stays_silent_all_are_unknown_and_named(afar: &Afar) {
+    let kept = ["claim", "--next", "--lease", "3s", "--json", "--", "true"];
+    for (claim, code) in [(&kept[..], 125), (&["claim", "--next", "--json"], 1)] {
+        let job = afar.stage.post("a", "true");
+        afar.proxy.set_at(afar.way.claim, Mood::Silent);
+        let run = afar.jobboard(claim).run();
+        afar.proxy.set(Mood::PassOn);
+        says_how_to_free(afar, &run, code, &job);
+        let consume = ["consume", "--force", "--yes", &job];
+        afar.stage.env.jobboard(&consume).run().succeeded();
+    }
+}
+
+macro_rules! on_servers {
+    ($($promise:ident),* $(,)?) => {
+        on_servers!(@on redis $($promise)*);
+        on_servers!(@on zookeeper $($promise)*);
+    };
+    (@on $server:ident $($promise:ident)*) => {
+        mod $server {$(
+            #[test]
+            fn $promise() {
+                if let Some(opened) = super::$server() {
+                    super::$promise(&super::Afar::open(opened));
+                }
+            }
+        )*}
+    };
+}
+on_servers!(
+    a_claim_by_hand_is_unknown_and_named,
+    a_kept_claim_is_made_anew,
+    a_claim_that_is_held_is_given_back_in_the_end,
+    a_job_that_was_posted_claimed_is_run,
+    what_was_settled_unheard_is_settled,
+    with_a_board_that_stays_silent_all_are_unknown_and_named,
+);

@@ -1,0 +1,60 @@
+//! Conductors whose board is on several servers, the leader of which dies while jobs run.
+
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::{alone, finishes, runs};
+use crate::{
+    conduct::Stage,
+    faults::size,
+    support::env::{SOON, wait_until},
+};
+
+#[test]
+fn the_death_of_a_leader_costs_no_conductor_and_no_job() {
+    let Some(mut stage) = Stage::ensemble() else {
+        return;
+    };
+    let deaths = size(5, 1);
+    let count = deaths * size(120, 24);
+    let mut jobs = stage.post_many(count, &alone("sleep 0.1"));
+    let drain = ["--drain", "-j4", "--lease", "20s", "--output", "discard"];
+    let crowd: Vec<_> = (0..2).map(|_| stage.start(&drain)).collect();
+    for death in 1..=deaths {
+        // In the midst of the work: each job notes that it starts and that it ends.
+        let part = 2 * count * death / (deaths + 1);
+        let start = Instant::now();
+        while stage.log().len() < part {
+            assert!(start.elapsed() < SOON * 2, "{}", crowd[0].stderr());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let ensemble = stage.zookeeper_ensemble().unwrap();
+        let dead = wait_for_leader(ensemble);
+        ensemble.member(dead).stop();
+        wait_for_leader(ensemble);
+        ensemble.member(dead).start_again();
+    }
+    for mut conductor in crowd {
+        finishes(&mut conductor, SOON * 4);
+        let run = conductor.ended();
+        run.succeeded();
+        assert!(!run.stderr.contains("claim_lost"), "{run:?}");
+    }
+    let runs = runs(&stage);
+    jobs.sort();
+    assert!(runs.keys().eq(&jobs), "some jobs were not run");
+    let once = |runs: &super::Runs| (runs.starts, runs.ends) == (1, 1);
+    assert!(runs.values().all(once), "{runs:?}");
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    eprintln!("faults: {count} jobs were run once each while {deaths} leaders died");
+}
+
+fn wait_for_leader(ensemble: &mut crate::support::servers::zookeeper::Ensemble) -> usize {
+    let mut leader = None;
+    wait_until("there is a leader", || {
+        leader = ensemble.leader_at();
+        leader.is_some()
+    });
+    leader.unwrap()
+}

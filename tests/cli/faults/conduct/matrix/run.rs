@@ -1,0 +1,283 @@
+//! One run of a cell: jobs, those who work on them, and a fault that strikes meanwhile.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::{
+    cell::{Cell, Fault},
+    dice::Dice,
+    judge::{self, Report},
+    strike::Scene,
+    worker::{Way, Worker},
+};
+use crate::{
+    conduct::Kind,
+    support::{env::Env, process::Tag, proxy::Proxy},
+};
+
+/// How long nothing may happen on a board where jobs are left.
+const CALM: Duration = Duration::from_secs(30);
+
+/// How long jobs may go on to be run once nothing strikes any more.
+const WORK: Duration = Duration::from_secs(300);
+
+/// How long what a job left may outlive those who performed it.
+const SURVIVAL: Duration = Duration::from_secs(5);
+
+/// What each job runs.
+const SCRIPT: &str = include_str!("job.sh");
+
+/// How large a run is.
+#[derive(Debug, Clone)]
+pub(super) struct Size {
+    pub(super) jobs: usize,
+    /// How often the fault strikes at most; not after nearly all jobs have ended.
+    pub(super) strikes: usize,
+    /// The shortest that a lease is, in seconds; one in two is a second longer.
+    pub(super) lease: u64,
+    /// The shapes of the commands, as the script calls them.
+    pub(super) shapes: String,
+}
+
+/// Ends all workers when it is dropped.
+struct Ending<'a>(&'a [Worker]);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(Worker::end);
+    }
+}
+
+/// Runs a cell once; `None` where the server for it is missing.
+pub(super) fn run(cell: Cell, size: &Size, seed: u64) -> Option<Report> {
+    let mut dice = Dice::of(seed);
+    let (env, mut server) = cell.stage()?.apart();
+    let lease = Duration::from_secs(size.lease + dice.below(2));
+    let tag = Tag::new();
+    let script = env.file("job");
+    fs::write(&script, SCRIPT).unwrap();
+    let variables = [
+        ("LONG", tag.text().to_owned()),
+        ("LEASE", lease.as_secs().to_string()),
+        ("SHAPES", size.shapes.clone()),
+    ];
+    let posted = post(&env, &script, size.jobs);
+    let workers = workers(&server, lease, &script, size.jobs / 6);
+    let (mut strikes, mut left, mut complaints) = (0, Vec::new(), Vec::new());
+    thread::scope(|scope| {
+        let (env, variables) = (&env, &variables);
+        // Also if anything here fails: the others would be waited for.
+        let ending = Ending(&workers);
+        let start = |worker| scope.spawn(move || Worker::work(worker, env, variables));
+        let working: Vec<_> = workers.iter().map(start).collect();
+        let mut scene = Scene {
+            env,
+            server: server.as_mut(),
+            workers: &workers,
+            lease,
+        };
+        while strikes < size.strikes && judge::ended(env) < size.jobs * 9 / 10 {
+            thread::sleep(dice.tenths(lease, 1, 8));
+            scene.strike(cell.fault, &mut dice);
+            strikes += 1;
+        }
+        let sight = Sight::until_calm(env, lease);
+        (left, complaints) = (sight.left, sight.complaints);
+        drop(ending);
+        complaints.extend(
+            working
+                .into_iter()
+                .flat_map(|worker| worker.join().unwrap()),
+        );
+    });
+    let judged = Report::judge(&env, &posted, left);
+    if cell.fault == Fault::Nothing {
+        complaints.extend(needless(&judged, &workers));
+    }
+    let report = Report {
+        strikes,
+        survivors: survivors(&tag),
+        complaints,
+        ..judged
+    };
+    if !report.is_good() {
+        keep(&env, &workers, &format!("{cell}-{seed}").replace('/', "-"));
+    }
+    Some(report)
+}
+
+fn post(env: &Env, script: &Path, count: usize) -> Vec<String> {
+    let line = json!({"name": "posted", "details": {"command": ["sh", script]}});
+    let lines = format!("{line}\n").repeat(count);
+    let posted = env.jobboard(&["post", "--from", "-"]).stdin(lines).run();
+    posted.succeeded().lines().map(str::to_owned).collect()
+}
+
+/// Prepares four workers, each of which reaches the board in its own way.
+fn workers(server: &Option<Kind>, lease: Duration, script: &Path, runs: usize) -> Vec<Worker> {
+    let lease = format!("{}ms", lease.as_millis());
+    let script = script.to_str().unwrap();
+    let ways = [Way::Conduct, Way::Conduct, Way::Claim, Way::Run(runs)];
+    let workers = ways.map(|way| {
+        let command = match way {
+            Way::Conduct => {
+                "conduct -j3 --max-attempts 100000 --retry-delay 10ms --retry-max 100ms \
+                 --output discard"
+            }
+            Way::Claim => "claim --next --wait 1s",
+            Way::Run(_) => "run ran",
+        };
+        let mut words = command
+            .split(' ')
+            .filter(|word| !word.is_empty())
+            .collect::<Vec<_>>();
+        words.extend(["--lease", &lease]);
+        let mut board = String::new();
+        let proxy = server.as_ref().map(|server| {
+            let proxy;
+            (board, proxy) = through_proxy(server);
+            words.extend(["--board", &board]);
+            proxy
+        });
+        match way {
+            Way::Conduct if server.is_some() => words.push("--allow-any"),
+            Way::Conduct => {}
+            Way::Claim | Way::Run(_) => words.extend(["--", "sh", script]),
+        }
+        Worker::new(way, words.into_iter().map(str::to_owned).collect(), proxy)
+    });
+    workers.into()
+}
+
+/// Starts a proxy before a server, and returns the URL by which the board is reached through it.
+fn through_proxy(server: &Kind) -> (String, Proxy) {
+    let port = match server {
+        Kind::Redis(server) => server.port(),
+        Kind::ZooKeeper(server) => server.port(),
+        Kind::Ensemble(_) => unreachable!("no cell is on several servers"),
+    };
+    let proxy = Proxy::start(port);
+    let board = server.board();
+    (
+        board.replace(&format!(":{port}"), &format!(":{}", proxy.port)),
+        proxy,
+    )
+}
+
+/// What is seen of a board that is to become empty.
+struct Sight {
+    left: Vec<Value>,
+    /// Claims under which nothing has been run yet, and since when they are known.
+    idle: HashMap<(String, String), Instant>,
+    complaints: Vec<String>,
+}
+
+impl Sight {
+    /// Watches until no job is left, or nothing happens any more.
+    fn until_calm(env: &Env, lease: Duration) -> Self {
+        let mut sight = Self {
+            left: Vec::new(),
+            idle: HashMap::new(),
+            complaints: Vec::new(),
+        };
+        let start = Instant::now();
+        let (mut since, mut seen) = (start, None);
+        loop {
+            let log = fs::read_to_string(env.file("log")).unwrap_or_default();
+            let run = env.jobboard(&["list", "--json"]).run();
+            // A server that is very busy may fail to answer in time.
+            if run.code == 0 {
+                sight.left = run.json().as_array().unwrap().clone();
+                sight.look_for_idle_claims(&log, lease * 4 + CALM / 6);
+                let claims: Vec<_> = sight.left.iter().map(claim).collect();
+                let now = Some((claims, log.len()));
+                if seen != now {
+                    (since, seen) = (Instant::now(), now);
+                }
+            }
+            let is_empty = sight.left.is_empty() && seen.is_some();
+            if is_empty || since.elapsed() > CALM || start.elapsed() > WORK {
+                if seen.is_none() {
+                    sight.complaints.push(run.stderr);
+                }
+                return sight;
+            }
+            thread::sleep(Duration::from_millis(300));
+        }
+    }
+
+    /// Complains of each claim under which nothing was begun for so long.
+    fn look_for_idle_claims(&mut self, log: &str, most: Duration) {
+        let claimed = self.left.iter().filter(|job| job["state"] == "CLAIMED");
+        let idle = claimed.map(claim).filter(|(job, fence)| {
+            let start = format!("start {job} {fence} ");
+            !log.lines().any(|line| line.starts_with(&start))
+        });
+        let now = Instant::now();
+        let idle = idle.map(|claim| {
+            let since = self.idle.get(&claim).copied().unwrap_or(now);
+            (claim, since)
+        });
+        self.idle = idle.collect();
+        for ((job, fence), since) in &mut self.idle {
+            if since.elapsed() > most {
+                let complaint = format!("{job} is claimed, fence {fence}, and not run");
+                self.complaints.push(complaint);
+                // Said once.
+                *since += CALM + WORK;
+            }
+        }
+    }
+}
+
+/// Returns which job it is, and the fence of its claim.
+fn claim(job: &Value) -> (String, String) {
+    let text = |key: &str| job[key].as_str().unwrap_or_default().to_owned();
+    (text("uuid"), text("fence"))
+}
+
+/// Counts what jobs have left for good, and ends it.
+fn survivors(tag: &Tag) -> usize {
+    let start = Instant::now();
+    while !tag.commands().is_empty() && start.elapsed() < SURVIVAL {
+        thread::sleep(Duration::from_millis(50));
+    }
+    let left = tag.commands();
+    for &pid in &left {
+        // It may have ended by itself.
+        let _ = kill_process(pid, Signal::KILL);
+    }
+    left.len()
+}
+
+/// Complains of commands that were ended though nothing had struck: each job is begun once, and
+/// again only after its claim was lost, as may happen on a busy machine.
+fn needless(report: &Report, workers: &[Worker]) -> Option<String> {
+    let said: String = workers.iter().map(Worker::said).collect();
+    let lost = ["claim_lost", "was taken from us"].map(|words| said.matches(words).count());
+    let more = report.attempts.saturating_sub(report.jobs);
+    (more > lost.iter().sum()).then(|| format!("{more} more attempts than jobs, lost: {lost:?}"))
+}
+
+/// Keeps what was written and said in a run that has failed, for whoever is to find out why.
+fn keep(env: &Env, workers: &[Worker], name: &str) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join("faults")
+        .join(name);
+    fs::create_dir_all(&folder).unwrap();
+    for file in ["log", "holders"] {
+        let _ = fs::copy(env.file(file), folder.join(file));
+    }
+    for (number, worker) in workers.iter().enumerate() {
+        fs::write(folder.join(format!("worker-{number}")), worker.said()).unwrap();
+    }
+    eprintln!("faults: kept in {}", folder.display());
+}

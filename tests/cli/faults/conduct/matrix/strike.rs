@@ -1,0 +1,128 @@
+//! How a fault strikes.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+
+use super::{
+    cell::{Fault, Request},
+    dice::Dice,
+    worker::{Worker, signal},
+};
+use crate::{
+    conduct::Kind,
+    support::{
+        env::Env,
+        proxy::{Mood, Proxy},
+    },
+};
+
+/// What a fault can reach.
+pub(super) struct Scene<'a> {
+    pub(super) env: &'a Env,
+    pub(super) server: Option<&'a mut Kind>,
+    pub(super) workers: &'a [Worker],
+    pub(super) lease: Duration,
+}
+
+/// A request of ZooKeeper of several steps, the first of which checks a version: only claims do so.
+const CHECKS_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{d}\0";
+
+/// One of which the first removes a node: with that a job is consumed.
+const REMOVES_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{2}\0";
+
+impl Scene<'_> {
+    /// Strikes once, and returns when that is over.
+    pub(super) fn strike(&mut self, fault: Fault, dice: &mut Dice) {
+        let span = dice.tenths(self.lease, 3, 15);
+        match fault {
+            Fault::Nothing => thread::sleep(span),
+            Fault::Kill(part) => {
+                for worker in dice.some(self.workers) {
+                    signal(&worker.processes(part), Signal::KILL);
+                }
+            }
+            Fault::Stop(part) => {
+                let workers = dice.some(self.workers).into_iter();
+                let processes: Vec<_> = workers.flat_map(|worker| worker.processes(part)).collect();
+                signal(&processes, Signal::STOP);
+                thread::sleep(span);
+                signal(&processes, Signal::CONT);
+            }
+            Fault::Cut => self.proxies(dice).into_iter().for_each(Proxy::cut),
+            Fault::Stall(mood) => self.stall(mood, span, dice),
+            Fault::Away => {
+                let span = dice.tenths(self.lease, 12, 25);
+                self.stall(Mood::Halt, span, dice);
+            }
+            Fault::Swallow(request) => self.swallow(request, span, dice),
+            Fault::Restart => {
+                let span = dice.tenths(self.lease, 0, 10);
+                let server = self.server.as_mut().expect("a server");
+                server.stop();
+                thread::sleep(span);
+                server.start_again();
+            }
+            Fault::HungUp => {
+                if let Some(Kind::Redis(server)) = &self.server {
+                    server.run(&["CLIENT", "KILL", "TYPE", "normal"]);
+                    server.run(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+                }
+            }
+            Fault::Locked => {
+                let database = self.env.database();
+                database.execute_batch("BEGIN IMMEDIATE").unwrap();
+                thread::sleep(span);
+                database.execute_batch("ROLLBACK").unwrap();
+            }
+        }
+    }
+
+    fn proxies(&self, dice: &mut Dice) -> Vec<&Proxy> {
+        let workers = dice.some(self.workers).into_iter();
+        workers.filter_map(|worker| worker.proxy.as_ref()).collect()
+    }
+
+    fn stall(&self, mood: Mood, span: Duration, dice: &mut Dice) {
+        let proxies = self.proxies(dice);
+        proxies.iter().for_each(|proxy| proxy.set(mood));
+        thread::sleep(span);
+        proxies.iter().for_each(|proxy| proxy.set(Mood::PassOn));
+    }
+
+    /// Has answers get lost: each with its connection, at once or after a silence.
+    fn swallow(&self, request: Request, span: Duration, dice: &mut Dice) {
+        let is_redis = matches!(self.server, Some(Kind::Redis(_)));
+        let word = match (request, is_redis) {
+            (Request::Any, _) => "",
+            (Request::Claim, true) => "taskflow:fence",
+            (Request::Claim, false) => CHECKS_FIRST,
+            (Request::Consume, true) => "\r\nconsume\r\n",
+            (Request::Consume, false) => REMOVES_FIRST,
+        };
+        let is_silent = dice.coin();
+        let proxies = self.proxies(dice);
+        for proxy in &proxies {
+            match (is_silent, request) {
+                (true, _) => proxy.set_at(word, Mood::Silent),
+                (false, Request::Any) => proxy.cut_after(dice.below(12) as u32, Mood::PassOn),
+                (false, _) => proxy.cut_at(word, Mood::PassOn),
+            }
+        }
+        let start = Instant::now();
+        let has_come = |proxy: &&Proxy| proxy.has_sprung();
+        while start.elapsed() < span && (is_silent || !proxies.iter().all(has_come)) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        for proxy in proxies {
+            if is_silent {
+                // What was swallowed is missing for good.
+                proxy.cut();
+            }
+            proxy.set(Mood::PassOn);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Those who work on the board of a run, each in its own way, started again whenever they end.
+
+use std::{
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::Path,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::cell::Part;
+use crate::support::{
+    env::{Env, Running},
+    process,
+    proxy::Proxy,
+};
+
+/// How long one may take to end that was asked to.
+const ENDING: Duration = Duration::from_secs(60);
+
+/// How somebody works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// `conduct`, without end.
+    Conduct,
+    /// `claim --next -- COMMAND`, again and again.
+    Claim,
+    /// `run`, so many times.
+    Run(usize),
+}
+
+/// Somebody who works on the board.
+pub(super) struct Worker {
+    way: Way,
+    command: Vec<String>,
+    /// What stands between it and the server.
+    pub(super) proxy: Option<Proxy>,
+    process: Mutex<Option<Running>>,
+    is_to_end: AtomicBool,
+    runs: AtomicUsize,
+    said: Mutex<String>,
+}
+
+impl Worker {
+    pub(super) fn new(way: Way, command: Vec<String>, proxy: Option<Proxy>) -> Self {
+        Self {
+            way,
+            command,
+            proxy,
+            process: Mutex::new(None),
+            is_to_end: AtomicBool::new(false),
+            runs: AtomicUsize::new(0),
+            said: Mutex::new(String::new()),
+        }
+    }
+
+    /// Works until it is told to end, and returns what was wrong.
+    pub(super) fn work(&self, env: &Env, variables: &[(&str, String)]) -> Vec<String> {
+        let mut complaints = Vec::new();
+        while !self.is_over() {
+            let words: Vec<&str> = self.command.iter().map(String::as_str).collect();
+            let mut invocation = env.jobboard(&words);
+            for (name, value) in variables {
+                invocation = invocation.env(name, value);
+            }
+            *self.process() = Some(invocation.spawn());
+            self.runs.fetch_add(1, Ordering::SeqCst);
+            complaints.extend(self.see_to_its_end());
+            thread::sleep(Duration::from_millis(20));
+        }
+        complaints
+    }
+
+    /// Tells it to end once what it does is done.
+    pub(super) fn end(&self) {
+        self.is_to_end.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns all that its processes have said, the last one's last.
+    pub(super) fn said(&self) -> String {
+        lock(&self.said).clone()
+    }
+
+    fn is_over(&self) -> bool {
+        let has_run = self.runs.load(Ordering::SeqCst);
+        self.is_to_end.load(Ordering::SeqCst)
+            || matches!(self.way, Way::Run(most) if has_run >= most)
+    }
+
+    fn process(&self) -> MutexGuard<'_, Option<Running>> {
+        lock(&self.process)
+    }
+
+    /// Waits for the end of a process, and returns what was wrong with it.
+    fn see_to_its_end(&self) -> Option<String> {
+        let mut asked = None;
+        loop {
+            let mut process = self.process();
+            let running = process.as_mut()?;
+            if running.has_ended() {
+                break;
+            }
+            if self.is_to_end.load(Ordering::SeqCst) {
+                let asked = asked.get_or_insert_with(|| {
+                    if self.way == Way::Conduct {
+                        running.signal(Signal::TERM);
+                    }
+                    Instant::now()
+                });
+                if asked.elapsed() > ENDING {
+                    let pid = running.pid();
+                    running.signal(Signal::KILL);
+                    return Some(format!("{pid} ({:?}) did not end", self.way));
+                }
+            }
+            drop(process);
+            thread::sleep(Duration::from_millis(20));
+        }
+        let running = self.process().take()?;
+        let pid = running.pid();
+        let outcome = running.ended();
+        let mut said = lock(&self.said);
+        said.push_str(&format!(
+            "== {pid}\n{}== ended with {}\n",
+            outcome.stderr, outcome.code
+        ));
+        // Of those that were asked to end only a conductor has a code that is known.
+        let is_wrong = outcome.code == 101
+            || outcome.stderr.contains("panicked")
+            || (self.way == Way::Conduct && asked.is_some() && outcome.code != 0);
+        is_wrong.then(|| {
+            format!(
+                "{pid} ({:?}) ended with {}: {}",
+                self.way, outcome.code, outcome.stderr
+            )
+        })
+    }
+
+    /// Returns the processes of ours that serve it now.
+    pub(super) fn processes(&self, part: Part) -> Vec<Pid> {
+        let Some(pid) = self.process().as_ref().map(Running::pid) else {
+            return Vec::new();
+        };
+        let first = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        let ours: Vec<_> = process::all()
+            .into_iter()
+            .filter(|(pid, _)| is_ours(*pid))
+            .collect();
+        let mut found = vec![first];
+        let mut guards = Vec::new();
+        let mut at = 0;
+        while let Some(&parent) = found.get(at) {
+            at += 1;
+            let parent = parent.as_raw_nonzero().get();
+            for (pid, arguments) in &ours {
+                if process::stat(*pid).is_some_and(|stat| stat.parent == parent) {
+                    found.push(*pid);
+                    if arguments.iter().any(|word| word == "__guard") {
+                        guards.push(*pid);
+                    }
+                }
+            }
+        }
+        match part {
+            Part::Both => found,
+            Part::Guard => guards,
+            Part::Conductor => {
+                found.retain(|pid| !guards.contains(pid));
+                found
+            }
+        }
+    }
+}
+
+/// Sends a signal to processes, whether or not they are still there.
+pub(super) fn signal(processes: &[Pid], signal: Signal) {
+    for &pid in processes {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Whether a process runs the program that is tested.
+fn is_ours(pid: Pid) -> bool {
+    let program = fs::read_link(format!("/proc/{}/exe", pid.as_raw_nonzero()));
+    let tested = Path::new(env!("CARGO_BIN_EXE_jobboard"))
+        .as_os_str()
+        .as_bytes();
+    program.is_ok_and(|program| program.as_os_str().as_bytes().starts_with(tested))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

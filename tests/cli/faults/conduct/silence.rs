@@ -1,0 +1,104 @@
+//! Networks that are silent for a while, and lose nothing: whose jobs they are then.
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+
+use super::{
+    alone, finishes, runs,
+    unheard::{Way, redis, start_afar, zookeeper},
+};
+use crate::{
+    conduct::Stage,
+    faults::{random, size},
+    support::{
+        env::{Running, SOON},
+        proxy::Mood,
+    },
+};
+
+const LEASE: Duration = Duration::from_secs(3);
+
+/// For how long nothing goes either way, in parts of the lease.
+///
+/// The longest ones of them end the claims in the eyes of whoever holds them, and perhaps not in
+/// those of the server.
+const SILENCES: [f64; 5] = [0.83, 0.63, 0.4, 1.1, 1.5];
+
+/// Has the network fall silent once while three jobs run, as often as there are silences.
+///
+/// Each job has to be run to its end by the same conductor, whoever the server takes for its owner.
+fn no_job_stays_claimed_that_nobody_runs((stage, way): (Stage, Way), words: &[&str]) {
+    let lease = format!("{}s", LEASE.as_secs());
+    for silence in SILENCES.iter().cycle().take(size(40, 2)) {
+        let script = alone("until [ -e may-end ]; do sleep 0.05; done");
+        let jobs = stage.post_many(3, &script);
+        let words = [&["-j3", "--lease", &lease], words].concat();
+        let (mut conductor, proxy) = start_afar(&stage, &way, &words);
+        stage.logged(3);
+        // Renewals are under way at other times in each round.
+        thread::sleep(Duration::from_millis(random(2_000)));
+        proxy.set(Mood::Halt);
+        thread::sleep(LEASE.mul_f64(*silence));
+        proxy.set(Mood::PassOn);
+        let back = Instant::now();
+        while times(&conductor, "running_start") < 3 + times(&conductor, "claim_lost") {
+            let listed = stage.env.jobboard(&["list"]).run().stdout;
+            let told = conductor.stderr();
+            assert!(
+                back.elapsed() < SOON,
+                "left behind after {silence} of a lease: {listed}{told}"
+            );
+            thread::sleep(Duration::from_millis(50));
+        }
+        fs::write(stage.env.file("may-end"), "").unwrap();
+        let back = Instant::now();
+        while !stage.env.names().is_empty() {
+            let listed = stage.env.jobboard(&["list"]).run().stdout;
+            assert!(
+                back.elapsed() < SOON,
+                "left behind after {silence} of a lease: {listed}"
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+        if !words.contains(&"--drain") {
+            conductor.signal(Signal::TERM);
+        }
+        finishes(&mut conductor, SOON);
+        let run = conductor.ended();
+        run.succeeded();
+        let runs = runs(&stage);
+        assert!(jobs.iter().all(|job| runs[job].ends >= 1), "{runs:?}");
+        fs::remove_file(stage.env.file("may-end")).unwrap();
+        fs::remove_file(stage.env.file("log")).unwrap();
+    }
+}
+
+/// Returns how often a conductor has told of something.
+fn times(conductor: &Running, event: &str) -> usize {
+    conductor.stderr().matches(event).count()
+}
+
+macro_rules! on_servers {
+    ($($server:ident),*) => {$(
+        mod $server {
+            #[test]
+            fn no_job_stays_claimed_that_nobody_runs() {
+                if let Some(opened) = super::$server() {
+                    super::no_job_stays_claimed_that_nobody_runs(opened, &[]);
+                }
+            }
+
+            #[test]
+            fn whoever_drains_a_board_comes_to_an_end() {
+                if let Some(opened) = super::$server() {
+                    super::no_job_stays_claimed_that_nobody_runs(opened, &["--drain"]);
+                }
+            }
+        }
+    )*};
+}
+on_servers!(redis, zookeeper);

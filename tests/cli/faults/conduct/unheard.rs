@@ -1,0 +1,213 @@
+//! Claims and settlements that were made without the conductor's hearing of it.
+
+use std::fs;
+
+use rustix::process::Signal;
+
+use super::{alone, runs};
+use crate::{
+    conduct::Stage,
+    faults::size,
+    support::{
+        env::{Running, wait_until},
+        proxy::{Mood, Proxy},
+    },
+};
+
+/// What a board is asked by which claims alone can be told, and a job's being settled while nothing
+/// else happens; and where its server listens.
+pub(super) struct Way {
+    pub(super) claim: &'static str,
+    pub(super) settle: &'static str,
+    pub(super) port: u16,
+}
+
+/// A request of several steps, the first of which checks a version.
+const CHECKS_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{d}\0";
+
+/// One of which the first removes a node.
+const REMOVES_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{2}\0";
+
+/// The counter of claims, which who only conducts needs for nothing else.
+const FENCE: &str = "taskflow:fence";
+
+pub(super) fn redis() -> Option<(Stage, Way)> {
+    let stage = Stage::redis()?;
+    let port = stage.redis_server().unwrap().port();
+    let way = Way {
+        claim: FENCE,
+        settle: "EVALSHA",
+        port,
+    };
+    Some((stage, way))
+}
+
+pub(super) fn zookeeper() -> Option<(Stage, Way)> {
+    let mut stage = Stage::zookeeper()?;
+    let port = stage.zookeeper_server().unwrap().port();
+    let way = Way {
+        claim: CHECKS_FIRST,
+        settle: REMOVES_FIRST,
+        port,
+    };
+    Some((stage, way))
+}
+
+/// Starts a conductor that reaches its board through a proxy.
+pub(super) fn start_afar(stage: &Stage, way: &Way, words: &[&str]) -> (Running, Proxy) {
+    let proxy = Proxy::start(way.port);
+    let (server, there) = (format!(":{}", way.port), format!(":{}", proxy.port));
+    let board = stage.board().replace(&server, &there);
+    let conductor = stage.start(&[&["--board", &board], words].concat());
+    (conductor, proxy)
+}
+
+/// Starts such a conductor, and has it run a job.
+fn start(stage: &Stage, way: &Way, words: &[&str]) -> (Running, Proxy) {
+    let (conductor, proxy) = start_afar(stage, way, words);
+    // The first claim may be refused, to be made once the server has all that it takes.
+    stage.post("warm-up", "true");
+    wait_until("one has been run", || stage.env.names().is_empty());
+    (conductor, proxy)
+}
+
+fn is_given_back_and_run(opened: Option<(Stage, Way)>) {
+    let Some((stage, way)) = opened else { return };
+    let (conductor, proxy) = start(&stage, &way, &[]);
+    proxy.cut_at(way.claim, Mood::PassOn);
+    stage.post("a", "echo ran $JOBBOARD_ATTEMPT >> log");
+    stage.logged(1);
+    assert!(proxy.has_sprung());
+    conductor.signal(Signal::TERM);
+    conductor.ended().succeeded();
+    // The claim that nobody heard of was no attempt.
+    assert_eq!(stage.log(), ["ran 1"]);
+    assert!(stage.env.names().is_empty());
+}
+
+fn is_given_back_at_the_end(opened: Option<(Stage, Way)>) {
+    let Some((stage, way)) = opened else { return };
+    let (conductor, proxy) = start(&stage, &way, &[]);
+    proxy.cut_at(way.claim, Mood::HangUp);
+    let job = stage.post("a", "echo ran >> log");
+    stage.says(&conductor, "board_unreachable");
+    wait_until("it is claimed", || stage.env.state(&job) == "CLAIMED");
+    conductor.signal(Signal::TERM);
+    stage.says(&conductor, "stopping");
+    proxy.set(Mood::PassOn);
+    conductor.ended().succeeded();
+    let job = stage.env.show(&job);
+    assert_eq!(
+        (&job["state"], &job["attempts"]),
+        (&"UNCLAIMED".into(), &0.into())
+    );
+    assert!(stage.log().is_empty());
+}
+
+fn is_settled_once(opened: Option<(Stage, Way)>) {
+    let Some((stage, way)) = opened else { return };
+    let (conductor, proxy) = start(&stage, &way, &[]);
+    stage.post(
+        "a",
+        "echo started >> log; until [ -e go ]; do sleep 0.01; done",
+    );
+    stage.logged(1);
+    proxy.cut_at(way.settle, Mood::PassOn);
+    fs::write(stage.env.file("go"), "").unwrap();
+    stage.says(&conductor, "board_reached");
+    assert!(proxy.has_sprung());
+    conductor.signal(Signal::TERM);
+    let run = conductor.ended();
+    run.succeeded();
+    assert_eq!(stage.log(), ["started"]);
+    assert!(stage.env.names().is_empty());
+    // The job is gone, and by nobody else's doing.
+    assert!(
+        run.stderr
+            .contains("summary ran=2 consumed=2 abandoned=0 trashed=0 lost=0"),
+        "{run:?}"
+    );
+}
+
+/// What a conductor asks and hears no answer to, nor to anything else, until it has given up.
+fn comes_to_its_end_unheard(
+    opened: Option<(Stage, Way)>,
+    word: fn(&Way) -> &'static str,
+    code: u8,
+) {
+    let Some((stage, way)) = opened else { return };
+    for round in 1..=size(10, 1) {
+        let words = [
+            "--lease",
+            "3s",
+            "--op-timeout",
+            "1s",
+            "--retry-delay",
+            "10ms",
+        ];
+        let (conductor, proxy) = start(&stage, &way, &words);
+        proxy.set_at(word(&way), Mood::Silent);
+        let script = alone(&format!("[ $JOBBOARD_ATTEMPT -gt 1 ] || exit {code}"));
+        let job = stage.post("a", &script);
+        stage.says(&conductor, "board_unreachable");
+        assert!(proxy.has_sprung());
+        proxy.set(Mood::PassOn);
+        wait_until("it is done", || stage.env.names().is_empty());
+        conductor.signal(Signal::TERM);
+        conductor.ended().succeeded();
+        assert!(
+            (1..=3).contains(&runs(&stage)[&job].starts),
+            "in round {round}"
+        );
+    }
+}
+
+fn a_claim_amid_silence(opened: Option<(Stage, Way)>) {
+    comes_to_its_end_unheard(opened, |way| way.claim, 0);
+}
+
+fn a_success_amid_silence(opened: Option<(Stage, Way)>) {
+    comes_to_its_end_unheard(opened, |way| way.settle, 0);
+}
+
+fn a_failure_amid_silence(opened: Option<(Stage, Way)>) {
+    comes_to_its_end_unheard(opened, |way| way.settle, 1);
+}
+
+fn a_claim_that_comes_late(opened: Option<(Stage, Way)>) {
+    let Some((stage, way)) = opened else { return };
+    for _ in 0..size(10, 1) {
+        // It would lapse by itself, but not before the test has given up.
+        let (conductor, proxy) = start(&stage, &way, &["--lease", "60s", "--op-timeout", "1s"]);
+        proxy.set_at(way.claim, Mood::Halt);
+        let job = stage.post("a", &alone("true"));
+        stage.says(&conductor, "board_unreachable");
+        assert!(proxy.has_sprung());
+        proxy.set(Mood::PassOn);
+        wait_until("it is done", || stage.env.names().is_empty());
+        conductor.signal(Signal::TERM);
+        conductor.ended().succeeded();
+        let runs = &runs(&stage)[&job];
+        assert_eq!((runs.starts, runs.ends), (1, 1));
+    }
+}
+
+macro_rules! on_servers {
+    ($($promise:ident),* $(,)?) => {
+        mod redis {
+            $(#[test] fn $promise() { super::$promise(super::redis()); })*
+        }
+        mod zookeeper {
+            $(#[test] fn $promise() { super::$promise(super::zookeeper()); })*
+        }
+    };
+}
+on_servers!(
+    is_given_back_and_run,
+    is_given_back_at_the_end,
+    is_settled_once,
+    a_claim_amid_silence,
+    a_success_amid_silence,
+    a_failure_amid_silence,
+    a_claim_that_comes_late,
+);

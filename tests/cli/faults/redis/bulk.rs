@@ -1,0 +1,257 @@
+//! Faults in the middle of a bulk post.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+};
+
+use serde_json::Value;
+
+use super::{DURABLE, Nap, hang_up, names_on, open_behind_proxy, open_with, uuid_in};
+use crate::support::{
+    env::{Env, Outcome, wait_until},
+    proxy::Mood,
+};
+
+/// How many lines come before the fault, and how many after it.
+const HALF: usize = 1200;
+
+fn lines(numbers: std::ops::Range<usize>) -> String {
+    numbers
+        .map(|number| format!("{{\"name\":\"job-{number}\"}}\n"))
+        .collect()
+}
+
+/// Posts many jobs, and has something happen once the first half was confirmed.
+fn post_through(env: &Env, more: &[&str], fault: impl FnOnce()) -> Outcome {
+    let words = [&["post", "--from", "-", "-o", "jsonl"], more].concat();
+    let mut post = env.jobboard(&words).piped_stdin().spawn();
+    let mut stdin = post.stdin();
+    stdin.write_all(lines(0..HALF).as_bytes()).unwrap();
+    wait_until("the first half is posted", || {
+        post.stdout().lines().count() == HALF
+    });
+    fault();
+    // It may have ended by now.
+    let _ = stdin.write_all(lines(HALF..2 * HALF).as_bytes());
+    drop(stdin);
+    post.ended()
+}
+
+/// What a bulk post said became of its jobs, by their names.
+#[derive(Debug, Default)]
+struct Said {
+    posted: BTreeSet<String>,
+    unknown: BTreeSet<String>,
+    /// Nothing was sent.
+    refused: BTreeSet<String>,
+}
+
+impl Said {
+    fn of(outcome: &Outcome) -> Self {
+        let mut said = Self::default();
+        for job in outcome.values() {
+            assert_eq!(job["done"], "posted", "{job}");
+            let name = job["name"].as_str().unwrap().to_owned();
+            assert_eq!(format!("job-{}", job["line"].as_u64().unwrap() - 1), name);
+            assert!(said.posted.insert(name), "{job} was posted twice");
+        }
+        for line in outcome.stderr.lines() {
+            let told: Value = serde_json::from_str(line).unwrap();
+            let message = told["error"]["message"].as_str().unwrap();
+            let Some(number) = line_in(message) else {
+                continue;
+            };
+            let name = format!("job-{}", number - 1);
+            let is_new = match told["error"]["kind"].as_str().unwrap() {
+                "unknown" => said.unknown.insert(name),
+                "unreachable" => said.refused.insert(name),
+                kind => panic!("{kind}: {message}"),
+            };
+            assert!(is_new, "{line} is told twice");
+        }
+        said
+    }
+
+    /// Requires that all this is true of what is on the board.
+    fn is_true_of(&self, board: &BTreeMap<String, usize>) {
+        for name in &self.posted {
+            assert_eq!(board.get(name), Some(&1), "{name} is said to be posted");
+        }
+        for (name, count) in board {
+            assert_eq!(*count, 1, "{name}");
+            let is_told = self.posted.contains(name) || self.unknown.contains(name);
+            assert!(is_told, "{name} is on the board, and nobody said so");
+        }
+        for name in &self.refused {
+            assert!(!board.contains_key(name), "{name} is said not to be posted");
+        }
+    }
+}
+
+/// Returns the number of the one line that an error is about.
+fn line_in(message: &str) -> Option<u64> {
+    let (number, _) = message.strip_prefix("line ")?.split_once(':')?;
+    Some(number.parse().unwrap())
+}
+
+#[test]
+fn scripts_that_are_forgotten_lose_nothing() {
+    let Some((env, server)) = open_with(&[]) else {
+        return;
+    };
+    let ended = post_through(&env, &[], || _ = server.run(&["SCRIPT", "FLUSH"]));
+    ended.succeeded();
+    let said = Said::of(&ended);
+    assert_eq!(said.posted.len(), 2 * HALF);
+    said.is_true_of(&names_on(&env));
+}
+
+#[test]
+fn a_connection_that_is_killed_between_two_batches_loses_nothing() {
+    let Some((env, server)) = open_with(&[]) else {
+        return;
+    };
+    let ended = post_through(&env, &[], || hang_up(&server));
+    ended.succeeded();
+    let said = Said::of(&ended);
+    assert_eq!(said.posted.len(), 2 * HALF);
+    said.is_true_of(&names_on(&env));
+}
+
+#[test]
+fn a_server_that_was_started_again_with_its_data_has_them_all() {
+    let Some((env, mut server)) = open_with(&DURABLE) else {
+        return;
+    };
+    let ended = post_through(&env, &[], || {
+        server.kill();
+        server.start_again();
+    });
+    ended.succeeded();
+    let said = Said::of(&ended);
+    assert_eq!(said.posted.len(), 2 * HALF);
+    said.is_true_of(&names_on(&env));
+}
+
+#[test]
+fn a_server_that_lost_its_data_has_what_was_posted_since() {
+    let Some((env, mut server)) = open_with(&[]) else {
+        return;
+    };
+    let ended = post_through(&env, &[], || {
+        server.kill();
+        server.start_again();
+    });
+    ended.succeeded();
+    let said = Said::of(&ended);
+    assert_eq!(said.posted.len(), 2 * HALF);
+    let board = names_on(&env);
+    let since: BTreeSet<_> = (HALF..2 * HALF)
+        .map(|number| format!("job-{number}"))
+        .collect();
+    assert!(board.keys().eq(&since), "{board:?}");
+    assert!(board.values().all(|count| *count == 1));
+}
+
+#[test]
+fn a_server_that_is_gone_ends_it_and_what_was_posted_is_said() {
+    let Some((env, mut server)) = open_with(&DURABLE) else {
+        return;
+    };
+    let ended = post_through(&env, &[], || server.kill());
+    assert_eq!(ended.code, 5, "{}", ended.stderr);
+    let said = Said::of(&ended);
+    assert_eq!(said.posted.len(), HALF);
+    let told: Value = serde_json::from_str(ended.stderr.trim_end()).unwrap();
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains(&format!("cannot post lines {} to ", HALF + 1)),
+        "{message}"
+    );
+    assert!(
+        message.contains(&format!("{HALF} before them were posted")),
+        "{message}"
+    );
+    assert!(message.contains("refused the connection"), "{message}");
+    server.start_again();
+    said.is_true_of(&names_on(&env));
+}
+
+#[test]
+fn a_server_that_sleeps_less_long_than_we_wait_delays_it() {
+    let Some((env, server)) = open_with(&[]) else {
+        return;
+    };
+    let mut nap = None;
+    let ended = post_through(&env, &[], || nap = Some(Nap::begin(&server, "2")));
+    ended.succeeded();
+    let said = Said::of(&ended);
+    assert_eq!(said.posted.len(), 2 * HALF);
+    said.is_true_of(&names_on(&env));
+}
+
+#[test]
+fn a_server_that_sleeps_longer_than_we_wait_leaves_only_what_it_was_doing_unknown() {
+    let Some((env, server)) = open_with(&[]) else {
+        return;
+    };
+    let mut nap = None;
+    let hasty = ["--op-timeout", "300ms"];
+    let ended = post_through(&env, &hasty, || nap = Some(Nap::begin(&server, "2")));
+    // All were found when it was looked for them, or those of the first batch were not there yet.
+    let said = Said::of(&ended);
+    assert_eq!(
+        said.posted.len() + said.unknown.len(),
+        2 * HALF,
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(
+        ended.code,
+        if said.unknown.is_empty() { 0 } else { 7 },
+        "{}",
+        ended.stderr
+    );
+    said.is_true_of(&names_on(&env));
+}
+
+#[test]
+fn a_batch_whose_answer_is_lost_is_found_and_not_posted_again() {
+    let Some((env, _server, proxy)) = open_behind_proxy() else {
+        return;
+    };
+    let ended = post_through(&env, &[], || proxy.set_at("EVALSHA", Mood::HangUpOnce));
+    assert!(proxy.has_sprung());
+    ended.succeeded();
+    let said = Said::of(&ended);
+    assert_eq!(said.posted.len(), 2 * HALF);
+    said.is_true_of(&names_on(&env));
+}
+
+#[test]
+fn a_batch_whose_answer_is_lost_for_good_is_unknown_and_the_rest_is_refused() {
+    let Some((env, _server, proxy)) = open_behind_proxy() else {
+        return;
+    };
+    let ended = post_through(&env, &[], || proxy.set_at("EVALSHA", Mood::HangUp));
+    assert!(proxy.has_sprung());
+    assert_eq!(ended.code, 5, "{}", ended.stderr);
+    let said = Said::of(&ended);
+    assert_eq!(said.posted.len(), HALF);
+    assert!(!said.unknown.is_empty());
+    proxy.set(Mood::PassOn);
+    let board = names_on(&env);
+    said.is_true_of(&board);
+    // They were posted, and nobody could know.
+    assert!(said.unknown.iter().all(|name| board.contains_key(name)));
+    let unknown = ended
+        .stderr
+        .lines()
+        .find(|line| line.contains("\"unknown\""));
+    let told: Value = serde_json::from_str(unknown.unwrap()).unwrap();
+    let hint = told["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("jobboard show"), "{hint}");
+    let uuid = uuid_in(told["error"]["message"].as_str().unwrap());
+    env.jobboard(&["show", &uuid]).run().succeeded();
+}

@@ -1,0 +1,197 @@
+//! Faults in the middle of a listing.
+
+use std::{
+    collections::BTreeSet,
+    io::{BufRead, BufReader, Read},
+};
+
+use super::{DURABLE, Nap, hang_up, open_behind_proxy, open_with};
+use crate::support::{
+    env::{Env, Outcome, wait_until},
+    proxy::Mood,
+};
+
+/// Jobs for several pages.
+const COUNT: usize = 1500;
+
+/// Posts jobs that are so large that a pipe has no room for the first page of them.
+fn post_all(env: &Env) -> BTreeSet<String> {
+    let room = "x".repeat(1000);
+    let lines: String = (0..COUNT)
+        .map(|number| format!("{{\"name\":\"job-{number}\",\"details\":{{\"a\":\"{room}\"}}}}\n"))
+        .collect();
+    let posted = env.jobboard(&["post", "--from", "-"]).stdin(lines).run();
+    posted.succeeded().lines().map(str::to_owned).collect()
+}
+
+/// Lists a board for somebody who has something happen after the first line, and returns it all.
+///
+/// By then the first page is there, and the next one is not asked for before more is read.
+fn list_through(env: &Env, words: &[&str], fault: impl FnOnce()) -> (Outcome, Vec<String>) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let list = env.jobboard(&[&["list", "-o", "jsonl"], words].concat());
+    let running = list.spawn_into(writer);
+    let mut reader = BufReader::with_capacity(64, reader);
+    let mut first = String::new();
+    reader.read_line(&mut first).unwrap();
+    fault();
+    let mut rest = String::new();
+    reader.read_to_string(&mut rest).unwrap();
+    let listed = (first + &rest)
+        .lines()
+        .map(|line| {
+            let job: serde_json::Value = serde_json::from_str(line).unwrap();
+            job["uuid"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    (running.ended(), listed)
+}
+
+fn is_whole(listed: &[String], posted: &BTreeSet<String>) {
+    assert_eq!(listed.len(), posted.len());
+    let listed: BTreeSet<_> = listed.iter().cloned().collect();
+    assert_eq!(&listed, posted);
+}
+
+/// Ways to list, which ask the server different things when the fault comes.
+const WAYS: [&[&str]; 2] = [&["--sort", "none"], &["--sort", "rank"]];
+
+#[test]
+fn a_connection_that_is_killed_hides_no_job() {
+    let Some((env, server)) = open_with(&[]) else {
+        return;
+    };
+    let posted = post_all(&env);
+    for way in WAYS {
+        let (ended, listed) = list_through(&env, way, || hang_up(&server));
+        ended.succeeded();
+        is_whole(&listed, &posted);
+    }
+}
+
+#[test]
+fn a_server_that_was_started_again_hides_no_job() {
+    let Some((env, mut server)) = open_with(&DURABLE) else {
+        return;
+    };
+    let posted = post_all(&env);
+    for way in WAYS {
+        let (ended, listed) = list_through(&env, way, || {
+            server.kill();
+            server.start_again();
+        });
+        ended.succeeded();
+        is_whole(&listed, &posted);
+    }
+}
+
+#[test]
+fn a_server_that_lost_its_data_yields_no_job_that_never_was() {
+    let Some((env, mut server)) = open_with(&[]) else {
+        return;
+    };
+    let posted = post_all(&env);
+    let (ended, listed) = list_through(&env, WAYS[0], || {
+        server.kill();
+        server.start_again();
+    });
+    ended.succeeded();
+    let once: BTreeSet<_> = listed.iter().cloned().collect();
+    assert_eq!(once.len(), listed.len());
+    assert!(once.is_subset(&posted) && once.len() < COUNT);
+}
+
+#[test]
+fn a_server_that_is_gone_ends_it_with_an_error_behind_what_was_listed() {
+    let Some((env, mut server)) = open_with(&DURABLE) else {
+        return;
+    };
+    let posted = post_all(&env);
+    for way in WAYS {
+        let (ended, listed) = list_through(&env, way, || server.kill());
+        assert_eq!(ended.code, 5, "{ended}");
+        assert!(ended.stderr.contains("refused the connection"), "{ended}");
+        assert!(!listed.is_empty() && listed.len() < COUNT);
+        assert!(listed.iter().all(|uuid| posted.contains(uuid)));
+        server.start_again();
+    }
+}
+
+#[test]
+fn a_page_that_is_cut_off_is_asked_for_again() {
+    let Some((env, _server, proxy)) = open_behind_proxy() else {
+        return;
+    };
+    let posted = post_all(&env);
+    for way in WAYS {
+        for word in ["HSCAN", "MGET", "EXISTS"] {
+            proxy.set_at(word, Mood::HangUpOnce);
+            let (ended, listed) = list_through(&env, way, || ());
+            assert!(proxy.has_sprung(), "{word}");
+            ended.succeeded();
+            is_whole(&listed, &posted);
+        }
+    }
+}
+
+#[test]
+fn a_page_that_is_cut_off_each_time_is_told() {
+    let Some((env, _server, proxy)) = open_behind_proxy() else {
+        return;
+    };
+    post_all(&env);
+    for (way, word) in WAYS.into_iter().zip(["HSCAN", "MGET"]) {
+        proxy.set_at(word, Mood::HangUp);
+        let ended = env.jobboard(&[&["list", "--json"], way].concat()).run();
+        assert!(proxy.has_sprung());
+        ended.failed(5);
+        assert!(ended.stderr.contains("closed the connection"), "{ended}");
+        proxy.set(Mood::PassOn);
+    }
+}
+
+#[test]
+fn a_server_that_sleeps_delays_it() {
+    let Some((env, server)) = open_with(&[]) else {
+        return;
+    };
+    let posted = post_all(&env);
+    let mut nap = None;
+    let (ended, listed) = list_through(&env, WAYS[0], || nap = Some(Nap::begin(&server, "2")));
+    ended.succeeded();
+    is_whole(&listed, &posted);
+}
+
+#[test]
+fn a_server_that_sleeps_longer_than_we_wait_is_told() {
+    let Some((env, server)) = open_with(&[]) else {
+        return;
+    };
+    post_all(&env);
+    let mut nap = None;
+    let words = [WAYS[1], &["--op-timeout", "300ms"]].concat();
+    let (ended, listed) = list_through(&env, &words, || nap = Some(Nap::begin(&server, "2")));
+    assert_eq!(ended.code, 5, "{ended}");
+    assert!(
+        ended.stderr.contains("did not answer within 300ms"),
+        "{ended}"
+    );
+    assert!(listed.len() < COUNT);
+}
+
+#[test]
+fn answers_that_stall_delay_it_and_scripts_are_not_missed() {
+    let Some((env, server, proxy)) = open_behind_proxy() else {
+        return;
+    };
+    let posted = post_all(&env);
+    proxy.set_at("HSCAN", Mood::Stall);
+    let list = env.jobboard(&["list", "-o", "uuid"]).spawn();
+    wait_until("it waits for the first page", || proxy.has_sprung());
+    server.run(&["SCRIPT", "FLUSH"]);
+    assert_eq!(list.stdout(), "");
+    proxy.set(Mood::PassOn);
+    let ended = list.ended();
+    let listed: Vec<_> = ended.succeeded().lines().map(str::to_owned).collect();
+    is_whole(&listed, &posted);
+}

@@ -1,0 +1,173 @@
+//! Answers that are lost: whether it was done is unknown, and nothing is done twice.
+
+use super::{names_on, open_behind_proxy, uuid_in};
+use crate::support::{
+    env::{Env, Outcome},
+    proxy::{Mood, Proxy},
+    servers::Server,
+};
+
+/// How the answer is lost.
+const LOSSES: [Mood; 2] = [Mood::Silent, Mood::HangUp];
+
+/// Runs a command, and lets nothing through once it has asked for the change.
+fn lose(env: &Env, proxy: &Proxy, mood: Mood, words: &[&str]) -> Outcome {
+    proxy.set_at("EVALSHA", mood);
+    let hasty = ["--op-timeout", "300ms", "--json"];
+    let run = env.jobboard(&[words, &hasty].concat()).run();
+    assert!(proxy.has_sprung(), "{run}");
+    proxy.set(Mood::PassOn);
+    run
+}
+
+/// Requires that a run says that it does not know, and how to find out.
+fn is_unknown(run: &Outcome) {
+    assert_eq!(run.code, 1, "{run}");
+    assert_eq!(run.stdout, "", "{run}");
+    let error = run.error();
+    assert_eq!(error["kind"], "unknown", "{run}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("whether it was done is unknown"), "{run}");
+    assert!(error["hint"].as_str().unwrap().contains("show"), "{run}");
+}
+
+/// Makes the server know all scripts: one that it does not know is answered before it runs.
+fn warm_up(env: &Env) {
+    env.post("warm-up");
+    env.claim("@1", "ada");
+    let abandon = ["abandon", "@1", "--who", "ada"];
+    env.jobboard(&abandon).run().succeeded();
+    let consume = ["consume", "@1", "--force", "--yes"];
+    env.jobboard(&consume).run().succeeded();
+}
+
+fn open() -> Option<(Env, Server, Proxy)> {
+    let opened = open_behind_proxy()?;
+    warm_up(&opened.0);
+    Some(opened)
+}
+
+#[test]
+fn a_post_whose_answer_is_lost_is_not_made_twice() {
+    let Some((env, _server, proxy)) = open() else {
+        return;
+    };
+    for (number, mood) in LOSSES.into_iter().enumerate() {
+        let name = format!("job-{number}");
+        let run = lose(&env, &proxy, mood, &["post", &name]);
+        is_unknown(&run);
+        let uuid = uuid_in(run.error()["message"].as_str().unwrap());
+        assert_eq!(env.show(&uuid)["name"], name);
+        assert_eq!(names_on(&env)[&name], 1);
+    }
+}
+
+#[test]
+fn a_post_whose_answer_alone_is_lost_is_found() {
+    let Some((env, _server, proxy)) = open() else {
+        return;
+    };
+    let run = lose(&env, &proxy, Mood::HangUpOnce, &["post", "resize"]);
+    assert_eq!(run.json()["done"], "posted");
+    assert_eq!(env.names(), ["resize"]);
+}
+
+#[test]
+fn a_post_with_a_chosen_uuid_could_be_anybodys() {
+    let Some((env, _server, proxy)) = open() else {
+        return;
+    };
+    let post = ["post", "resize", "--unique", "nightly"];
+    is_unknown(&lose(&env, &proxy, Mood::HangUpOnce, &post));
+    let again = env.jobboard(&[&post[..], &["--json"]].concat()).run();
+    assert_eq!(again.json()["done"], "exists");
+    assert_eq!(env.names(), ["resize"]);
+}
+
+#[test]
+fn a_claim_whose_answer_is_lost_is_unknown_and_made_once() {
+    let Some((env, server, proxy)) = open() else {
+        return;
+    };
+    let job = env.post("resize");
+    for mood in LOSSES {
+        for claim in [["claim", &job], ["claim", "--next"]] {
+            // Beyond the clock of the server, so that each claim counts one on.
+            server.run(&["SET", "taskflow:fence", "5000000000000000"]);
+            is_unknown(&lose(
+                &env,
+                &proxy,
+                mood,
+                &[&claim[..], &["--who", "ada"]].concat(),
+            ));
+            assert_eq!(env.show(&job)["owner"], "ada");
+            let fence = server.run(&["GET", "taskflow:fence"]);
+            assert_eq!(fence, "5000000000000001");
+            let abandon = ["abandon", &job, "--who", "ada"];
+            env.jobboard(&abandon).run().succeeded();
+        }
+    }
+}
+
+#[test]
+fn a_text_for_a_uuid_that_a_peer_wrote_is_in_no_command() {
+    let Some((env, server, proxy)) = open() else {
+        return;
+    };
+    let job = env.post("resize");
+    let posting = server.run(&["HGET", "taskflow:listings", &job]);
+    let odd = posting.replace(&job, "$(touch seen) $(touch seen)xxxxxxxxx");
+    let bytes: Vec<u8> = odd.chars().map(|byte| byte as u8).collect();
+    server.run_with(&["HSET", "taskflow:listings", &job], &bytes);
+    let claim = ["claim", &format!("key:{job}"), "--who", "ada"];
+    let told = lose(&env, &proxy, Mood::HangUpOnce, &claim).error();
+    let hint = told["hint"].as_str().unwrap();
+    assert!(!told.to_string().contains("touch"), "{told}");
+    assert!(
+        hint.contains(&format!("abandon --force key:{job}`")),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_end_whose_answer_is_lost_is_unknown_and_made_once() {
+    let Some((env, server, proxy)) = open() else {
+        return;
+    };
+    for mood in LOSSES {
+        let job = env.post("resize");
+        env.claim(&job, "ada");
+        is_unknown(&lose(
+            &env,
+            &proxy,
+            mood,
+            &["abandon", &job, "--who", "ada"],
+        ));
+        assert_eq!(env.state(&job), "UNCLAIMED");
+        env.claim(&job, "ada");
+        is_unknown(&lose(
+            &env,
+            &proxy,
+            mood,
+            &["consume", &job, "--who", "ada"],
+        ));
+        assert_eq!(server.run(&["HLEN", "taskflow:listings"]), "0");
+    }
+}
+
+#[test]
+fn what_was_not_asked_for_yet_was_not_done() {
+    let Some((env, server, proxy)) = open() else {
+        return;
+    };
+    let job = env.post("resize");
+    let before = server.everything();
+    // It is looked for first, and never gets to the change.
+    proxy.set(Mood::HangUp);
+    for words in [&["post", "grow"][..], &["claim", &job], &["consume", &job]] {
+        let run = env.jobboard(&[words, &["--json"]].concat()).run();
+        run.failed(5);
+        assert_eq!(run.error()["kind"], "unreachable", "{run}");
+    }
+    assert_eq!(server.everything(), before);
+}

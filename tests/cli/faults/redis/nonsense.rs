@@ -1,0 +1,46 @@
+//! A server that answers like Redis, and not what it was asked.
+
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    thread,
+};
+
+use crate::support::env::Env;
+
+/// Answers whatever comes with this, and returns where.
+fn answering(answer: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // It ends with the tests.
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || {
+                let mut asked = [0; 65536];
+                while stream.read(&mut asked).is_ok_and(|length| length > 0) {
+                    // Enough for each of the commands that came together.
+                    let _ = stream.write_all(&answer.repeat(8));
+                }
+            });
+        }
+    });
+    format!("redis://{address}")
+}
+
+#[test]
+fn a_post_ends_whatever_is_answered() {
+    let env = Env::new();
+    for answer in [
+        &b"$-5\r\n"[..],
+        b"$-1\r\n",
+        b"*0\r\n",
+        b"+OK\r\n",
+        b":1\r\n",
+    ] {
+        let url = answering(answer);
+        let words = ["--board", &url, "post", "a", "--op-timeout", "2s"];
+        let run = env.jobboard(&words).run();
+        assert_ne!(run.code, 0, "{answer:?}: {run:?}");
+    }
+}

@@ -1,0 +1,158 @@
+//! Ways to a server: those that are closed are named in one line, and those that move are followed.
+
+use std::{
+    net::TcpListener,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    redis::denied,
+    support::{
+        env::{Env, SOON, wait_until},
+        servers::{Authority, Identity, Server},
+    },
+};
+
+/// Writes the URL of a board over TLS.
+fn secured(server: &Server, ca: &Path, identity: Option<&Identity>) -> String {
+    let identity = identity.map_or_else(String::new, |identity| {
+        let (cert, key) = (identity.cert.display(), identity.key.display());
+        format!("&cert={cert}&key={key}")
+    });
+    format!("rediss://{}?ca={}{identity}", server.host(), ca.display())
+}
+
+#[test]
+fn a_board_over_tls_is_open_to_those_with_a_certificate() {
+    let Some(authority) = Authority::new() else {
+        return;
+    };
+    let theirs = authority.issue("IP:127.0.0.1", 2);
+    let Some(server) = Server::start_tls(&theirs, &authority) else {
+        return;
+    };
+    let env = Env::new();
+    let ca = authority.ca();
+    let ours = authority.issue("DNS:us", 2);
+    let url = secured(&server, &ca, Some(&ours));
+    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+    let job = env.post("resize");
+    env.claim(&job, "ada");
+    assert_eq!(env.names(), ["resize"]);
+    assert_eq!(env.show(&job)["owner"], "ada");
+    let host = server.host();
+    let list = |url: &str| {
+        let list = env.jobboard(&["list"]).env("JOBBOARD_URL", url);
+        list.env("JOBBOARD_PASSWORD", "hunter2").run()
+    };
+    let without = list(&secured(&server, &ca, None));
+    denied(&without, &format!("{host} wants a certificate from us"));
+    let stranger = Authority::new().unwrap();
+    let distrusted = list(&secured(&server, &stranger.ca(), Some(&ours)));
+    denied(&distrusted, "from an authority that is not trusted here");
+    let plain = list(&server.url(""));
+    denied(&plain, &format!("{host} wants TLS"));
+}
+
+#[test]
+fn a_certificate_for_another_name_is_refused() {
+    let Some(authority) = Authority::new() else {
+        return;
+    };
+    let theirs = authority.issue("DNS:elsewhere.example", 2);
+    let Some(server) = Server::start_tls(&theirs, &authority) else {
+        return;
+    };
+    let env = Env::new();
+    let ours = authority.issue("DNS:us", 2);
+    let url = secured(&server, &authority.ca(), Some(&ours));
+    for words in [&["list"][..], &["post", "resize"]] {
+        let run = env.jobboard(words).env("JOBBOARD_URL", &url);
+        let run = run.env("JOBBOARD_PASSWORD", "hunter2").run();
+        denied(&run, "elsewhere.example");
+        let expected = format!("{} has a certificate for other names", server.host());
+        assert!(run.stderr.contains(&expected), "{run}");
+    }
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up_in_time() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = silent.local_addr().unwrap().to_string();
+    let env = Env::new();
+    let start = Instant::now();
+    let list = env.jobboard(&["list"]);
+    let list = list.env("JOBBOARD_URL", format!("redis://{host}"));
+    let run = list.env("JOBBOARD_PASSWORD", "hunter2").run();
+    denied(&run, &format!("{host} did not answer within 3s"));
+    assert!(start.elapsed() < Duration::from_secs(10));
+    // Whoever has less time than that is told so in his time.
+    for scheme in ["redis", "zk"] {
+        let list = env.jobboard(&["list", "--op-timeout", "600ms"]);
+        let list = list.env("JOBBOARD_URL", format!("{scheme}://{host}"));
+        let run = list.run();
+        assert!(
+            run.failed(5).contains("did not answer within 600ms"),
+            "{run}"
+        );
+    }
+}
+
+#[test]
+fn a_host_that_nobody_knows_is_named() {
+    let env = Env::new();
+    let list = env.jobboard(&["list"]);
+    let list = list.env("JOBBOARD_URL", "redis://nobody.invalid");
+    let run = list.env("JOBBOARD_PASSWORD", "hunter2").run();
+    // Some resolvers do not answer at all.
+    let said = run.failed(5);
+    let is_named = said.contains("nobody.invalid does not resolve");
+    assert!(
+        is_named || said.contains("nobody.invalid did not answer"),
+        "{run}"
+    );
+    assert!(!said.contains("hunter2"), "{run}");
+}
+
+#[test]
+fn a_failover_is_followed() {
+    let Some(mut master) = Server::start() else {
+        return;
+    };
+    let port = master.port().to_string();
+    let replica = Server::start_with(&["--replicaof", "127.0.0.1", &port]).unwrap();
+    wait_until("the replica follows", || {
+        master
+            .run(&["INFO", "replication"])
+            .contains("state=online")
+    });
+    let sentinel = Server::start_sentinel(&master).unwrap();
+    wait_until("the Sentinel knows the replica", || {
+        let facts = sentinel.run(&["SENTINEL", "REPLICAS", "mymaster"]);
+        facts.contains(&replica.port().to_string()) && facts.contains("master-link-status\nok")
+    });
+    let env = Env::new();
+    let url = format!("redis-sentinel://{}/mymaster", sentinel.host());
+    env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+    let before = env.post("before");
+    env.claim(&before, "ada");
+    // WAIT would wait for what its own connection has written, which is nothing.
+    let claim = format!("taskflow:{before}.owned");
+    wait_until("the replica has it", || {
+        replica.run(&["GET", &claim]) == "ada"
+    });
+    master.kill();
+    let start = Instant::now();
+    let after = loop {
+        let run = env.jobboard(&["post", "after"]).run();
+        if run.code == 0 {
+            break run.posted();
+        }
+        assert!(run.failed(5).contains("cannot be reached"), "{run}");
+        assert!(start.elapsed() < SOON, "{run}");
+    };
+    assert_eq!(env.names(), ["before", "after"]);
+    assert_eq!(env.show(&before)["owner"], "ada");
+    assert_eq!(replica.run(&["HEXISTS", "taskflow:listings", &after]), "1");
+}

@@ -1,0 +1,121 @@
+//! Claims that were waited for: what is on its way at the end of the wait is neither lost nor kept.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::open_behind_proxy;
+use crate::support::{
+    env::{Env, Running, wait_until},
+    proxy::{Mood, Proxy},
+    servers::Server,
+};
+
+/// A board behind a proxy, and the same one without it.
+struct Stage {
+    env: Env,
+    server: Server,
+    proxy: Proxy,
+    direct: Env,
+}
+
+impl Stage {
+    fn open() -> Option<Self> {
+        let (env, server, proxy) = open_behind_proxy()?;
+        let direct = Env::new();
+        server.serves(&direct, "");
+        // The server has to know all scripts: one that it does not know is answered before it runs.
+        direct.post("warm-up");
+        direct.claim("@1", "ada");
+        for verb in [
+            &["abandon", "@1"][..],
+            &["consume", "@1", "--force", "--yes"],
+        ] {
+            let words = [verb, &["--who", "ada"]].concat();
+            direct.jobboard(&words).run().succeeded();
+        }
+        Some(Self {
+            env,
+            server,
+            proxy,
+            direct,
+        })
+    }
+
+    /// Starts to wait for a job, and posts one once it listens, with a trap before the proxy.
+    fn wait(&self, words: &[&str], trap: (&'static str, Mood)) -> (Running, String) {
+        let claim = ["claim", "--next", "--who", "ada"];
+        self.server.run(&["CONFIG", "RESETSTAT"]);
+        let running = self.env.jobboard(&[&claim, words].concat()).spawn();
+        wait_until("it listens", || {
+            !self.server.run(&["PUBSUB", "CHANNELS"]).is_empty()
+        });
+        // A server that goes away before it has read the board ends it, as it should.
+        wait_until("it has looked for what is there", || {
+            let stats = self.server.run(&["INFO", "commandstats"]);
+            stats.contains("cmdstat_hscan:calls=4,")
+        });
+        self.proxy.set_at(trap.0, trap.1);
+        let job = self.direct.post("resize");
+        wait_until("the trap springs", || self.proxy.has_sprung());
+        (running, job)
+    }
+}
+
+#[test]
+fn a_claim_that_is_under_way_at_the_timeout_is_told() {
+    let Some(stage) = Stage::open() else {
+        return;
+    };
+    let began = Instant::now();
+    let words = ["--wait", "2s", "--op-timeout", "20s", "--json"];
+    let (running, job) = stage.wait(&words, ("EVALSHA", Mood::Stall));
+    wait_until("the time is up", || {
+        began.elapsed() > Duration::from_millis(3000)
+    });
+    stage.proxy.set(Mood::PassOn);
+    let told = running.ended().json();
+    assert_eq!(
+        (&told["done"], &told["uuid"]),
+        (&"claimed".into(), &job.as_str().into())
+    );
+    assert_eq!(stage.direct.show(&job)["owner"], "ada");
+}
+
+#[test]
+fn a_claim_that_is_under_way_when_we_are_ended_is_given_back() {
+    let Some(stage) = Stage::open() else {
+        return;
+    };
+    for (kept, code) in [(&["--", "touch", "ran"][..], 143), (&["--hold"], 0)] {
+        let words = [&["--wait", "20s", "--op-timeout", "20s"], kept].concat();
+        let (running, job) = stage.wait(&words, ("EVALSHA", Mood::Stall));
+        running.signal(Signal::TERM);
+        stage.proxy.set(Mood::PassOn);
+        let run = running.ended();
+        assert_eq!(run.code, code, "{run}");
+        let job = stage.direct.show(&job);
+        assert_eq!(
+            (&job["state"], &job["attempts"]),
+            (&"UNCLAIMED".into(), &0.into()),
+            "{run}"
+        );
+        assert!(!stage.env.file("ran").exists());
+        let uuid = job["uuid"].as_str().unwrap();
+        let consume = ["consume", uuid, "--force", "--yes"];
+        stage.direct.jobboard(&consume).run().succeeded();
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_when_the_candidates_are_read_is_waited_for() {
+    let Some(stage) = Stage::open() else {
+        return;
+    };
+    // After the event the job is looked up; then the candidates are read, and that fails.
+    let words = ["--wait", "60s", "--op-timeout", "1s"];
+    let (running, job) = stage.wait(&words, ("HSCAN", Mood::HangUp));
+    running.says("trying again");
+    stage.proxy.set(Mood::PassOn);
+    assert!(running.ended().succeeded().starts_with(&job));
+}

@@ -1,0 +1,320 @@
+//! Commands that leave their group, their session, their parents or their environment behind.
+//!
+//! What does the work holds a lock, which the kernel releases when nothing of it is left: so it is
+//! the work itself that tells whether a job was run by two at a time.
+
+use std::{fs, thread, time::Duration};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use serde_json::json;
+
+use super::size;
+use crate::{
+    conduct::{Stage, on_every_board},
+    support::{
+        env::{Running, wait_until},
+        process::{Tag, guards, signal},
+    },
+};
+
+on_every_board!(what_was_claimed_ahead_of_its_turn_does_not_work_twice);
+
+/// What works alone, or says that it is not, and is deaf to every request to end.
+const WORK: &str = "trap '' TERM HUP INT\n\
+    exec 9>>\"lock.$1\"\n\
+    flock -n 9 || { echo \"double $1\" >> log; exit 0; }\n\
+    echo \"start $1\" >> log\n\
+    [ -e may-end ] || sleep \"$2\"\n";
+
+/// The ways in which a script has work done, by their names.
+const WAYS: [(&str, &str); 6] = [
+    ("plain", "sh work plain TAG"),
+    ("timeout", "timeout 600 sh work timeout TAG"),
+    ("setsid", "setsid --wait sh work setsid TAG"),
+    ("orphan", "(setsid sh work orphan TAG &); sleep TAG"),
+    (
+        "bare",
+        "(env -i \"PATH=$PATH\" setsid sh work bare TAG &); sleep TAG",
+    ),
+    (
+        "lone",
+        "(env -i \"PATH=$PATH\" setsid sh work lone TAG &); (setsid sleep TAG &); exec sleep TAG",
+    ),
+];
+
+/// How commands come to run.
+#[derive(Clone, Copy)]
+enum Starter {
+    Conduct,
+    Run,
+    Claim,
+}
+
+/// What happens to those who watch over commands.
+#[derive(Clone, Copy)]
+enum Harm {
+    /// They go on after the claims have lapsed.
+    ConductorStopped,
+    BothStopped,
+    BothKilled,
+}
+
+impl Starter {
+    /// Has each way of working done once, under claims that last for three seconds.
+    fn start(self, stage: &Stage, tag: &Tag) -> Vec<Running> {
+        let scripts = WAYS.map(|(name, script)| (name, script.replace("TAG", tag.text())));
+        if !matches!(self, Self::Run) {
+            for (name, script) in &scripts {
+                stage.post(name, script);
+            }
+        }
+        let started = match self {
+            Self::Conduct => vec![stage.start(&["-j6", "--lease", "3s"])],
+            Self::Run | Self::Claim => scripts
+                .iter()
+                .map(|(name, script)| {
+                    let filter = format!("name={name}");
+                    let how = match self {
+                        Self::Run => vec!["run", *name],
+                        _ => vec!["claim", "--next", "--filter", filter.as_str()],
+                    };
+                    let command = ["--lease", "3s", "--", "sh", "-c", script];
+                    stage.env.jobboard(&[&how[..], &command].concat()).spawn()
+                })
+                .collect(),
+        };
+        works(stage, WAYS.len());
+        started
+    }
+}
+
+impl Harm {
+    fn is_done_to(self, performers: &[Running]) {
+        let performers: Vec<Pid> = performers.iter().map(pid).collect();
+        let guards = || -> Vec<Pid> { performers.iter().flat_map(|&it| guards(it)).collect() };
+        wait_until("all are guarded", || guards().len() == performers.len());
+        let guards = guards();
+        let (guards, what) = match self {
+            Self::ConductorStopped => (&[][..], Signal::STOP),
+            Self::BothStopped => (&guards[..], Signal::STOP),
+            Self::BothKilled => (&guards[..], Signal::KILL),
+        };
+        // The guards first: they are to have no time for anything.
+        for &pid in guards.iter().chain(&performers) {
+            signal(pid, what);
+        }
+    }
+}
+
+/// Whether nobody can write to the board.
+fn is_locked(stage: &Stage) -> bool {
+    let database = stage.env.database();
+    database.busy_timeout(Duration::from_millis(200)).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_err()
+}
+
+fn pid(running: &Running) -> Pid {
+    Pid::from_raw(i32::try_from(running.pid()).unwrap()).unwrap()
+}
+
+/// Waits until work was begun so often.
+fn works(stage: &Stage, times: usize) {
+    wait_until("the work has begun", || {
+        let log = stage.log();
+        assert!(!log.iter().any(|it| it.starts_with("double")), "{log:?}");
+        log.len() >= times
+    });
+}
+
+/// Does it to whoever performs jobs, and requires that nothing works on a job when the next one does.
+fn nothing_works_twice(starter: Starter, harm: Harm) {
+    let stage = Stage::embedded().unwrap();
+    let tag = Tag::new();
+    fs::write(stage.env.file("work"), WORK).unwrap();
+    let first = starter.start(&stage, &tag);
+    harm.is_done_to(&first);
+    while !matches!(harm, Harm::BothKilled) && is_locked(&stage) {
+        // One of them was stopped while it wrote, which keeps everybody from the file.
+        first.iter().for_each(|it| it.signal(Signal::CONT));
+        thread::sleep(Duration::from_millis(20));
+        first.iter().for_each(|it| it.signal(Signal::STOP));
+    }
+    fs::write(stage.env.file("may-end"), "").unwrap();
+    let next = stage.start(&["-j6", "--lease", "3s"]);
+    works(&stage, 2 * WAYS.len());
+    next.kill();
+    for running in first {
+        // It may be dead.
+        let _ = kill_process(pid(&running), Signal::KILL);
+        running.ended();
+    }
+}
+
+macro_rules! nothing_works_twice {
+    ($($test:ident: $starter:ident, $harm:ident;)*) => {
+        $(#[test] fn $test() { nothing_works_twice(Starter::$starter, Harm::$harm); })*
+    };
+}
+nothing_works_twice! {
+    nothing_is_left_of_what_a_stopped_conductor_started: Conduct, ConductorStopped;
+    nothing_is_left_of_what_a_stopped_run_started: Run, ConductorStopped;
+    nothing_is_left_of_what_a_stopped_claim_started: Claim, ConductorStopped;
+    what_a_conductor_stopped_with_its_guard_has_left_is_ended: Conduct, BothStopped;
+    what_a_conductor_killed_with_its_guard_has_left_is_ended: Conduct, BothKilled;
+    what_a_run_killed_with_its_guard_has_left_is_ended: Run, BothKilled;
+    what_a_claim_killed_with_its_guard_has_left_is_ended: Claim, BothKilled;
+}
+
+fn what_was_claimed_ahead_of_its_turn_does_not_work_twice(stage: &Stage) {
+    let tag = Tag::new();
+    fs::write(stage.env.file("work"), WORK).unwrap();
+    // Behind short ones it is, and then nobody is told that it was begun.
+    stage.post_many(30, "true");
+    stage.post("ahead", &format!("sh work ahead {}", tag.text()));
+    let first = [stage.start(&["--lease", "2s"])];
+    works(stage, 1);
+    Harm::BothKilled.is_done_to(&first);
+    fs::write(stage.env.file("may-end"), "").unwrap();
+    let next = stage.start(&["--lease", "2s"]);
+    works(stage, 2);
+    next.kill();
+}
+
+#[test]
+fn a_command_dies_with_those_who_watch_over_it() {
+    let stage = Stage::embedded().unwrap();
+    let tag = Tag::new();
+    for way in [&["run", "a"][..], &["claim", "--next"], &["conduct"]] {
+        let performer = match way {
+            ["conduct"] => {
+                stage.post("a", &format!("exec sleep {}", tag.text()));
+                stage.start(&[])
+            }
+            _ => {
+                stage.env.post("a");
+                let command = [way, &["--", "sleep", tag.text()]].concat();
+                stage.env.jobboard(&command).spawn()
+            }
+        };
+        wait_until("the command runs", || tag.sleepers().len() == 1);
+        Harm::BothKilled.is_done_to(&[performer]);
+        // Nobody performs the job again, or would end what is left of it.
+        wait_until("the command is gone", || tag.sleepers().is_empty());
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_command_that_has_ended() {
+    let stage = Stage::embedded().unwrap();
+    let (tag, neighbour) = (Tag::new(), Tag::new());
+    fs::write(stage.env.file("work"), WORK).unwrap();
+    // Whoever runs beside it keeps what is its own.
+    let script = format!("setsid sleep {} & setsid sleep {0}", neighbour.text());
+    stage.post("neighbour", &script);
+    let conductor = stage.start(&["-j2"]);
+    wait_until("it runs", || neighbour.sleepers().len() == 2);
+    for (name, script) in &WAYS[3..5] {
+        let ends = script.replace(
+            "; sleep TAG",
+            "; until grep -q NAME log; do sleep 0.01; done",
+        );
+        let script = ends.replace("TAG", tag.text()).replace("NAME", name);
+        let job = stage.post(name, &script);
+        stage.env.jobboard(&["wait", &job]).run().succeeded();
+        assert!(tag.sleepers().is_empty(), "{name}");
+        let run = ["run", name, "--", "sh", "-c", &script];
+        fs::remove_file(stage.env.file("log")).unwrap();
+        stage.env.jobboard(&run).run().succeeded();
+        assert!(tag.sleepers().is_empty(), "{name}");
+    }
+    assert_eq!(neighbour.sleepers().len(), 2);
+    conductor.kill();
+    neighbour.is_gone_by(std::time::Instant::now() + Duration::from_secs(2));
+}
+
+#[test]
+fn whoever_has_just_begun_is_not_taken_for_what_a_neighbour_has_left() {
+    let stage = Stage::embedded().unwrap();
+    let (idle, left) = (Tag::new(), Tag::new());
+    // Among many processes a search takes its time, in which others begin.
+    let many = size(600, 300);
+    let script = format!(
+        "exec > /dev/null 2>&1; for i in $(seq {many}); do sleep {} & done; wait",
+        idle.text()
+    );
+    let _crowd = stage.env.program("sh".as_ref(), &["-c", &script]).spawn();
+    wait_until("there are many", || idle.sleepers().len() == many);
+    let script = format!(
+        "case $JOBBOARD_JOB in [0-3]*) (setsid sleep {} &) ;; esac; exec sleep 0.05",
+        left.text()
+    );
+    stage.post_many(size(600, 250), &script);
+    let conduct = "--drain -j8 --max-attempts 1 --on-failure trash -q --output discard";
+    let run = stage.conduct(&conduct.split(' ').collect::<Vec<_>>()).run();
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    run.succeeded();
+    assert!(left.sleepers().is_empty());
+}
+
+#[test]
+fn whoever_is_born_as_its_command_ends_is_not_left() {
+    let stage = Stage::embedded().unwrap();
+    let tag = Tag::new();
+    let script = format!("setsid sh -c 'sleep {} & exit 0' & exit 0", tag.text());
+    stage.post_many(size(600, 60), &script);
+    stage.conduct(&["--drain", "-j2"]).run().succeeded();
+    let left = tag.sleepers();
+    left.iter().for_each(|&pid| signal(pid, Signal::KILL));
+    assert_eq!(left.len(), 0);
+}
+
+#[test]
+fn orphans_that_have_ended_are_reaped() {
+    let env = crate::support::env::Env::new();
+    let tag = Tag::new();
+    let script = format!(
+        "for i in 1 2 3 4 5; do (sleep 0.01 &); done; sleep {}",
+        tag.text()
+    );
+    let run = env
+        .jobboard(&["run", "a", "--", "sh", "-c", &script])
+        .spawn();
+    let performer = || tag.performer().as_raw_nonzero().get();
+    let of_performer = |pid: Pid| {
+        crate::support::process::stat(pid)
+            .is_some_and(|it| it.parent == performer() && it.state == 'Z')
+    };
+    wait_until("it sleeps", || tag.sleepers().len() == 1);
+    wait_until("nothing is left", || {
+        !all_pids().into_iter().any(of_performer)
+    });
+    run.kill();
+}
+
+#[test]
+fn whoever_ends_all_of_a_name_spares_the_guard() {
+    let env = crate::support::env::Env::new();
+    let tag = Tag::new();
+    let mut run = env
+        .jobboard(&["run", "a", "--", "sleep", tag.text()])
+        .spawn();
+    tag.sleeps(&mut run, 1);
+    let guard = guards(tag.performer())[0];
+    let folder = format!("/proc/{}", guard.as_raw_nonzero());
+    for file in ["comm", "cmdline"] {
+        let text = fs::read_to_string(format!("{folder}/{file}")).unwrap();
+        assert!(
+            text.starts_with("claim-guard") && !text.contains("jobboard"),
+            "{text}"
+        );
+    }
+    run.kill();
+}
+
+fn all_pids() -> Vec<Pid> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+        .collect()
+}

@@ -1,0 +1,7 @@
+//! What tests stand on: surroundings, processes, servers, and what stands in their way.
+
+pub(crate) mod env;
+pub(crate) mod process;
+pub(crate) mod proxy;
+pub(crate) mod servers;
+pub(crate) mod tmux;

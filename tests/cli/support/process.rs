@@ -1,0 +1,176 @@
+//! The processes of this machine, and how a test finds those that came about through it.
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::env::{Running, wait_until};
+
+/// What the kernel tells of a process.
+#[derive(Debug)]
+pub(crate) struct Stat {
+    /// `S` for one that sleeps, `T` for one that was stopped, `Z` for one that nobody has reaped.
+    pub(crate) state: char,
+    pub(crate) parent: i32,
+    pub(crate) group: i32,
+    /// The process group that has the terminal.
+    pub(crate) foreground: i32,
+}
+
+/// Looks a process up, also one that has ended and was not reaped.
+pub(crate) fn stat(pid: Pid) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    let fields: Vec<&str> = text[text.rfind(')')? + 2..].split(' ').collect();
+    let number = |at: usize| fields.get(at)?.parse().ok();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        parent: number(1)?,
+        group: number(2)?,
+        foreground: number(5)?,
+    })
+}
+
+/// Whether a process is there and has not ended.
+pub(crate) fn is_alive(pid: Pid) -> bool {
+    stat(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+}
+
+/// Sends a signal to a process that is there.
+pub(crate) fn signal(pid: Pid, signal: Signal) {
+    kill_process(pid, signal).unwrap();
+}
+
+/// Returns all processes that run, with their arguments.
+pub(crate) fn all() -> Vec<(Pid, Vec<String>)> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    pids.filter_map(|pid| Some((pid, arguments(pid)?)))
+        .collect()
+}
+
+/// Returns the arguments of a process, the name of its program first; none for one that has ended.
+fn arguments(pid: Pid) -> Option<Vec<String>> {
+    let bytes = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let arguments = text.strip_suffix('\0')?.split('\0');
+    Some(arguments.map(str::to_owned).collect())
+}
+
+/// Returns the guards that a process has.
+pub(crate) fn guards(of: Pid) -> Vec<Pid> {
+    let is_guard = |&(pid, ref arguments): &(Pid, Vec<String>)| {
+        arguments.get(1).is_some_and(|word| word == "__guard")
+            && stat(pid).is_some_and(|stat| stat.parent == of.as_raw_nonzero().get())
+    };
+    let guards = all().into_iter().filter(is_guard);
+    guards.map(|(pid, _)| pid).collect()
+}
+
+/// Whether a guard has been told when to end a command: then its timer is set.
+pub(crate) fn watches(guard: Pid) -> bool {
+    let folder = format!("/proc/{}/fdinfo", guard.as_raw_nonzero());
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut told = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+    told.any(|told| told.contains("it_value: (") && !told.contains("it_value: (0, 0)"))
+}
+
+/// A text that only the processes of one test have in their arguments, and a span for `sleep`.
+///
+/// When the test is done with it, so are they.
+pub(crate) struct Tag(String);
+
+impl Tag {
+    /// Makes a span that no test waits for.
+    pub(crate) fn new() -> Self {
+        Self::of_seconds(600)
+    }
+
+    /// Makes a span of as many seconds, and a tiny part of one.
+    pub(crate) fn of_seconds(seconds: u32) -> Self {
+        let unlike_any = uuid::Uuid::new_v4().as_u128();
+        Self(format!("{seconds}.000{unlike_any}"))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns all processes that have it in their arguments.
+    fn processes(&self) -> Vec<(Pid, Vec<String>)> {
+        let has_it = |(_, arguments): &(Pid, Vec<String>)| {
+            arguments.iter().any(|argument| argument.contains(&self.0))
+        };
+        all().into_iter().filter(has_it).collect()
+    }
+
+    /// Returns the programs that run for somebody's job.
+    pub(crate) fn commands(&self) -> Vec<Pid> {
+        let processes = self.processes().into_iter();
+        let commands = processes.filter(|(_, arguments)| !is_ours(arguments));
+        commands.map(|(pid, _)| pid).collect()
+    }
+
+    /// Returns those among them that sleep for this span.
+    pub(crate) fn sleepers(&self) -> Vec<Pid> {
+        let sleep = ["sleep", &self.0];
+        let processes = self.processes().into_iter();
+        let sleepers = processes.filter(|(_, arguments)| *arguments == sleep);
+        sleepers.map(|(pid, _)| pid).collect()
+    }
+
+    /// Returns the process that performs the job, the parent of its command.
+    pub(crate) fn performer(&self) -> Pid {
+        let processes = self.processes().into_iter();
+        let ours = processes.filter(|(_, arguments)| is_ours(arguments));
+        let performer = ours
+            .map(|(pid, _)| pid)
+            .find(|&pid| !guards(pid).is_empty());
+        performer.expect("somebody performs the job")
+    }
+
+    /// Waits until the command of a run sleeps, as often as it is to do so at once, under a guard.
+    pub(crate) fn sleeps(&self, run: &mut Running, times: usize) {
+        wait_until("the command runs", || {
+            assert!(!run.has_ended(), "it ended instead: {}", run.stdout());
+            self.sleepers().len() == times
+        });
+        let performer = self.performer();
+        wait_until("the guard watches", || {
+            guards(performer).into_iter().all(watches)
+        });
+    }
+
+    /// Requires that every command has ended at the given moment, and returns as soon as they have.
+    pub(crate) fn is_gone_by(&self, moment: Instant) {
+        loop {
+            let is_late = Instant::now() > moment;
+            if self.commands().is_empty() {
+                return;
+            }
+            assert!(!is_late, "still there: {:?}", self.processes());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until the kernel has nothing left of a process.
+    pub(crate) fn is_reaped(&self, pid: Pid) {
+        wait_until("it is reaped", || stat(pid).is_none());
+    }
+}
+
+impl Drop for Tag {
+    fn drop(&mut self) {
+        for (pid, _) in self.processes() {
+            // It may have ended by itself.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+fn is_ours(arguments: &[String]) -> bool {
+    let program = arguments.first().map_or("", |program| program.as_str());
+    program == env!("CARGO_BIN_EXE_jobboard") || program == "jobboard"
+}

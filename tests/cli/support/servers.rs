@@ -1,0 +1,346 @@
+//! Servers, and Python TaskFlow as a peer on them: each for one test, and stopped with it.
+//!
+//! Where one of them is missing, a test gets `None` and ends early; in CI it fails.
+
+mod authority;
+mod host;
+pub(crate) mod zookeeper;
+
+use std::{
+    env, fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpListener,
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+pub(crate) use self::{
+    authority::{Authority, Identity},
+    host::{Host, Shelf},
+    zookeeper::ZooKeeper,
+};
+use super::env::{Env, wait_until};
+
+/// Says whether a test can do with what is there; in CI nothing may be missing.
+fn is_there(what: &str, is_there: bool) -> bool {
+    let is_set = |name: &str, value: &str| env::var(name).is_ok_and(|text| text == value);
+    let is_needed = is_set("CI", "true") || is_set("JOBBOARD_REQUIRE_SERVERS", "1");
+    assert!(is_there || !is_needed, "{what} is missing");
+    if !is_there {
+        eprintln!("skipped: {what} is missing");
+    }
+    is_there
+}
+
+fn has(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&path).any(|folder| folder.join(program).exists());
+    is_there(program, found)
+}
+
+/// A Redis server of a test's own, or a Sentinel.
+pub(crate) struct Server {
+    folder: TempDir,
+    port: u16,
+    arguments: Vec<String>,
+    process: Child,
+}
+
+impl Server {
+    /// Starts one on a free port of 127.0.0.1.
+    pub(crate) fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with more arguments.
+    pub(crate) fn start_with(arguments: &[&str]) -> Option<Self> {
+        Self::launch(|port, _| {
+            let port = port.to_string();
+            let own = [
+                "--port",
+                &port,
+                "--save",
+                "",
+                "--enable-debug-command",
+                "yes",
+            ];
+            let all = own.iter().chain(arguments);
+            all.map(|argument| (*argument).to_owned()).collect()
+        })
+    }
+
+    /// Starts one that has on its disk whatever it has acknowledged.
+    pub(crate) fn start_keeping_data() -> Option<Self> {
+        Self::start_with(&["--appendonly", "yes", "--appendfsync", "always"])
+    }
+
+    /// Starts one that speaks TLS, and only with those who have a certificate of this authority.
+    pub(crate) fn start_tls(identity: &Identity, authority: &Authority) -> Option<Self> {
+        let ca = authority.ca();
+        let path = |path: &Path| path.to_str().unwrap().to_owned();
+        Self::launch(|port, _| {
+            let port = port.to_string();
+            let own = ["--port", "0", "--save", "", "--tls-port", &port];
+            let mut arguments = own.map(str::to_owned).to_vec();
+            for (name, file) in [
+                ("--tls-cert-file", &identity.cert),
+                ("--tls-key-file", &identity.key),
+                ("--tls-ca-cert-file", &ca),
+            ] {
+                arguments.extend([name.to_owned(), path(file)]);
+            }
+            arguments
+        })
+    }
+
+    /// Starts a Sentinel that watches over a server under the name `mymaster`, all by itself.
+    pub(crate) fn start_sentinel(master: &Self) -> Option<Self> {
+        Self::launch(|port, folder| {
+            let file = folder.join("sentinel.conf");
+            let text = format!(
+                "port {port}\nsentinel monitor mymaster 127.0.0.1 {} 1\n\
+                 sentinel down-after-milliseconds mymaster 300\n\
+                 sentinel failover-timeout mymaster 2000\n",
+                master.port
+            );
+            fs::write(&file, text).unwrap();
+            vec![file.to_str().unwrap().to_owned(), "--sentinel".to_owned()]
+        })
+    }
+
+    fn launch(arguments: impl Fn(u16, &Path) -> Vec<String>) -> Option<Self> {
+        if !has("redis-server") || !has("redis-cli") {
+            return None;
+        }
+        // Another test may take the port before the server does, which then ends.
+        (0..20).find_map(|_| {
+            let folder = tempfile::tempdir().unwrap();
+            let port = free_port();
+            let arguments = arguments(port, folder.path());
+            let mut server = Self {
+                process: spawn(folder.path(), &arguments),
+                folder,
+                port,
+                arguments,
+            };
+            server.listens().then_some(server)
+        })
+    }
+
+    /// Waits until it listens; `false` if it ends instead.
+    fn listens(&mut self) -> bool {
+        let mut has_ended = false;
+        wait_until("the server listens", || {
+            has_ended = self.process.try_wait().unwrap().is_some();
+            has_ended || self.answers()
+        });
+        !has_ended
+    }
+
+    /// Ends it at once.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Starts one that was ended again, where it was, with what it has on disk.
+    pub(crate) fn start_again(&mut self) {
+        self.process = spawn(self.folder.path(), &self.arguments);
+        assert!(self.listens(), "the port is still free");
+    }
+
+    fn answers(&self) -> bool {
+        let answer = self.cli(&["PING"]).output().unwrap();
+        answer.stdout == b"PONG\n"
+    }
+
+    /// Prepares a call of `redis-cli`, as the user who may do everything.
+    fn cli(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("redis-cli");
+        command
+            .arg("-s")
+            .arg(self.folder.path().join("redis.sock"))
+            .args(words);
+        command
+    }
+
+    /// Returns the host and the port, as errors call the server.
+    pub(crate) fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Returns the URL of a board on this server, with something behind the port.
+    pub(crate) fn url(&self, tail: &str) -> String {
+        format!("redis://{}{tail}", self.host())
+    }
+
+    /// Returns how TaskFlow is told of the board of this namespace.
+    fn conf(&self, namespace: &str) -> Value {
+        json!({
+            "board": "redis", "host": "127.0.0.1", "port": self.port, "namespace": namespace,
+        })
+    }
+
+    /// Gives the runs of a test this board, with something behind the port in its URL.
+    pub(crate) fn serves(&self, env: &Env, tail: &str) {
+        let url = self.url(tail);
+        env.configure(&format!("default = \"a\"\n[board.a]\nurl = \"{url}\"\n"));
+    }
+
+    /// Runs a command, and returns its answer as `redis-cli` prints it.
+    pub(crate) fn run(&self, words: &[&str]) -> String {
+        let output = self.cli(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        // What is stored need not be text.
+        let answer: String = output.stdout.iter().map(|byte| char::from(*byte)).collect();
+        answer.trim_end().to_owned()
+    }
+
+    /// Starts a command whose answer nobody waits for.
+    pub(crate) fn start_run(&self, words: &[&str]) -> Child {
+        self.cli(words).stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    /// Runs a command on a server that wants a password by now.
+    pub(crate) fn run_as(&self, password: &str, words: &[&str]) {
+        let mut command = self.cli(words);
+        let output = command.env("REDISCLI_AUTH", password).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    }
+
+    /// Whether it answers before one could think that it does not.
+    pub(crate) fn answers_at_once(&self) -> bool {
+        let mut stream = UnixStream::connect(self.folder.path().join("redis.sock")).unwrap();
+        let patience = Duration::from_millis(200);
+        stream.set_read_timeout(Some(patience)).unwrap();
+        stream.write_all(b"PING\r\n").unwrap();
+        stream.read(&mut [0; 64]).is_ok_and(|length| length > 0)
+    }
+
+    /// Runs a command whose last word is these bytes.
+    pub(crate) fn run_with(&self, words: &[&str], bytes: &[u8]) {
+        let mut process = self
+            .cli(&[&["-x"], words].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        process.stdin.take().unwrap().write_all(bytes).unwrap();
+        assert!(process.wait().unwrap().success(), "{words:?}");
+    }
+
+    /// Returns all keys and what is under each, byte by byte, however long it is to live.
+    pub(crate) fn everything(&self) -> Vec<(String, String)> {
+        let keys = self.run(&["--scan"]);
+        let mut keys: Vec<_> = keys.lines().map(str::to_owned).collect();
+        keys.sort();
+        keys.into_iter()
+            .map(|key| (key.clone(), self.run(&["DUMP", &key])))
+            .collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn spawn(folder: &Path, arguments: &[String]) -> Child {
+    Command::new("redis-server")
+        .args(arguments)
+        .args(["--bind", "127.0.0.1", "--daemonize", "no"])
+        .args(["--unixsocket", "redis.sock", "--dir"])
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// Python TaskFlow with a board on a server, which does one request after the other.
+pub(crate) struct Peer {
+    process: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    /// Starts one for the board of this namespace.
+    pub(crate) fn start(server: &Server, namespace: &str) -> Option<Self> {
+        Self::with(&server.conf(namespace))
+    }
+
+    /// Starts one for the board on a server.
+    pub(crate) fn on(server: &impl Host) -> Option<Self> {
+        Self::with(&server.conf())
+    }
+
+    /// Starts one for the board that a configuration of TaskFlow names.
+    pub(crate) fn with(conf: &Value) -> Option<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let python = env::var_os("JOBBOARD_TEST_PYTHON").map_or_else(
+            || root.join("target/taskflow-venv/bin/python"),
+            PathBuf::from,
+        );
+        if !is_there("Python TaskFlow", python.exists()) {
+            return None;
+        }
+        // Isolated, because next to the script Python would find it under the name of the library.
+        let mut process = Command::new(python)
+            .arg("-I")
+            .arg(root.join("tests/cli/support/taskflow.py"))
+            .arg(conf.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Some(Self {
+            stdin: process.stdin.take().unwrap(),
+            stdout: BufReader::new(process.stdout.take().unwrap()),
+            process,
+        })
+    }
+
+    /// Has it do something, and returns its answer; `Err` is the class of an error and its words.
+    pub(crate) fn ask(&mut self, request: &Value) -> Result<Value, String> {
+        writeln!(self.stdin, "{request}").unwrap();
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        let answer: Value =
+            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {request}"));
+        match answer["error"].as_str() {
+            Some(error) => Err(error.to_owned()),
+            None => Ok(answer["answer"].clone()),
+        }
+    }
+
+    /// Has it do something that it must not refuse.
+    pub(crate) fn told(&mut self, request: &Value) -> Value {
+        self.ask(request)
+            .unwrap_or_else(|error| panic!("{request}: {error}"))
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,152 @@
+//! A shell on a real terminal, at which a test types and looks.
+
+use std::{
+    cell::Cell,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use regex::Regex;
+
+use super::env::{Env, Outcome};
+
+/// How long the screen may take to show what it is to show.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A shell with job control, in a tmux server of its own that ends with the test.
+pub(crate) struct Pane<'a> {
+    env: &'a Env,
+    socket: String,
+    codes: Cell<u32>,
+}
+
+impl<'a> Pane<'a> {
+    /// Opens a shell; `None`, and a word about it, where a program that this needs is missing.
+    pub(crate) fn open(env: &'a Env, programs: &[&str]) -> Option<Self> {
+        let missing = [&["tmux", "bash"], programs]
+            .concat()
+            .into_iter()
+            .find(|it| !is_there(it));
+        if let Some(missing) = missing {
+            let is_needed = std::env::var_os("JOBBOARD_REQUIRE_TOOLS").is_some()
+                || std::env::var_os("CI").is_some_and(|value| value == "true");
+            assert!(!is_needed, "{missing} is not installed");
+            eprintln!("skipped, as {missing} is not installed");
+            return None;
+        }
+        let pane = Self {
+            env,
+            socket: format!("jobboard-{}", uuid::Uuid::new_v4()),
+            codes: Cell::new(0),
+        };
+        let shell = ["bash", "--norc", "--noprofile"];
+        let session = ["new-session", "-d", "-x", "100", "-y", "30"];
+        pane.tmux(&[&session[..], &shell].concat());
+        pane.shows(r"^\$$");
+        // Programs that are ended for a test are no reason to fill a disk.
+        pane.line("ulimit -c 0");
+        Some(pane)
+    }
+
+    fn tmux(&self, words: &[&str]) -> Outcome {
+        let socket = ["-L", &self.socket, "-f", "/dev/null"];
+        let program = Path::new(env!("CARGO_BIN_EXE_jobboard"));
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&folders);
+        let folders = program
+            .parent()
+            .map(Path::to_owned)
+            .into_iter()
+            .chain(folders);
+        let run = self
+            .env
+            .program(Path::new("tmux"), &[&socket, words].concat());
+        let run = run
+            .env("TMUX_TMPDIR", self.env.root())
+            .env("TMUX", "")
+            .env("PS1", "$ ")
+            .env("HISTFILE", "")
+            .env("PATH", std::env::join_paths(folders).unwrap())
+            .run();
+        run.succeeded();
+        run
+    }
+
+    /// Presses a key, such as `C-c`.
+    pub(crate) fn press(&self, key: &str) {
+        self.tmux(&["send-keys", key]);
+    }
+
+    /// Types a text.
+    pub(crate) fn text(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", text]);
+    }
+
+    /// Types a line.
+    pub(crate) fn line(&self, text: &str) {
+        self.text(text);
+        self.press("Enter");
+    }
+
+    /// Waits until a line of the screen matches a pattern, and returns the line's first group.
+    pub(crate) fn shows(&self, pattern: &str) -> String {
+        let pattern = Regex::new(&format!("(?m){pattern}")).unwrap();
+        let start = Instant::now();
+        loop {
+            let screen = self.tmux(&["capture-pane", "-p"]).stdout;
+            if let Some(found) = pattern.captures(&screen) {
+                return found.get(1).map_or("", |group| group.as_str()).to_owned();
+            }
+            let is_late = start.elapsed() > DEADLINE;
+            assert!(
+                !is_late,
+                "waited for {pattern} in vain:\n{}",
+                screen.trim_end()
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until the shell has the terminal back, and returns the code of what it ran last.
+    pub(crate) fn code(&self) -> i32 {
+        let start = Instant::now();
+        let current = ["display-message", "-p", "#{pane_current_command}"];
+        while self.tmux(&current).stdout.trim_end() != "bash" {
+            assert!(
+                start.elapsed() < DEADLINE,
+                "the shell waits: {}",
+                self.screen()
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+        let number = self.codes.get() + 1;
+        self.codes.set(number);
+        self.line(&format!("echo code-{number}=$?"));
+        self.shows(&format!(r"^code-{number}=(\d+)$"))
+            .parse()
+            .unwrap()
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"]).stdout
+    }
+}
+
+impl Drop for Pane<'_> {
+    fn drop(&mut self) {
+        let mut tmux = Command::new("tmux");
+        tmux.args(["-L", &self.socket, "kill-server"])
+            .env("TMUX_TMPDIR", self.env.root())
+            .stderr(Stdio::null());
+        // It may not have come to be.
+        let _ = tmux.status();
+    }
+}
+
+/// Whether a program is installed.
+fn is_there(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
+}
