@@ -28,7 +28,7 @@ use nix::sys::prctl::set_dumpable;
 use rustix::process::{Resource, getrlimit};
 
 use crate::{
-    commands::{Cli, Glimpse, answer_shell, dispatch, dispatch_alone, misuse, ours},
+    commands::{Cli, EarlyFormat, answer_shell, dispatch, dispatch_alone, misuse, ours},
     config::{Config, Environment},
     context::Context,
     exit::{CommandError, Teller, Way},
@@ -85,7 +85,7 @@ fn run(cli: Cli) -> ExitCode {
         is_plain: environment.wants_plain_text(),
     };
     let way = Way::of(&cli.global.flags());
-    let teller = Teller::new(&Output::new(style), way, glimpse().command);
+    let teller = Teller::new(&Output::new(style), way, early().command);
     // Where a script's own variable was to hold a command, nothing would be something else.
     if std::env::args_os().last().is_some_and(|last| last == "--") {
         let mistake = CommandError::usage("there is no command behind --");
@@ -181,12 +181,12 @@ fn perform(mut ctx: Context, cli: Cli) -> anyhow::Result<()> {
 
 /// Answers a command line that is none, or that asks for help.
 fn complain(error: &clap::Error) -> ExitCode {
-    let glimpse = glimpse();
+    let early = early();
     let environment = Environment::of_process();
-    let format = config::format(glimpse.format, &environment);
+    let format = config::format(early.format, &environment);
     let mut out = Output::new(Style {
         format: format.map_or(None, |format| format.value),
-        color: glimpse.color,
+        color: early.color,
         is_plain: environment.wants_plain_text(),
         ..Style::default()
     });
@@ -194,7 +194,7 @@ fn complain(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return teller.conclude(out.help(&error.render()));
     }
-    match misuse(error, glimpse.command.as_deref()) {
+    match misuse(error, early.command.as_deref()) {
         Some(misuse) => teller.conclude(Err(misuse.into())),
         // Who typed nothing is told everything.
         None => {
@@ -204,7 +204,7 @@ fn complain(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn glimpse() -> Glimpse {
+fn early() -> EarlyFormat {
     let arguments = std::env::args_os().skip(1);
-    Glimpse::of(arguments.filter_map(|argument| argument.into_string().ok()))
+    EarlyFormat::of(arguments.filter_map(|argument| argument.into_string().ok()))
 }

@@ -37,7 +37,7 @@ impl Candidate {
 
 /// What an event means for whoever works from a backlog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tidings {
+pub(crate) enum BacklogChange {
     /// Nothing that a claim would notice.
     Nothing,
     /// There may be something to claim that was not there before.
@@ -199,32 +199,32 @@ impl Backlog {
     }
 
     /// Brings the backlog up to date with what happened.
-    pub(crate) fn heed(&mut self, event: &Event, now: DateTime<Utc>) -> Tidings {
+    pub(crate) fn heed(&mut self, event: &Event, now: DateTime<Utc>) -> BacklogChange {
         let Some(subject) = &event.subject else {
             return match event.kind {
-                EventKind::Resync => Tidings::Resync,
-                _ => Tidings::Nothing,
+                EventKind::Resync => BacklogChange::Resync,
+                _ => BacklogChange::Nothing,
             };
         };
         match event.kind {
             EventKind::Posted | EventKind::Restored => {
                 self.offer(unseen(subject), now);
-                Tidings::More
+                BacklogChange::More
             }
             EventKind::Abandoned | EventKind::Expired => {
                 // Whoever postponed it knows better than an event that has no time for it.
                 if !self.waits(&subject.key, now) || subject.not_before.is_some() {
                     self.offer(unseen(subject), now);
                 }
-                Tidings::More
+                BacklogChange::More
             }
             EventKind::Claimed | EventKind::Consumed | EventKind::Trashed | EventKind::Purged => {
                 self.remove(&subject.key);
-                Tidings::Less
+                BacklogChange::Less
             }
-            EventKind::Resync => Tidings::Resync,
+            EventKind::Resync => BacklogChange::Resync,
             EventKind::Extended | EventKind::ConductorJoined | EventKind::ConductorLeft => {
-                Tidings::Nothing
+                BacklogChange::Nothing
             }
         }
     }
@@ -341,14 +341,14 @@ mod tests {
         let new = candidate("b", Priority::High, 2);
         assert_eq!(
             backlog.heed(&event(EventKind::Posted, &new), now),
-            Tidings::More
+            BacklogChange::More
         );
         let best = backlog.best(10, 0);
         assert_eq!(names(&best), ["b", "a"]);
         assert!(!best[0].is_vetted && best[1].is_vetted);
         assert_eq!(
             backlog.heed(&event(EventKind::Claimed, &new), now),
-            Tidings::Less
+            BacklogChange::Less
         );
         assert_eq!(names(&backlog.best(10, 0)), ["a"]);
     }

@@ -27,7 +27,7 @@ use std::{path::PathBuf, time::Duration};
 
 pub(crate) use self::{
     completions::complete::answer_shell,
-    parts::{early_format::Glimpse, misuse::misuse, under_claim::ours},
+    parts::{early_format::EarlyFormat, misuse::misuse, under_claim::ours},
 };
 
 use crate::{

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     parts::{
-        dry_run::rehearse,
+        dry_run::dry_run,
         select::{Named, Selection, confirm},
         shared_trash::SharedArgs,
         verb::{Verb, act},
@@ -71,7 +71,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
     }
     let chosen = selection.bounded(ctx, chosen)?;
     if selection.dry_run {
-        return rehearse(ctx, verb.now, chosen);
+        return dry_run(ctx, verb.now, chosen);
     }
     confirm(ctx, &args.consent, "purge {} for good?", &chosen)?;
     let purge = async |entries: &[&Entry]| board.purge(&keys(entries)).await;

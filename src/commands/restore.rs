@@ -1,7 +1,7 @@
 //! `jobboard restore`.
 
 use super::parts::{
-    dry_run::rehearse,
+    dry_run::dry_run,
     select::{Selection, confirm_bulk},
     shared_trash::SharedArgs,
     verb::{Verb, act},
@@ -37,7 +37,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     args.shared.narrow(ctx, &*board, &mut chosen);
     let chosen = args.selection.bounded(ctx, chosen)?;
     if args.selection.dry_run {
-        return rehearse(ctx, verb.now, chosen);
+        return dry_run(ctx, verb.now, chosen);
     }
     confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
     args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;

@@ -19,7 +19,7 @@ use crate::{
         self, Board, BoardError, JobRef,
         filter::{Filter, Filters},
         follow::News,
-        wait::{Awaited, Ending, Vigil},
+        wait::{Awaited, Ending, Waiter},
     },
     context::Context,
     duration,
@@ -64,7 +64,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     let wanted = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
     if args.empty {
-        let empty = async { vigil(ctx, &*board).await?.until_empty().await };
+        let empty = async { waiter(ctx, &*board).await?.until_empty().await };
         within(args.timeout, "the board to be empty", empty)
             .await
             .with_context(|| ctx.trying("wait for", "the end of all jobs"))?;
@@ -74,8 +74,8 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
         let filters = Filters::new(args.filter);
         let nothing = HashSet::new();
         let claimable = async {
-            let mut vigil = vigil(ctx, &*board).await?;
-            vigil.until_claimable(&filters, &nothing).await
+            let mut waiter = waiter(ctx, &*board).await?;
+            waiter.until_claimable(&filters, &nothing).await
         };
         let job = within(args.timeout, "a job that can be claimed", claimable)
             .await
@@ -86,8 +86,11 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
 }
 
 /// Listens to a board, and says so where the connection breaks.
-pub(super) async fn vigil<'a>(ctx: &'a Context, board: &'a dyn Board) -> board::Result<Vigil<'a>> {
-    Vigil::begin(board, |news| say(ctx, board, news)).await
+pub(super) async fn waiter<'a>(
+    ctx: &'a Context,
+    board: &'a dyn Board,
+) -> board::Result<Waiter<'a>> {
+    Waiter::begin(board, |news| say(ctx, board, news)).await
 }
 
 /// Says that a board cannot be heard for now, or that it can be again.
@@ -159,7 +162,7 @@ async fn finished(
         [job] => (job.key.as_str(), "the job to be finished"),
         _ => ("the jobs", "the jobs to be finished"),
     };
-    let finished = async { vigil(ctx, board).await?.until_finished(awaited).await };
+    let finished = async { waiter(ctx, board).await?.until_finished(awaited).await };
     within(timeout, what, finished)
         .await
         .with_context(|| ctx.trying("wait for", whom))

@@ -18,9 +18,9 @@ use self::{
 use super::{
     policy::Plan,
     progress::{Note, Tag},
-    shared::Crew,
-    shutdown::{Phase, told_to_end},
-    slots::{PATIENCE, Room},
+    shared::Shared,
+    shutdown::{Shutdown, told_to_end},
+    slots::{PATIENCE, Slot},
     verdict::{Case, Course, Verdict},
 };
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
     process::{
         child::Process,
         clock::Boottime,
-        command::{NotRun, Performance},
+        command::{Command, NotRun},
         label::JOB,
         spawn::Bonds,
     },
@@ -62,36 +62,39 @@ impl Attempt {
     /// `over` is called once the verdict is there, before the last output has been shown.
     pub(super) async fn perform(
         mut self,
-        crew: &Crew,
-        mut phase: watch::Receiver<Phase>,
-        room: Room,
+        shared: &Shared,
+        mut shutdown: watch::Receiver<Shutdown>,
+        slot: Slot,
         over: impl FnOnce(Finished),
     ) {
-        let plan = crew.policy.plan(&self.job);
-        let turn = turn(&room, &mut phase).await;
+        let plan = shared.policy.plan(&self.job);
+        let turn = turn(&slot, &mut shutdown).await;
         let start = Instant::now();
         let max_attempts = plan.as_ref().ok().and_then(|plan| plan.max_attempts);
         let attempts = self.job.history.attempts;
         let performed = match (plan, turn) {
             // Somebody has put another posting in its place, or it is given back.
             (Err(_), _) | (_, None) => Performed::not(Ok(Course::Interrupted)),
-            (Ok(_), _) if attempts > crew.patience.most(max_attempts) => {
+            (Ok(_), _) if attempts > shared.patience.most(max_attempts) => {
                 Performed::not(Ok(Course::Spent))
             }
-            (Ok(plan), Some(turn)) => self.carry_out(crew, plan, &mut phase, &room, turn).await,
+            (Ok(plan), Some(turn)) => {
+                self.carry_out(shared, plan, &mut shutdown, &slot, turn)
+                    .await
+            }
         };
         let end = performed.course.map(|course| {
             let case = Case {
                 history: &self.job.history,
                 max_attempts,
-                conductor: &crew.owner,
+                conductor: &shared.owner,
                 stderr: performed.stderr,
             };
-            crew.patience.judge(&course, case)
+            shared.patience.judge(&course, case)
         });
         let (has_run, took) = (performed.remains.is_some(), start.elapsed());
         if has_run {
-            room.took(took);
+            slot.took(took);
         }
         over(Finished {
             attempt: self,
@@ -100,10 +103,10 @@ impl Attempt {
             took,
         });
         if let Some(capture) = performed.remains {
-            capture.finish(&crew.reporter).await;
+            capture.finish(&shared.reporter).await;
         }
         // Unless somebody else has told it more by now.
-        crew.guard.flush();
+        shared.guard.flush();
     }
 
     /// Runs the command, and returns once nothing of it is left.
@@ -112,36 +115,36 @@ impl Attempt {
     /// whatever the guard and we leave behind is ended before the job is performed again.
     async fn carry_out(
         &mut self,
-        crew: &Crew,
+        shared: &Shared,
         plan: Plan,
-        phase: &mut watch::Receiver<Phase>,
-        room: &Room,
+        shutdown: &mut watch::Receiver<Shutdown>,
+        slot: &Slot,
         turn: SemaphorePermit<'_>,
     ) -> Performed {
-        let mut performance = match plan.performance {
-            Ok(performance) => performance,
+        let mut command = match plan.command {
+            Ok(command) => command,
             Err(error) => return Performed::not(Ok(Course::NotRun(error))),
         };
         // Whoever had the job before may have died together with its guard.
-        crew.left_over.end(&self.job.uuid, self.claimed).await;
-        let at_our_death = (!room.is_for_short_ones()).then_some(Signal::TERM);
-        let (mut process, capture) = match self.start(crew, &mut performance, at_our_death) {
+        shared.left_over.end(&self.job.uuid, self.claimed).await;
+        let at_our_death = (!slot.is_for_short_ones()).then_some(Signal::TERM);
+        let (mut process, capture) = match self.start(shared, &mut command, at_our_death) {
             Ok(started) => started,
             Err(course) => return Performed::not(course),
         };
-        if let Err(error) = process.begun(&performance).await {
-            process.clear_away(&crew.guard).await;
+        if let Err(error) = process.begun(&command).await {
+            process.clear_away(&shared.guard).await;
             return Performed::not(Ok(not_run(error)));
         }
-        crew.reporter.tell(self.started(&process));
+        shared.reporter.tell(self.started(&process));
         let mut running = Running {
             attempt: self,
-            crew,
+            shared,
             process,
             capture,
         };
-        let limit = crew.time_limit.of(plan.timeout);
-        let course = running.watch(phase, limit).await;
+        let limit = shared.time_limit.of(plan.timeout);
+        let course = running.watch(shutdown, limit).await;
         // Whoever is next need not wait until everything is tidied up.
         running.process.group().signal(Signal::KILL);
         drop(turn);
@@ -161,49 +164,49 @@ impl Attempt {
     /// Starts the command, unless the claim is lost by now; says how it ended if it did not start.
     fn start(
         &mut self,
-        crew: &Crew,
-        performance: &mut Performance,
+        shared: &Shared,
+        command: &mut Command,
         at_our_death: Option<Signal>,
     ) -> Result<(Process, Capture), Result<Course, Lost>> {
-        self.introduce(crew, performance);
-        if let Some(folder) = performance.cwd.as_deref().filter(|it| !it.is_dir()) {
+        self.introduce(shared, command);
+        if let Some(folder) = command.cwd.as_deref().filter(|it| !it.is_dir()) {
             // The kernel would say the same as of a program that is not there.
             let source = io::Error::other(format!("there is no folder {}", folder.display()));
-            let program = performance.program.clone();
+            let program = command.program.clone();
             return Err(Ok(Course::NotRun(NotRun::Failed { program, source })));
         }
-        let label = crew.guard.label(&self.job.uuid);
+        let label = shared.guard.label(&self.job.uuid);
         // Without a guard nothing is started; it is no fault of the job.
-        if self.lease.announce(&crew.guard, label).is_err() {
+        if self.lease.announce(&shared.guard, label).is_err() {
             return Err(Ok(Course::NoRoom));
         }
         if let Some(lost) = self.lease.lost_by_now() {
-            crew.guard.not_started();
+            shared.guard.not_started();
             return Err(Err(lost));
         }
         let bonds = Bonds {
             label,
             at_our_death,
         };
-        let mut process = match Process::start_with(&crew.heritage, performance, Some(bonds)) {
+        let mut process = match Process::start_with(&shared.spawner, command, Some(bonds)) {
             Ok(process) => process,
             Err(error) => {
-                crew.guard.not_started();
+                shared.guard.not_started();
                 return Err(Ok(not_run(error)));
             }
         };
         let capture = self
             .lease
-            .protect(&crew.guard, process.group(), label)
+            .protect(&shared.guard, process.group(), label)
             .and_then(|()| {
                 let attempt = self.job.history.attempts;
                 let pipes = process.take_pipes();
-                Capture::new(pipes, &crew.output, &self.tag, attempt, &crew.reporter)
+                Capture::new(pipes, &shared.output, &self.tag, attempt, &shared.reporter)
             });
         match capture {
             Ok(capture) => Ok((process, capture)),
             Err(error) => {
-                crew.reporter.tell(
+                shared.reporter.tell(
                     Note::new("not_watched")
                         .of(&self.tag)
                         .with("reason", error.to_string()),
@@ -211,20 +214,20 @@ impl Attempt {
                 let group = process.group();
                 // Dropped, it kills the group and reaps its leader.
                 drop(process);
-                crew.guard.forget(group);
+                shared.guard.forget(group);
                 Err(Ok(Course::NoRoom))
             }
         }
     }
 
     /// Tells the command which job it performs.
-    fn introduce(&self, crew: &Crew, performance: &mut Performance) {
-        crew.output.apply(performance);
-        performance.set(JOB, &self.job.uuid);
-        performance.set("JOBBOARD_NAME", self.job.name.replace('\0', " "));
+    fn introduce(&self, shared: &Shared, command: &mut Command) {
+        shared.output.apply(command);
+        command.set(JOB, &self.job.uuid);
+        command.set("JOBBOARD_NAME", self.job.name.replace('\0', " "));
         let attempt = self.job.history.attempts.to_string();
-        performance.set("JOBBOARD_ATTEMPT", attempt);
-        performance.set("JOBBOARD_FENCE", &self.fence.0);
+        command.set("JOBBOARD_ATTEMPT", attempt);
+        command.set("JOBBOARD_FENCE", &self.fence.0);
     }
 }
 
@@ -238,15 +241,15 @@ fn not_run(error: NotRun) -> Course {
 
 /// Waits for the turn of a claimed job to run; none, if it is better given back.
 async fn turn<'a>(
-    room: &'a Room,
-    phase: &mut watch::Receiver<Phase>,
+    slot: &'a Slot,
+    shutdown: &mut watch::Receiver<Shutdown>,
 ) -> Option<SemaphorePermit<'a>> {
     tokio::select! {
         biased;
-        () = told_to_end(phase) => None,
-        turn = room.turn() => turn,
+        () = told_to_end(shutdown) => None,
+        turn = slot.turn() => turn,
         () = time::sleep(PATIENCE) => {
-            room.waited_in_vain();
+            slot.waited_in_vain();
             None
         }
     }

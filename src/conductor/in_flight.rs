@@ -1,4 +1,4 @@
-//! What a conductor has in its hands, and what has slipped out of them and has to be given back.
+//! The jobs of a conductor that are in flight, and those adrift that have to be given back.
 
 use std::{
     collections::HashMap,
@@ -12,12 +12,12 @@ use crate::job::{Aftermath, JobKey};
 
 /// The jobs that the board may have as the conductor's.
 ///
-/// One is in its hands from when its claim was won until it is settled. One that is adrift may be
+/// One is held from when its claim was won until it is settled. One that is adrift may be
 /// claimed and is not performed: its claim was not heard of, or was lost, or given up while the
 /// board was silent. It stays here until the board has said that nobody of us has it. Those that are set aside
 /// are still held, and nobody waits for them any more.
 #[derive(Debug, Default)]
-pub(super) struct Hands {
+pub(super) struct InFlight {
     jobs: Mutex<HashMap<JobKey, Grip>>,
     changed: Notify,
 }
@@ -32,7 +32,7 @@ enum Grip {
     Adrift(Aftermath),
 }
 
-impl Hands {
+impl InFlight {
     /// Notes that a claim was won.
     pub(super) fn take(&self, key: &JobKey) {
         self.lock().insert(key.clone(), Grip::InHand);
@@ -140,16 +140,16 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_adrift_is_ours_until_the_board_says_otherwise_and_keeps_nobody_busy() {
-        let (hands, job) = (Hands::default(), JobKey::new("a"));
-        hands.take(&job);
-        assert!((hands.count(), hands.adrift().len()) == (1, 0));
-        hands.let_slip(&job, Aftermath::None);
-        assert!(hands.may_have(&job) && !hands.are_empty());
-        hands.some_adrift().await;
-        hands.idle(Duration::ZERO).await;
-        assert_eq!(hands.adrift(), [(job.clone(), Aftermath::None)]);
-        hands.put_down(&job);
-        hands.empty().await;
-        assert!(hands.adrift().is_empty());
+        let (in_flight, job) = (InFlight::default(), JobKey::new("a"));
+        in_flight.take(&job);
+        assert!((in_flight.count(), in_flight.adrift().len()) == (1, 0));
+        in_flight.let_slip(&job, Aftermath::None);
+        assert!(in_flight.may_have(&job) && !in_flight.are_empty());
+        in_flight.some_adrift().await;
+        in_flight.idle(Duration::ZERO).await;
+        assert_eq!(in_flight.adrift(), [(job.clone(), Aftermath::None)]);
+        in_flight.put_down(&job);
+        in_flight.empty().await;
+        assert!(in_flight.adrift().is_empty());
     }
 }

@@ -10,13 +10,13 @@ use crate::{
 
 /// How long the claims of a conductor last from a renewal on.
 #[derive(Debug)]
-pub(super) struct Terms {
+pub(super) struct LeaseTerm {
     wanted: Duration,
     /// What was granted last.
     granted: Duration,
 }
 
-impl Terms {
+impl LeaseTerm {
     pub(super) fn new(wanted: Duration) -> Self {
         Self {
             wanted,

@@ -34,13 +34,13 @@ pub(crate) use self::{
     verdict::{OnFailure, Patience},
 };
 use self::{
-    in_flight::Hands,
-    lease_term::Terms,
+    in_flight::InFlight,
+    lease_term::LeaseTerm,
     passed_over::PassedOver,
     policy::Policy,
     progress::{Note, Reporter},
-    shared::Crew,
-    supervisor::Ensemble,
+    shared::Shared,
+    supervisor::Supervisor,
 };
 use crate::{
     board::{Board, BoardError, filter::Filters},
@@ -49,7 +49,7 @@ use crate::{
         guard::{CONDUCTOR, Guard, Launch, LeftOver},
         label::MARK,
         signal::Signals,
-        spawn::Heritage,
+        spawn::Spawner,
     },
 };
 
@@ -124,7 +124,7 @@ pub(crate) async fn conduct(
 ) -> Result<Tally, Halted> {
     Signals::heed_children()?;
     let guard = Arc::new(Guard::start(Launch::this_program(), &settings.mark)?);
-    let crew = Arc::new(Crew {
+    let shared = Arc::new(Shared {
         owner: settings.conductor.owner.clone(),
         guard,
         left_over: LeftOver::default(),
@@ -132,14 +132,14 @@ pub(crate) async fn conduct(
         patience: settings.patience.clone(),
         output: settings.output.clone(),
         time_limit: settings.time_limit,
-        heritage: heritage(&settings)?,
+        spawner: spawner(&settings)?,
         reporter,
-        hands: Hands::default(),
+        in_flight: InFlight::default(),
         passed_over: PassedOver::default(),
         is_cut_off: Arc::default(),
     });
-    let mut terms = Terms::new(settings.lease);
-    let registered = registration::register(&*board, &settings.conductor, &crew, &mut terms);
+    let mut lease_term = LeaseTerm::new(settings.lease);
+    let registered = registration::register(&*board, &settings.conductor, &shared, &mut lease_term);
     tokio::select! {
         biased;
         _ = signals.next() => return Ok(Tally::default()),
@@ -149,19 +149,19 @@ pub(crate) async fn conduct(
     let note = Note::new("conducting")
         .with("conductor", name)
         .with("board", board.name());
-    crew.reporter.tell(note.with("jobs", settings.jobs));
-    Ensemble::start(board, &settings, crew, terms)
+    shared.reporter.tell(note.with("jobs", settings.jobs));
+    Supervisor::start(board, &settings, shared, lease_term)
         .lead(signals)
         .await
 }
 
 /// Puts together what all commands of a conductor inherit.
-fn heritage(settings: &Settings) -> io::Result<Heritage> {
-    let mut heritage = Heritage::ours()?;
+fn spawner(settings: &Settings) -> io::Result<Spawner> {
+    let mut spawner = Spawner::ours()?;
     for name in &settings.secrets {
-        heritage.unset(name);
+        spawner.unset(name);
     }
-    heritage.set(MARK, &settings.mark)?;
-    heritage.set(CONDUCTOR, &settings.conductor.owner.to_string())?;
-    Ok(heritage)
+    spawner.set(MARK, &settings.mark)?;
+    spawner.set(CONDUCTOR, &settings.conductor.owner.to_string())?;
+    Ok(spawner)
 }

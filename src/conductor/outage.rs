@@ -12,7 +12,7 @@ use tokio::time::{self, Instant};
 
 use super::{
     progress::{Note, Reporter},
-    shared::Crew,
+    shared::Shared,
     verdict::chance,
 };
 use crate::board::BoardError;
@@ -74,10 +74,10 @@ pub(super) struct Outage {
 }
 
 impl Outage {
-    pub(super) fn new(crew: &Crew) -> Self {
+    pub(super) fn new(shared: &Shared) -> Self {
         Self {
-            reporter: crew.reporter.clone(),
-            is_told: Arc::clone(&crew.is_cut_off),
+            reporter: shared.reporter.clone(),
+            is_told: Arc::clone(&shared.is_cut_off),
             pause: PAUSE.0,
             refused_since: None,
         }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio::time::{self, Instant};
 
 use super::{
-    lease_term::Terms,
+    lease_term::LeaseTerm,
     outage::{Outage, is_final_at_first},
     progress::Note,
-    shared::Crew,
+    shared::Shared,
 };
 use crate::{
     board::{Board, BoardError},
@@ -25,15 +25,15 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) async fn register(
     board: &dyn Board,
     conductor: &Conductor,
-    crew: &Crew,
-    terms: &mut Terms,
+    shared: &Shared,
+    lease_term: &mut LeaseTerm,
 ) -> Result<(), BoardError> {
-    let mut outage = Outage::new(crew);
+    let mut outage = Outage::new(shared);
     let mut taken_since = None;
     loop {
         let entered = async {
             // First of all: what bears the entry may be what claims are kept by.
-            terms.ask(board, &crew.reporter).await?;
+            lease_term.ask(board, &shared.reporter).await?;
             board.register(conductor).await
         };
         match entered.await {
@@ -44,7 +44,7 @@ pub(super) async fn register(
             Err(error @ BoardError::NameTaken { .. }) => {
                 outage.is_over();
                 if taken_since.is_none() {
-                    crew.reporter.tell(taken(board, &conductor.name).await);
+                    shared.reporter.tell(taken(board, &conductor.name).await);
                 }
                 let since = *taken_since.get_or_insert_with(Instant::now);
                 if since.elapsed() > LONGEST {

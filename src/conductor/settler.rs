@@ -20,7 +20,7 @@ use super::{
     attempt::{Attempt, Finished},
     outage::{Outage, is_final},
     progress::Note,
-    shared::Crew,
+    shared::Shared,
     verdict::{Fate, Verdict},
 };
 use crate::{
@@ -66,7 +66,7 @@ impl Tally {
 /// Settles what is handed over by those who performed it.
 pub(super) struct Settler {
     pub(super) board: Arc<dyn Board>,
-    pub(super) crew: Arc<Crew>,
+    pub(super) shared: Arc<Shared>,
     pub(super) finished: UnboundedReceiver<Finished>,
     /// Where those go that are back on the board, for whoever picks jobs.
     pub(super) returned: UnboundedSender<Candidate>,
@@ -82,7 +82,7 @@ pub(super) struct Due {
     pub(super) attempt: Attempt,
     pub(super) verdict: Verdict,
     /// Whether the board may have settled it already, without our hearing of it.
-    is_doubtful: bool,
+    is_unconfirmed: bool,
 }
 
 impl Settler {
@@ -91,7 +91,7 @@ impl Settler {
     /// An error is one that no patience mends; what was not settled lapses.
     pub(super) async fn run(mut self) -> (Tally, Option<BoardError>) {
         let mut due: Vec<Due> = Vec::new();
-        let mut outage = Outage::new(&self.crew);
+        let mut outage = Outage::new(&self.shared);
         let mut is_open = true;
         loop {
             if due.is_empty() {
@@ -127,7 +127,7 @@ impl Settler {
                 Ok(()) => outage.pause().await,
                 Err(error) if is_final(&error) => {
                     for due in due {
-                        self.crew.hands.put_down(&due.attempt.job.key);
+                        self.shared.in_flight.put_down(&due.attempt.job.key);
                     }
                     self.leave_refused();
                     return (self.tally, Some(error));
@@ -143,7 +143,7 @@ impl Settler {
     /// Waits a moment for more, if others are being performed: an exchange costs as much as a job.
     async fn gather(&mut self, due: &mut Vec<Due>) {
         let end = Instant::now() + MOMENT;
-        while due.len() < MOST && self.crew.hands.count() > due.len() {
+        while due.len() < MOST && self.shared.in_flight.count() > due.len() {
             match timeout_at(end, self.finished.recv()).await {
                 Ok(Some(finished)) => due.extend(self.take(finished)),
                 Ok(None) | Err(_) => return,
@@ -168,12 +168,12 @@ impl Settler {
                     if let Some(reason) = &verdict.reason {
                         note = note.with("failure", reason.as_str());
                     }
-                    self.crew.reporter.tell(note);
+                    self.shared.reporter.tell(note);
                 }
                 Some(Due {
                     attempt: finished.attempt,
                     verdict,
-                    is_doubtful: false,
+                    is_unconfirmed: false,
                 })
             }
         }
@@ -200,17 +200,17 @@ impl Settler {
             None => lost.to_string(),
         };
         let note = Note::new("claim_lost").of(&attempt.tag);
-        self.crew.reporter.tell(note.with("reason", reason));
+        self.shared.reporter.tell(note.with("reason", reason));
         // The board may have it as ours all the same: what it is kept by may have come back, or a
         // renewal has reached it of which we did not hear. It counts as if it had lapsed.
         let key = &attempt.job.key;
-        self.crew.hands.let_slip(key, Aftermath::None);
+        self.shared.in_flight.let_slip(key, Aftermath::None);
     }
 
     /// Says that a job is out of our hands, and may be there to be claimed.
     fn give_back(&self, attempt: &Attempt, not_before: Option<DateTime<Utc>>) {
         let key = &attempt.job.key;
-        self.crew.hands.put_down(key);
+        self.shared.in_flight.put_down(key);
         // Nobody picks any more while everything comes to its end.
         let _ = self.returned.send(Candidate {
             key: key.clone(),
@@ -231,19 +231,19 @@ impl Settler {
             .map(|due| Settlement {
                 key: due.attempt.job.key.clone(),
                 outcome: due.verdict.outcome.clone(),
-                authority: Authority::Claim(self.crew.owner.clone(), due.attempt.fence.clone()),
+                authority: Authority::Claim(self.shared.owner.clone(), due.attempt.fence.clone()),
             })
             .collect();
         let answers = match self.board.settle(&settlements).await {
             Ok(answers) => answers,
             Err(error) if is_refusal(&error) && !is_final(&error) => {
                 let due = due.drain(..);
-                due.for_each(|due| self.refused.add(due, &error, &self.crew.reporter));
+                due.for_each(|due| self.refused.add(due, &error, &self.shared.reporter));
                 return Ok(());
             }
             Err(error) => {
                 for due in due {
-                    due.is_doubtful |= may_be_done(&error);
+                    due.is_unconfirmed |= may_be_done(&error);
                 }
                 return Err(error);
             }
@@ -254,15 +254,15 @@ impl Settler {
         for mut item in due.drain(..) {
             match answers.next() {
                 Some(Ok(_)) => self.done(item),
-                Some(Err(error)) if error.is_about_the_claim() => match item.is_doubtful {
+                Some(Err(error)) if error.is_about_the_claim() => match item.is_unconfirmed {
                     true => self.done(item),
                     false => self.lose(&item.attempt, &refused(error)),
                 },
                 Some(Err(error)) if is_refusal(&error) => {
-                    self.refused.add(item, &error, &self.crew.reporter);
+                    self.refused.add(item, &error, &self.shared.reporter);
                 }
                 Some(Err(error)) => {
-                    item.is_doubtful |= may_be_done(&error);
+                    item.is_unconfirmed |= may_be_done(&error);
                     failure = Some(error);
                     open.push(item);
                 }
@@ -307,9 +307,9 @@ impl Settler {
         if let Some(time) = verdict.not_before {
             note = note.with("not_before", text_of(time));
         }
-        self.crew.reporter.tell(note);
+        self.shared.reporter.tell(note);
         match verdict.fate {
-            Fate::Consumed | Fate::GivenUp | Fate::Trashed => self.crew.hands.put_down(key),
+            Fate::Consumed | Fate::GivenUp | Fate::Trashed => self.shared.in_flight.put_down(key),
             Fate::Failed | Fate::Postponed | Fate::Interrupted => {
                 self.give_back(&attempt, verdict.not_before);
             }

@@ -3,20 +3,20 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use super::{
-    TimeLimit, attempt::capture::Destination, in_flight::Hands, passed_over::PassedOver,
+    TimeLimit, attempt::capture::Destination, in_flight::InFlight, passed_over::PassedOver,
     policy::Policy, progress::Reporter, verdict::Patience,
 };
 use crate::{
     job::Owner,
     process::{
         guard::{Guard, LeftOver},
-        spawn::Heritage,
+        spawn::Spawner,
     },
 };
 
 /// What all parts of one conductor share.
 #[derive(Debug)]
-pub(super) struct Crew {
+pub(super) struct Shared {
     /// As whom it claims.
     pub(super) owner: Owner,
     pub(super) guard: Arc<Guard>,
@@ -26,9 +26,9 @@ pub(super) struct Crew {
     pub(super) output: Destination,
     pub(super) time_limit: TimeLimit,
     /// What all commands inherit: no secrets, and by what they and the guard know us.
-    pub(super) heritage: Heritage,
+    pub(super) spawner: Spawner,
     pub(super) reporter: Reporter,
-    pub(super) hands: Hands,
+    pub(super) in_flight: InFlight,
     pub(super) passed_over: PassedOver,
     /// Whether it was said that the board cannot be reached.
     pub(super) is_cut_off: Arc<AtomicBool>,

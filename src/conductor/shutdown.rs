@@ -11,9 +11,9 @@ pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// How far a conductor has come with its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum Shutdown {
     /// It claims and performs.
-    Work,
+    NotYet,
     /// It claims no more; what runs may end by itself.
     Finish,
     /// What runs is ended, at this moment by force.
@@ -21,24 +21,26 @@ pub(super) enum Phase {
 }
 
 /// Waits until nothing more is to be claimed or started.
-pub(super) async fn told_to_end(phase: &mut watch::Receiver<Phase>) {
+pub(super) async fn told_to_end(shutdown: &mut watch::Receiver<Shutdown>) {
     // Whoever leads the work is gone: that is an end as well.
-    let _ = phase.wait_for(|phase| *phase != Phase::Work).await;
+    let _ = shutdown
+        .wait_for(|shutdown| *shutdown != Shutdown::NotYet)
+        .await;
 }
 
 /// Waits until what runs is to be ended.
-pub(super) async fn aborted(phase: &mut watch::Receiver<Phase>) -> Boottime {
+pub(super) async fn aborted(shutdown: &mut watch::Receiver<Shutdown>) -> Boottime {
     loop {
-        if let Phase::Abort(kill_at) = *phase.borrow_and_update() {
+        if let Shutdown::Abort(kill_at) = *shutdown.borrow_and_update() {
             return kill_at;
         }
-        changed(phase).await;
+        changed(shutdown).await;
     }
 }
 
 /// Waits until there is another phase.
-pub(super) async fn changed(phase: &mut watch::Receiver<Phase>) {
-    if phase.changed().await.is_err() {
+pub(super) async fn changed(shutdown: &mut watch::Receiver<Shutdown>) {
+    if shutdown.changed().await.is_err() {
         // Whoever leads the work is gone, and takes us along.
         std::future::pending().await
     }

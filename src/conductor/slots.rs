@@ -1,4 +1,4 @@
-//! Room for jobs: for those that run, and for a few behind them as long as all of them are short.
+//! Slots for jobs: for those that run, and for a few behind them as long as all of them are short.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -19,12 +19,12 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 /// The most that are claimed ahead of their turn.
 const MOST_AHEAD: usize = 32;
 
-/// Room for jobs.
+/// Slots for jobs.
 #[derive(Debug)]
-pub(super) struct Rooms {
+pub(super) struct Slots {
     jobs: usize,
     /// Of those that were claimed, only so many run.
-    slots: Semaphore,
+    turns: Semaphore,
     state: Mutex<State>,
     freed: Notify,
 }
@@ -37,16 +37,16 @@ struct State {
     seen: u32,
 }
 
-/// Room for one job; dropped, it is free.
+/// A slot for one job; dropped, it is free.
 #[derive(Debug)]
-pub(super) struct Room(Arc<Rooms>);
+pub(super) struct Slot(Arc<Slots>);
 
-impl Rooms {
+impl Slots {
     /// Makes room for so many jobs that run at once.
     pub(super) fn new(jobs: usize) -> Self {
         Self {
             jobs,
-            slots: Semaphore::new(jobs),
+            turns: Semaphore::new(jobs),
             state: Mutex::default(),
             freed: Notify::new(),
         }
@@ -74,9 +74,9 @@ impl Rooms {
     }
 
     /// Takes room for a job that was claimed.
-    pub(super) fn take(self: &Arc<Self>) -> Room {
+    pub(super) fn take(self: &Arc<Self>) -> Slot {
         self.lock().taken += 1;
-        Room(Arc::clone(self))
+        Slot(Arc::clone(self))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -84,10 +84,10 @@ impl Rooms {
     }
 }
 
-impl Room {
+impl Slot {
     /// Waits for the turn of the job to run.
     pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        self.0.slots.acquire().await.ok()
+        self.0.turns.acquire().await.ok()
     }
 
     /// Whether jobs are so short lately that another start of a program for each would show.
@@ -108,7 +108,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.0.lock().taken -= 1;
         self.0.freed.notify_one();
@@ -145,12 +145,12 @@ impl State {
 mod tests {
     use super::*;
 
-    fn after(jobs: u32, each: Duration) -> Arc<Rooms> {
-        let rooms = Arc::new(Rooms::new(2));
+    fn after(jobs: u32, each: Duration) -> Arc<Slots> {
+        let slots = Arc::new(Slots::new(2));
         for _ in 0..jobs {
-            rooms.take().took(each);
+            slots.take().took(each);
         }
-        rooms
+        slots
     }
 
     #[tokio::test]
@@ -160,19 +160,19 @@ mod tests {
         assert_eq!(after(7, Duration::from_millis(1)).some().await, 2);
         assert_eq!(after(8, Duration::from_millis(1)).some().await, 34);
         // One that is long is enough.
-        let rooms = after(8, Duration::from_millis(1));
-        rooms.take().took(Duration::from_secs(1));
-        assert_eq!(rooms.some().await, 2);
+        let slots = after(8, Duration::from_millis(1));
+        slots.take().took(Duration::from_secs(1));
+        assert_eq!(slots.some().await, 2);
     }
 
     #[tokio::test]
     async fn as_long_as_some_wait_for_their_turn_no_more_are_claimed() {
-        let rooms = after(8, Duration::from_millis(1));
-        let mut taken: Vec<_> = (0..34).map(|_| rooms.take()).collect();
+        let slots = after(8, Duration::from_millis(1));
+        let mut taken: Vec<_> = (0..34).map(|_| slots.take()).collect();
         taken.truncate(20);
-        let none = tokio::time::timeout(Duration::from_millis(10), rooms.some());
+        let none = tokio::time::timeout(Duration::from_millis(10), slots.some());
         assert!(none.await.is_err());
         taken.truncate(10);
-        assert_eq!(rooms.some().await, 24);
+        assert_eq!(slots.some().await, 24);
     }
 }

@@ -10,13 +10,13 @@ use tokio::{
 use super::{
     Halted, Settings,
     attempt::{Attempt, Finished},
-    lease_term::Terms,
+    lease_term::LeaseTerm,
     picker::{Aim, Picker, Won},
     progress::{Note, Tag},
     settler::{Settler, Tally, refused::Refused, releaser::Releaser},
-    shared::Crew,
-    shutdown::{GRACE, Phase},
-    slots::Rooms,
+    shared::Shared,
+    shutdown::{GRACE, Shutdown},
+    slots::Slots,
 };
 use crate::{
     board::{self, Board, BoardError},
@@ -36,12 +36,12 @@ const ECHO: Duration = Duration::from_millis(200);
 const HASTE: Duration = Duration::from_millis(500);
 
 /// The parts of a conductor at work.
-pub(super) struct Ensemble {
-    crew: Arc<Crew>,
+pub(super) struct Supervisor {
+    shared: Arc<Shared>,
     keeper: Keeper,
     grace: Duration,
     idle: Option<Duration>,
-    phase: watch::Sender<Phase>,
+    shutdown: watch::Sender<Shutdown>,
     won: mpsc::UnboundedReceiver<Won>,
     finished: mpsc::UnboundedSender<Finished>,
     picker: Part<board::Result<()>>,
@@ -78,41 +78,41 @@ enum Rest {
     Told,
 }
 
-impl Ensemble {
+impl Supervisor {
     /// Has them begin.
     pub(super) fn start(
         board: Arc<dyn Board>,
         settings: &Settings,
-        crew: Arc<Crew>,
-        terms: Terms,
+        shared: Arc<Shared>,
+        lease_term: LeaseTerm,
     ) -> Self {
-        let (phase, phases) = watch::channel(Phase::Work);
+        let (shutdown, watched) = watch::channel(Shutdown::NotYet);
         let (won_here, won) = mpsc::unbounded_channel();
         let (finished, finished_there) = mpsc::unbounded_channel();
         let (returned_there, returned) = mpsc::unbounded_channel();
         let until = settings.until;
         let picker = Picker {
             board: Arc::clone(&board),
-            crew: Arc::clone(&crew),
+            shared: Arc::clone(&shared),
             filters: settings.filters.clone(),
-            terms,
+            lease_term,
             aim: Aim {
                 drain: until.drained,
                 jobs_left: until.jobs,
             },
-            rooms: Arc::new(Rooms::new(settings.jobs)),
+            slots: Arc::new(Slots::new(settings.jobs)),
             won: won_here,
             returned,
-            phase: phases,
+            shutdown: watched,
         };
         let releaser = Releaser {
             board: Arc::clone(&board),
-            crew: Arc::clone(&crew),
+            shared: Arc::clone(&shared),
             returned: returned_there.clone(),
         };
         let settler = Settler {
             board: Arc::clone(&board),
-            crew: Arc::clone(&crew),
+            shared: Arc::clone(&shared),
             finished: finished_there,
             returned: returned_there,
             remembers_failures: until.drained || until.jobs.is_some(),
@@ -120,11 +120,11 @@ impl Ensemble {
             refused: Refused::default(),
         };
         Self {
-            crew,
+            shared,
             keeper: Keeper::start(board),
             grace: settings.grace,
             idle: until.idle,
-            phase,
+            shutdown,
             won,
             finished,
             picker: Part(tokio::spawn(picker.run())),
@@ -141,7 +141,7 @@ impl Ensemble {
         match &rest {
             Rest::Told => self.stop_starting(),
             Rest::Picked(Err(_)) | Rest::Unsettled(_) => self.abort_by(Boottime::now() + GRACE),
-            Rest::Idle => _ = self.phase.send_replace(Phase::Finish),
+            Rest::Idle => _ = self.shutdown.send_replace(Shutdown::Finish),
             // What was claimed last is still to be started.
             Rest::Picked(Ok(())) => {}
         }
@@ -158,8 +158,8 @@ impl Ensemble {
             Rest::Picked(Err(error)) | Rest::Unsettled(error) => Err(error.into()),
             Rest::Picked(Ok(())) | Rest::Idle | Rest::Told => match self.settler.end().await? {
                 (mut tally, None) => {
-                    tally.passed_over = self.crew.passed_over.counts();
-                    tally.has_refused = self.crew.passed_over.has_refused();
+                    tally.passed_over = self.shared.passed_over.counts();
+                    tally.has_refused = self.shared.passed_over.has_refused();
                     // Anew, and not after the pause in which it may be.
                     drop(self.releasing);
                     self.releaser.leave().await;
@@ -185,8 +185,8 @@ impl Ensemble {
                     // It ends when everybody else has.
                     (_, None) => Err(Halted::Broken),
                 },
-                never = self.crew.guard.tend() => match never {},
-                () = idle(&self.crew, self.idle) => return Ok(Rest::Idle),
+                never = self.shared.guard.tend() => match never {},
+                () = idle(&self.shared, self.idle) => return Ok(Rest::Idle),
             }
         }
     }
@@ -197,11 +197,11 @@ impl Ensemble {
             asked,
             heard,
             term,
-            room,
+            slot,
         } = won;
         let claim = Claim {
             key: claimed.job.key.clone(),
-            owner: self.crew.owner.clone(),
+            owner: self.shared.owner.clone(),
             fence: Some(claimed.fence.clone()),
             term,
         };
@@ -215,12 +215,12 @@ impl Ensemble {
             lease: self.keeper.hold(claim, asked),
             claimed: heard,
         };
-        let (crew, phase) = (Arc::clone(&self.crew), self.phase.subscribe());
+        let (shared, shutdown) = (Arc::clone(&self.shared), self.shutdown.subscribe());
         let finished = self.finished.clone();
         self.attempts.spawn(async move {
             // Whoever settles is there as long as anybody performs.
             let over = |it| _ = finished.send(it);
-            attempt.perform(&crew, phase, room, over).await;
+            attempt.perform(&shared, shutdown, slot, over).await;
         });
     }
 
@@ -246,7 +246,7 @@ impl Ensemble {
                     if (last + ECHO).is_past() {
                         match hurry {
                             // The first one, after all was done but for what runs.
-                            None if *self.phase.borrow() == Phase::Work => {
+                            None if *self.shutdown.borrow() == Shutdown::NotYet => {
                                 self.stop_starting();
                                 hurry = Some(Boottime::now() + self.grace);
                             }
@@ -258,32 +258,32 @@ impl Ensemble {
                     }
                     last = Boottime::now();
                 }
-                never = self.crew.guard.tend() => match never {},
+                never = self.shared.guard.tend() => match never {},
             }
         }
     }
 
     /// Has nothing started any more, since somebody told us to end.
     fn stop_starting(&self) {
-        let note = match self.crew.hands.count() {
+        let note = match self.shared.in_flight.count() {
             0 => Note::new("stopping"),
             jobs => Note::new("stopping")
                 .with("jobs", jobs)
                 .with("grace", duration::exact(self.grace)),
         };
-        self.crew.reporter.tell(note);
-        self.phase.send_replace(Phase::Finish);
+        self.shared.reporter.tell(note);
+        self.shutdown.send_replace(Shutdown::Finish);
     }
 
     /// Has everything ended, and killed at this moment.
     fn abort_by(&self, kill_at: Boottime) {
-        self.phase.send_replace(Phase::Abort(kill_at));
+        self.shutdown.send_replace(Shutdown::Abort(kill_at));
     }
 }
 
-async fn idle(crew: &Crew, long: Option<Duration>) {
+async fn idle(shared: &Shared, long: Option<Duration>) {
     match long {
-        Some(long) => crew.hands.idle(long).await,
+        Some(long) => shared.in_flight.idle(long).await,
         None => std::future::pending().await,
     }
 }

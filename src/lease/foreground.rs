@@ -9,7 +9,7 @@ use super::{KeptLease, Lost};
 use crate::process::{
     child::{Ended, Process},
     clock::Boottime,
-    command::{NotRun, Performance},
+    command::{Command, NotRun},
     guard::Guard,
     label::Label,
     signal::Signals,
@@ -51,7 +51,7 @@ pub(crate) enum NotPerformed {
 /// `signals` must have been caught since before the job was claimed. The claim is kept all the
 /// while, and still when this returns, unless it was lost.
 pub(crate) async fn perform_here(
-    (performance, label): (&Performance, Label),
+    (command, label): (&Command, Label),
     lease: &mut KeptLease,
     guard: &Arc<Guard>,
     signals: &mut Signals,
@@ -75,7 +75,7 @@ pub(crate) async fn perform_here(
         terminal.rejoin();
         return Err(error.into());
     }
-    let started = start(performance, label).await;
+    let started = start(command, label).await;
     if started.is_err() {
         guard.not_started();
     }
@@ -104,13 +104,13 @@ pub(crate) async fn perform_here(
     Ok(performed?)
 }
 
-async fn start(performance: &Performance, label: Label) -> Result<Process, NotRun> {
+async fn start(command: &Command, label: Label) -> Result<Process, NotRun> {
     let bonds = Bonds {
         label,
         at_our_death: Some(Signal::KILL),
     };
-    let mut process = Process::start(performance, Some(bonds))?;
-    process.begun(performance).await?;
+    let mut process = Process::start(command, Some(bonds))?;
+    process.begun(command).await?;
     Ok(process)
 }
 

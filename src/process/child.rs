@@ -4,11 +4,11 @@ use std::{fmt, future, io, time::Duration};
 
 use super::{
     clock::{self, Boottime},
-    command::{NotRun, Performance},
+    command::{Command, NotRun},
     group::Group,
     guard::Guard,
     leash::Answer,
-    spawn::{Bonds, Born, Heritage, Pipes},
+    spawn::{Bonds, Pipes, Spawned, Spawner},
 };
 use crate::ready::Ready;
 use rustix::process::{
@@ -67,25 +67,25 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts a command that inherits what is ours, with these bonds if there are any.
-    pub(crate) fn start(performance: &Performance, bonds: Option<Bonds>) -> Result<Self, NotRun> {
-        let heritage = Heritage::ours().map_err(|source| NotRun::Failed {
-            program: performance.program.clone(),
+    pub(crate) fn start(command: &Command, bonds: Option<Bonds>) -> Result<Self, NotRun> {
+        let spawner = Spawner::ours().map_err(|source| NotRun::Failed {
+            program: command.program.clone(),
             source,
         })?;
-        Self::start_with(&heritage, performance, bonds)
+        Self::start_with(&spawner, command, bonds)
     }
 
     /// Starts a command that inherits this, with these bonds if there are any.
     pub(crate) fn start_with(
-        heritage: &Heritage,
-        performance: &Performance,
+        spawner: &Spawner,
+        command: &Command,
         bonds: Option<Bonds>,
     ) -> Result<Self, NotRun> {
-        let Born {
+        let Spawned {
             leader,
             pipes,
             answer,
-        } = heritage.start(performance, bonds)?;
+        } = spawner.start(command, bonds)?;
         match Self::watched(leader) {
             Ok((group, end)) => Ok(Self {
                 group,
@@ -98,7 +98,7 @@ impl Process {
                 // Just started, it leads its group and is in it alone, or ends with those it has.
                 let ended = kill_process(leader, Signal::KILL);
                 let _ = ended.and_then(|()| waitid(WaitId::Pid(leader), WaitIdOptions::EXITED));
-                let program = performance.program.clone();
+                let program = command.program.clone();
                 Err(NotRun::Failed { program, source })
             }
         }
@@ -114,12 +114,12 @@ impl Process {
     /// Waits until what was started is the command, or says why it cannot become it.
     ///
     /// Where the kernel is to tell it of our death, that takes the start of another program.
-    pub(crate) async fn begun(&mut self, performance: &Performance) -> Result<(), NotRun> {
+    pub(crate) async fn begun(&mut self, command: &Command) -> Result<(), NotRun> {
         let begun = match self.answer.take() {
             Some(answer) => answer.hear().await,
             None => Ok(()),
         };
-        begun.map_err(|source| NotRun::because(&performance.program, source))
+        begun.map_err(|source| NotRun::because(&command.program, source))
     }
 
     /// Returns its group, which stays its own until it has been cleared away.
@@ -213,9 +213,9 @@ mod tests {
     use super::*;
     use crate::process::command::{Input, Output};
 
-    fn shell(script: &str) -> Performance {
+    fn shell(script: &str) -> Command {
         let argv = ["sh", "-c", script].map(OsString::from);
-        Performance::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap()
+        Command::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap()
     }
 
     fn start(script: &str) -> Process {
@@ -234,12 +234,12 @@ mod tests {
     #[tokio::test]
     async fn the_command_gets_what_it_was_given() {
         let folder = tempfile::tempdir().unwrap();
-        let mut performance = shell("cat > seen; echo \"$GIVEN:${HOME-none}\" >> seen");
-        performance.cwd = Some(folder.path().to_owned());
-        performance.input = Input::Text(b"line\n".to_vec());
-        performance.set("GIVEN", "here");
-        performance.unset("HOME");
-        let process = Process::start(&performance, None).unwrap();
+        let mut command = shell("cat > seen; echo \"$GIVEN:${HOME-none}\" >> seen");
+        command.cwd = Some(folder.path().to_owned());
+        command.input = Input::Text(b"line\n".to_vec());
+        command.set("GIVEN", "here");
+        command.unset("HOME");
+        let process = Process::start(&command, None).unwrap();
         assert_eq!(process.ended().await.unwrap(), Ended::Exit(0));
         let seen = fs::read_to_string(folder.path().join("seen")).unwrap();
         assert_eq!(seen, "line\nhere:none\n");
@@ -248,10 +248,10 @@ mod tests {
     #[tokio::test]
     async fn a_command_deals_with_signals_as_if_a_shell_had_started_it() {
         // Which we ignore ourselves.
-        let mut performance = shell("kill -PIPE $$; exit 3");
+        let mut command = shell("kill -PIPE $$; exit 3");
         for folder in [None, Some("/".into())] {
-            performance.cwd = folder;
-            let process = Process::start(&performance, None).unwrap();
+            command.cwd = folder;
+            let process = Process::start(&command, None).unwrap();
             let broken_pipe = Ended::Signal(Signal::PIPE.as_raw());
             assert_eq!(process.ended().await.unwrap(), broken_pipe);
         }
@@ -259,10 +259,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_may_get_nothing_and_be_heard_by_nobody() {
-        let mut performance = shell("read line || echo $? && exit 6");
-        performance.input = Input::Nothing;
-        performance.output = Output::Discard;
-        let process = Process::start(&performance, None).unwrap();
+        let mut command = shell("read line || echo $? && exit 6");
+        command.input = Input::Nothing;
+        command.output = Output::Discard;
+        let process = Process::start(&command, None).unwrap();
         assert_eq!(process.ended().await.unwrap(), Ended::Exit(6));
     }
 
@@ -270,7 +270,7 @@ mod tests {
     async fn what_cannot_run_is_sorted_by_why() {
         let run = |name: &str| {
             let argv = [OsString::from(name)];
-            Performance::here(&argv, None).and_then(|it| Process::start(&it, None))
+            Command::here(&argv, None).and_then(|it| Process::start(&it, None))
         };
         assert!(matches!(run("/no/such"), Err(NotRun::NotFound { .. })));
         assert!(matches!(run("/etc"), Err(NotRun::NotExecutable { .. })));

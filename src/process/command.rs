@@ -73,7 +73,7 @@ pub(crate) enum Output {
 
 /// A command to be performed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Performance {
+pub(crate) struct Command {
     /// An absolute path.
     pub(crate) program: PathBuf,
     /// The program as its arguments name it, then the arguments.
@@ -87,7 +87,7 @@ pub(crate) struct Performance {
     pub(crate) errors: Output,
 }
 
-impl Performance {
+impl Command {
     /// Takes a command as a person typed it, to be performed right where that person is.
     ///
     /// `search` is a list of folders as in `PATH`.

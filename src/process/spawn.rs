@@ -13,7 +13,7 @@ use std::{
         },
     },
     path::Path,
-    process::{Command, Stdio},
+    process::{self, Stdio},
 };
 
 use nix::{
@@ -27,7 +27,7 @@ use rustix::{
 };
 
 use super::{
-    command::{Input, NotRun, Output, Performance},
+    command::{Command, Input, NotRun, Output},
     label::Label,
     leash::{self, Answer, Leash},
     signal::Ignored,
@@ -38,7 +38,7 @@ use super::{
 /// The standard library would copy and sort our whole environment, open `/dev/null` and ask for what
 /// every signal does, for each command anew; for short ones that is a good part of their cost.
 #[derive(Debug)]
-pub(crate) struct Heritage {
+pub(crate) struct Spawner {
     /// Our environment, each as `NAME=value`.
     variables: Vec<CString>,
     nothing: File,
@@ -59,7 +59,7 @@ pub(crate) struct Bonds {
 pub(crate) type Pipes = [Option<OwnedFd>; 2];
 
 /// A command that was just started, as the leader of a process group of its own.
-pub(crate) struct Born {
+pub(crate) struct Spawned {
     pub(crate) leader: Pid,
     pub(crate) pipes: Pipes,
     /// Until it is heard, what was born is not the command yet.
@@ -75,7 +75,7 @@ enum Source<'a> {
     Own(OwnedFd),
 }
 
-impl Heritage {
+impl Spawner {
     /// Takes what there is now.
     pub(crate) fn ours() -> io::Result<Self> {
         let variables = std::env::vars_os();
@@ -107,107 +107,98 @@ impl Heritage {
     /// Starts a command in a process group of its own, with these bonds if there are any.
     ///
     /// Nothing runs between fork and exec: that would make the kernel copy our page tables.
-    pub(crate) fn start(
-        &self,
-        performance: &Performance,
-        bonds: Option<Bonds>,
-    ) -> Result<Born, NotRun> {
-        let (streams, pipes) = self.streams(performance).map_err(|source| {
-            let program = performance.program.clone();
+    pub(crate) fn start(&self, command: &Command, bonds: Option<Bonds>) -> Result<Spawned, NotRun> {
+        let (streams, pipes) = self.streams(command).map_err(|source| {
+            let program = command.program.clone();
             NotRun::Failed { program, source }
         })?;
         let _handed_down = bonds.and_then(|bonds| bonds.label.hand_down());
         let started = match bonds.and_then(|bonds| bonds.at_our_death) {
-            Some(signal) => self.start_leashed(signal, performance, streams),
+            Some(signal) => self.start_leashed(signal, command, streams),
             None => self
-                .start_program(performance, streams)
+                .start_program(command, streams)
                 .map(|leader| (leader, None)),
         };
         match started {
-            Ok((leader, answer)) => Ok(Born {
+            Ok((leader, answer)) => Ok(Spawned {
                 leader,
                 pipes,
                 answer,
             }),
-            Err(source) => Err(NotRun::because(&performance.program, source)),
+            Err(source) => Err(NotRun::because(&command.program, source)),
         }
     }
 
     fn start_leashed(
         &self,
         signal: Signal,
-        performance: &Performance,
+        command: &Command,
         streams: Streams<'_>,
     ) -> io::Result<(Pid, Option<Answer>)> {
         let leash = Leash::new(signal)?;
-        let mut leashed = performance.clone();
-        leashed.argv = leash.arguments(&performance.program, &performance.argv);
+        let mut leashed = command.clone();
+        leashed.argv = leash.arguments(&command.program, &command.argv);
         leashed.program = leash::PROGRAM.into();
         let leader = self.start_program(&leashed, streams)?;
         Ok((leader, Some(leash.answer())))
     }
 
-    fn start_program(&self, performance: &Performance, streams: Streams<'_>) -> io::Result<Pid> {
-        match &performance.cwd {
-            None => self.start_here(performance, &streams),
-            Some(folder) => self.start_in(folder, performance, streams),
+    fn start_program(&self, command: &Command, streams: Streams<'_>) -> io::Result<Pid> {
+        match &command.cwd {
+            None => self.start_here(command, &streams),
+            Some(folder) => self.start_in(folder, command, streams),
         }
     }
 
     /// Opens what a command has as its streams, and returns our ends of the pipes among them.
-    fn streams(&self, performance: &Performance) -> io::Result<(Streams<'_>, Pipes)> {
-        let input = match &performance.input {
+    fn streams(&self, command: &Command) -> io::Result<(Streams<'_>, Pipes)> {
+        let input = match &command.input {
             Input::Inherit => None,
             Input::Nothing => Some(Source::Shared(&self.nothing)),
             Input::Text(text) => Some(Source::Own(Input::file(text)?.into())),
         };
-        let (output, output_end) = self.outlet(performance.output)?;
-        let (errors, errors_end) = self.outlet(performance.errors)?;
+        let (output, output_end) = self.outlet(command.output)?;
+        let (errors, errors_end) = self.outlet(command.errors)?;
         Ok(([input, output, errors], [output_end, errors_end]))
     }
 
-    fn start_here(&self, performance: &Performance, streams: &Streams<'_>) -> io::Result<Pid> {
+    fn start_here(&self, command: &Command, streams: &Streams<'_>) -> io::Result<Pid> {
         let mut actions = PosixSpawnFileActions::init()?;
         for (stream, target) in streams.iter().zip(0..) {
             if let Some(source) = stream {
                 actions.add_dup2(source.number(), target)?;
             }
         }
-        let program = performance.program.as_path();
-        let arguments = performance.argv.iter().map(|it| text(it.as_bytes()));
+        let program = command.program.as_path();
+        let arguments = command.argv.iter().map(|it| text(it.as_bytes()));
         let pid = posix_spawn(
             program,
             &actions,
             &self.attributes,
             &arguments.collect::<io::Result<Vec<_>>>()?,
-            &self.environment(&performance.env)?,
+            &self.environment(&command.env)?,
         )?;
         Pid::from_raw(pid.as_raw()).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Starts a command in another folder, for which only the standard library has a way.
-    fn start_in(
-        &self,
-        folder: &Path,
-        performance: &Performance,
-        streams: Streams<'_>,
-    ) -> io::Result<Pid> {
-        let mut command = Command::new(&performance.program);
-        if let [name, arguments @ ..] = performance.argv.as_slice() {
-            command.arg0(name).args(arguments);
+    fn start_in(&self, folder: &Path, command: &Command, streams: Streams<'_>) -> io::Result<Pid> {
+        let mut builder = process::Command::new(&command.program);
+        if let [name, arguments @ ..] = command.argv.as_slice() {
+            builder.arg0(name).args(arguments);
         }
-        command.env_clear();
-        for variable in self.environment(&performance.env)? {
+        builder.env_clear();
+        for variable in self.environment(&command.env)? {
             if let Some((name, value)) = parts(&variable) {
-                command.env(name, value);
+                builder.env(name, value);
             }
         }
         let [input, output, errors] = streams;
-        command
+        builder
             .stdin(stdio(input)?)
             .stdout(stdio(output)?)
             .stderr(stdio(errors)?);
-        let child = command.current_dir(folder).process_group(0).spawn()?;
+        let child = builder.current_dir(folder).process_group(0).spawn()?;
         Ok(Pid::from_child(&child))
     }
 
@@ -334,19 +325,19 @@ mod tests {
 
     #[test]
     fn a_command_inherits_what_is_not_changed_for_it() {
-        let mut heritage = Heritage::ours().unwrap();
-        heritage.variables.clear();
+        let mut spawner = Spawner::ours().unwrap();
+        spawner.variables.clear();
         for (name, value) in [("A", "1"), ("AB", "2"), ("C", "3"), ("C", "4"), ("D", "5")] {
-            heritage.set(name, value).unwrap();
+            spawner.set(name, value).unwrap();
         }
-        heritage.unset("D");
+        spawner.unset("D");
         let changes = changes(&[
             ("A", Some("6")),
             ("C", None),
             ("E", Some("7")),
             ("E", Some("8")),
         ]);
-        let environment = heritage.environment(&changes).unwrap();
+        let environment = spawner.environment(&changes).unwrap();
         assert_eq!(texts(&environment), ["AB=2", "A=6", "E=8"]);
     }
 

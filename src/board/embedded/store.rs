@@ -20,7 +20,7 @@ use self::{
     disk::{Identity, Manner, is_mounted_read_only, open_file, refuse_network_file_system},
     lapse::lapse,
 };
-use super::events::signal::Bell;
+use super::events::signal::ChangeSignal;
 use crate::board::wire::posting::Limit;
 
 /// Marks our files, so that no other program's database is taken for a board.
@@ -96,7 +96,7 @@ pub(super) struct Store {
     connection: Connection,
     path: PathBuf,
     boot: String,
-    bell: Bell,
+    signal: ChangeSignal,
     identity: Identity,
 }
 
@@ -192,7 +192,7 @@ impl Store {
             connection,
             path: path.to_owned(),
             boot: boot_id(),
-            bell: Bell::of(path),
+            signal: ChangeSignal::of(path),
             identity,
         })
     }
@@ -265,7 +265,7 @@ impl Store {
         lapse(&transaction, now, &self.boot)?;
         let answer = change(&transaction, now)?;
         transaction.commit()?;
-        self.bell.ring();
+        self.signal.ring();
         Ok(answer)
     }
 

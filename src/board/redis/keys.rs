@@ -10,7 +10,7 @@ pub(super) struct Keys {
 
 /// The three keys beside a posting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Beside {
+pub(super) struct Sidecars {
     /// The owner, present while the job is claimed.
     pub(super) owner: Vec<u8>,
     pub(super) last_modified: Vec<u8>,
@@ -25,7 +25,7 @@ pub(super) enum Part {
     Trash,
     Owner(JobKey),
     Modified(JobKey),
-    Side(JobKey),
+    Sidecar(JobKey),
     /// The entry of a conductor of that name.
     Conductor(String),
 }
@@ -47,7 +47,7 @@ impl Keys {
         }
         .or_else(|| of(".owned").map(Part::Owner))
         .or_else(|| of(".last_modified").map(Part::Modified))
-        .or_else(|| of(".jobboard").map(Part::Side))
+        .or_else(|| of(".jobboard").map(Part::Sidecar))
         .or_else(|| {
             let conductor = name.strip_prefix(b"conductor.")?;
             let conductor = String::from_utf8_lossy(conductor).into_owned();
@@ -103,9 +103,9 @@ impl Keys {
     }
 
     /// Names what is kept beside the posting in a hash field.
-    pub(super) fn beside(&self, field: &[u8]) -> Beside {
+    pub(super) fn beside(&self, field: &[u8]) -> Sidecars {
         let name = |suffix: &str| [self.prefix.as_bytes(), field, suffix.as_bytes()].concat();
-        Beside {
+        Sidecars {
             owner: name(".owned"),
             last_modified: name(".last_modified"),
             side: name(".jobboard"),
@@ -201,7 +201,7 @@ mod tests {
                 keys.part(&beside.last_modified),
                 Some(Part::Modified(key.clone()))
             );
-            assert_eq!(keys.part(&beside.side), Some(Part::Side(key)));
+            assert_eq!(keys.part(&beside.side), Some(Part::Sidecar(key)));
             assert_eq!(keys.part(keys.listings().as_bytes()), Some(Part::Postings));
             assert_eq!(keys.part(keys.trash().as_bytes()), Some(Part::Trash));
             let night = Some(Part::Conductor("night".to_owned()));

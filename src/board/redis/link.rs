@@ -10,10 +10,10 @@ use tokio::{sync::Mutex, task};
 
 pub(super) use self::listener::{Listener, Pusher};
 use self::{
-    connect::{Deadline, Door, Place},
-    connection::Line,
+    connect::{Deadline, Endpoint, Place},
+    connection::Connection,
     listener::pushes,
-    problem::{Problem, Trouble},
+    problem::{Cause, Problem},
     refusal::{meaning, meaning_in_script},
 };
 pub(super) use crate::board::net::failure::Failure;
@@ -51,15 +51,15 @@ const READ: &str = "read";
 const TURNS_TO_LOOK: usize = 2;
 
 /// The way to the server of one board, shared by all that is done on it.
-pub(super) struct Link {
+pub(super) struct Client {
     name: String,
     url: RedisUrl,
     op_timeout: Duration,
     limit: Limit,
-    line: Mutex<Option<Arc<Line>>>,
+    connection: Mutex<Option<Arc<Connection>>>,
 }
 
-impl Link {
+impl Client {
     /// Takes the address of a board; connects when something is asked first.
     ///
     /// `password` comes before the one in the URL. `op_timeout` bounds each exchange.
@@ -71,7 +71,7 @@ impl Link {
             url,
             op_timeout,
             limit: Limit::USUAL,
-            line: Mutex::new(None),
+            connection: Mutex::new(None),
         }
     }
 
@@ -86,12 +86,12 @@ impl Link {
         doing: &'static str,
         command: &Cmd,
     ) -> Result<T, BoardError> {
-        let line = self.line(doing).await?;
-        let answer = line.ask(command).await;
+        let connection = self.connection(doing).await?;
+        let answer = connection.ask(command).await;
         answer
-            .and_then(|answer| line.read(answer))
-            .map_err(|trouble| {
-                trouble
+            .and_then(|answer| connection.read(answer))
+            .map_err(|problem| {
+                problem
                     .under(&key_of(command))
                     .into_error(doing, &self.name)
             })
@@ -104,17 +104,17 @@ impl Link {
     pub(super) async fn read<T: FromRedisValue>(
         &self,
         command: &Cmd,
-    ) -> Result<(T, Arc<Line>), BoardError> {
-        let mut line = self.line(READ).await?;
-        let mut answer = line.ask(command).await;
+    ) -> Result<(T, Arc<Connection>), BoardError> {
+        let mut connection = self.connection(READ).await?;
+        let mut answer = connection.ask(command).await;
         if broke_off(&answer) {
-            line = self.line(READ).await?;
-            answer = line.ask(command).await;
+            connection = self.connection(READ).await?;
+            answer = connection.ask(command).await;
         }
         let answer = answer
-            .and_then(|answer| line.read(answer))
-            .map_err(|trouble| trouble.under(&key_of(command)).into_error(READ, &self.name))?;
-        Ok((answer, line))
+            .and_then(|answer| connection.read(answer))
+            .map_err(|problem| problem.under(&key_of(command)).into_error(READ, &self.name))?;
+        Ok((answer, connection))
     }
 
     /// Sends several commands that only read, as [`read`](Self::read) does with one, and returns what
@@ -126,14 +126,14 @@ impl Link {
         if commands.is_empty() {
             return Ok(Vec::new());
         }
-        let mut line = self.line(READ).await?;
-        let mut answers = line.ask_all(commands).await;
+        let mut connection = self.connection(READ).await?;
+        let mut answers = connection.ask_all(commands).await;
         if broke_off(&answers) {
-            line = self.line(READ).await?;
-            answers = line.ask_all(commands).await;
+            connection = self.connection(READ).await?;
+            answers = connection.ask_all(commands).await;
         }
-        let answers = answers.map_err(|trouble| trouble.into_error(READ, &self.name))?;
-        Ok(line.sort_all(answers))
+        let answers = answers.map_err(|problem| problem.into_error(READ, &self.name))?;
+        Ok(connection.sort_all(answers))
     }
 
     /// Sends several commands at once, in no transaction, and returns the answer to each.
@@ -147,12 +147,12 @@ impl Link {
         if commands.is_empty() {
             return Ok(Vec::new());
         }
-        let line = self.line(doing).await?;
-        let answers = line
+        let connection = self.connection(doing).await?;
+        let answers = connection
             .ask_all(commands)
             .await
-            .map_err(|trouble| Failure::Lost(trouble.into_error(doing, &self.name)))?;
-        Ok(line.sort_all(answers))
+            .map_err(|problem| Failure::Lost(problem.into_error(doing, &self.name)))?;
+        Ok(connection.sort_all(answers))
     }
 
     /// Sends commands in one transaction, and returns the answer to each.
@@ -166,7 +166,7 @@ impl Link {
         for answer in answers {
             last = Some(answer.map_err(|error| self.refusal(doing, &error))?);
         }
-        at_once(last).ok_or_else(|| self.error(doing, Problem::Strange))
+        at_once(last).ok_or_else(|| self.error(doing, Cause::Strange))
     }
 
     /// Sets how much of a posting is read.
@@ -191,9 +191,9 @@ impl Link {
         error: &ServerError,
         key: &str,
     ) -> BoardError {
-        let problem = meaning(error, self.url.user.as_deref());
-        let trouble = Trouble::new(self.place(), problem).under(key);
-        trouble.into_error(doing, &self.name)
+        let cause = meaning(error, self.url.user.as_deref());
+        let problem = Problem::new(self.place(), cause).under(key);
+        problem.into_error(doing, &self.name)
     }
 
     /// Makes an error of what the server said to a script that did not end by it.
@@ -202,13 +202,13 @@ impl Link {
     }
 
     /// Makes an error of what is the matter with the server.
-    pub(super) fn error(&self, doing: &'static str, problem: Problem) -> BoardError {
-        Trouble::new(self.place(), problem).into_error(doing, &self.name)
+    pub(super) fn error(&self, doing: &'static str, cause: Cause) -> BoardError {
+        Problem::new(self.place(), cause).into_error(doing, &self.name)
     }
 
     /// Returns what serves the board, as far as we may know: `Redis 7.0.15`.
     pub(super) async fn software(&self, doing: &'static str) -> Result<String, BoardError> {
-        Ok(self.line(doing).await?.server().software.clone())
+        Ok(self.connection(doing).await?.server().software.clone())
     }
 
     /// Opens a connection of its own on which the server can push messages.
@@ -216,46 +216,54 @@ impl Link {
     /// Servers older than 6 cannot, which is `Unsupported`.
     pub(super) async fn listen(&self, doing: &'static str) -> Result<Listener, Failure> {
         let (pusher, pushes) = pushes();
-        let line = self.in_time(|deadline| self.open(Some(pusher), deadline));
-        match line.await {
-            Ok(line) => Ok(Listener::new(&self.name, line, pushes)),
-            Err(trouble) => Err(Failure::NotSent(trouble.into_error(doing, &self.name))),
+        let connection = self.in_time(|deadline| self.open(Some(pusher), deadline));
+        match connection.await {
+            Ok(connection) => Ok(Listener::new(&self.name, connection, pushes)),
+            Err(problem) => Err(Failure::NotSent(problem.into_error(doing, &self.name))),
         }
     }
 
     /// Hangs up; the next exchange connects again.
     pub(super) async fn close(&self) {
-        self.line.lock().await.take();
+        self.connection.lock().await.take();
     }
 
     /// Returns the connection, once it is open.
-    async fn line(&self, doing: &'static str) -> Result<Arc<Line>, Failure> {
+    async fn connection(&self, doing: &'static str) -> Result<Arc<Connection>, Failure> {
         // On one that is broken a command would be lost, and its outcome unknown.
         turns(TURNS_TO_LOOK).await;
-        let line = self.in_time(async |deadline| {
-            let mut line = self.line.lock().await;
-            if let Some(line) = line.as_ref().filter(|line| line.is_usable()) {
-                return Ok(Arc::clone(line));
+        let connection = self.in_time(async |deadline| {
+            let mut connection = self.connection.lock().await;
+            if let Some(connection) = connection
+                .as_ref()
+                .filter(|connection| connection.is_usable())
+            {
+                return Ok(Arc::clone(connection));
             }
             // Hangs up first: what is left of the old one must not outlive a failed attempt.
-            *line = None;
+            *connection = None;
             let opened = self.open(None, deadline).await?;
-            Ok(Arc::clone(line.insert(Arc::new(opened))))
+            Ok(Arc::clone(connection.insert(Arc::new(opened))))
         });
-        line.await
-            .map_err(|trouble| Failure::NotSent(trouble.into_error(doing, &self.name)))
+        connection
+            .await
+            .map_err(|problem| Failure::NotSent(problem.into_error(doing, &self.name)))
     }
 
     /// Connects to the server, or to the master that the Sentinels name.
-    async fn open(&self, pushes: Option<Pusher>, deadline: Deadline) -> Result<Line, Trouble> {
+    async fn open(
+        &self,
+        pushes: Option<Pusher>,
+        deadline: Deadline,
+    ) -> Result<Connection, Problem> {
         match &self.url.address {
             Address::Tcp(server) => {
-                let door = self.door(Place::Tcp(server.clone()));
-                Line::open(door, self.url.db, self.op_timeout, pushes, deadline).await
+                let endpoint = self.endpoint(Place::Tcp(server.clone()));
+                Connection::open(endpoint, self.url.db, self.op_timeout, pushes, deadline).await
             }
             Address::Unix(path) => {
-                let door = self.door(Place::Unix(path.clone()));
-                Line::open(door, self.url.db, self.op_timeout, pushes, deadline).await
+                let endpoint = self.endpoint(Place::Unix(path.clone()));
+                Connection::open(endpoint, self.url.db, self.op_timeout, pushes, deadline).await
             }
             Address::Sentinel(sentinel) => self.open_master(sentinel, pushes).await,
         }
@@ -265,36 +273,36 @@ impl Link {
         &self,
         sentinel: &Sentinel,
         pushes: Option<Pusher>,
-    ) -> Result<Line, Trouble> {
+    ) -> Result<Connection, Problem> {
         let deadline = Deadline::after(self.patience());
         let mut tried = Vec::new();
         let mut last = None;
         // A Sentinel that was cut off names a master that is none any more; others know better.
         while let Some(server) = sentinel::master(sentinel, &tried, deadline).await? {
-            let door = self.door(Place::Tcp(server.clone()));
+            let endpoint = self.endpoint(Place::Tcp(server.clone()));
             let deadline = Deadline::after(self.patience());
             let pushes = pushes.clone();
-            match Line::open(door, self.url.db, self.op_timeout, pushes, deadline).await {
-                Ok(line) if !line.server().is_replica => return Ok(line),
-                Ok(line) => last = Some(line.trouble(Problem::NotMaster)),
-                Err(trouble) => last = Some(trouble),
+            match Connection::open(endpoint, self.url.db, self.op_timeout, pushes, deadline).await {
+                Ok(connection) if !connection.server().is_replica => return Ok(connection),
+                Ok(connection) => last = Some(connection.problem(Cause::NotMaster)),
+                Err(problem) => last = Some(problem),
             }
             tried.push(server);
         }
-        Err(last.unwrap_or_else(|| Trouble::new(self.place(), Problem::RefusedConnection)))
+        Err(last.unwrap_or_else(|| Problem::new(self.place(), Cause::RefusedConnection)))
     }
 
     /// Bounds the way to a connection, waiting for others who are on it included.
-    async fn in_time<T, F: Future<Output = Result<T, Trouble>>>(
+    async fn in_time<T, F: Future<Output = Result<T, Problem>>>(
         &self,
         attempt: impl FnOnce(Deadline) -> F,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, Problem> {
         let patience = match &self.url.address {
             Address::Tcp(_) | Address::Unix(_) => self.patience(),
             Address::Sentinel(_) => self.patience() * 2,
         };
         let deadline = Deadline::after(patience);
-        let late = |limit| Trouble::new(self.place(), Problem::Silent(limit));
+        let late = |limit| Problem::new(self.place(), Cause::Silent(limit));
         deadline.bound(late, attempt(deadline)).await
     }
 
@@ -303,8 +311,8 @@ impl Link {
         PATIENCE.min(self.op_timeout)
     }
 
-    fn door(&self, place: Place) -> Door {
-        Door {
+    fn endpoint(&self, place: Place) -> Endpoint {
+        Endpoint {
             place,
             tls: self.url.tls.clone(),
             user: self.url.user.clone(),
@@ -322,9 +330,9 @@ impl Link {
     }
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Link").field(&self.name).finish()
+        f.debug_tuple("Client").field(&self.name).finish()
     }
 }
 
@@ -348,9 +356,9 @@ fn key_of(command: &Cmd) -> String {
     }
 }
 
-fn broke_off<T>(answer: &Result<T, Trouble>) -> bool {
-    let problem = answer.as_ref().err().map(Trouble::problem);
-    problem == Some(&Problem::BrokenOff)
+fn broke_off<T>(answer: &Result<T, Problem>) -> bool {
+    let cause = answer.as_ref().err().map(Problem::cause);
+    cause == Some(&Cause::BrokenOff)
 }
 
 fn transaction(commands: &Pipeline) -> Pipeline {

@@ -24,9 +24,9 @@ use redis::Pipeline;
 
 use self::{
     keys::Keys,
-    link::Link,
+    link::Client,
     registry::Registration,
-    write::{change::Target, predicted::Foresight},
+    write::{change::Target, predicted::PredictedNumbers},
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted, Query,
@@ -41,9 +41,9 @@ use crate::{
 
 /// A board on a Redis server.
 pub(crate) struct Redis {
-    link: Arc<Link>,
+    client: Arc<Client>,
     keys: Keys,
-    foresight: Foresight,
+    predicted: PredictedNumbers,
     registration: Mutex<Option<Registration>>,
     /// What of the events cannot be heard, as was found when they were last listened to.
     lack: Mutex<Option<String>>,
@@ -58,12 +58,12 @@ impl Redis {
         op_timeout: Duration,
         limit: Limit,
     ) -> Self {
-        let mut link = Link::new(url, password, op_timeout);
-        link.set_limit(limit);
+        let mut client = Client::new(url, password, op_timeout);
+        client.set_limit(limit);
         Self {
-            link: Arc::new(link),
+            client: Arc::new(client),
             keys: Keys::of(url.namespace.as_deref()),
-            foresight: Foresight::default(),
+            predicted: PredictedNumbers::default(),
             registration: Mutex::new(None),
             lack: Mutex::new(None),
         }
@@ -75,23 +75,23 @@ impl Redis {
 
     fn target(&self) -> Target<'_> {
         Target {
-            link: &self.link,
+            client: &self.client,
             keys: &self.keys,
-            foresight: &self.foresight,
+            predicted: &self.predicted,
         }
     }
 }
 
 impl fmt::Debug for Redis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Redis").field(&self.link.name()).finish()
+        f.debug_tuple("Redis").field(&self.client.name()).finish()
     }
 }
 
 #[async_trait]
 impl Board for Redis {
     fn name(&self) -> &str {
-        self.link.name()
+        self.client.name()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -110,11 +110,11 @@ impl Board for Redis {
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
-        pages::flatten(read::look::pages(&self.link, &self.keys, query))
+        pages::flatten(read::look::pages(&self.client, &self.keys, query))
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
-        read::look::find(&self.link, &self.keys, shelf, wanted).await
+        read::look::find(&self.client, &self.keys, shelf, wanted).await
     }
 
     async fn claim(
@@ -157,8 +157,8 @@ impl Board for Redis {
     }
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
-        let link = Arc::clone(&self.link);
-        let registration = Registration::enter(link, self.keys.clone(), conductor).await?;
+        let client = Arc::clone(&self.client);
+        let registration = Registration::enter(client, self.keys.clone(), conductor).await?;
         *self
             .registration
             .lock()
@@ -179,7 +179,7 @@ impl Board for Redis {
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {
-        registry::conductors(&self.link, &self.keys).await
+        registry::conductors(&self.client, &self.keys).await
     }
 
     async fn health(&self) -> Result<Health> {
@@ -189,7 +189,7 @@ impl Board for Redis {
         commands.cmd("HLEN").arg(self.keys.trash());
         commands.cmd("EXISTS").arg(self.keys.sequence());
         commands.cmd("INFO").arg("memory");
-        let mut answers = self.link.ask_all(DOING, &commands).await?;
+        let mut answers = self.client.ask_all(DOING, &commands).await?;
         // Whoever may not ask is told nothing of it.
         let memory = answers.pop().and_then(std::result::Result::ok);
         let mut numbers = Vec::with_capacity(answers.len());
@@ -202,7 +202,7 @@ impl Board for Redis {
             numbers.push(match answer {
                 Ok(redis::Value::Int(number)) => number.unsigned_abs(),
                 Ok(_) => 0,
-                Err(error) => return Err(self.link.refusal_of(DOING, &error, key.as_ref())),
+                Err(error) => return Err(self.client.refusal_of(DOING, &error, key.as_ref())),
             });
         }
         let [jobs, trashed, numbered] = numbers[..] else {
@@ -213,7 +213,7 @@ impl Board for Redis {
             });
         };
         Ok(Health {
-            server: self.link.software(DOING).await?,
+            server: self.client.software(DOING).await?,
             jobs,
             trashed,
             trashed_beside: 0,
@@ -231,6 +231,6 @@ impl Board for Redis {
         if let Some(registration) = registration {
             registration.leave().await;
         }
-        self.link.close().await;
+        self.client.close().await;
     }
 }

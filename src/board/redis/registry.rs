@@ -13,7 +13,7 @@ use serde_bytes::ByteBuf;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use super::{keys::Keys, link::Link};
+use super::{keys::Keys, link::Client};
 use crate::{
     board::{BoardError, EventKind, Result, wire::sidecar::text_of},
     job::{Conductor, Owner, Unsettled},
@@ -54,14 +54,18 @@ pub(super) struct Registration {
 /// Where somebody is registered, and what is to be stored there.
 #[derive(Clone)]
 pub(super) struct Place {
-    link: Arc<Link>,
+    client: Arc<Client>,
     keys: Keys,
     entry: Arc<Mutex<Entry>>,
 }
 
 impl Registration {
     /// Enters a conductor, unless another one is alive under its name.
-    pub(super) async fn enter(link: Arc<Link>, keys: Keys, conductor: &Conductor) -> Result<Self> {
+    pub(super) async fn enter(
+        client: Arc<Client>,
+        keys: Keys,
+        conductor: &Conductor,
+    ) -> Result<Self> {
         let entry = Entry {
             name: conductor.name.clone(),
             host: conductor.host.clone(),
@@ -72,7 +76,7 @@ impl Registration {
             unsettled: Vec::new(),
         };
         let place = Place {
-            link,
+            client,
             keys,
             entry: Arc::new(Mutex::new(entry)),
         };
@@ -139,12 +143,12 @@ impl Place {
                 .arg(text)
                 .arg(LIFE.as_millis().to_string());
         }
-        self.link.ask(DOING, &register).await
+        self.client.ask(DOING, &register).await
     }
 
     async fn tell(&self, kind: EventKind) {
         let name = self.entry().name.clone();
-        tell(&self.link, &self.keys, kind, &name).await;
+        tell(&self.client, &self.keys, kind, &name).await;
     }
 
     async fn refresh(self) {
@@ -162,7 +166,7 @@ impl Drop for Registration {
     }
 }
 
-async fn tell(link: &Link, keys: &Keys, kind: EventKind, name: &str) {
+async fn tell(client: &Client, keys: &Keys, kind: EventKind, name: &str) {
     let time = text_of(Utc::now());
     let owner = ByteBuf::from(name.as_bytes());
     let event = BTreeMap::from([
@@ -176,11 +180,11 @@ async fn tell(link: &Link, keys: &Keys, kind: EventKind, name: &str) {
     let mut publish = Cmd::new();
     publish.arg("PUBLISH").arg(keys.events()).arg(message);
     // Who listens looks at the registry as well; a message is only sooner.
-    let _: Result<Value> = link.ask(DOING, &publish).await;
+    let _: Result<Value> = client.ask(DOING, &publish).await;
 }
 
 /// Returns the conductors that are alive; an entry that cannot be read is none.
-pub(super) async fn conductors(link: &Link, keys: &Keys) -> Result<Vec<Conductor>> {
+pub(super) async fn conductors(client: &Client, keys: &Keys) -> Result<Vec<Conductor>> {
     let mut found: BTreeMap<String, Conductor> = BTreeMap::new();
     let mut cursor = 0_u64;
     loop {
@@ -191,12 +195,12 @@ pub(super) async fn conductors(link: &Link, keys: &Keys) -> Result<Vec<Conductor
             .arg(keys.conductors())
             .arg("COUNT")
             .arg(5000);
-        let (next, names): (u64, Vec<Vec<u8>>) = link.ask("read", &scan).await?;
+        let (next, names): (u64, Vec<Vec<u8>>) = client.ask("read", &scan).await?;
         for name in names {
             let mut get = Cmd::new();
             // Where something else than a text stands it answers as if nothing did.
             get.arg("MGET").arg(name);
-            let (text,): (Option<Vec<u8>>,) = link.ask("read", &get).await?;
+            let (text,): (Option<Vec<u8>>,) = client.ask("read", &get).await?;
             if let Some(entry) = text.and_then(|text| serde_json::from_slice::<Entry>(&text).ok()) {
                 found.insert(entry.name.clone(), entry.into());
             }
@@ -269,8 +273,8 @@ mod tests {
             let event = tokio::time::timeout(Duration::from_secs(10), events.next());
             event.await.unwrap().unwrap().unwrap().kind
         };
-        let link = Arc::clone(&board.link);
-        let entered = Registration::enter(link, board.keys.clone(), &night()).await;
+        let client = Arc::clone(&board.client);
+        let entered = Registration::enter(client, board.keys.clone(), &night()).await;
         let place = entered.unwrap().place();
         for _ in 0..2 {
             assert_eq!(told().await, EventKind::ConductorJoined);

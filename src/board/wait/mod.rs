@@ -33,7 +33,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 1000;
 
 /// Somebody who listens to a board until something is true of it.
-pub(crate) struct Vigil<'a> {
+pub(crate) struct Waiter<'a> {
     board: &'a dyn Board,
     news: BoxStream<'a, Result<News>>,
     /// Told when the board cannot be reached, and when it can be again.
@@ -43,18 +43,18 @@ pub(crate) struct Vigil<'a> {
     pending: VecDeque<Event>,
 }
 
-impl<'a> Vigil<'a> {
+impl<'a> Waiter<'a> {
     /// Begins to listen; a board that cannot be reached is an error, and later on it is waited for.
     pub(crate) async fn begin(board: &'a dyn Board, tell: impl Fn(&News) + 'a) -> Result<Self> {
-        let mut vigil = Self {
+        let mut waiter = Self {
             board,
             news: follow(board, Start::Now),
             tell: Box::new(tell),
             is_lost: false,
             pending: VecDeque::new(),
         };
-        while !matches!(vigil.news().await?, News::Listening) {}
-        Ok(vigil)
+        while !matches!(waiter.news().await?, News::Listening) {}
+        Ok(waiter)
     }
 
     /// Waits until these jobs are complete, or one of them is in the trash.

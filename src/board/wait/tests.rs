@@ -17,7 +17,7 @@ async fn what_happens_while_a_look_is_tried_again_is_heeded() {
         let (first, second) = (board.post("first", None), board.post("second", None));
         board.claim_silently(&first);
         board.claim_silently(&second);
-        let mut vigil = Vigil::begin(&board, |_| {}).await.unwrap();
+        let mut waiter = Waiter::begin(&board, |_| {}).await.unwrap();
         let script = async {
             while board.looks() == 0 {
                 tokio::task::yield_now().await;
@@ -30,7 +30,7 @@ async fn what_happens_while_a_look_is_tried_again_is_heeded() {
             board.tell(event(EventKind::Abandoned, &first));
         };
         let (filters, none) = (Filters::default(), HashSet::new());
-        let wait = vigil.until_claimable(&filters, &none);
+        let wait = waiter.until_claimable(&filters, &none);
         let (found, ()) = soon(async { tokio::join!(wait, script) }).await;
         assert_eq!(found.unwrap().key, second.key);
     }
@@ -40,7 +40,7 @@ async fn what_happens_while_a_look_is_tried_again_is_heeded() {
 async fn a_job_that_was_trashed_and_purged_while_a_look_failed_was_trashed() {
     let board = Scripted::new();
     let job = board.post("job", None);
-    let mut vigil = Vigil::begin(&board, |_| {}).await.unwrap();
+    let mut waiter = Waiter::begin(&board, |_| {}).await.unwrap();
     let kinds = [EventKind::Trashed, EventKind::Purged];
     board.fails_next(&kinds.map(|kind| event(kind, &job)));
     board.remove(&job);
@@ -48,7 +48,7 @@ async fn a_job_that_was_trashed_and_purged_while_a_look_failed_was_trashed() {
         key: job.key.clone(),
         sequence: job.sequence,
     }];
-    let endings = soon(vigil.until_finished(&awaited)).await.unwrap();
+    let endings = soon(waiter.until_finished(&awaited)).await.unwrap();
     assert_eq!(endings, [Some(Ending::Trashed)]);
 }
 
@@ -58,12 +58,12 @@ async fn a_job_that_becomes_old_enough_is_found_though_nothing_happens() {
     let job = board.post("job", None);
     let soon_an_hour = Duration::from_millis(3600 * 1000 - 300);
     board.change(&job, |job| job.created_on = Some(Utc::now() - soon_an_hour));
-    let mut vigil = Vigil::begin(&board, |_| {}).await.unwrap();
+    let mut waiter = Waiter::begin(&board, |_| {}).await.unwrap();
     let (filters, none) = (
         Filters::new(vec!["age>1h".parse().unwrap()]),
         HashSet::new(),
     );
-    let found = soon(vigil.until_claimable(&filters, &none)).await.unwrap();
+    let found = soon(waiter.until_claimable(&filters, &none)).await.unwrap();
     assert_eq!(found.key, job.key);
     assert!(board.looks() > 1);
 }
@@ -72,7 +72,7 @@ async fn a_job_that_becomes_old_enough_is_found_though_nothing_happens() {
 async fn what_is_excepted_counts_again_once_it_is_set_free() {
     let board = Scripted::new();
     let job = board.post("job", None);
-    let mut vigil = Vigil::begin(&board, |_| {}).await.unwrap();
+    let mut waiter = Waiter::begin(&board, |_| {}).await.unwrap();
     let script = async {
         while board.looks() == 0 {
             tokio::task::yield_now().await;
@@ -80,7 +80,7 @@ async fn what_is_excepted_counts_again_once_it_is_set_free() {
         board.tell(event(EventKind::Abandoned, &job));
     };
     let (filters, except) = (Filters::default(), HashSet::from([job.key.clone()]));
-    let wait = vigil.until_claimable(&filters, &except);
+    let wait = waiter.until_claimable(&filters, &except);
     let (found, ()) = soon(async { tokio::join!(wait, script) }).await;
     assert_eq!(found.unwrap().key, job.key);
 }

@@ -33,7 +33,7 @@ const MEMBERS: [&str; 12] = [
 /// What is kept beside a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Side {
+pub(crate) struct Sidecar {
     #[serde(default)]
     v: u32,
     /// Whose claim the rest of the claim's facts are about.
@@ -64,7 +64,7 @@ pub(crate) struct Side {
     pub(crate) created_on: Option<DateTime<Utc>>,
 }
 
-impl Default for Side {
+impl Default for Sidecar {
     fn default() -> Self {
         Self {
             v: VERSION,
@@ -83,7 +83,7 @@ impl Default for Side {
     }
 }
 
-impl Side {
+impl Sidecar {
     /// Reads a record; one that cannot be read, or is of a version that is not known, says nothing
     /// but what is wrong with it.
     ///
@@ -240,9 +240,9 @@ pub(crate) fn text_of(time: DateTime<Utc>) -> String {
 mod tests {
     use super::*;
 
-    fn eventful() -> Side {
+    fn eventful() -> Sidecar {
         let now = Utc::now();
-        Side {
+        Sidecar {
             owner: Some("ada".to_owned()),
             claimed_on: Some(now),
             fence: Some(Fence("7".to_owned())),
@@ -261,7 +261,7 @@ mod tests {
             }],
             trashed_on: Some(now),
             created_on: Some(now),
-            ..Side::default()
+            ..Sidecar::default()
         }
     }
 
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn what_a_later_version_adds_survives_and_what_is_forgotten_does_not() {
         let former = br#"{"v":1,"owner":"ada","attempts":5,"colour":{"of":["the",1]}}"#;
-        let (read, problem) = Side::read(Some(former));
+        let (read, problem) = Sidecar::read(Some(former));
         assert_eq!(problem, None);
         let restored = read.restored().write_over(former);
         let restored: Value = serde_json::from_slice(&restored).unwrap();
@@ -299,13 +299,13 @@ mod tests {
             (r#"{"v":1,"attempts":"x"}"#, "cannot be read"),
             (r#"{"v":1,"not_before":"2026-01-01 00:00:00Z"}"#, "no time"),
         ] {
-            let (side, problem) = Side::read(Some(text.as_bytes()));
-            assert_eq!(side, Side::default());
+            let (side, problem) = Sidecar::read(Some(text.as_bytes()));
+            assert_eq!(side, Sidecar::default());
             let problem = problem.unwrap();
             assert!(problem.contains(expected), "{text}: {problem}");
         }
         let long = format!("{{\"v\":1,\"x\":\"{}\"}}", "x".repeat(LONGEST));
-        assert!(Side::read(Some(long.as_bytes())).1.is_some());
+        assert!(Sidecar::read(Some(long.as_bytes())).1.is_some());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use tokio::time::{self, Instant};
 
 use self::{
     changes::{Changes, Picture},
-    observation::Sights,
+    observation::Observations,
     watches::{Heard, Watches},
 };
 use super::{
@@ -42,7 +42,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Starts to listen, on a session of its own.
 pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Event>>> {
-    let session = board.link.another(READING).await?;
+    let session = board.client.another(READING).await?;
     let watches = Watches::set(&session, &board.paths).await?;
     let mut watcher = Watcher {
         board,
@@ -118,8 +118,8 @@ impl Watcher<'_> {
                 continue;
             }
             match self.see().await? {
-                Some((end, sights)) => {
-                    let told = self.picture.tell(&mut self.changes, end, &sights);
+                Some((end, observations)) => {
+                    let told = self.picture.tell(&mut self.changes, end, &observations);
                     self.pending.extend(told);
                 }
                 None => self.start_over().await?,
@@ -141,7 +141,7 @@ impl Watcher<'_> {
 
     /// Looks at what has changed, and returns before which number changes may be told; `None` if
     /// all has to be looked at.
-    async fn see(&mut self) -> Result<Option<(u64, Sights)>> {
+    async fn see(&mut self) -> Result<Option<(u64, Observations)>> {
         let mut tries = TRIES;
         loop {
             self.hear_all()?;
@@ -149,7 +149,8 @@ impl Watcher<'_> {
                 return Ok(None);
             }
             let end = self.changes.end();
-            let mut sights = Sights::look(&self.session, &self.board.paths, &self.changes).await?;
+            let mut observations =
+                Observations::look(&self.session, &self.board.paths, &self.changes).await?;
             // All that belongs to those changes has arrived by now, and may say what they were.
             self.hear_all()?;
             if self.has_lost_track() {
@@ -157,8 +158,8 @@ impl Watcher<'_> {
             }
             tries -= 1;
             // Whose lock was seen cannot be told if there was another one meanwhile.
-            if !sights.forget_locks(self.changes.since(end)) || tries == 0 {
-                return Ok(Some((end, sights)));
+            if !observations.forget_locks(self.changes.since(end)) || tries == 0 {
+                return Ok(Some((end, observations)));
             }
         }
     }

@@ -15,13 +15,13 @@ use tokio::{
     sync::{Mutex, MutexGuard},
     task, time,
 };
-use zookeeper_client::{Acls, Client, Error, SessionState};
+use zookeeper_client::{Acls, Error, SessionState};
 
 pub(super) use self::session::Session;
 use self::{
     health::survey,
     probe::Deadline,
-    problem::{Problem, Trouble},
+    problem::{Cause, Problem},
     session::Circumstances,
     tls::Tls,
 };
@@ -66,7 +66,7 @@ const USUAL: Duration = Duration::from_secs(10);
 const ROUND: usize = 40;
 
 /// The way to the servers of one board, shared by all that is done on it.
-pub(super) struct Link {
+pub(super) struct Client {
     url: ZooKeeperUrl,
     about: Arc<Circumstances>,
     kept: Mutex<Option<Kept>>,
@@ -83,7 +83,7 @@ struct Kept {
     bears: bool,
 }
 
-impl Link {
+impl Client {
     /// Takes the address of a board; connects when something is asked first.
     ///
     /// `password` comes before the one in the URL. `op_timeout` bounds each operation.
@@ -131,8 +131,8 @@ impl Link {
             }
             self.open(&mut kept, self.timeout(), deadline).await
         };
-        let found: Result<_, Trouble> = found.await;
-        found.map_err(|trouble| trouble.into_error(doing, self.name()))
+        let found: Result<_, Problem> = found.await;
+        found.map_err(|problem| problem.into_error(doing, self.name()))
     }
 
     /// Returns a live session for claims that live as long as it does.
@@ -173,8 +173,8 @@ impl Link {
             }
             Ok(session)
         };
-        let found: Result<_, Trouble> = found.await;
-        found.map_err(|trouble| trouble.into_error(doing, self.name()))
+        let found: Result<_, Problem> = found.await;
+        found.map_err(|problem| problem.into_error(doing, self.name()))
     }
 
     /// Returns the timeout to ask for where nobody says which.
@@ -187,7 +187,7 @@ impl Link {
     pub(super) async fn another(&self, doing: &'static str) -> Result<Session, BoardError> {
         let asked = self.url.session.unwrap_or(USUAL);
         let opened = self.open(&mut None, asked, self.deadline()).await;
-        opened.map_err(|trouble| trouble.into_error(doing, self.name()))
+        opened.map_err(|problem| problem.into_error(doing, self.name()))
     }
 
     /// Ends the session, and waits until the servers know; the next one is opened when needed.
@@ -204,13 +204,13 @@ impl Link {
         Deadline::after(PATIENCE.min(self.about.op_timeout))
     }
 
-    async fn lock(&self, deadline: Deadline) -> Result<MutexGuard<'_, Option<Kept>>, Trouble> {
+    async fn lock(&self, deadline: Deadline) -> Result<MutexGuard<'_, Option<Kept>>, Problem> {
         // That the server has hung up meanwhile is known once the runtime has looked, and then the
         // session: one turn each. An operation would be lost, and its outcome unknown.
         task::yield_now().await;
         task::yield_now().await;
         let locked = time::timeout_at(deadline.at, self.kept.lock()).await;
-        locked.map_err(|_| self.trouble(Problem::Silent(deadline.length)))
+        locked.map_err(|_| self.problem(Cause::Silent(deadline.length)))
     }
 
     /// Returns the session that is open, once it is connected; `None` if it has ended.
@@ -218,7 +218,7 @@ impl Link {
         &self,
         kept: &mut Option<Kept>,
         deadline: Deadline,
-    ) -> Result<Option<Session>, Trouble> {
+    ) -> Result<Option<Session>, Problem> {
         let Some(old) = kept.as_ref() else {
             return Ok(None);
         };
@@ -253,7 +253,7 @@ impl Link {
                 *kept = None;
                 Ok(None)
             }
-            Err(trouble) => Err(trouble),
+            Err(problem) => Err(problem),
         }
     }
 
@@ -263,16 +263,16 @@ impl Link {
         kept: &mut Option<Kept>,
         asked: Duration,
         deadline: Deadline,
-    ) -> Result<Session, Trouble> {
+    ) -> Result<Session, Problem> {
         if let (Some(user), None) = (&self.url.user, &self.url.password) {
             let whom = format!("the user {user}");
-            return Err(Trouble::new(whom, Problem::NoPassword));
+            return Err(Problem::new(whom, Cause::NoPassword));
         }
         let tls = self.tls()?;
         let straight = self.connect(&self.url.servers, tls.as_ref(), asked);
         let detour = self.detour(tls.as_ref(), Some(asked), deadline);
         let session = first_of(straight, detour).await?;
-        let session = session.ok_or_else(|| self.trouble(Problem::NoEntry))?;
+        let session = session.ok_or_else(|| self.problem(Cause::NoEntry))?;
         *kept = Some(Kept {
             session: session.clone(),
             asked,
@@ -289,8 +289,8 @@ impl Link {
         tls: Option<&Tls>,
         asked: Option<Duration>,
         deadline: Deadline,
-    ) -> Result<Session, Trouble> {
-        let (well, mut troubles) = survey(&self.url.servers, tls, deadline).await;
+    ) -> Result<Session, Problem> {
+        let (well, mut problems) = survey(&self.url.servers, tls, deadline).await;
         if !well.is_empty() {
             let attempt = async {
                 match asked {
@@ -298,15 +298,15 @@ impl Link {
                     None => std::future::pending().await,
                 }
             };
-            let problem = match time::timeout_at(deadline.at, attempt).await {
+            let cause = match time::timeout_at(deadline.at, attempt).await {
                 Ok(Ok(session)) => return Ok(session),
-                Ok(Err(Error::AuthFailed)) => Problem::NoEntry,
-                Ok(Err(_)) | Err(_) => Problem::NoSession,
+                Ok(Err(Error::AuthFailed)) => Cause::NoEntry,
+                Ok(Err(_)) | Err(_) => Cause::NoSession,
             };
-            troubles.extend(well.iter().map(|one| Trouble::new(one, problem.clone())));
+            problems.extend(well.iter().map(|one| Problem::new(one, cause.clone())));
         }
-        let all = Trouble::of_all(troubles);
-        Err(all.unwrap_or_else(|| self.trouble(Problem::Closed)))
+        let all = Problem::of_all(problems);
+        Err(all.unwrap_or_else(|| self.problem(Cause::Closed)))
     }
 
     /// Has the client open a session; it tells nothing of why it could not.
@@ -316,7 +316,7 @@ impl Link {
         tls: Option<&Tls>,
         timeout: Duration,
     ) -> Result<Session, Error> {
-        let mut connector = Client::connector()
+        let mut connector = zookeeper_client::Client::connector()
             .with_session_timeout(timeout)
             .with_fail_eagerly();
         if let Some(user) = &self.url.user {
@@ -341,21 +341,21 @@ impl Link {
         session.ok_or(Error::BadArguments(&"invalid chroot"))
     }
 
-    fn tls(&self) -> Result<Option<Tls>, Trouble> {
+    fn tls(&self) -> Result<Option<Tls>, Problem> {
         let files = self.url.tls.as_ref();
         files
             .map(|files| Tls::load(files, &self.url.servers))
             .transpose()
     }
 
-    fn trouble(&self, problem: Problem) -> Trouble {
-        Trouble::new(&self.about.servers, problem)
+    fn problem(&self, cause: Cause) -> Problem {
+        Problem::new(&self.about.servers, cause)
     }
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Link").field(&self.name()).finish()
+        f.debug_tuple("Client").field(&self.name()).finish()
     }
 }
 
@@ -364,8 +364,8 @@ impl fmt::Debug for Link {
 /// `None` if the way straight on has come to an end of which no server can tell more.
 async fn first_of(
     straight: impl Future<Output = Result<Session, Error>>,
-    detour: impl Future<Output = Result<Session, Trouble>>,
-) -> Result<Option<Session>, Trouble> {
+    detour: impl Future<Output = Result<Session, Problem>>,
+) -> Result<Option<Session>, Problem> {
     let mut straight = pin!(straight);
     let mut detour = pin!(detour);
     let head_start = time::timeout(HEAD_START, &mut straight).await;

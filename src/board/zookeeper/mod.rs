@@ -26,7 +26,7 @@ use zookeeper_client::{CreateMode, Error};
 
 use self::{
     link::{
-        Link,
+        Client,
         nodes::READING,
         session::Session,
         transaction::{Refused, Transaction, WRITING},
@@ -58,7 +58,7 @@ const AT_ONCE: usize = 256;
 
 /// A board on a ZooKeeper server, or on an ensemble of them.
 pub(crate) struct ZooKeeper {
-    link: Arc<Link>,
+    client: Arc<Client>,
     paths: Paths,
     registration: Mutex<Option<Registration>>,
 }
@@ -67,7 +67,7 @@ impl ZooKeeper {
     /// Takes the address of a board; connects when something is asked first.
     pub(crate) fn new(url: &ZooKeeperUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
         Self {
-            link: Arc::new(Link::new(url, password, op_timeout)),
+            client: Arc::new(Client::new(url, password, op_timeout)),
             paths: Paths::of(&url.path),
             registration: Mutex::default(),
         }
@@ -75,7 +75,7 @@ impl ZooKeeper {
 
     fn target<'a>(&'a self, session: &'a Session) -> Target<'a> {
         Target {
-            link: &self.link,
+            client: &self.client,
             session,
             paths: &self.paths,
         }
@@ -85,14 +85,14 @@ impl ZooKeeper {
 /// The board that is changed, by the session on which it is.
 #[derive(Clone, Copy)]
 struct Target<'a> {
-    link: &'a Link,
+    client: &'a Client,
     session: &'a Session,
     paths: &'a Paths,
 }
 
 impl<'a> Target<'a> {
     fn transaction(self) -> Transaction<'a> {
-        Transaction::new(self.session, self.link.acls())
+        Transaction::new(self.session, self.client.acls())
     }
 
     /// Reads one job again.
@@ -118,7 +118,7 @@ impl<'a> Target<'a> {
     }
 
     async fn make_folder(self, path: &str) -> Result<()> {
-        let options = CreateMode::Persistent.with_acls(self.link.acls());
+        let options = CreateMode::Persistent.with_acls(self.client.acls());
         let made = self.session.client().mkdir(path, &options);
         match self.session.ask(WRITING, made).await? {
             Ok(()) | Err(Error::NodeExists) => Ok(()),
@@ -130,7 +130,7 @@ impl<'a> Target<'a> {
     fn unknown(self, failure: Failure) -> BoardError {
         match failure {
             Failure::NotSent(error) => error,
-            Failure::Lost(error) => failure::unknown(self.link.name(), error),
+            Failure::Lost(error) => failure::unknown(self.client.name(), error),
         }
     }
 
@@ -141,14 +141,16 @@ impl<'a> Target<'a> {
 
 impl fmt::Debug for ZooKeeper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ZooKeeper").field(&self.link.name()).finish()
+        f.debug_tuple("ZooKeeper")
+            .field(&self.client.name())
+            .finish()
     }
 }
 
 #[async_trait]
 impl Board for ZooKeeper {
     fn name(&self) -> &str {
-        self.link.name()
+        self.client.name()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -170,7 +172,7 @@ impl Board for ZooKeeper {
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
         let reader = Reader::new(query);
         let pages = stream::try_unfold(reader, async move |mut reader| {
-            let session = self.link.session(READING).await?;
+            let session = self.client.session(READING).await?;
             let page = reader.next(&session, &self.paths).await?;
             Ok(page.map(|page| (page, reader)))
         });
@@ -179,7 +181,7 @@ impl Board for ZooKeeper {
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         // Somebody else's word for what is there may have come by another server than ours.
-        let session = self.link.session(READING).await?;
+        let session = self.client.session(READING).await?;
         let caught_up = self.catch_up(&session);
         // It is on its way, and the server keeps the order: what is read comes after it.
         let found = read::find::find(&session, &self.paths, shelf, wanted);
@@ -200,33 +202,33 @@ impl Board for ZooKeeper {
     }
 
     async fn lease_term(&self, wanted: Duration) -> Result<Duration> {
-        Ok(self.link.bearing(READING, Some(wanted)).await?.timeout())
+        Ok(self.client.bearing(READING, Some(wanted)).await?.timeout())
     }
 
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
-        let session = self.link.session(READING).await?;
+        let session = self.client.session(READING).await?;
         self.target(&session).renew(claims).await
     }
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
-        let session = self.link.session(WRITING).await?;
+        let session = self.client.session(WRITING).await?;
         self.target(&session).settle(settlements).await
     }
 
     async fn restore(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
-        let session = self.link.session(WRITING).await?;
+        let session = self.client.session(WRITING).await?;
         self.target(&session).restore(keys).await
     }
 
     async fn purge(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
-        let session = self.link.session(WRITING).await?;
+        let session = self.client.session(WRITING).await?;
         self.target(&session).purge(keys).await
     }
 
     async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
         let events = events::events(self).await?;
         // They come by another session: what it has seen, and will not tell, must be seen here.
-        let session = self.link.session(READING).await?;
+        let session = self.client.session(READING).await?;
         self.catch_up(&session).await?;
         Ok(events)
     }
@@ -240,8 +242,8 @@ impl Board for ZooKeeper {
         if (self.registration().as_ref()).is_some_and(|entered| entered.name() == name) {
             return Err(BoardError::NameTaken { name: name.clone() });
         }
-        let (link, paths) = (Arc::clone(&self.link), self.paths.clone());
-        let entered = Registration::enter(link, paths, conductor.clone(), SWEEP).await?;
+        let (client, paths) = (Arc::clone(&self.client), self.paths.clone());
+        let entered = Registration::enter(client, paths, conductor.clone(), SWEEP).await?;
         *self.registration() = Some(entered);
         Ok(())
     }
@@ -249,17 +251,17 @@ impl Board for ZooKeeper {
     async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
         let name = (self.registration().as_ref()).map(|entered| entered.name().to_owned());
         let Some(name) = name else { return Ok(()) };
-        let session = self.link.session(WRITING).await?;
+        let session = self.client.session(WRITING).await?;
         self.target(&session).tell_unsettled(&name, jobs).await
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {
-        let session = self.link.session(READING).await?;
+        let session = self.client.session(READING).await?;
         self.target(&session).conductors().await
     }
 
     async fn health(&self) -> Result<Health> {
-        let session = self.link.session(READING).await?;
+        let session = self.client.session(READING).await?;
         let jobs = async {
             let children = link::nodes::children(&session, self.paths.board()).await?;
             let jobs = children.iter();
@@ -285,7 +287,7 @@ impl Board for ZooKeeper {
 
     async fn close(&self) {
         self.registration().take();
-        self.link.close().await;
+        self.client.close().await;
     }
 }
 
@@ -308,8 +310,10 @@ impl ZooKeeper {
     /// Returns the session on which a claim is made; a kept claim is as old as that becomes.
     async fn session_for(&self, claimant: Option<&Claimant>) -> Result<Session> {
         match claimant.map(|by| by.term) {
-            Some(Term::Kept(term)) => Ok(self.link.bearing(WRITING, Some(term)).await?),
-            Some(Term::Indefinite | Term::For(_)) | None => Ok(self.link.session(WRITING).await?),
+            Some(Term::Kept(term)) => Ok(self.client.bearing(WRITING, Some(term)).await?),
+            Some(Term::Indefinite | Term::For(_)) | None => {
+                Ok(self.client.session(WRITING).await?)
+            }
         }
     }
 }

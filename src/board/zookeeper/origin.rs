@@ -81,7 +81,7 @@ pub(super) async fn count(session: &Session, paths: &Paths) -> Result<(u64, u64)
 }
 
 /// Says what is doubtful about a job of such an origin.
-pub(super) fn doubt(origin: &Origin) -> Option<String> {
+pub(super) fn unconfirmed(origin: &Origin) -> Option<String> {
     match origin {
         Origin::Here => None,
         Origin::Unknown => Some(

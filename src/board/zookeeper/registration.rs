@@ -7,7 +7,7 @@ use zookeeper_client::StateWatcher;
 
 use super::{
     Target,
-    link::{Link, nodes::READING, session::Session, transaction::WRITING},
+    link::{Client, nodes::READING, session::Session, transaction::WRITING},
     paths::Paths,
 };
 use crate::{
@@ -31,14 +31,14 @@ pub(super) struct Registration {
 impl Registration {
     /// Enters a conductor, unless another one is alive under its name.
     pub(super) async fn enter(
-        link: Arc<Link>,
+        client: Arc<Client>,
         paths: Paths,
         conductor: Conductor,
         sweep: Duration,
     ) -> Result<Self> {
         let name = conductor.name.clone();
         let place = Place {
-            link,
+            client,
             paths,
             conductor,
         };
@@ -61,7 +61,7 @@ impl Drop for Registration {
 
 /// Where somebody is registered, and as whom.
 struct Place {
-    link: Arc<Link>,
+    client: Arc<Client>,
     paths: Paths,
     conductor: Conductor,
 }
@@ -69,7 +69,7 @@ struct Place {
 impl Place {
     /// Makes the entry, and returns what tells of the end of the session that bears it.
     async fn enter(&self) -> Result<StateWatcher> {
-        let session = self.link.bearing(WRITING, None).await?;
+        let session = self.client.bearing(WRITING, None).await?;
         // From before the entry on, so that no end of the session falls in between.
         let states = session.client().state_watcher();
         match self.target(&session).register(&self.conductor).await {
@@ -113,14 +113,14 @@ impl Place {
 
     async fn sweep(&self) {
         // What cannot be removed now is removed another time.
-        if let Ok(session) = self.link.session(WRITING).await {
+        if let Ok(session) = self.client.session(WRITING).await {
             let _ = self.target(&session).sweep().await;
         }
     }
 
     fn target<'a>(&'a self, session: &'a Session) -> Target<'a> {
         Target {
-            link: &self.link,
+            client: &self.client,
             session,
             paths: &self.paths,
         }
@@ -159,13 +159,13 @@ mod tests {
         let Some(server) = Server::shared() else {
             return;
         };
-        let link = Arc::new(Link::new(&server.url(""), None, Duration::from_secs(5)));
+        let client = Arc::new(Client::new(&server.url(""), None, Duration::from_secs(5)));
         let paths = Paths::of(&format!("/{}/jobs", Uuid::new_v4()));
         let soon = Duration::from_millis(20);
         let entered =
-            Registration::enter(Arc::clone(&link), paths.clone(), conductor("night"), soon);
+            Registration::enter(Arc::clone(&client), paths.clone(), conductor("night"), soon);
         let _entered = entered.await.unwrap();
-        let session = link.session(READING).await.unwrap();
+        let session = client.session(READING).await.unwrap();
         let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
         let stray = paths.side(&JobKey::new("job0000000042"));
         session.client().mkdir(&stray, &options).await.unwrap();
@@ -181,15 +181,15 @@ mod tests {
         let Some(server) = Server::shared() else {
             return;
         };
-        let link = Arc::new(Link::new(&server.url(""), None, Duration::from_secs(5)));
+        let client = Arc::new(Client::new(&server.url(""), None, Duration::from_secs(5)));
         let paths = Paths::of(&format!("/{}/jobs", Uuid::new_v4()));
-        let enter = |link: &Arc<Link>| {
-            let (link, paths) = (Arc::clone(link), paths.clone());
-            Registration::enter(link, paths, conductor("night"), SWEEP)
+        let enter = |client: &Arc<Client>| {
+            let (client, paths) = (Arc::clone(client), paths.clone());
+            Registration::enter(client, paths, conductor("night"), SWEEP)
         };
-        drop(enter(&link).await.unwrap());
-        let _entered = enter(&link).await.unwrap();
-        let other = Arc::new(Link::new(&server.url(""), None, Duration::from_secs(5)));
+        drop(enter(&client).await.unwrap());
+        let _entered = enter(&client).await.unwrap();
+        let other = Arc::new(Client::new(&server.url(""), None, Duration::from_secs(5)));
         let refused = enter(&other).await;
         assert!(matches!(refused, Err(BoardError::NameTaken { .. })));
     }

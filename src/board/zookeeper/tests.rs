@@ -20,7 +20,7 @@ use std::{
 
 use serde_json::json;
 use uuid::Uuid;
-use zookeeper_client::{Acls, Client, CreateMode, Error, Stat};
+use zookeeper_client::{Acls, CreateMode, Error, Stat};
 
 use super::{
     ZooKeeper,
@@ -97,12 +97,12 @@ impl Site {
 
     async fn nodes(&self) -> Nodes {
         let server = format!("127.0.0.1:{}", self.port);
-        Nodes(Client::connect(&server).await.unwrap())
+        Nodes(zookeeper_client::Client::connect(&server).await.unwrap())
     }
 }
 
 /// The nodes behind a board, as anybody can write them.
-struct Nodes(Client);
+struct Nodes(zookeeper_client::Client);
 
 impl Nodes {
     async fn put(&self, path: &str, data: impl AsRef<[u8]>) {

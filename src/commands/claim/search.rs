@@ -9,7 +9,7 @@ use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, filter::Filters},
     commands::{
         parts::{unconfirmed::claim_first, under_claim::code},
-        wait::{out_of_time, vigil},
+        wait::{out_of_time, waiter},
     },
     context::Context,
     job::{Claimant, Job, JobKey},
@@ -140,10 +140,10 @@ impl<'a> Search<'a> {
         ctx: &Context,
         limits: &mut Limits<'_>,
     ) -> anyhow::Result<Won> {
-        let mut vigil = limits.bound(vigil(ctx, self.board)).await?;
+        let mut waiter = limits.bound(waiter(ctx, self.board)).await?;
         let mut pause = PASSED_OVER.0;
         loop {
-            let claimable = vigil.until_claimable(&self.filters, &self.passed_over);
+            let claimable = waiter.until_claimable(&self.filters, &self.passed_over);
             let patience = match self.passed_over.is_empty() {
                 true => Duration::MAX,
                 false => pause,
@@ -160,7 +160,7 @@ impl<'a> Search<'a> {
                 Ok(Some(won)) => return Ok(won),
                 Ok(None) => {}
                 // Of a claim that may have been made the board says so, by another error.
-                Err(error) => limits.bound(vigil.outlast(error.downcast()?)).await?,
+                Err(error) => limits.bound(waiter.outlast(error.downcast()?)).await?,
             }
         }
     }

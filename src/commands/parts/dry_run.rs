@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Lists what was chosen, as `list` does, and tells why it is not there of what is not.
-pub(in crate::commands) fn rehearse(
+pub(in crate::commands) fn dry_run(
     ctx: &mut Context,
     verb: &'static str,
     chosen: Chosen,

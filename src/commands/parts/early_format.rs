@@ -9,16 +9,16 @@ use crate::{
 
 /// The form and colour that a command line asks for, and its command, whatever else is wrong.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Glimpse {
+pub(crate) struct EarlyFormat {
     pub(crate) format: Option<Format>,
     pub(crate) color: ColorChoice,
     pub(crate) command: Option<String>,
 }
 
-impl Glimpse {
+impl EarlyFormat {
     /// Looks through the arguments of the program, as far as they are options of ours.
     pub(crate) fn of(arguments: impl Iterator<Item = String>) -> Self {
-        let mut glimpse = Self::default();
+        let mut early = Self::default();
         let mut arguments = arguments.take_while(|argument| argument != "--");
         while let Some(argument) = arguments.next() {
             let (name, value) = match argument.split_once('=') {
@@ -29,21 +29,21 @@ impl Glimpse {
                 },
             };
             match name.as_str() {
-                "--json" => glimpse.format = Some(Format::Json),
+                "--json" => early.format = Some(Format::Json),
                 "-o" | "--format" => {
                     let asked = choice(value.or_else(|| arguments.next()));
-                    glimpse.format = asked.or(glimpse.format);
+                    early.format = asked.or(early.format);
                 }
                 "--color" => {
-                    glimpse.color = choice(value.or_else(|| arguments.next())).unwrap_or_default();
+                    early.color = choice(value.or_else(|| arguments.next())).unwrap_or_default();
                 }
-                word if glimpse.command.is_none() && is_command(word) => {
-                    glimpse.command = Some(name);
+                word if early.command.is_none() && is_command(word) => {
+                    early.command = Some(name);
                 }
                 _ => {}
             }
         }
-        glimpse
+        early
     }
 }
 
@@ -59,8 +59,8 @@ fn choice<T: ValueEnum>(value: Option<String>) -> Option<T> {
 mod tests {
     use super::*;
 
-    fn glimpse(line: &str) -> Glimpse {
-        Glimpse::of(line.split(' ').map(str::to_owned))
+    fn early(line: &str) -> EarlyFormat {
+        EarlyFormat::of(line.split(' ').map(str::to_owned))
     }
 
     #[test]
@@ -72,10 +72,10 @@ mod tests {
             "lst --format=json x",
             "-o=json",
         ] {
-            assert_eq!(glimpse(line).format, Some(Format::Json), "{line}");
+            assert_eq!(early(line).format, Some(Format::Json), "{line}");
         }
-        assert_eq!(glimpse("lst --format jsonl").format, Some(Format::Jsonl));
-        assert_eq!(glimpse("run x -- curl --json").format, None);
-        assert_eq!(glimpse("lst --color never").color, ColorChoice::Never);
+        assert_eq!(early("lst --format jsonl").format, Some(Format::Jsonl));
+        assert_eq!(early("run x -- curl --json").format, None);
+        assert_eq!(early("lst --color never").color, ColorChoice::Never);
     }
 }

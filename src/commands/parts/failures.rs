@@ -75,14 +75,14 @@ impl Failures {
     /// Tells what was not told as it came, and returns how it ended for all the jobs together.
     pub(in crate::commands) fn end(self, ctx: &Context, total: usize) -> anyhow::Result<()> {
         let failed = self.count;
-        self.own_up(ctx);
+        self.report_mistakes(ctx);
         match failed {
             0 => Ok(()),
             failed => Err(CommandError::Partly { failed, total }.into()),
         }
     }
 
-    fn own_up(self, ctx: &Context) {
+    fn report_mistakes(self, ctx: &Context) {
         let mut alike: Vec<_> = self.alike.into_values().collect();
         alike.sort_by(|one, other| (other.count, &one.named).cmp(&(one.count, &other.named)));
         let untold = alike.split_off(alike.len().min(REASONS));

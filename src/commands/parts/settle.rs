@@ -3,7 +3,7 @@
 use chrono::{SubsecRound, TimeDelta, Utc};
 
 use super::{
-    dry_run::rehearse,
+    dry_run::dry_run,
     select::{Chosen, Named, Selection, confirm, confirm_bulk, count},
     under_claim::LEASE,
     verb::{Verb, act},
@@ -53,7 +53,7 @@ pub(crate) async fn settle(
         foresee_refusals(ctx, &chosen);
     }
     if args.selection.dry_run {
-        return rehearse(ctx, verb.now, chosen);
+        return dry_run(ctx, verb.now, chosen);
     }
     match args.force {
         true => confirm(

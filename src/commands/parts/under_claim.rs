@@ -20,7 +20,7 @@ use crate::{
     process::{
         child::Ended,
         clock::Boottime,
-        command::{NotRun, Performance},
+        command::{Command, NotRun},
         guard::{CONDUCTOR, Guard, Launch, LeftOver},
         label::{JOB, MARK},
         signal::Signals,
@@ -54,7 +54,7 @@ pub(crate) enum OnFailure {
 /// A command that is ready to be performed as soon as there is a claimed job for it.
 #[derive(Debug)]
 pub(crate) struct Performer {
-    performance: Performance,
+    command: Command,
     /// Caught from before a job is claimed.
     pub(in crate::commands) signals: Signals,
     guard: Arc<Guard>,
@@ -106,17 +106,17 @@ impl Performer {
         let owner = kept_owner(ctx.who())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let search = ctx.environment.variable("PATH");
-        let mut performance =
-            Performance::here(&argv, search.as_deref()).map_err(|error| not_run(ctx, error))?;
+        let mut command =
+            Command::here(&argv, search.as_deref()).map_err(|error| not_run(ctx, error))?;
         for name in ctx.environment.secrets() {
-            performance.unset(name);
+            command.unset(name);
         }
-        performance.unset(crate::process::job_control::MARK);
-        performance.set(MARK, owner.to_string());
+        command.unset(crate::process::job_control::MARK);
+        command.set(MARK, owner.to_string());
         let lease = board.lease_term(lease.unwrap_or(LEASE)).await?;
-        performance.set(CONDUCTOR, owner.to_string());
+        command.set(CONDUCTOR, owner.to_string());
         Ok(Self {
-            performance,
+            command,
             signals: Signals::ending()?,
             guard: Arc::new(Guard::start(Launch::this_program(), &owner.text())?),
             by: Claimant {
@@ -153,7 +153,7 @@ impl Performer {
         LeftOver::default().end(&job.uuid, Boottime::now()).await;
         let label = self.guard.label(&job.uuid);
         let performed = perform_here(
-            (&self.performance, label),
+            (&self.command, label),
             &mut lease,
             &self.guard,
             &mut self.signals,
@@ -175,11 +175,11 @@ impl Performer {
 
     /// Tells the command which job it performs.
     fn introduce(&mut self, job: &Held) {
-        let performance = &mut self.performance;
-        performance.set(JOB, &job.uuid);
-        performance.set("JOBBOARD_NAME", &job.name);
-        performance.set("JOBBOARD_ATTEMPT", job.attempt.to_string());
-        performance.set("JOBBOARD_FENCE", &job.fence.0);
+        let command = &mut self.command;
+        command.set(JOB, &job.uuid);
+        command.set("JOBBOARD_NAME", &job.name);
+        command.set("JOBBOARD_ATTEMPT", job.attempt.to_string());
+        command.set("JOBBOARD_FENCE", &job.fence.0);
     }
 
     fn judge(

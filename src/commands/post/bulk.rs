@@ -65,11 +65,11 @@ pub(crate) async fn run(ctx: &mut Context, args: BulkArgs, is_dry: bool) -> anyh
     let mut tally = Tally::default();
     while args.check_first && !input.is_ended {
         input.read().await?;
-        input.own_up(ctx, &progress, &mut tally);
+        input.report_mistakes(ctx, &progress, &mut tally);
     }
     if args.check_first {
         input.take_out_twins();
-        input.own_up(ctx, &progress, &mut tally);
+        input.report_mistakes(ctx, &progress, &mut tally);
     }
     if tally.failed > 0 {
         let (total, failed) = (tally.total + input.batch.lines.len(), tally.failed);
@@ -79,14 +79,14 @@ pub(crate) async fn run(ctx: &mut Context, args: BulkArgs, is_dry: bool) -> anyh
     loop {
         while input.wants_more() {
             input.read().await?;
-            input.own_up(ctx, &progress, &mut tally);
+            input.report_mistakes(ctx, &progress, &mut tally);
         }
         if input.batch.lines.is_empty() {
             break;
         }
         let board = (!is_dry).then_some(&*board);
         send(ctx, board, &mut input, &progress, &mut tally).await?;
-        input.own_up(ctx, &progress, &mut tally);
+        input.report_mistakes(ctx, &progress, &mut tally);
     }
     drop(progress);
     match tally {
@@ -153,7 +153,7 @@ impl Input {
     }
 
     /// Tells what is wrong with lines.
-    fn own_up(&mut self, ctx: &Context, progress: &Progress, tally: &mut Tally) {
+    fn report_mistakes(&mut self, ctx: &Context, progress: &Progress, tally: &mut Tally) {
         for mistake in self.mistakes.drain(..) {
             tally.total += 1;
             tally.failed += 1;

@@ -11,7 +11,7 @@ use crate::{
     process::{
         child::{Ended, Process},
         clock::Boottime,
-        command::{Input, Performance},
+        command::{Command, Input},
         job_control,
     },
 };
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Runs a command for one event after the other.
 #[derive(Debug)]
 pub(super) struct Handler {
-    performance: Performance,
+    command: Command,
     waiting: VecDeque<Happening>,
     /// Whether the last of those that wait is the resync that stands for what there was no room for.
     has_overflown: bool,
@@ -39,18 +39,18 @@ impl Handler {
     pub(super) fn prepare(ctx: &Context, command: &[String]) -> anyhow::Result<Self> {
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let search = ctx.environment.variable("PATH");
-        let mut performance = Performance::here(&argv, search.as_deref())
+        let mut command = Command::here(&argv, search.as_deref())
             .map_err(|error| under_claim::not_run(ctx, error))?;
         for name in ctx.environment.secrets() {
-            performance.unset(name);
+            command.unset(name);
         }
-        performance.unset(job_control::MARK);
-        Ok(Self::new(performance))
+        command.unset(job_control::MARK);
+        Ok(Self::new(command))
     }
 
-    fn new(performance: Performance) -> Self {
+    fn new(command: Command) -> Self {
         Self {
-            performance,
+            command,
             waiting: VecDeque::new(),
             has_overflown: false,
             running: None,
@@ -92,8 +92,8 @@ impl Handler {
             self.has_overflown &= !self.waiting.is_empty();
             let mut event = serde_json::to_vec(&happening)?;
             event.push(b'\n');
-            self.performance.input = Input::Text(event);
-            match Process::start(&self.performance, None) {
+            self.command.input = Input::Text(event);
+            match Process::start(&self.command, None) {
                 Ok(process) => self.running = Some(process),
                 Err(error) => self.judge(Some(&chain(&error))),
             }
@@ -135,7 +135,7 @@ mod tests {
 
     fn handler(program: &str) -> Handler {
         let argv = [OsString::from(program)];
-        Handler::new(Performance::here(&argv, std::env::var_os("PATH").as_deref()).unwrap())
+        Handler::new(Command::here(&argv, std::env::var_os("PATH").as_deref()).unwrap())
     }
 
     #[test]

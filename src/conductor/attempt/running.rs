@@ -10,8 +10,8 @@ use tokio::{
 use super::{Attempt, capture::Capture};
 use crate::{
     conductor::{
-        shared::Crew,
-        shutdown::{GRACE, Phase, aborted, changed},
+        shared::Shared,
+        shutdown::{GRACE, Shutdown, aborted, changed},
         verdict::Course,
     },
     lease::Lost,
@@ -46,7 +46,7 @@ impl Performed {
 /// A command that runs.
 pub(super) struct Running<'a> {
     pub(super) attempt: &'a mut Attempt,
-    pub(super) crew: &'a Crew,
+    pub(super) shared: &'a Shared,
     pub(super) process: Process,
     pub(super) capture: Capture,
 }
@@ -55,7 +55,7 @@ impl Running<'_> {
     /// Sees the command through to its end, whoever brings that about.
     pub(super) async fn watch(
         &mut self,
-        phase: &mut watch::Receiver<Phase>,
+        shutdown: &mut watch::Receiver<Shutdown>,
         timeout: Option<Duration>,
     ) -> io::Result<Result<Course, Lost>> {
         // One that is further off than the clock counts is never.
@@ -67,19 +67,19 @@ impl Running<'_> {
                 self.stop(lost.kill_at()).await?;
                 Ok(Err(lost))
             }
-            kill_at = aborted(phase) => self.abort(phase, kill_at).await,
+            kill_at = aborted(shutdown) => self.abort(shutdown, kill_at).await,
             limit = expired(too_late, timeout) => {
                 self.stop(Boottime::now() + GRACE).await?;
                 Ok(Ok(Course::TimedOut(limit)))
             }
-            never = self.capture.pump(&self.crew.reporter) => match never {},
+            never = self.capture.pump(&self.shared.reporter) => match never {},
         }
     }
 
     /// Ends the command because we end; what succeeds all the same has succeeded.
     async fn abort(
         &mut self,
-        phase: &mut watch::Receiver<Phase>,
+        shutdown: &mut watch::Receiver<Shutdown>,
         mut kill_at: Boottime,
     ) -> io::Result<Result<Course, Lost>> {
         let ended = loop {
@@ -87,8 +87,8 @@ impl Running<'_> {
                 biased;
                 ended = self.stop(kill_at) => break ended?,
                 // Somebody has become more impatient.
-                () = changed(phase) => {
-                    if let Phase::Abort(sooner) = *phase.borrow_and_update() {
+                () = changed(shutdown) => {
+                    if let Shutdown::Abort(sooner) = *shutdown.borrow_and_update() {
                         kill_at = sooner;
                     }
                 }
@@ -104,8 +104,8 @@ impl Running<'_> {
     async fn stop(&mut self, kill_at: Boottime) -> io::Result<Ended> {
         tokio::select! {
             biased;
-            ended = self.process.stop(kill_at, Some(&self.crew.guard)) => ended,
-            never = self.capture.pump(&self.crew.reporter) => match never {},
+            ended = self.process.stop(kill_at, Some(&self.shared.guard)) => ended,
+            never = self.capture.pump(&self.shared.reporter) => match never {},
         }
     }
 
@@ -113,11 +113,11 @@ impl Running<'_> {
     pub(super) async fn clear_away(self, course: io::Result<Result<Course, Lost>>) -> Performed {
         let Self {
             attempt,
-            crew,
+            shared,
             process,
             mut capture,
         } = self;
-        process.clear_away(&crew.guard).await;
+        process.clear_away(&shared.guard).await;
         if capture.drain() {
             // Whoever still has our pipe, and came of no command of ours, may keep it.
             let _ = time::timeout(STRAYS, capture.close()).await;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::{Chance, Pick, Won};
 use crate::{
     board::{BoardError, ClaimRules},
-    conductor::{passed_over::Against, slots::Rooms},
+    conductor::{passed_over::Against, slots::Slots},
     job::{Aftermath, Entry, JobKey, Owner},
     process::clock::Boottime,
 };
@@ -18,13 +18,13 @@ const WIDEST_SPREAD: usize = 256;
 
 /// What came of asking for some jobs.
 #[derive(Default)]
-pub(super) struct Haul {
+pub(super) struct ClaimedBatch {
     pub(super) won: Vec<Won>,
     /// What keeps the board from saying of each job whether it is ours.
     pub(super) trouble: Option<BoardError>,
 }
 
-impl Haul {
+impl ClaimedBatch {
     /// Nothing was won, for a reason that says nothing of the jobs.
     pub(super) fn none(trouble: BoardError) -> Self {
         Self {
@@ -36,19 +36,19 @@ impl Haul {
 
 impl Pick<'_> {
     /// Claims as many of these jobs as there is room for.
-    pub(super) async fn claim(&mut self, chance: Chance, rooms: &Arc<Rooms>) -> Haul {
-        let Chance { room, keys } = chance;
+    pub(super) async fn claim(&mut self, chance: Chance, slots: &Arc<Slots>) -> ClaimedBatch {
+        let Chance { free, keys } = chance;
         let rules = ClaimRules {
             is_attempt: true,
-            at_once: rooms.at_once(),
+            at_once: slots.at_once(),
             respects_not_before: true,
         };
-        let term = match self.terms.ask(self.board, &self.crew.reporter).await {
+        let term = match self.lease_term.ask(self.board, &self.shared.reporter).await {
             Ok(term) => term,
-            Err(error) => return Haul::none(error),
+            Err(error) => return ClaimedBatch::none(error),
         };
         let asked = Boottime::now();
-        let answers = match self.board.claim(&keys, &self.by, room, rules).await {
+        let answers = match self.board.claim(&keys, &self.by, free, rules).await {
             Ok(answers) => answers,
             Err(error) => {
                 if matches!(
@@ -59,35 +59,35 @@ impl Pick<'_> {
                         self.let_slip(key);
                     }
                 }
-                return Haul::none(error);
+                return ClaimedBatch::none(error);
             }
         };
         let heard = Boottime::now();
         // What they are kept by may have ended and begun anew in between, for another time.
-        let later = self.terms.ask(self.board, &self.crew.reporter).await;
+        let later = self.lease_term.ask(self.board, &self.shared.reporter).await;
         let term = later.map_or(term, |later| term.min(later));
-        let (mut haul, mut missed) = (Haul::default(), 0);
+        let (mut batch, mut missed) = (ClaimedBatch::default(), 0);
         for (key, answer) in keys.into_iter().zip(answers) {
             match answer {
                 Ok(claimed) => {
                     self.backlog.remove(&key);
                     self.fruitless = 0;
-                    haul.won.push(Won {
+                    batch.won.push(Won {
                         claimed,
                         asked,
                         heard,
                         term,
-                        room: rooms.take(),
+                        slot: slots.take(),
                     });
                 }
                 Err(error) => {
                     // It may be that it must not wait for its turn: then there is to be room for
                     // it to begin at once.
                     if matches!(error, BoardError::Postponed { .. }) {
-                        rooms.claim_none_ahead();
+                        slots.claim_none_ahead();
                     }
                     missed += usize::from(matches!(error, BoardError::AlreadyClaimed { .. }));
-                    haul.trouble = self.miss(key, error).or(haul.trouble);
+                    batch.trouble = self.miss(key, error).or(batch.trouble);
                 }
             }
         }
@@ -96,7 +96,7 @@ impl Pick<'_> {
             0 => self.spread / 2,
             missed => (self.spread * 2).max(missed * 4).min(WIDEST_SPREAD),
         };
-        haul
+        batch
     }
 
     /// Notes that a job was not won; returns an error that says nothing of the job.
@@ -106,7 +106,7 @@ impl Pick<'_> {
             // Some boards learn only after the claim that a record cannot be read.
             BoardError::Malformed { .. } | BoardError::Unfit { .. } => {
                 let against = Against::Record(error.to_string());
-                let (passed_over, reporter) = (&self.crew.passed_over, &self.crew.reporter);
+                let (passed_over, reporter) = (&self.shared.passed_over, &self.shared.reporter);
                 passed_over.heard(&key, key.as_str(), &against, reporter);
                 self.let_slip(&key);
                 self.backlog.remove(&key);
@@ -133,22 +133,22 @@ impl Pick<'_> {
     /// Notes of a job that it may have been claimed without our hearing of it.
     fn let_slip(&mut self, key: &JobKey) {
         // Nothing was begun.
-        self.crew.hands.let_slip(key, Aftermath::Interrupted);
-        self.wary_until = Instant::now() + self.terms.wanted();
+        self.shared.in_flight.let_slip(key, Aftermath::Interrupted);
+        self.wary_until = Instant::now() + self.lease_term.wanted();
     }
 
     /// Heeds that a job was claimed: by us, if the request came late, after we had looked.
     ///
     /// The network may keep it for as long as it likes. What comes of it lapses or is told of.
     pub(super) fn heed_claim(&self, key: &JobKey, owner: Option<&Owner>) {
-        let is_ours = owner == Some(&self.by.owner) && !self.crew.hands.may_have(key);
+        let is_ours = owner == Some(&self.by.owner) && !self.shared.in_flight.may_have(key);
         if is_ours && Instant::now() < self.wary_until {
-            self.crew.hands.let_slip(key, Aftermath::Interrupted);
+            self.shared.in_flight.let_slip(key, Aftermath::Interrupted);
         }
     }
 
     /// Whether the board has a job as ours that nobody has in his hands.
     pub(super) fn is_left_over(&self, entry: &Entry) -> bool {
-        entry.is_owned_by(&self.by.owner) && !self.crew.hands.may_have(entry.key())
+        entry.is_owned_by(&self.by.owner) && !self.shared.in_flight.may_have(entry.key())
     }
 }

@@ -8,8 +8,8 @@ use tokio::time::{self, Instant};
 
 use super::{EVENT_PAUSE, Pick};
 use crate::{
-    board::{BoardError, Event, EventKind, Result, backlog::Tidings},
-    conductor::slots::Rooms,
+    board::{BoardError, Event, EventKind, Result, backlog::BacklogChange},
+    conductor::slots::Slots,
 };
 
 /// How often it is looked whether all is done while others hold the last jobs.
@@ -17,9 +17,9 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 
 impl Pick<'_> {
     /// Waits until something could be started, and meanwhile keeps the backlog current.
-    pub(super) async fn wait_for_room(&mut self, rooms: &Rooms) -> Result<usize> {
-        let room = rooms.some();
-        let mut room = std::pin::pin!(room);
+    pub(super) async fn wait_for_slots(&mut self, slots: &Slots) -> Result<usize> {
+        let slot = slots.some();
+        let mut slot = std::pin::pin!(slot);
         loop {
             let deaf_until = self.heeded + EVENT_PAUSE;
             let hears = async {
@@ -28,7 +28,7 @@ impl Pick<'_> {
             };
             tokio::select! {
                 biased;
-                room = &mut room => return Ok(room),
+                slot = &mut slot => return Ok(slot),
                 event = hears => {
                     self.heed(event)?;
                     self.heed_the_rest()?;
@@ -40,7 +40,7 @@ impl Pick<'_> {
     /// Waits until there may be something to claim that was not there before.
     pub(super) async fn wait_for_more(&mut self) -> Result<()> {
         let ripe = self.backlog.next_not_before();
-        let others_work = self.drains && self.crew.hands.are_empty();
+        let others_work = self.drains && self.shared.in_flight.are_empty();
         let ages = self.filters.change_with_time();
         tokio::select! {
             biased;
@@ -51,7 +51,7 @@ impl Pick<'_> {
             }
             event = next(&mut self.events) => self.heed(event)?,
             () = at(ripe) => {}
-            () = self.crew.hands.empty(), if self.drains && !others_work => {}
+            () = self.shared.in_flight.empty(), if self.drains && !others_work => {}
             () = time::sleep_until(self.surveyed_until), if others_work && self.has_heard => {}
             () = time::sleep(LOOK_ANYWAY), if others_work => self.has_heard = true,
             // Nobody tells when a job has become old enough.
@@ -84,9 +84,9 @@ impl Pick<'_> {
             self.heed_claim(&job.key, event.owner.as_ref());
         }
         match self.backlog.heed(&event, Utc::now()) {
-            Tidings::Resync => self.looked = None,
-            Tidings::More | Tidings::Less => self.has_heard = true,
-            Tidings::Nothing => {}
+            BacklogChange::Resync => self.looked = None,
+            BacklogChange::More | BacklogChange::Less => self.has_heard = true,
+            BacklogChange::Nothing => {}
         }
         Ok(())
     }

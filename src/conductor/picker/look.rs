@@ -100,7 +100,7 @@ impl Pick<'_> {
             }
         }
         drop(entries);
-        let (passed_over, reporter) = (&self.crew.passed_over, &self.crew.reporter);
+        let (passed_over, reporter) = (&self.shared.passed_over, &self.shared.reporter);
         match is_whole {
             true => passed_over.found_all(reasons, reporter),
             false => passed_over.found_some(reasons, reporter),
@@ -113,7 +113,7 @@ impl Pick<'_> {
     /// Whether a job may be performed here, and can be read whole.
     fn admit(&self, job: &Job) -> Result<(), Against> {
         let is_whole = job.may_be_offered();
-        match self.crew.policy.admit(job) {
+        match self.shared.policy.admit(job) {
             Ok(()) if is_whole => Ok(()),
             // Without its details nobody knows whether it has a command.
             Err(reason) if is_whole || job.details.is_some() => Err(Against::Policy(reason)),
@@ -144,7 +144,8 @@ impl Pick<'_> {
                 self.vet_one(key, found.pop());
             }
         }
-        let is_left = |key: &JobKey| self.backlog.knows(key) && !self.crew.hands.may_have(key);
+        let is_left =
+            |key: &JobKey| self.backlog.knows(key) && !self.shared.in_flight.may_have(key);
         let keys = candidates.into_iter().map(|candidate| candidate.key);
         let (fit, unfit): (Vec<_>, Vec<_>) = keys.partition(is_left);
         for key in unfit {
@@ -158,7 +159,7 @@ impl Pick<'_> {
         let job = match found {
             Some(Entry::Job(job)) if job.holding.is_none() => self.is_meant(*job, now),
             Some(entry) if self.is_left_over(&entry) => {
-                self.crew.hands.let_slip(key, Aftermath::None);
+                self.shared.in_flight.let_slip(key, Aftermath::None);
                 None
             }
             _ => None,
@@ -172,7 +173,7 @@ impl Pick<'_> {
                 Some(time) => self.backlog.postpone(key, time, now),
             },
             Err(against) => {
-                let (passed_over, reporter) = (&self.crew.passed_over, &self.crew.reporter);
+                let (passed_over, reporter) = (&self.shared.passed_over, &self.shared.reporter);
                 passed_over.heard(key, &job.name, &against, reporter);
                 self.backlog.remove(key);
             }
@@ -193,12 +194,12 @@ impl Pick<'_> {
         let now = Utc::now();
         while let Some(entry) = entries.try_next().await? {
             if self.is_left_over(&entry) {
-                self.crew.hands.let_slip(entry.key(), Aftermath::None);
+                self.shared.in_flight.let_slip(entry.key(), Aftermath::None);
                 left = left.max(Left::Held);
                 continue;
             }
             // It is told that such a job cannot be settled, and it may be so for ever.
-            if self.crew.hands.have_aside(entry.key()) {
+            if self.shared.in_flight.have_aside(entry.key()) {
                 continue;
             }
             let Entry::Job(mut job) = entry else { continue };
@@ -223,8 +224,8 @@ impl Pick<'_> {
             }
         }
         drop(entries);
-        let crew = self.crew;
-        crew.passed_over.found_all(reasons, &crew.reporter);
+        let shared = self.shared;
+        shared.passed_over.found_all(reasons, &shared.reporter);
         // Candidates that were there before, and were not won, are hardly won by looking again.
         self.fruitless = match left {
             Left::Candidates => self.fruitless.saturating_add(1),
@@ -236,7 +237,7 @@ impl Pick<'_> {
         self.has_heard = false;
         if held_for_ever > 0 && !std::mem::replace(&mut self.has_told_held, true) {
             let note = Note::new("held_without_expiry").with("jobs", held_for_ever);
-            self.crew.reporter.tell(note);
+            self.shared.reporter.tell(note);
         }
         Ok(left)
     }

@@ -16,14 +16,14 @@ use tokio::{
     time::{self, Duration, Instant},
 };
 
-use self::{claim::Haul, look::Left};
+use self::{claim::ClaimedBatch, look::Left};
 use super::{
-    lease_term::Terms,
+    lease_term::LeaseTerm,
     outage::{Outage, is_final, is_final_at_first},
     passed_over::Against,
-    shared::Crew,
-    shutdown::{Phase, told_to_end},
-    slots::{Room, Rooms},
+    shared::Shared,
+    shutdown::{Shutdown, told_to_end},
+    slots::{Slot, Slots},
     verdict::chance,
 };
 use crate::{
@@ -57,7 +57,7 @@ pub(super) struct Won {
     pub(super) heard: Boottime,
     /// How long it lasts from a renewal on.
     pub(super) term: Duration,
-    pub(super) room: Room,
+    pub(super) slot: Slot,
 }
 
 /// When to stop picking.
@@ -72,14 +72,14 @@ pub(super) struct Aim {
 /// What a picker works with.
 pub(super) struct Picker {
     pub(super) board: Arc<dyn Board>,
-    pub(super) crew: Arc<Crew>,
+    pub(super) shared: Arc<Shared>,
     pub(super) filters: Filters,
-    pub(super) terms: Terms,
+    pub(super) lease_term: LeaseTerm,
     pub(super) aim: Aim,
-    pub(super) rooms: Arc<Rooms>,
+    pub(super) slots: Arc<Slots>,
     pub(super) won: UnboundedSender<Won>,
     pub(super) returned: UnboundedReceiver<Candidate>,
-    pub(super) phase: watch::Receiver<Phase>,
+    pub(super) shutdown: watch::Receiver<Shutdown>,
 }
 
 impl Picker {
@@ -87,24 +87,24 @@ impl Picker {
     pub(super) async fn run(self) -> Result<()> {
         let Self {
             board,
-            crew,
+            shared,
             filters,
-            terms,
+            lease_term,
             aim,
-            rooms,
+            slots,
             won,
             returned,
-            mut phase,
+            mut shutdown,
         } = self;
         let mut pick = Pick {
             board: &*board,
-            crew: &crew,
+            shared: &shared,
             filters,
             by: Claimant {
-                owner: crew.owner.clone(),
-                term: Term::Kept(terms.wanted()),
+                owner: shared.owner.clone(),
+                term: Term::Kept(lease_term.wanted()),
             },
-            terms,
+            lease_term,
             drains: aim.drain,
             is_to_end: aim.drain || aim.jobs_left.is_some(),
             backlog: Backlog::new(CAPACITY),
@@ -121,23 +121,23 @@ impl Picker {
             has_heard: true,
             has_told_held: false,
         };
-        pick.work(aim.jobs_left, &rooms, &won, &mut phase).await
+        pick.work(aim.jobs_left, &slots, &won, &mut shutdown).await
     }
 }
 
 /// Room for some jobs, and jobs for it.
 struct Chance {
-    room: usize,
+    free: usize,
     keys: Vec<JobKey>,
 }
 
 /// What a picker knows.
 struct Pick<'a> {
     board: &'a dyn Board,
-    crew: &'a Crew,
+    shared: &'a Shared,
     filters: Filters,
     by: Claimant,
-    terms: Terms,
+    lease_term: LeaseTerm,
     drains: bool,
     /// Whether it is to end by itself.
     is_to_end: bool,
@@ -171,33 +171,33 @@ impl Pick<'_> {
     async fn work(
         &mut self,
         jobs_left: Option<u64>,
-        rooms: &Arc<Rooms>,
+        slots: &Arc<Slots>,
         won: &UnboundedSender<Won>,
-        phase: &mut watch::Receiver<Phase>,
+        shutdown: &mut watch::Receiver<Shutdown>,
     ) -> Result<()> {
-        let mut outage = Outage::new(self.crew);
+        let mut outage = Outage::new(self.shared);
         let mut jobs_left = jobs_left.unwrap_or(u64::MAX);
         while jobs_left > 0 {
             let most = MOST.min(usize::try_from(jobs_left).unwrap_or(MOST));
             // Whatever is being looked for, and wherever we wait: all of it can be dropped.
             let chance = tokio::select! {
                 biased;
-                () = told_to_end(phase) => return Ok(()),
-                chance = self.chance(rooms, most) => chance,
+                () = told_to_end(shutdown) => return Ok(()),
+                chance = self.chance(slots, most) => chance,
             };
             // A claim that was asked for is not dropped: it may have been won.
-            let haul = match chance {
+            let batch = match chance {
                 Ok(None) => return Ok(()),
-                Ok(Some(chance)) => self.claim(chance, rooms).await,
-                Err(error) => Haul::none(error),
+                Ok(Some(chance)) => self.claim(chance, slots).await,
+                Err(error) => ClaimedBatch::none(error),
             };
-            jobs_left = jobs_left.saturating_sub(haul.won.len() as u64);
-            for job in haul.won {
-                self.crew.hands.take(&job.claimed.job.key);
+            jobs_left = jobs_left.saturating_sub(batch.won.len() as u64);
+            for job in batch.won {
+                self.shared.in_flight.take(&job.claimed.job.key);
                 // Whoever performs is there as long as we are.
                 let _ = won.send(job);
             }
-            match haul.trouble.map_or(Ok(()), Err) {
+            match batch.trouble.map_or(Ok(()), Err) {
                 Ok(()) => outage.is_over(),
                 Err(error) if is_final(&error) => return Err(error),
                 // What is wrong from the start will be.
@@ -210,7 +210,7 @@ impl Pick<'_> {
                     self.lose_touch();
                     tokio::select! {
                         biased;
-                        () = told_to_end(phase) => return Ok(()),
+                        () = told_to_end(shutdown) => return Ok(()),
                         () = outage.pause_by(self.is_to_end) => {}
                     }
                 }
@@ -226,11 +226,11 @@ impl Pick<'_> {
     }
 
     /// Waits until there is room and something to fill it with; none, if all is done.
-    async fn chance(&mut self, rooms: &Rooms, most: usize) -> Result<Option<Chance>> {
-        let room = self.wait_for_room(rooms).await?.min(most);
-        let keys = self.candidates(room).await?;
+    async fn chance(&mut self, slots: &Slots, most: usize) -> Result<Option<Chance>> {
+        let free = self.wait_for_slots(slots).await?.min(most);
+        let keys = self.candidates(free).await?;
         self.guarded().await;
-        Ok(keys.map(|keys| Chance { room, keys }))
+        Ok(keys.map(|keys| Chance { free, keys }))
     }
 
     /// Finds jobs that may be performed and claimed now, waiting for some; none, if all is done.
@@ -271,14 +271,14 @@ impl Pick<'_> {
 
     /// Whether it is worth looking whether nothing is left to do.
     fn may_be_drained(&self) -> bool {
-        let has_nothing = self.crew.hands.are_empty() && self.returned.is_empty();
+        let has_nothing = self.shared.in_flight.are_empty() && self.returned.is_empty();
         let is_time = self.has_heard && self.surveyed_until <= Instant::now();
         self.drains && has_nothing && is_time
     }
 
     /// Makes sure that there is a guard, without which nothing may be started.
     async fn guarded(&mut self) {
-        while self.crew.guard.check().is_err() {
+        while self.shared.guard.check().is_err() {
             time::sleep(GUARD_PAUSE).await;
         }
     }

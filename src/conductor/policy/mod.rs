@@ -29,7 +29,7 @@ pub(crate) use self::{
 };
 use crate::{
     job::Job,
-    process::command::{Input, NotRun, Output, Performance, find},
+    process::command::{Command, Input, NotRun, Output, find},
 };
 
 /// Which programs a posting may name.
@@ -89,7 +89,7 @@ impl Found {
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// `Err`: it may be done, but cannot be.
-    pub(crate) performance: Result<Performance, NotRun>,
+    pub(crate) command: Result<Command, NotRun>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) max_attempts: Option<u32>,
 }
@@ -161,7 +161,7 @@ impl Policy {
             timeout,
             max_attempts,
         } = request;
-        let performance = found.map(|program| Performance {
+        let command = found.map(|program| Command {
             program,
             argv: command.into_iter().map(OsString::from).collect(),
             env: env
@@ -174,7 +174,7 @@ impl Policy {
             errors: Output::Discard,
         });
         Ok(Plan {
-            performance,
+            command,
             timeout,
             max_attempts,
         })
@@ -263,7 +263,7 @@ fn handled(program: PathBuf, job: &Job) -> Plan {
     let details = job.details.as_ref();
     let details = details.map_or_else(|| "{}".to_owned(), ToString::to_string);
     Plan {
-        performance: Ok(Performance {
+        command: Ok(Command {
             argv: vec![program.clone().into_os_string()],
             program,
             env: Vec::new(),

@@ -52,7 +52,7 @@ fn refusal(policy: &Policy, details: Value) -> String {
 
 fn path_of(policy: &Policy, details: Value) -> PathBuf {
     let plan = policy.plan(&job("a", details)).unwrap();
-    plan.performance.unwrap().program
+    plan.command.unwrap().program
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn only_allowed_programs_run_by_where_they_are() {
     let absent = json!({"command": ["no-such-program"]});
     assert!(refusal(&of("/usr/bin/*"), absent.clone()).contains("not among"));
     let plan = open().plan(&job("a", absent)).unwrap();
-    assert!(matches!(plan.performance, Err(NotRun::NotFound { .. })));
+    assert!(matches!(plan.command, Err(NotRun::NotFound { .. })));
 }
 
 #[test]
@@ -164,9 +164,9 @@ fn handlers(name: &str, mode: u32) -> (tempfile::TempDir, Policy) {
 fn a_handler_gets_the_details() {
     let (folder, policy) = handlers("resize", 0o755);
     let plan = policy.plan(&job("resize", json!({"size": 4}))).unwrap();
-    let performance = plan.performance.unwrap();
-    assert_eq!(performance.program, folder.path().join("resize"));
-    assert_eq!(performance.input, Input::Text(b"{\"size\":4}\n".to_vec()));
+    let command = plan.command.unwrap();
+    assert_eq!(command.program, folder.path().join("resize"));
+    assert_eq!(command.input, Input::Text(b"{\"size\":4}\n".to_vec()));
 }
 
 #[test]

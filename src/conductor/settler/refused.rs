@@ -86,7 +86,7 @@ impl Refused {
         }
     }
 
-    /// Hands out those that are to be tried again now.
+    /// InFlight out those that are to be tried again now.
     pub(in crate::conductor) fn take_ripe(&mut self) -> Vec<Due> {
         let now = Instant::now();
         let ripe = self.jobs.values_mut().filter(|job| job.again_at <= now);
@@ -128,7 +128,7 @@ impl Settler {
     /// Has nobody wait for what is refused for good, and says in the registry what that is.
     pub(in crate::conductor) async fn set_aside(&mut self) {
         for key in self.refused.stubborn() {
-            self.crew.hands.set_aside(key);
+            self.shared.in_flight.set_aside(key);
         }
         if let Some(jobs) = self.refused.news()
             && self.board.tell_unsettled(&jobs).await.is_err()
@@ -142,7 +142,7 @@ impl Settler {
     pub(in crate::conductor) fn leave_refused(&mut self) {
         for due in self.refused.take_all() {
             self.tally.unsettled += 1;
-            self.crew.hands.put_down(&due.attempt.job.key);
+            self.shared.in_flight.put_down(&due.attempt.job.key);
         }
     }
 }

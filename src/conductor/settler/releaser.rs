@@ -6,7 +6,7 @@ use tokio::{sync::mpsc::UnboundedSender, time};
 
 use crate::{
     board::{Board, BoardExt, Result, backlog::Candidate},
-    conductor::{outage::Outage, shared::Crew},
+    conductor::{outage::Outage, shared::Shared},
 };
 
 /// How long what may still be ours is given back, when all ends.
@@ -19,7 +19,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub(in crate::conductor) struct Releaser {
     pub(in crate::conductor) board: Arc<dyn Board>,
-    pub(in crate::conductor) crew: Arc<Crew>,
+    pub(in crate::conductor) shared: Arc<Shared>,
     /// Where those go that are free, for whoever picks jobs.
     pub(in crate::conductor) returned: UnboundedSender<Candidate>,
 }
@@ -28,7 +28,7 @@ impl Releaser {
     /// Gives back whatever slips out of our hands, for as long as it is let.
     pub(in crate::conductor) async fn run(self) {
         loop {
-            self.crew.hands.some_adrift().await;
+            self.shared.in_flight.some_adrift().await;
             self.release_all().await;
         }
     }
@@ -39,11 +39,11 @@ impl Releaser {
     }
 
     async fn release_all(&self) {
-        let mut outage = Outage::new(&self.crew);
+        let mut outage = Outage::new(&self.shared);
         let mut was_away = false;
         loop {
             match self.release().await {
-                Ok(()) if self.crew.hands.adrift().is_empty() => break,
+                Ok(()) if self.shared.in_flight.adrift().is_empty() => break,
                 Ok(()) => {}
                 Err(error) => {
                     outage.begin(&error);
@@ -60,12 +60,14 @@ impl Releaser {
 
     /// Looks once at what is adrift, and gives back what is ours.
     async fn release(&self) -> Result<()> {
-        let Crew { hands, owner, .. } = &*self.crew;
+        let Shared {
+            in_flight, owner, ..
+        } = &*self.shared;
         let mut failure = None;
-        for (key, answer) in self.board.give_back(hands.adrift(), owner).await? {
+        for (key, answer) in self.board.give_back(in_flight.adrift(), owner).await? {
             match answer {
                 Ok(job) => {
-                    hands.put_down(&key);
+                    in_flight.put_down(&key);
                     // Nobody picks any more while everything comes to its end.
                     job.map(|job| self.returned.send(Candidate::unvetted(&job)));
                 }

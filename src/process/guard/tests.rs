@@ -8,7 +8,7 @@ use super::*;
 use crate::process::{
     child::{Ended, Process},
     clock::Boottime,
-    command::Performance,
+    command::Command,
     label::{JOB, MARK},
     lineage::Processes,
 };
@@ -43,10 +43,10 @@ fn start(mark: &str, script: &str) -> Process {
 
 fn start_for(job: &str, mark: &str, script: &str) -> Process {
     let argv = ["sh", "-c", script].map(OsString::from);
-    let mut performance = Performance::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap();
-    performance.set(MARK, mark);
-    performance.set(JOB, job);
-    Process::start(&performance, None).unwrap()
+    let mut command = Command::here(&argv, Some("/usr/bin:/bin".as_ref())).unwrap();
+    command.set(MARK, mark);
+    command.set(JOB, job);
+    Process::start(&command, None).unwrap()
 }
 
 fn unique(name: &str) -> String {

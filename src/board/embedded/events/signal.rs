@@ -12,12 +12,12 @@ use crate::board::embedded::store::with_suffix;
 
 /// Wakes watchers; opened when there is first something to tell.
 #[derive(Debug)]
-pub(in crate::board::embedded) struct Bell {
+pub(in crate::board::embedded) struct ChangeSignal {
     board: PathBuf,
     file: Option<fs::File>,
 }
 
-impl Bell {
+impl ChangeSignal {
     pub(in crate::board::embedded) fn of(board: &Path) -> Self {
         Self {
             board: board.to_owned(),

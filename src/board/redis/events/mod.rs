@@ -31,7 +31,7 @@ use crate::board::{BoardError, Event, Result};
 const DOING: &str = "listen to";
 
 /// What can be heard of a board.
-struct Ears {
+struct Subscription {
     /// `None` where the server pushes nothing at all.
     listener: Option<Listener>,
     /// Whether what anybody changes is pushed, and not only what our scripts tell.
@@ -42,9 +42,9 @@ struct Ears {
 
 /// Starts to listen to a board.
 pub(super) async fn events(board: &Redis) -> Result<BoxStream<'_, Result<Event>>> {
-    let ears = Ears::open(board).await?;
-    board.set_lack(ears.lack.clone());
-    let mut watcher = Watcher::new(board, ears);
+    let subscription = Subscription::open(board).await?;
+    board.set_lack(subscription.lack.clone());
+    let mut watcher = Watcher::new(board, subscription);
     // Only now: what is touched from here on is told.
     watcher.start().await?;
     Ok(stream::unfold(Some(watcher), |watcher| async {
@@ -57,9 +57,9 @@ pub(super) async fn events(board: &Redis) -> Result<BoxStream<'_, Result<Event>>
     .boxed())
 }
 
-impl Ears {
+impl Subscription {
     async fn open(board: &Redis) -> Result<Self> {
-        let listener = match board.link.listen(DOING).await.map_err(BoardError::from) {
+        let listener = match board.client.listen(DOING).await.map_err(BoardError::from) {
             Ok(listener) => listener,
             Err(error) => {
                 return Ok(Self {

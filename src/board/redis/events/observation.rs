@@ -8,7 +8,7 @@ use crate::{
         picture::{Known, Looked, Place},
         redis::{
             keys::{Keys, field_of},
-            read::record::{Beside, Reading, read},
+            read::record::{Reading, Sidecars, read},
         },
         wire::posting::Limit,
     },
@@ -57,12 +57,12 @@ pub(super) fn places(
         let (owner, last_modified, side) = (beside.next()?, beside.next()?, beside.next()?);
         let left: i64 = from_redis_value(answers.next()?).ok()?;
         let field = field_of(key);
-        let mut beside = Beside {
+        let mut beside = Sidecars {
             last_modified,
             side,
-            ..Beside::default()
+            ..Sidecars::default()
         };
-        let known = |shelf: Shelf, posting: &[u8], beside: Beside| {
+        let known = |shelf: Shelf, posting: &[u8], beside: Sidecars| {
             Known::of(&read(brief(shelf), &field, posting, beside), looked)
         };
         let trash = trashed.map(|posting| known(Shelf::Trash, &posting, beside.clone()));
@@ -78,7 +78,7 @@ pub(super) fn places(
 
 /// Remembers a posting of which no more was seen.
 pub(super) fn posted(key: &JobKey, posting: &[u8], looked: Looked) -> Known {
-    let alone = Beside::default();
+    let alone = Sidecars::default();
     let entry = read(brief(Shelf::Board), &field_of(key), posting, alone);
     Known::of(&entry, looked)
 }

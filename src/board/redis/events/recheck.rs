@@ -17,13 +17,13 @@ pub(super) enum Cause {
 
 /// What is to be looked at and is known of why, each job once.
 #[derive(Debug, Default)]
-pub(super) struct Agenda {
+pub(super) struct RecheckQueue {
     jobs: HashMap<JobKey, (Cause, Traces)>,
     /// In the order in which they came; a job that became more urgent is still in its old queue.
     queues: [VecDeque<JobKey>; 3],
 }
 
-impl Agenda {
+impl RecheckQueue {
     pub(super) fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
@@ -76,23 +76,23 @@ impl Agenda {
 mod tests {
     use super::*;
 
-    fn agenda(jobs: &[(&str, Cause)]) -> Agenda {
-        let mut agenda = Agenda::default();
+    fn recheck(jobs: &[(&str, Cause)]) -> RecheckQueue {
+        let mut recheck = RecheckQueue::default();
         for (key, cause) in jobs {
-            agenda.add(JobKey::new(*key), *cause, Traces::default());
+            recheck.add(JobKey::new(*key), *cause, Traces::default());
         }
-        agenda
+        recheck
     }
 
-    fn take(agenda: &mut Agenda, most: usize) -> Vec<String> {
-        let taken = agenda.take(most).into_iter();
+    fn take(recheck: &mut RecheckQueue, most: usize) -> Vec<String> {
+        let taken = recheck.take(most).into_iter();
         taken.map(|(key, _)| key.to_string()).collect()
     }
 
     #[test]
     fn what_is_most_urgent_comes_first_and_what_came_first_before_its_like() {
         use Cause::{Due, Noted, Touched};
-        let mut agenda = agenda(&[
+        let mut recheck = recheck(&[
             ("noted", Noted),
             ("second", Touched),
             ("third", Touched),
@@ -100,10 +100,10 @@ mod tests {
             ("noted", Touched),
             ("second", Noted),
         ]);
-        assert_eq!(take(&mut agenda, 2), ["due", "second"]);
-        assert_eq!(take(&mut agenda, 9), ["third", "noted"]);
-        assert!(agenda.is_empty());
-        assert_eq!(take(&mut agenda, 9), [""; 0]);
+        assert_eq!(take(&mut recheck, 2), ["due", "second"]);
+        assert_eq!(take(&mut recheck, 9), ["third", "noted"]);
+        assert!(recheck.is_empty());
+        assert_eq!(take(&mut recheck, 9), [""; 0]);
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
         let touched: Vec<_> = (0..100).map(|job| format!("touched{job}")).collect();
         let mut all = vec![("noted", Cause::Noted)];
         all.extend(touched.iter().map(|key| (key.as_str(), Cause::Touched)));
-        let taken = take(&mut agenda(&all), 8);
+        let taken = take(&mut recheck(&all), 8);
         assert_eq!(taken.len(), 8);
         assert!(taken.contains(&"noted".to_owned()), "{taken:?}");
     }
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn what_is_known_of_a_job_adds_up() {
         let key = JobKey::new("job");
-        let mut agenda = Agenda::default();
+        let mut recheck = RecheckQueue::default();
         let (claim, ours) = (
             Traces {
                 claim: true,
@@ -130,13 +130,13 @@ mod tests {
                 is_ours: true,
             },
         );
-        agenda.add(key.clone(), Cause::Noted, claim);
-        agenda.add(key.clone(), Cause::Touched, ours);
+        recheck.add(key.clone(), Cause::Noted, claim);
+        recheck.add(key.clone(), Cause::Touched, ours);
         let both = Traces {
             claim: true,
             is_ours: true,
         };
-        assert_eq!(agenda.traces(&key), both);
-        assert_eq!(agenda.take(1), [(key, both)]);
+        assert_eq!(recheck.traces(&key), both);
+        assert_eq!(recheck.take(1), [(key, both)]);
     }
 }

@@ -29,7 +29,7 @@ impl Part {
     /// Returns the job whose state this is a part of.
     pub(super) fn job(&self) -> Option<&JobKey> {
         match self {
-            Self::Owner(key) | Self::Modified(key) | Self::Side(key) => Some(key),
+            Self::Owner(key) | Self::Modified(key) | Self::Sidecar(key) => Some(key),
             Self::Postings | Self::Trash | Self::Conductor(_) => None,
         }
     }

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    problem::{Problem, Trouble},
+    problem::{Cause, Problem},
     tls,
 };
 use crate::{
@@ -38,7 +38,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// A server, and what gets us in.
 #[derive(Debug, Clone)]
-pub(in crate::board::redis) struct Door {
+pub(in crate::board::redis) struct Endpoint {
     pub(in crate::board::redis) place: Place,
     /// `None` goes without TLS.
     pub(in crate::board::redis) tls: Option<TlsFiles>,
@@ -81,9 +81,9 @@ impl Deadline {
     /// Waits for something; `late` says what it means when it does not come in time.
     pub(in crate::board::redis) async fn bound<T>(
         self,
-        late: impl FnOnce(Duration) -> Trouble,
-        future: impl Future<Output = Result<T, Trouble>>,
-    ) -> Result<T, Trouble> {
+        late: impl FnOnce(Duration) -> Problem,
+        future: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, Problem> {
         time::timeout_at(self.at.into(), future)
             .await
             .unwrap_or_else(|_| Err(late(self.length)))
@@ -96,19 +96,19 @@ impl Deadline {
     }
 }
 
-impl Door {
+impl Endpoint {
     /// Opens a stream to the server, in TLS if that is wanted.
     pub(in crate::board::redis) async fn connect(
         &self,
         deadline: Deadline,
-    ) -> Result<Box<dyn Stream>, Trouble> {
+    ) -> Result<Box<dyn Stream>, Problem> {
         match &self.place {
             Place::Tcp(server) => {
                 let stream = connect_tcp(server, deadline).await?;
                 match &self.tls {
                     None => Ok(Box::new(stream)),
                     Some(files) => {
-                        let late = |limit| Trouble::new(server, Problem::SilentInTls(limit));
+                        let late = |limit| Problem::new(server, Cause::SilentInTls(limit));
                         let secured = tls::secure(stream, server, files);
                         Ok(Box::new(deadline.bound(late, secured).await?))
                     }
@@ -116,14 +116,14 @@ impl Door {
             }
             Place::Unix(path) => match UnixStream::connect(path).await {
                 Ok(stream) => Ok(Box::new(stream)),
-                Err(error) => Err(self.trouble(explain(&error))),
+                Err(error) => Err(self.problem(explain(&error))),
             },
         }
     }
 
     /// Puts a problem down to this server.
-    pub(in crate::board::redis) fn trouble(&self, problem: Problem) -> Trouble {
-        Trouble::new(&self.place, problem)
+    pub(in crate::board::redis) fn problem(&self, cause: Cause) -> Problem {
+        Problem::new(&self.place, cause)
     }
 }
 
@@ -131,16 +131,16 @@ impl Door {
 pub(in crate::board::redis) async fn connect_tcp(
     server: &Server,
     deadline: Deadline,
-) -> Result<TcpStream, Trouble> {
-    let late = |limit| Trouble::new(server, Problem::Silent(limit));
+) -> Result<TcpStream, Problem> {
+    let late = |limit| Problem::new(server, Cause::Silent(limit));
     deadline.bound(late, try_all(server, deadline)).await
 }
 
-async fn try_all(server: &Server, deadline: Deadline) -> Result<TcpStream, Trouble> {
+async fn try_all(server: &Server, deadline: Deadline) -> Result<TcpStream, Problem> {
     let unresolved = |reason: &str| {
         let reason = reason.trim_start_matches("failed to lookup address information: ");
-        let problem = Problem::Unresolved(reason.to_owned());
-        Trouble::new(format!("the name {}", server.host), problem)
+        let cause = Cause::Unresolved(reason.to_owned());
+        Problem::new(format!("the name {}", server.host), cause)
     };
     let addresses: Vec<_> = lookup_host((server.host.as_str(), server.port))
         .await
@@ -149,12 +149,12 @@ async fn try_all(server: &Server, deadline: Deadline) -> Result<TcpStream, Troub
     let mut last = unresolved("it has no address");
     for (tried, address) in addresses.iter().enumerate() {
         let patience = deadline.share(addresses.len() - tried);
-        let problem = match time::timeout(patience, try_one(*address)).await {
+        let cause = match time::timeout(patience, try_one(*address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => explain(&error),
-            Err(_) => Problem::Silent(deadline.length),
+            Err(_) => Cause::Silent(deadline.length),
         };
-        last = Trouble::new(server, problem);
+        last = Problem::new(server, cause);
     }
     Err(last)
 }
@@ -170,11 +170,11 @@ async fn try_one(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn explain(error: &io::Error) -> Problem {
+fn explain(error: &io::Error) -> Cause {
     match error.kind() {
-        io::ErrorKind::ConnectionRefused => Problem::RefusedConnection,
-        io::ErrorKind::NotFound => Problem::NoSocket,
-        io::ErrorKind::PermissionDenied => Problem::ForbiddenSocket,
-        _ => Problem::NoWay(reason(error)),
+        io::ErrorKind::ConnectionRefused => Cause::RefusedConnection,
+        io::ErrorKind::NotFound => Cause::NoSocket,
+        io::ErrorKind::PermissionDenied => Cause::ForbiddenSocket,
+        _ => Cause::NoWay(reason(error)),
     }
 }

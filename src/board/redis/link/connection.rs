@@ -15,9 +15,9 @@ use tokio::{task::JoinHandle, time::timeout};
 
 use super::{
     Pusher,
-    connect::{Deadline, Door},
+    connect::{Deadline, Endpoint},
     greet::Server,
-    problem::{Problem, Trouble},
+    problem::{Cause, Problem},
     refusal::meaning,
 };
 
@@ -25,8 +25,8 @@ use super::{
 const PARTS: u32 = 10;
 
 /// A connection to a server that was found fit; closed when dropped.
-pub(in crate::board::redis) struct Line {
-    door: Door,
+pub(in crate::board::redis) struct Connection {
+    endpoint: Endpoint,
     server: Server,
     op_timeout: Duration,
     connection: MultiplexedConnection,
@@ -34,16 +34,16 @@ pub(in crate::board::redis) struct Line {
     is_spent: AtomicBool,
 }
 
-impl Line {
+impl Connection {
     /// Connects; with a sender in RESP3, so that the server can push messages into it.
     pub(in crate::board::redis) async fn open(
-        door: Door,
+        endpoint: Endpoint,
         db: u32,
         op_timeout: Duration,
         pushes: Option<Pusher>,
         deadline: Deadline,
-    ) -> Result<Self, Trouble> {
-        let (stream, server) = door.enter(db, deadline).await?;
+    ) -> Result<Self, Problem> {
+        let (stream, server) = endpoint.enter(db, deadline).await?;
         let mut config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None);
@@ -53,15 +53,15 @@ impl Line {
             config = config.set_push_sender(sender);
             settings = settings.set_protocol(ProtocolVersion::RESP3);
         }
-        let late = |limit| door.trouble(Problem::Silent(limit));
+        let late = |limit| endpoint.problem(Cause::Silent(limit));
         let begin = async {
             MultiplexedConnection::new_with_config(&settings, stream, config)
                 .await
-                .map_err(|error| cannot_push(&door, error))
+                .map_err(|error| cannot_push(&endpoint, error))
         };
         let (connection, driver) = deadline.bound(late, begin).await?;
         Ok(Self {
-            door,
+            endpoint,
             server,
             op_timeout,
             connection,
@@ -81,17 +81,17 @@ impl Line {
     }
 
     /// Puts a problem down to the server.
-    pub(in crate::board::redis) fn trouble(&self, problem: Problem) -> Trouble {
-        self.door.trouble(problem)
+    pub(in crate::board::redis) fn problem(&self, cause: Cause) -> Problem {
+        self.endpoint.problem(cause)
     }
 
     /// Says what the server means by a refusal.
-    pub(in crate::board::redis) fn meaning(&self, refusal: &ServerError) -> Trouble {
-        self.door.meaning(refusal)
+    pub(in crate::board::redis) fn meaning(&self, refusal: &ServerError) -> Problem {
+        self.endpoint.meaning(refusal)
     }
 
     /// Sends a command and returns its answer; in case of an error, that was lost.
-    pub(in crate::board::redis) async fn ask(&self, command: &Cmd) -> Result<Value, Trouble> {
+    pub(in crate::board::redis) async fn ask(&self, command: &Cmd) -> Result<Value, Problem> {
         let mut connection = self.connection.clone();
         self.in_time(connection.send_packed_command(command)).await
     }
@@ -100,7 +100,7 @@ impl Line {
     pub(in crate::board::redis) async fn ask_all(
         &self,
         commands: &Pipeline,
-    ) -> Result<Vec<Value>, Trouble> {
+    ) -> Result<Vec<Value>, Problem> {
         let mut connection = self.connection.clone();
         let answers = connection.send_packed_commands(commands, 0, commands.len());
         self.in_time(answers).await
@@ -113,14 +113,14 @@ impl Line {
     async fn in_time<T>(
         &self,
         exchange: impl Future<Output = RedisResult<T>>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, Problem> {
         let mut exchange = pin!(exchange);
         for _ in 0..PARTS {
             if let Ok(answer) = timeout(self.op_timeout / PARTS, &mut exchange).await {
                 return answer.map_err(|error| self.lost(&error));
             }
         }
-        Err(self.give_up(Problem::Silent(self.op_timeout)))
+        Err(self.give_up(Cause::Silent(self.op_timeout)))
     }
 
     /// Tells what a server answered from what it refused.
@@ -129,7 +129,7 @@ impl Line {
             return Ok(answer);
         };
         // After a failover it is another server that takes writes.
-        if matches!(meaning(&error, None), Problem::Replica | Problem::Orphaned) {
+        if matches!(meaning(&error, None), Cause::Replica | Cause::Orphaned) {
             self.is_spent.store(true, Ordering::Relaxed);
         }
         Err(error)
@@ -150,44 +150,44 @@ impl Line {
     pub(in crate::board::redis) fn read<T: FromRedisValue>(
         &self,
         answer: Value,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, Problem> {
         let answer = self.sort(answer).map_err(|error| self.meaning(&error))?;
-        from_redis_value(answer).map_err(|_| self.trouble(Problem::Strange))
+        from_redis_value(answer).map_err(|_| self.problem(Cause::Strange))
     }
 
     /// Gives up a connection on which an answer was lost.
-    fn lost(&self, error: &RedisError) -> Trouble {
+    fn lost(&self, error: &RedisError) -> Problem {
         self.give_up(if error.is_io_error() {
-            Problem::BrokenOff
+            Cause::BrokenOff
         } else {
-            Problem::NotRedis
+            Cause::NotRedis
         })
     }
 
-    fn give_up(&self, problem: Problem) -> Trouble {
+    fn give_up(&self, cause: Cause) -> Problem {
         self.is_spent.store(true, Ordering::Relaxed);
-        self.trouble(problem)
+        self.problem(cause)
     }
 }
 
-impl Drop for Line {
+impl Drop for Connection {
     fn drop(&mut self) {
         self.driver.abort();
     }
 }
 
-fn cannot_push(door: &Door, error: RedisError) -> Trouble {
+fn cannot_push(endpoint: &Endpoint, error: RedisError) -> Problem {
     let has_no_resp3 = error.kind() == ErrorKind::RESP3NotSupported;
     let Ok(error) = ServerError::try_from(error) else {
-        return door.trouble(if has_no_resp3 {
-            Problem::NoPushes
+        return endpoint.problem(if has_no_resp3 {
+            Cause::NoPushes
         } else {
-            Problem::Closed
+            Cause::Closed
         });
     };
-    let trouble = door.meaning(&error);
-    match trouble.problem() {
-        Problem::Said(_) => door.trouble(Problem::NoPushes),
-        _ => trouble,
+    let problem = endpoint.meaning(&error);
+    match problem.cause() {
+        Cause::Said(_) => endpoint.problem(Cause::NoPushes),
+        _ => problem,
     }
 }

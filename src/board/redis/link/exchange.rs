@@ -6,12 +6,12 @@ use redis::{ErrorKind, Parser, Pipeline, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
-    connect::{Deadline, Door, Place, Stream},
-    problem::{Problem, Trouble},
+    connect::{Deadline, Endpoint, Place, Stream},
+    problem::{Cause, Problem},
     tls,
 };
 
-impl Door {
+impl Endpoint {
     /// Sends commands over a stream that is not in use otherwise, and returns what comes back.
     ///
     /// A server that hangs up after some of its answers is not waited for; those are returned.
@@ -20,31 +20,31 @@ impl Door {
         stream: &mut Box<dyn Stream>,
         commands: &Pipeline,
         deadline: Deadline,
-    ) -> Result<Vec<Value>, Trouble> {
-        let late = |limit| self.trouble(Problem::Silent(limit));
+    ) -> Result<Vec<Value>, Problem> {
+        let late = |limit| self.problem(Cause::Silent(limit));
         let talk = talk(stream, commands);
         let answers = deadline.bound(late, async { Ok(talk.await) }).await?;
         match answers {
             Ok(answers) => Ok(answers),
             Err(Deaf::HungUp(error)) => Err(self.explain(error.as_ref(), deadline).await),
-            Err(Deaf::Gibberish(first)) => Err(self.trouble(match (first, &self.tls) {
+            Err(Deaf::Gibberish(first)) => Err(self.problem(match (first, &self.tls) {
                 // An alert, which is what a TLS server answers to plain text.
-                (0x15, None) => Problem::WantsTls,
-                _ => Problem::NotRedis,
+                (0x15, None) => Cause::WantsTls,
+                _ => Cause::NotRedis,
             })),
         }
     }
 
-    async fn explain(&self, error: Option<&io::Error>, deadline: Deadline) -> Trouble {
+    async fn explain(&self, error: Option<&io::Error>, deadline: Deadline) -> Problem {
         let has_identity = self.tls.as_ref().is_some_and(|tls| tls.identity.is_some());
-        if let Some(problem) = error.and_then(|error| tls::alert(error, has_identity)) {
-            return self.trouble(problem);
+        if let Some(cause) = error.and_then(|error| tls::alert(error, has_identity)) {
+            return self.problem(cause);
         }
         match &self.place {
             Place::Tcp(server) if self.tls.is_none() && tls::is_spoken(server, deadline).await => {
-                self.trouble(Problem::WantsTls)
+                self.problem(Cause::WantsTls)
             }
-            _ => self.trouble(Problem::Closed),
+            _ => self.problem(Cause::Closed),
         }
     }
 }

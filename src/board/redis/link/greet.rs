@@ -3,8 +3,8 @@
 use redis::{Pipeline, ServerError, Value, cmd};
 
 use super::{
-    connect::{Deadline, Door, Stream},
-    problem::{Problem, Trouble},
+    connect::{Deadline, Endpoint, Stream},
+    problem::{Cause, Problem},
     refusal::{meaning, meaning_of_login},
 };
 
@@ -20,13 +20,13 @@ pub(in crate::board::redis) struct Server {
     pub(in crate::board::redis) is_replica: bool,
 }
 
-impl Door {
+impl Endpoint {
     /// Opens a stream to a server with data, and returns it once the server is known to be fit.
     pub(in crate::board::redis) async fn enter(
         &self,
         db: u32,
         deadline: Deadline,
-    ) -> Result<(Box<dyn Stream>, Server), Trouble> {
+    ) -> Result<(Box<dyn Stream>, Server), Problem> {
         let mut stream = self.connect(deadline).await?;
         let mut greeting = self.login();
         greeting.add_command(cmd("HELLO"));
@@ -77,12 +77,12 @@ impl Door {
     pub(in crate::board::redis) fn check_login(
         &self,
         answers: Vec<Value>,
-    ) -> Result<impl Iterator<Item = Value>, Trouble> {
+    ) -> Result<impl Iterator<Item = Value>, Problem> {
         let mut answers = answers.into_iter();
         if self.has_login()
             && let Value::ServerError(error) = self.next(&mut answers)?
         {
-            return Err(self.trouble(meaning_of_login(&error, self.user.as_deref())));
+            return Err(self.problem(meaning_of_login(&error, self.user.as_deref())));
         }
         Ok(answers)
     }
@@ -91,38 +91,38 @@ impl Door {
     pub(in crate::board::redis) fn next(
         &self,
         answers: &mut impl Iterator<Item = Value>,
-    ) -> Result<Value, Trouble> {
-        answers.next().ok_or_else(|| self.trouble(Problem::Closed))
+    ) -> Result<Value, Problem> {
+        answers.next().ok_or_else(|| self.problem(Cause::Closed))
     }
 
     /// Returns what this server means by an error.
-    pub(in crate::board::redis) fn meaning(&self, error: &ServerError) -> Trouble {
-        self.trouble(meaning(error, self.user.as_deref()))
+    pub(in crate::board::redis) fn meaning(&self, error: &ServerError) -> Problem {
+        self.problem(meaning(error, self.user.as_deref()))
     }
 
     /// Whether an error only says that a question about the server itself has no answer.
     fn is_harmless(&self, error: &ServerError) -> bool {
         matches!(
             meaning(error, None),
-            Problem::ForbiddenCommand { .. } | Problem::Forbidden { .. } | Problem::Said(_)
+            Cause::ForbiddenCommand { .. } | Cause::Forbidden { .. } | Cause::Said(_)
         )
     }
 
-    fn judge(&self, facts: Value) -> Result<Server, Trouble> {
+    fn judge(&self, facts: Value) -> Result<Server, Problem> {
         let facts = match facts {
             Value::ServerError(error) if self.is_harmless(&error) => Facts::default(),
             Value::ServerError(error) => return Err(self.meaning(&error)),
             facts => Facts::of(&facts),
         };
         if facts.mode == "sentinel" {
-            return Err(self.trouble(Problem::Sentinel(self.place.to_string())));
+            return Err(self.problem(Cause::Sentinel(self.place.to_string())));
         }
         if facts.mode == "cluster" {
-            return Err(self.trouble(Problem::Cluster));
+            return Err(self.problem(Cause::Cluster));
         }
         let major = facts.version.split('.').next().unwrap_or_default();
         if major.parse::<u32>().is_ok_and(|major| major < OLDEST) {
-            return Err(self.trouble(Problem::Old(facts.version)));
+            return Err(self.problem(Cause::Old(facts.version)));
         }
         Ok(Server {
             software: facts.software(),
@@ -130,13 +130,13 @@ impl Door {
         })
     }
 
-    fn check_database(&self, answer: Value, db: u32) -> Result<(), Trouble> {
+    fn check_database(&self, answer: Value, db: u32) -> Result<(), Problem> {
         match answer {
             Value::ServerError(error) => Err(match meaning(&error, self.user.as_deref()) {
-                Problem::Said(text) if text.contains("out of range") => {
-                    self.trouble(Problem::NoDatabase(db))
+                Cause::Said(text) if text.contains("out of range") => {
+                    self.problem(Cause::NoDatabase(db))
                 }
-                problem => self.trouble(problem),
+                cause => self.problem(cause),
             }),
             _ => Ok(()),
         }

@@ -13,8 +13,8 @@ use tokio::sync::mpsc::{Receiver, Sender, channel, error::TrySendError};
 
 use super::{
     at_once,
-    connection::Line,
-    problem::{Problem, Trouble},
+    connection::Connection,
+    problem::{Cause, Problem},
     transaction,
 };
 use crate::board::BoardError;
@@ -103,15 +103,15 @@ fn size_of_value(value: &Value) -> usize {
 /// A connection on which the server pushes messages.
 pub(in super::super) struct Listener {
     name: String,
-    line: Line,
+    connection: Connection,
     pushed: Pushed,
 }
 
 impl Listener {
-    pub(super) fn new(name: &str, line: Line, pushed: Pushed) -> Self {
+    pub(super) fn new(name: &str, connection: Connection, pushed: Pushed) -> Self {
         Self {
             name: name.to_owned(),
-            line,
+            connection,
             pushed,
         }
     }
@@ -122,10 +122,10 @@ impl Listener {
         doing: &'static str,
         command: &Cmd,
     ) -> Result<T, BoardError> {
-        let answer = self.line.ask(command).await;
+        let answer = self.connection.ask(command).await;
         answer
-            .and_then(|answer| self.line.read(answer))
-            .map_err(|trouble| trouble.into_error(doing, &self.name))
+            .and_then(|answer| self.connection.read(answer))
+            .map_err(|problem| problem.into_error(doing, &self.name))
     }
 
     /// Sends commands in one transaction, and returns the answer to each.
@@ -136,15 +136,15 @@ impl Listener {
         doing: &'static str,
         commands: &Pipeline,
     ) -> Result<Vec<Value>, BoardError> {
-        let error = |trouble: Trouble| trouble.into_error(doing, &self.name);
-        let answers = self.line.ask_all(&transaction(commands)).await;
+        let error = |problem: Problem| problem.into_error(doing, &self.name);
+        let answers = self.connection.ask_all(&transaction(commands)).await;
         let answers = answers.map_err(error)?;
         let mut last = None;
         for answer in answers {
-            let answer = self.line.sort(answer);
-            last = Some(answer.map_err(|refusal| error(self.line.meaning(&refusal)))?);
+            let answer = self.connection.sort(answer);
+            last = Some(answer.map_err(|refusal| error(self.connection.meaning(&refusal)))?);
         }
-        at_once(last).ok_or_else(|| error(self.line.trouble(Problem::Strange)))
+        at_once(last).ok_or_else(|| error(self.connection.problem(Cause::Strange)))
     }
 
     /// Waits for what the server pushes next; confirmations of subscriptions are among it.
@@ -173,7 +173,7 @@ impl Listener {
 
     /// Returns the error that says that the server is gone.
     pub(in super::super) fn broken(&self, doing: &'static str) -> BoardError {
-        let trouble = self.line.trouble(Problem::BrokenOff);
-        trouble.into_error(doing, &self.name)
+        let problem = self.connection.problem(Cause::BrokenOff);
+        problem.into_error(doing, &self.name)
     }
 }

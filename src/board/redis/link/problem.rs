@@ -8,16 +8,16 @@ use crate::{board::BoardError, duration};
 
 /// What is the matter, and with whom.
 #[derive(Debug, Error)]
-#[error("{whom} {problem}")]
-pub(in crate::board::redis) struct Trouble {
+#[error("{whom} {cause}")]
+pub(in crate::board::redis) struct Problem {
     /// A server, as `host:port` or the path of its socket; a name; a file.
     whom: String,
-    problem: Problem,
+    cause: Cause,
 }
 
 /// What can be the matter with a server, or on the way to it; reads on after its name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(in crate::board::redis) enum Problem {
+pub(in crate::board::redis) enum Cause {
     #[error("refused the connection")]
     RefusedConnection,
     #[error("is not there")]
@@ -123,26 +123,26 @@ fn name_of(key: &str) -> &str {
     if key.is_empty() { "a key" } else { key }
 }
 
-impl Trouble {
+impl Problem {
     /// Puts a problem down to somebody.
-    pub(in crate::board::redis) fn new(whom: impl ToString, problem: Problem) -> Self {
+    pub(in crate::board::redis) fn new(whom: impl ToString, cause: Cause) -> Self {
         Self {
             whom: whom.to_string(),
-            problem,
+            cause,
         }
     }
 
     /// Adds which key it is about, to a problem that may be about one.
     pub(in crate::board::redis) fn under(mut self, key: &str) -> Self {
-        if let Problem::OtherType(name) = &mut self.problem {
+        if let Cause::OtherType(name) = &mut self.cause {
             key.clone_into(name);
         }
         self
     }
 
     /// Returns what is the matter.
-    pub(in crate::board::redis) fn problem(&self) -> &Problem {
-        &self.problem
+    pub(in crate::board::redis) fn cause(&self) -> &Cause {
+        &self.cause
     }
 
     /// Makes an error of it: what we were doing, and with which board.
@@ -151,9 +151,9 @@ impl Trouble {
         doing: &'static str,
         board: &str,
     ) -> BoardError {
-        use Problem::*;
+        use Cause::*;
         let board = board.to_owned();
-        match &self.problem {
+        match &self.cause {
             RefusedConnection | NoSocket | Silent(_) | SilentInTls(_) | NoWay(_) | Closed
             | BrokenOff | Unsteady | Full | Loading | Busy | Orphaned | ClusterDown
             | TooFewReplicas | NotMaster => BoardError::Unreachable {

@@ -2,7 +2,7 @@
 
 use redis::ServerError;
 
-use super::problem::Problem;
+use super::problem::Cause;
 
 /// Codes that scripts on servers older than 7 wrap into an `ERR` of their own.
 const WRAPPED: [&str; 7] = [
@@ -18,12 +18,12 @@ const WRAPPED: [&str; 7] = [
 /// Returns what a server means by an error.
 ///
 /// `user` is as whom we are there; nothing that we sent is repeated.
-pub(in crate::board::redis) fn meaning(error: &ServerError, user: Option<&str>) -> Problem {
+pub(in crate::board::redis) fn meaning(error: &ServerError, user: Option<&str>) -> Cause {
     sort(error.code(), error.details().unwrap_or_default(), user)
 }
 
 /// Returns what a server means by an error that a script has caught.
-pub(in crate::board::redis) fn meaning_in_script(text: &str, user: Option<&str>) -> Problem {
+pub(in crate::board::redis) fn meaning_in_script(text: &str, user: Option<&str>) -> Cause {
     // Before Redis 7 it begins with a place in the script.
     match text.split_once(' ') {
         Some((code, details)) if code.bytes().all(|byte| byte.is_ascii_uppercase()) => {
@@ -33,51 +33,48 @@ pub(in crate::board::redis) fn meaning_in_script(text: &str, user: Option<&str>)
     }
 }
 
-fn sort(code: &str, details: &str, user: Option<&str>) -> Problem {
+fn sort(code: &str, details: &str, user: Option<&str>) -> Cause {
     match unwrapped(code, details) {
-        "LOADING" => Problem::Loading,
-        "BUSY" => Problem::Busy,
-        "MASTERDOWN" => Problem::Orphaned,
-        "CLUSTERDOWN" => Problem::ClusterDown,
-        "NOREPLICAS" => Problem::TooFewReplicas,
-        "MOVED" | "ASK" | "CROSSSLOT" | "TRYAGAIN" => Problem::Cluster,
-        "NOAUTH" => Problem::NoPassword,
-        "DENIED" => Problem::ProtectedMode,
+        "LOADING" => Cause::Loading,
+        "BUSY" => Cause::Busy,
+        "MASTERDOWN" => Cause::Orphaned,
+        "CLUSTERDOWN" => Cause::ClusterDown,
+        "NOREPLICAS" => Cause::TooFewReplicas,
+        "MOVED" | "ASK" | "CROSSSLOT" | "TRYAGAIN" => Cause::Cluster,
+        "NOAUTH" => Cause::NoPassword,
+        "DENIED" => Cause::ProtectedMode,
         "NOPERM" => forbidden(details, user),
-        "READONLY" => Problem::Replica,
-        "OOM" => Problem::OutOfMemory,
-        "MISCONF" => Problem::CannotSave,
-        "WRONGTYPE" => Problem::OtherType(String::new()),
+        "READONLY" => Cause::Replica,
+        "OOM" => Cause::OutOfMemory,
+        "MISCONF" => Cause::CannotSave,
+        "WRONGTYPE" => Cause::OtherType(String::new()),
         // A word of our own scripts.
-        "NOCOUNT" => Problem::NoCount(one_line("", details)),
-        "ERR" if details.starts_with("max number of clients") => Problem::Full,
+        "NOCOUNT" => Cause::NoCount(one_line("", details)),
+        "ERR" if details.starts_with("max number of clients") => Cause::Full,
         "ERR" if details.starts_with("The user executing the script") => forbidden(details, user),
-        code => Problem::Said(one_line(code, details)),
+        code => Cause::Said(one_line(code, details)),
     }
 }
 
 /// Returns what a server means by an error that answers a login.
 ///
 /// Its own words stay away: a server that does not know the command repeats the password in them.
-pub(in crate::board::redis) fn meaning_of_login(
-    error: &ServerError,
-    user: Option<&str>,
-) -> Problem {
+pub(in crate::board::redis) fn meaning_of_login(error: &ServerError, user: Option<&str>) -> Cause {
     let details = error.details().unwrap_or_default();
     let is_wrong = error.code() == "WRONGPASS" || details.starts_with("invalid password");
     match (error.code(), user) {
-        (_, Some(user)) if is_wrong => Problem::WrongUser(user.to_owned()),
-        (_, None) if is_wrong => Problem::WrongPassword,
+        (_, Some(user)) if is_wrong => Cause::WrongUser(user.to_owned()),
+        (_, None) if is_wrong => Cause::WrongPassword,
         ("ERR", _) if details.contains("without any password configured") => {
-            Problem::NeedlessPassword
+            Cause::NeedlessPassword
         }
-        ("ERR", _) if details.contains("no password is set") => Problem::NeedlessPassword,
-        ("ERR", Some(_)) if details.starts_with("wrong number of arguments") => Problem::NoUsers,
-        ("ERR", _) if details.starts_with("max number of clients") => Problem::Full,
-        ("DENIED", _) => Problem::ProtectedMode,
-        ("LOADING", _) => Problem::Loading,
-        ("BUSY", _) => Problem::Busy,
-        (code, _) => Problem::NoEntry(code.to_owned()),
+        ("ERR", _) if details.contains("no password is set") => Cause::NeedlessPassword,
+        ("ERR", Some(_)) if details.starts_with("wrong number of arguments") => Cause::NoUsers,
+        ("ERR", _) if details.starts_with("max number of clients") => Cause::Full,
+        ("DENIED", _) => Cause::ProtectedMode,
+        ("LOADING", _) => Cause::Loading,
+        ("BUSY", _) => Cause::Busy,
+        (code, _) => Cause::NoEntry(code.to_owned()),
     }
 }
 
@@ -93,20 +90,20 @@ fn unwrapped<'a>(code: &'a str, details: &str) -> &'a str {
     }
 }
 
-fn forbidden(details: &str, user: Option<&str>) -> Problem {
+fn forbidden(details: &str, user: Option<&str>) -> Cause {
     let user = user.unwrap_or("default").to_owned();
     let quoted = details.split('\'').nth(1);
     match quoted.filter(|_| details.contains("permissions to run")) {
-        Some(command) => Problem::ForbiddenCommand {
+        Some(command) => Cause::ForbiddenCommand {
             user,
             command: command.to_owned(),
         },
-        None if details.contains("channel") => Problem::Forbidden {
+        None if details.contains("channel") => Cause::Forbidden {
             user,
             what: "channels",
         },
-        None if details.contains("key") => Problem::Forbidden { user, what: "keys" },
-        None => Problem::Forbidden {
+        None if details.contains("key") => Cause::Forbidden { user, what: "keys" },
+        None => Cause::Forbidden {
             user,
             what: "scripts",
         },
@@ -138,36 +135,36 @@ mod tests {
         for (text, expected) in [
             (
                 "LOADING Redis is loading the dataset in memory",
-                Problem::Loading,
+                Cause::Loading,
             ),
             (
                 "BUSY Redis is busy running a script. You can only call",
-                Problem::Busy,
+                Cause::Busy,
             ),
-            ("CLUSTERDOWN Hash slot not served", Problem::ClusterDown),
+            ("CLUSTERDOWN Hash slot not served", Cause::ClusterDown),
             (
                 "MISCONF Redis is configured to save RDB snapshots",
-                Problem::CannotSave,
+                Cause::CannotSave,
             ),
-            ("MOVED 3999 127.0.0.1:6381", Problem::Cluster),
+            ("MOVED 3999 127.0.0.1:6381", Cause::Cluster),
             (
                 "ERR Error running script (call to f_0c): @user_script: 1: -OOM command not \
                  allowed when used memory > 'maxmemory'.",
-                Problem::OutOfMemory,
+                Cause::OutOfMemory,
             ),
             (
                 "ERR Error running script (call to f_0c): @user_script:1: WRONGTYPE Operation",
-                Problem::OtherType(String::new()),
+                Cause::OtherType(String::new()),
             ),
             (
                 "READONLY You can't write against a read only replica. script: 0c, on @user_script:1.",
-                Problem::Replica,
+                Cause::Replica,
             ),
             (
                 "ERR Wrong number of args calling Redis command from script script: 0c, on x.",
-                Problem::Said("ERR Wrong number of args calling Redis command from script".into()),
+                Cause::Said("ERR Wrong number of args calling Redis command from script".into()),
             ),
-            ("EXECABORT", Problem::Said("EXECABORT".into())),
+            ("EXECABORT", Cause::Said("EXECABORT".into())),
         ] {
             assert_eq!(meaning(&error(text), None), expected, "{text}");
         }
@@ -177,27 +174,27 @@ mod tests {
     fn a_login_fails_in_the_words_of_each_release() {
         let user = Some("alice");
         for (text, user, expected) in [
-            ("ERR invalid password", None, Problem::WrongPassword),
+            ("ERR invalid password", None, Cause::WrongPassword),
             (
                 "WRONGPASS invalid username-password pair",
                 None,
-                Problem::WrongPassword,
+                Cause::WrongPassword,
             ),
             (
                 "ERR Client sent AUTH, but no password is set",
                 None,
-                Problem::NeedlessPassword,
+                Cause::NeedlessPassword,
             ),
             (
                 "ERR wrong number of arguments for 'auth' command",
                 user,
-                Problem::NoUsers,
+                Cause::NoUsers,
             ),
-            ("WRONGPASS pair", user, Problem::WrongUser("alice".into())),
+            ("WRONGPASS pair", user, Cause::WrongUser("alice".into())),
             (
                 "ERR unknown command `AUTH`, with args beginning with: `hunter2`",
                 None,
-                Problem::NoEntry("ERR".into()),
+                Cause::NoEntry("ERR".into()),
             ),
         ] {
             assert_eq!(meaning_of_login(&error(text), user), expected, "{text}");

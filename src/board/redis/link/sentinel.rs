@@ -7,8 +7,8 @@ use redis::{Value, from_redis_value};
 use tokio::time;
 
 use super::{
-    connect::{Deadline, Door, Place},
-    problem::{Problem, Trouble},
+    connect::{Deadline, Endpoint, Place},
+    problem::{Cause, Problem},
 };
 use crate::{
     board::url::{Server, redis::Sentinel},
@@ -27,24 +27,24 @@ pub(in crate::board::redis) async fn master(
     sentinel: &Sentinel,
     tried: &[Server],
     deadline: Deadline,
-) -> Result<Option<Server>, Trouble> {
+) -> Result<Option<Server>, Problem> {
     let password = password(sentinel)?;
-    let mut waiting = sentinel.servers.iter().map(|server| Door {
+    let mut waiting = sentinel.servers.iter().map(|server| Endpoint {
         place: Place::Tcp(server.clone()),
         tls: sentinel.tls.clone(),
         user: sentinel.user.clone(),
         password: password.clone(),
     });
-    let ask = |door: Door| async move { ask(&door, &sentinel.master, deadline).await };
+    let ask = |endpoint: Endpoint| async move { ask(&endpoint, &sentinel.master, deadline).await };
     let mut asked: FuturesUnordered<_> = waiting.next().map(ask).into_iter().collect();
-    let mut troubles = Vec::new();
+    let mut problems = Vec::new();
     let mut is_known = false;
     while !asked.is_empty() {
         let answer = time::timeout(HEAD_START, asked.next()).await;
         match answer {
             Ok(Some(Ok(server))) if !tried.contains(&server) => return Ok(Some(server)),
             Ok(Some(Ok(_))) => is_known = true,
-            Ok(Some(Err(trouble))) => troubles.push(trouble),
+            Ok(Some(Err(problem))) => problems.push(problem),
             Ok(None) | Err(_) => {}
         }
         asked.extend(waiting.next().map(ask));
@@ -52,58 +52,58 @@ pub(in crate::board::redis) async fn master(
     if is_known {
         return Ok(None);
     }
-    Err(most_telling(troubles, sentinel))
+    Err(most_telling(problems, sentinel))
 }
 
 /// Of several Sentinels that were of no use, returns what the most talkative one had to say.
-fn most_telling(mut troubles: Vec<Trouble>, sentinel: &Sentinel) -> Trouble {
-    let has_spoken = |trouble: &Trouble| {
-        let problem = trouble.problem();
+fn most_telling(mut problems: Vec<Problem>, sentinel: &Sentinel) -> Problem {
+    let has_spoken = |problem: &Problem| {
+        let cause = problem.cause();
         !matches!(
-            problem,
-            Problem::RefusedConnection | Problem::Silent(_) | Problem::SilentInTls(_)
+            cause,
+            Cause::RefusedConnection | Cause::Silent(_) | Cause::SilentInTls(_)
         )
     };
-    if let Some(index) = troubles.iter().position(has_spoken) {
-        return troubles.swap_remove(index);
+    if let Some(index) = problems.iter().position(has_spoken) {
+        return problems.swap_remove(index);
     }
-    let texts: Vec<String> = troubles.iter().map(Trouble::to_string).collect();
+    let texts: Vec<String> = problems.iter().map(Problem::to_string).collect();
     let whom = format!("the master {}", sentinel.master);
-    Trouble::new(whom, Problem::NoWay(texts.join(", ")))
+    Problem::new(whom, Cause::NoWay(texts.join(", ")))
 }
 
-async fn ask(door: &Door, master: &str, deadline: Deadline) -> Result<Server, Trouble> {
-    let mut stream = door.connect(deadline).await?;
-    let mut question = door.login();
+async fn ask(endpoint: &Endpoint, master: &str, deadline: Deadline) -> Result<Server, Problem> {
+    let mut stream = endpoint.connect(deadline).await?;
+    let mut question = endpoint.login();
     question
         .cmd("SENTINEL")
         .arg("get-master-addr-by-name")
         .arg(master);
-    let answers = door.exchange(&mut stream, &question, deadline).await?;
-    let answer = door.next(&mut door.check_login(answers)?)?;
+    let answers = endpoint.exchange(&mut stream, &question, deadline).await?;
+    let answer = endpoint.next(&mut endpoint.check_login(answers)?)?;
     match answer {
-        Value::Nil => Err(door.trouble(Problem::UnknownMaster(master.to_owned()))),
-        Value::ServerError(error) => Err(match door.meaning(&error) {
-            trouble if matches!(trouble.problem(), Problem::Said(_)) => {
-                door.trouble(Problem::NotSentinel)
+        Value::Nil => Err(endpoint.problem(Cause::UnknownMaster(master.to_owned()))),
+        Value::ServerError(error) => Err(match endpoint.meaning(&error) {
+            problem if matches!(problem.cause(), Cause::Said(_)) => {
+                endpoint.problem(Cause::NotSentinel)
             }
-            trouble => trouble,
+            problem => problem,
         }),
         answer => match from_redis_value::<(String, u16)>(answer) {
             Ok((host, port)) => Ok(Server { host, port }),
-            Err(_) => Err(door.trouble(Problem::Strange)),
+            Err(_) => Err(endpoint.problem(Cause::Strange)),
         },
     }
 }
 
-fn password(sentinel: &Sentinel) -> Result<Option<Secret>, Trouble> {
+fn password(sentinel: &Sentinel) -> Result<Option<Secret>, Problem> {
     let Some(path) = &sentinel.password_file else {
         return Ok(None);
     };
     // Others go on meanwhile, and would wait with us for a pipe.
     let read = regular_file(path).and_then(|bytes| Secret::read(&bytes[..]));
     read.map(Some).map_err(|error| {
-        let problem = Problem::File(crate::board::net::failure::reason(&error));
-        Trouble::new(path.display(), problem)
+        let cause = Cause::File(crate::board::net::failure::reason(&error));
+        Problem::new(path.display(), cause)
     })
 }

@@ -7,7 +7,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::{
     connect::{Deadline, connect_tcp},
-    problem::{Problem, Trouble},
+    problem::{Cause, Problem},
 };
 use crate::board::{
     net::tls::{self, Objection, Unusable},
@@ -19,16 +19,16 @@ pub(in crate::board::redis) async fn secure(
     stream: TcpStream,
     server: &Server,
     files: &TlsFiles,
-) -> Result<TlsStream<TcpStream>, Trouble> {
+) -> Result<TlsStream<TcpStream>, Problem> {
     let trusted = tls::authorities(files.ca.as_deref())?;
     if trusted.is_empty() {
-        return Err(Trouble::new(server, Problem::NoAuthorities));
+        return Err(Problem::new(server, Cause::NoAuthorities));
     }
     let config = tls::config(trusted, files.identity.as_ref())?;
     let secured = tls::handshake(stream, server, Arc::new(config)).await;
     secured.map_err(|error| {
-        let problem = alert(&error, files.identity.is_some()).unwrap_or(Problem::NotTls);
-        Trouble::new(server, problem)
+        let cause = alert(&error, files.identity.is_some()).unwrap_or(Cause::NotTls);
+        Problem::new(server, cause)
     })
 }
 
@@ -38,22 +38,22 @@ pub(in crate::board::redis) async fn is_spoken(server: &Server, deadline: Deadli
         let stream = connect_tcp(server, deadline).await?;
         Ok(tls::is_spoken(stream, server).await)
     };
-    let late = |limit| Trouble::new(server, Problem::SilentInTls(limit));
+    let late = |limit| Problem::new(server, Cause::SilentInTls(limit));
     deadline.bound(late, attempt).await.unwrap_or(false)
 }
 
 /// Returns what TLS has against the connection; `None` if this is no error of TLS at all.
-pub(in crate::board::redis) fn alert(error: &io::Error, has_identity: bool) -> Option<Problem> {
+pub(in crate::board::redis) fn alert(error: &io::Error, has_identity: bool) -> Option<Cause> {
     Some(match tls::objection(error, has_identity)? {
-        Objection::Certificate(flaw) => Problem::Certificate(flaw),
-        Objection::NoCertificate => Problem::NoCertificate,
-        Objection::RefusedCertificate(alert) => Problem::RefusedCertificate(alert),
-        Objection::NoEntry(why) => Problem::NoEntry(why),
+        Objection::Certificate(flaw) => Cause::Certificate(flaw),
+        Objection::NoCertificate => Cause::NoCertificate,
+        Objection::RefusedCertificate(alert) => Cause::RefusedCertificate(alert),
+        Objection::NoEntry(why) => Cause::NoEntry(why),
     })
 }
 
-impl From<Unusable> for Trouble {
+impl From<Unusable> for Problem {
     fn from(file: Unusable) -> Self {
-        Self::new(file.path.display(), Problem::File(file.why))
+        Self::new(file.path.display(), Cause::File(file.why))
     }
 }

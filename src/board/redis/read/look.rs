@@ -16,7 +16,7 @@ use crate::{
         Detail, JobRef, Order, Query, Result, Which,
         redis::{
             keys::{Keys, field_of, key_of},
-            link::{Link, give_way},
+            link::{Client, give_way},
         },
         wire::{
             msgpack,
@@ -37,17 +37,17 @@ const CANDIDATES: usize = 10;
 
 /// Streams what a query asks for, page by page; the next pages are asked for ahead.
 pub(in crate::board::redis) fn pages<'a>(
-    link: &'a Link,
+    client: &'a Client,
     keys: &'a Keys,
     query: Query,
 ) -> impl Stream<Item = Result<Vec<Entry>>> + Send + 'a {
     let stored = match query.order {
-        Order::Any => scanned(link, keys, query.shelf).boxed(),
-        Order::Rank => ranked(link, keys, query.shelf, KEPT_BYTES).boxed(),
+        Order::Any => scanned(client, keys, query.shelf).boxed(),
+        Order::Rank => ranked(client, keys, query.shelf, KEPT_BYTES).boxed(),
     };
     stored
         .map(move |page| async move {
-            let mut entries = entries(link, keys, query, page?).await?;
+            let mut entries = entries(client, keys, query, page?).await?;
             if query.which == Which::Unclaimed {
                 entries.retain(|entry| entry.job().is_none_or(|job| job.holding.is_none()));
             }
@@ -58,7 +58,7 @@ pub(in crate::board::redis) fn pages<'a>(
 
 /// Fetches the postings in some fields.
 pub(in crate::board::redis) async fn postings(
-    link: &Link,
+    client: &Client,
     keys: &Keys,
     shelf: Shelf,
     fields: &[impl AsRef<[u8]>],
@@ -71,19 +71,19 @@ pub(in crate::board::redis) async fn postings(
     for field in fields {
         command.arg(field.as_ref());
     }
-    let (postings, _) = link.read(&command).await?;
+    let (postings, _) = client.read(&command).await?;
     Ok(postings)
 }
 
 /// Adds to postings what is beside them, and reads them.
 pub(in crate::board::redis) async fn entries(
-    link: &Link,
+    client: &Client,
     keys: &Keys,
     query: Query,
     stored: Vec<Stored>,
 ) -> Result<Vec<Entry>> {
     let fields: Vec<&[u8]> = stored.iter().map(|(field, _)| field.as_slice()).collect();
-    let beside = beside(link, keys, query.shelf, &fields).await?;
+    let beside = beside(client, keys, query.shelf, &fields).await?;
     give_way().await;
     Ok(stored
         .iter()
@@ -92,7 +92,7 @@ pub(in crate::board::redis) async fn entries(
             let reading = Reading {
                 shelf: query.shelf,
                 detail: query.detail,
-                limit: link.limit(),
+                limit: client.limit(),
             };
             read(reading, field, posting, beside)
         })
@@ -101,14 +101,14 @@ pub(in crate::board::redis) async fn entries(
 
 /// Returns the records that each reference could mean; one scan serves all that need one.
 pub(in crate::board::redis) async fn find(
-    link: &Link,
+    client: &Client,
     keys: &Keys,
     shelf: Shelf,
     wanted: &[JobRef],
 ) -> Result<Vec<Vec<Entry>>> {
     let direct: Vec<Option<Vec<u8>>> = wanted.iter().map(field_named).collect();
     let named: Vec<Vec<u8>> = direct.iter().flatten().cloned().collect();
-    let stored = postings(link, keys, shelf, &named).await?;
+    let stored = postings(client, keys, shelf, &named).await?;
     let stored = named.into_iter().zip(stored);
     let mut all: Vec<Stored> = stored
         .filter_map(|(field, posting)| Some((field, posting?)))
@@ -125,7 +125,7 @@ pub(in crate::board::redis) async fn find(
         .collect();
     if direct.iter().any(Option::is_none) {
         let mut scan = Scan::of(keys, shelf);
-        while let Some(page) = scan.next(link).await? {
+        while let Some(page) = scan.next(client).await? {
             for (field, posting) in page {
                 let Ok(read) = msgpack::decode(&posting, Detail::Brief, Limit::USUAL) else {
                     continue;
@@ -143,7 +143,7 @@ pub(in crate::board::redis) async fn find(
             }
         }
     }
-    let entries = entries(link, keys, query, all).await?;
+    let entries = entries(client, keys, query, all).await?;
     Ok(found
         .iter()
         .map(|fields| {

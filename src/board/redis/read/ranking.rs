@@ -14,7 +14,7 @@ use crate::{
         Detail, Result,
         redis::{
             keys::Keys,
-            link::{Link, give_way},
+            link::{Client, give_way},
         },
         wire::{msgpack, posting::Limit},
     },
@@ -29,7 +29,7 @@ const LARGEST_KEPT: usize = 1 << 20;
 /// The order is found by a walk over all of it. Of the postings that were read then, so many bytes
 /// are kept; others are read once more.
 pub(in crate::board::redis) fn ranked<'a>(
-    link: &'a Link,
+    client: &'a Client,
     keys: &'a Keys,
     shelf: Shelf,
     budget: usize,
@@ -38,12 +38,12 @@ pub(in crate::board::redis) fn ranked<'a>(
         if ranking.jobs.is_empty() {
             return Ok(None);
         }
-        let stored = ranking.take(link, keys, shelf, count).await?;
+        let stored = ranking.take(client, keys, shelf, count).await?;
         let bytes = stored.iter().map(|(_, posting)| posting.len()).sum();
         let count = page_after(stored.len(), bytes);
         Ok(Some((stored, (ranking, count))))
     };
-    stream::once(Ranking::of(link, keys, shelf, budget))
+    stream::once(Ranking::of(client, keys, shelf, budget))
         .map_ok(move |ranking| stream::try_unfold((ranking, FIRST_PAGE), in_order))
         .try_flatten()
 }
@@ -66,8 +66,8 @@ struct Ranked {
 }
 
 impl Ranking {
-    async fn of(link: &Link, keys: &Keys, shelf: Shelf, budget: usize) -> Result<Self> {
-        let pages = scanned(link, keys, shelf).map(|page| async move {
+    async fn of(client: &Client, keys: &Keys, shelf: Shelf, budget: usize) -> Result<Self> {
+        let pages = scanned(client, keys, shelf).map(|page| async move {
             give_way().await;
             page
         });
@@ -104,7 +104,7 @@ impl Ranking {
     /// Those that are gone by now are left out.
     async fn take(
         &mut self,
-        link: &Link,
+        client: &Client,
         keys: &Keys,
         shelf: Shelf,
         count: usize,
@@ -112,7 +112,7 @@ impl Ranking {
         let jobs: Vec<_> = self.jobs.drain(..count.min(self.jobs.len())).collect();
         let missing = jobs.iter().filter(|job| job.kept.is_empty());
         let missing: Vec<_> = missing.map(|job| job.field.bytes()).collect();
-        let mut found = postings(link, keys, shelf, &missing).await?.into_iter();
+        let mut found = postings(client, keys, shelf, &missing).await?.into_iter();
         let stored = jobs.iter().filter_map(|job| {
             let posting = match job.kept.is_empty() {
                 true => found.next()??,
@@ -162,7 +162,7 @@ mod tests {
             return;
         };
         let keys = Keys::of(Some("taskflow"));
-        let link = Link::new(
+        let client = Client::new(
             &redis_url(&format!("redis://127.0.0.1:{}", server.port())),
             None,
             Duration::from_secs(5),
@@ -176,13 +176,13 @@ mod tests {
             expected.push(((priority == Priority::Low, at), posting));
         }
         fill.arg("empty").arg("");
-        link.ask::<()>("fill", &fill).await.unwrap();
+        client.ask::<()>("fill", &fill).await.unwrap();
         expected.sort();
         let mut expected: Vec<_> = expected.into_iter().map(|(_, posting)| posting).collect();
         let size = expected.iter().map(Vec::len).sum();
         expected.push(Vec::new());
         for budget in [0, size / 2, size] {
-            let pages = ranked(&link, &keys, Shelf::Board, budget);
+            let pages = ranked(&client, &keys, Shelf::Board, budget);
             let pages: Vec<_> = pages.try_collect().await.unwrap();
             let found: Vec<_> = pages
                 .concat()

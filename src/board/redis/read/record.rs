@@ -9,7 +9,7 @@ use crate::{
         wire::{
             msgpack,
             posting::{Limit, Posting, together},
-            sidecar::Side,
+            sidecar::Sidecar,
         },
     },
     job::{Entry, Fence, Holding, Job, Lease, Malformed, Owner, Shelf},
@@ -17,7 +17,7 @@ use crate::{
 
 /// What is beside a posting, undecoded.
 #[derive(Debug, Clone, Default)]
-pub(in crate::board::redis) struct Beside {
+pub(in crate::board::redis) struct Sidecars {
     /// Present while the job is claimed; empty if what is there is no name.
     pub(in crate::board::redis) owner: Option<Vec<u8>>,
     /// How long the claim still lasts; `None` for ever.
@@ -39,7 +39,7 @@ pub(in crate::board::redis) fn read(
     reading: Reading,
     field: &[u8],
     posting: &[u8],
-    beside: Beside,
+    beside: Sidecars,
 ) -> Entry {
     let Reading {
         shelf,
@@ -60,14 +60,14 @@ pub(in crate::board::redis) fn read(
             problem: problem.to_string(),
             size: posting.len() as u64,
             raw: Limit::raw(posting),
-            holding: holding(&beside, &Side::read(beside.side.as_deref()).0),
+            holding: holding(&beside, &Sidecar::read(beside.side.as_deref()).0),
             origin: crate::job::Origin::Here,
         }),
     }
 }
 
 /// Returns who holds a job, and until when.
-fn holding(beside: &Beside, side: &Side) -> Option<Holding> {
+fn holding(beside: &Sidecars, side: &Sidecar) -> Option<Holding> {
     let name = beside.owner.as_deref()?;
     let owner = Some(name)
         .filter(|name| !name.is_empty())
@@ -89,8 +89,8 @@ fn holding(beside: &Beside, side: &Side) -> Option<Holding> {
     })
 }
 
-fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside) -> Job {
-    let (mut side, side_problem) = Side::read(beside.side.as_deref());
+fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Sidecars) -> Job {
+    let (mut side, side_problem) = Sidecar::read(beside.side.as_deref());
     let modified = beside.last_modified.as_deref();
     // As TaskFlow reads it: an empty one is none.
     let modified = modified
@@ -148,7 +148,7 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Beside
 pub(in crate::board::redis) fn just_claimed(
     field: &[u8],
     posting: &[u8],
-    beside: Beside,
+    beside: Sidecars,
     fence: &Fence,
     limit: Limit,
 ) -> Result<Job> {

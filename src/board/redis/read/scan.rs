@@ -12,7 +12,7 @@ use crate::{
         pages::next_page,
         redis::{
             keys::Keys,
-            link::{Link, connection::Line, problem::Problem},
+            link::{Client, connection::Connection, problem::Cause},
         },
     },
     job::Shelf,
@@ -42,7 +42,7 @@ pub(in crate::board::redis) struct Scan {
     cursor: Option<u64>,
     count: usize,
     /// Where the cursor comes from.
-    line: Weak<Line>,
+    connection: Weak<Connection>,
     /// How often it was begun again since it found anything new.
     restarts: u32,
     /// A server may hand a field out twice while its table grows or shrinks.
@@ -55,7 +55,7 @@ impl Scan {
             hash: hash(keys, shelf),
             cursor: Some(0),
             count: FIRST_PAGE,
-            line: Weak::new(),
+            connection: Weak::new(),
             restarts: 0,
             seen: Seen::default(),
         }
@@ -64,25 +64,25 @@ impl Scan {
     /// Returns the next page; none, when there is no more.
     pub(in crate::board::redis) async fn next(
         &mut self,
-        link: &Link,
+        client: &Client,
     ) -> Result<Option<Vec<Stored>>> {
         let Some(command) = self.command() else {
             return Ok(None);
         };
         let is_first = self.cursor == Some(0);
-        let (answer, line) = link.read(&command).await?;
+        let (answer, connection) = client.read(&command).await?;
         let page = self.page(answer);
-        let line = Arc::downgrade(&line);
+        let connection = Arc::downgrade(&connection);
         // The server may be another one by now, or have started again, and such a one has its
         // fields in an order of its own: the cursor meant nothing there.
-        if !is_first && !line.ptr_eq(&self.line) {
+        if !is_first && !connection.ptr_eq(&self.connection) {
             self.cursor = Some(0);
             self.restarts += 1;
             if self.restarts > RESTARTS {
-                return Err(link.error(DOING, Problem::Unsteady));
+                return Err(client.error(DOING, Cause::Unsteady));
             }
         }
-        self.line = line;
+        self.connection = connection;
         Ok(Some(page))
     }
 
@@ -123,12 +123,12 @@ impl Scan {
 
 /// Streams what is on a shelf, in the order in which the server has it.
 pub(in crate::board::redis) fn scanned<'a>(
-    link: &'a Link,
+    client: &'a Client,
     keys: &Keys,
     shelf: Shelf,
 ) -> impl Stream<Item = Result<Vec<Stored>>> + Send + use<'a> {
     stream::try_unfold(Scan::of(keys, shelf), move |mut scan: Scan| async move {
-        Ok(scan.next(link).await?.map(|page| (page, scan)))
+        Ok(scan.next(client).await?.map(|page| (page, scan)))
     })
 }
 
@@ -178,15 +178,15 @@ mod tests {
         };
         let fill = "for i = 1, 5000 do redis.call('HSET', KEYS[1], 'field' .. i, 'x') end";
         server.run::<()>(&["EVAL", fill, "1", "taskflow:listings"]);
-        let link = Link::new(&server.url(""), None, Duration::from_secs(5));
+        let client = Client::new(&server.url(""), None, Duration::from_secs(5));
         let (mut scan, _) = start();
         let mut error = None;
         for _ in 0..100 {
-            match scan.next(&link).await {
+            match scan.next(&client).await {
                 Ok(page) => assert!(page.is_some(), "it is read to its end"),
                 Err(refused) => error = Some(refused),
             }
-            link.close().await;
+            client.close().await;
         }
         let error = error.expect("it does not go on for ever");
         assert!(matches!(error, BoardError::Unreachable { .. }), "{error:?}");
@@ -201,13 +201,13 @@ mod tests {
         };
         let fill = "for i = 1, 5000 do redis.call('HSET', KEYS[1], 'field' .. i, 'x') end";
         server.run::<()>(&["EVAL", fill, "1", "taskflow:listings"]);
-        let link = Link::new(&server.url(""), None, Duration::from_secs(5));
+        let client = Client::new(&server.url(""), None, Duration::from_secs(5));
         let (mut scan, _) = start();
         let (mut found, mut pages) = (0, 0);
-        while let Some(page) = scan.next(&link).await.unwrap() {
+        while let Some(page) = scan.next(&client).await.unwrap() {
             (found, pages) = (found + page.len(), pages + 1);
             if [1, 4, 8].contains(&pages) {
-                link.close().await;
+                client.close().await;
             }
         }
         assert_eq!(found, 5000);

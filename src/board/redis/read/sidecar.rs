@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline, ServerError, Value};
 
-use super::record::Beside;
+use super::record::Sidecars;
 use crate::{
     board::{
         Result,
         redis::{
-            keys::{Beside as Names, Keys},
-            link::Link,
+            keys::{Keys, Sidecars as Names},
+            link::Client,
         },
     },
     job::Shelf,
@@ -24,11 +24,11 @@ const GONE: i64 = -2;
 
 /// Reads what is beside the postings in some fields.
 pub(in crate::board::redis) async fn beside(
-    link: &Link,
+    client: &Client,
     keys: &Keys,
     shelf: Shelf,
     fields: &[&[u8]],
-) -> Result<Vec<Beside>> {
+) -> Result<Vec<Sidecars>> {
     if fields.is_empty() {
         return Ok(Vec::new());
     }
@@ -41,11 +41,11 @@ pub(in crate::board::redis) async fn beside(
             .arg(name.last_modified.as_slice())
             .arg(name.side.as_slice());
     }
-    let (found, _): (Vec<Option<Vec<u8>>>, _) = link.read(&command).await?;
+    let (found, _): (Vec<Option<Vec<u8>>>, _) = client.read(&command).await?;
     let mut found = found.into_iter();
-    let mut all: Vec<Beside> = names
+    let mut all: Vec<Sidecars> = names
         .iter()
-        .map(|_| Beside {
+        .map(|_| Sidecars {
             // In the trash nobody holds it: an owner would be that of a namesake on the board.
             owner: found.next().flatten().filter(|_| shelf == Shelf::Board),
             left: None,
@@ -54,14 +54,14 @@ pub(in crate::board::redis) async fn beside(
         })
         .collect();
     if shelf == Shelf::Board {
-        add_lives(link, &names, &mut all).await?;
+        add_lives(client, &names, &mut all).await?;
     }
     Ok(all)
 }
 
 /// Adds how long the claims still last, and finds those whose owner is no text, and what is beside
 /// free jobs and is no text.
-async fn add_lives(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<()> {
+async fn add_lives(client: &Client, names: &[Names], all: &mut [Sidecars]) -> Result<()> {
     let mut questions = Pipeline::new();
     let mut is_there = Cmd::new();
     is_there.arg("EXISTS");
@@ -80,22 +80,22 @@ async fn add_lives(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<(
     if free > 0 {
         questions.add_command(is_there);
     }
-    let mut answers = link.read_all(&questions).await?;
+    let mut answers = client.read_all(&questions).await?;
     let hidden = if free > 0 { answers.pop() } else { None };
     let held = all.iter_mut().filter(|one| one.owner.is_some());
     for (one, answer) in held.zip(answers) {
         let owner = one.owner.take();
-        one.claim(owner, number(link, answer)?);
+        one.claim(owner, number(client, answer)?);
     }
-    match hidden.map(|answer| number(link, answer)).transpose()? {
+    match hidden.map(|answer| number(client, answer)).transpose()? {
         // Nobody has those that seemed to be free.
         None | Some(0) => Ok(()),
-        Some(_) => add_nameless(link, names, all).await,
+        Some(_) => add_nameless(client, names, all).await,
     }
 }
 
 /// Finds claims whose owner is no text, and what stands where a record of ours should.
-async fn add_nameless(link: &Link, names: &[Names], all: &mut [Beside]) -> Result<()> {
+async fn add_nameless(client: &Client, names: &[Names], all: &mut [Sidecars]) -> Result<()> {
     let mut questions = Pipeline::new();
     let free: Vec<_> = names
         .iter()
@@ -107,16 +107,16 @@ async fn add_nameless(link: &Link, names: &[Names], all: &mut [Beside]) -> Resul
         questions.cmd("PTTL").arg(name.owner.as_slice());
         questions.cmd("TYPE").arg(name.side.as_slice());
     }
-    let mut answers = link.read_all(&questions).await?.into_iter();
+    let mut answers = client.read_all(&questions).await?.into_iter();
     for (_, one) in free {
         let (Some(kind), Some(left), Some(side)) = (answers.next(), answers.next(), answers.next())
         else {
             break;
         };
-        if is_no_text(link, kind)? {
-            one.claim(None, number(link, left)?);
+        if is_no_text(client, kind)? {
+            one.claim(None, number(client, left)?);
         }
-        if is_no_text(link, side)? {
+        if is_no_text(client, side)? {
             // Read as a record, this is none.
             one.side = Some(Vec::new());
         }
@@ -124,7 +124,7 @@ async fn add_nameless(link: &Link, names: &[Names], all: &mut [Beside]) -> Resul
     Ok(())
 }
 
-impl Beside {
+impl Sidecars {
     /// Takes what is under the key of the owner, its text if it is one, and how long it still lasts.
     ///
     /// Whatever is there, TaskFlow takes for a claim; nothing is there any more if it lapsed
@@ -136,15 +136,15 @@ impl Beside {
 }
 
 /// Whether something else than a text stands there; a text was written between the questions.
-fn is_no_text(link: &Link, kind: Result<Value, ServerError>) -> Result<bool> {
-    let kind = kind.map_err(|error| link.refusal(DOING, &error))?;
+fn is_no_text(client: &Client, kind: Result<Value, ServerError>) -> Result<bool> {
+    let kind = kind.map_err(|error| client.refusal(DOING, &error))?;
     Ok(!matches!(&kind, Value::SimpleString(kind) if kind == "none" || kind == "string"))
 }
 
-fn number(link: &Link, answer: Result<Value, ServerError>) -> Result<i64> {
+fn number(client: &Client, answer: Result<Value, ServerError>) -> Result<i64> {
     match answer {
         Ok(Value::Int(number)) => Ok(number),
         Ok(_) => Ok(-1),
-        Err(error) => Err(link.refusal(DOING, &error)),
+        Err(error) => Err(client.refusal(DOING, &error)),
     }
 }

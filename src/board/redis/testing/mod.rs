@@ -20,7 +20,7 @@ use crate::board::{
     url::{BoardUrl, redis::RedisUrl},
 };
 
-/// Returns the part of a URL that a [`Link`](super::link::Link) takes.
+/// Returns the part of a URL that a [`Client`](super::link::Client) takes.
 pub(super) fn redis_url(text: &str) -> RedisUrl {
     match text.parse() {
         Ok(BoardUrl::Redis(url)) => *url,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::{
-    predicted::Foresight,
+    predicted::PredictedNumbers,
     scripts::{Call, Reply, Script},
 };
 use crate::{
@@ -13,9 +13,9 @@ use crate::{
         BoardError, ClaimRules, NOT_AHEAD, Result, Settled,
         net::failure::unknown,
         redis::{
-            keys::{Beside as Names, Keys, field_of, key_of},
-            link::{Failure, Link},
-            read::record::{self, Beside},
+            keys::{Keys, Sidecars as Names, field_of, key_of},
+            link::{Client, Failure},
+            read::record::{self, Sidecars},
         },
         wire::{msgpack, sidecar::text_of},
     },
@@ -31,9 +31,9 @@ pub(in crate::board::redis) const DOING: &str = "write to";
 /// The board that is changed.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::board::redis) struct Target<'a> {
-    pub(in crate::board::redis) link: &'a Link,
+    pub(in crate::board::redis) client: &'a Client,
     pub(in crate::board::redis) keys: &'a Keys,
-    pub(in crate::board::redis) foresight: &'a Foresight,
+    pub(in crate::board::redis) predicted: &'a PredictedNumbers,
 }
 
 impl Target<'_> {
@@ -53,11 +53,11 @@ impl Target<'_> {
     }
 
     async fn run(self, call: &Call) -> Result<Vec<Reply>> {
-        call.run(self.link, DOING)
+        call.run(self.client, DOING)
             .await
             .map_err(|failure| match failure {
                 Failure::NotSent(error) => error,
-                Failure::Lost(error) => unknown(self.link.name(), error),
+                Failure::Lost(error) => unknown(self.client.name(), error),
             })
     }
 
@@ -90,7 +90,7 @@ impl Target<'_> {
         let replies = self.run(&call).await?;
         let mut answers = Vec::with_capacity(replies.len());
         for (field, reply) in fields.iter().zip(replies) {
-            let answer = match reply.done(self.link, &key_of(field), None) {
+            let answer = match reply.done(self.client, &key_of(field), None) {
                 Err(refusal) => Err(refusal),
                 Ok(reply) => self.claimed(field, &reply, by, now).await,
             };
@@ -114,7 +114,7 @@ impl Target<'_> {
         now: DateTime<Utc>,
     ) -> Result<Claimed> {
         let fence = Fence(reply.text(0));
-        let beside = Beside {
+        let beside = Sidecars {
             owner: Some(by.owner.as_bytes().to_vec()),
             left: match by.term {
                 Term::Indefinite => None,
@@ -123,7 +123,7 @@ impl Target<'_> {
             last_modified: Some(msgpack::time(now)),
             side: Some(reply.fact(2).to_vec()).filter(|side| !side.is_empty()),
         };
-        match record::just_claimed(field, reply.fact(1), beside, &fence, self.link.limit()) {
+        match record::just_claimed(field, reply.fact(1), beside, &fence, self.client.limit()) {
             Ok(job) => Ok(Claimed { job, fence }),
             // What cannot be read cannot be claimed.
             Err(malformed) => {
@@ -150,7 +150,7 @@ impl Target<'_> {
         };
         let released = self.settle(std::slice::from_ref(&release)).await;
         match released.and_then(|answers| answers.into_iter().collect::<Result<Vec<_>>>()) {
-            Err(error) if !error.is_about_the_claim() => Err(unknown(self.link.name(), error)),
+            Err(error) if !error.is_about_the_claim() => Err(unknown(self.client.name(), error)),
             _ => Ok(()),
         }
     }
@@ -173,7 +173,7 @@ impl Target<'_> {
             .zip(replies)
             .map(|(claim, reply)| {
                 reply
-                    .done(self.link, &claim.key, Some(&claim.owner))
+                    .done(self.client, &claim.key, Some(&claim.owner))
                     .map(drop)
             })
             .collect())
@@ -204,7 +204,7 @@ impl Target<'_> {
                     Authority::Owner(owner) | Authority::Claim(owner, _) => Some(owner),
                     Authority::Override(_) => None,
                 };
-                let reply = reply.done(self.link, &settlement.key, wanted)?;
+                let reply = reply.done(self.client, &settlement.key, wanted)?;
                 Ok(Settled {
                     replaced_namesake: reply.fact(0) == b"1",
                 })
@@ -239,7 +239,7 @@ impl Target<'_> {
         Ok(keys
             .iter()
             .zip(replies)
-            .map(|(key, reply)| reply.done(self.link, key, None).map(drop))
+            .map(|(key, reply)| reply.done(self.client, key, None).map(drop))
             .collect())
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     board::{
         BoardError, Detail, Posted, Result,
         net::failure::{not_done, perhaps_posted},
-        redis::link::{Failure, Link, problem::Problem},
+        redis::link::{Client, Failure, problem::Cause},
         wire::{msgpack, posting::Limit, sidecar::text_of},
     },
     job::{Claimant, Draft, Fence, JobKey},
@@ -41,12 +41,12 @@ impl Target<'_> {
             let count = batch(rest.iter().map(Vec::len));
             let some = &drafts[answers.len()..][..count];
             let call = self.post_call(some, &mut rest[..count], claimant, now);
-            match call.run(self.link, DOING).await {
+            match call.run(self.client, DOING).await {
                 Ok(replies) => answers.extend(self.posted(some, replies, claimant)),
                 Err(Failure::NotSent(error)) if answers.is_empty() => return Err(error),
                 Err(Failure::NotSent(error)) => {
                     let missing = drafts.len() - answers.len();
-                    let refused = (0..missing).map(|_| Err(not_done(self.link.name(), &error)));
+                    let refused = (0..missing).map(|_| Err(not_done(self.client.name(), &error)));
                     answers.extend(refused);
                 }
                 Err(Failure::Lost(error)) => {
@@ -74,7 +74,7 @@ impl Target<'_> {
         let fields: Vec<_> = drafts.iter().map(|draft| draft.uuid.to_string()).collect();
         // Nobody else has such a field, and nothing can be beside it.
         let are_new = claimant.is_none() && !drafts.iter().any(|draft| draft.chosen);
-        let foreseen = self.foresight.last().filter(|_| are_new);
+        let foreseen = self.predicted.last().filter(|_| are_new);
         let (last, message) = match foreseen {
             None => (String::new(), Vec::new()),
             Some(last) => {
@@ -117,17 +117,17 @@ impl Target<'_> {
                 .iter()
                 .zip(replies.into_iter().map(Some).chain(repeat_with(|| None)))
                 .map(|(draft, reply)| match reply {
-                    Some(reply) => one_posted(self.link, draft, reply, claimant),
+                    Some(reply) => one_posted(self.client, draft, reply, claimant),
                     // Whatever answered so is no script of ours.
                     None => {
-                        let error = self.link.error(DOING, Problem::Strange);
-                        Err(perhaps_posted(self.link.name(), draft, &error))
+                        let error = self.client.error(DOING, Cause::Strange);
+                        Err(perhaps_posted(self.client.name(), draft, &error))
                     }
                 })
                 .collect(),
         };
         let last = answers.iter().rev().flatten().next();
-        self.foresight.note(last.map(|posted| posted.sequence));
+        self.predicted.note(last.map(|posted| posted.sequence));
         answers
     }
 
@@ -139,14 +139,14 @@ impl Target<'_> {
         claimant: Option<&Claimant>,
         error: &BoardError,
     ) -> Vec<Result<Posted>> {
-        self.foresight.note(None);
+        self.predicted.note(None);
         let mut command = Cmd::new();
         command.arg("HMGET").arg(self.keys.listings());
         for draft in drafts {
             command.arg(draft.uuid.to_string());
         }
         let found: Vec<Option<Vec<u8>>> = self
-            .link
+            .client
             .ask(DOING, &command)
             .await
             .unwrap_or_else(|_| vec![None; drafts.len()]);
@@ -161,7 +161,7 @@ impl Target<'_> {
                     Some(sequence) if !draft.chosen && claimant.is_none() => {
                         Ok(posted(draft, sequence, None))
                     }
-                    _ => Err(perhaps_posted(self.link.name(), draft, error)),
+                    _ => Err(perhaps_posted(self.client.name(), draft, error)),
                 }
             })
             .collect()
@@ -170,12 +170,12 @@ impl Target<'_> {
 
 /// Reads what became of a draft.
 fn one_posted(
-    link: &Link,
+    client: &Client,
     draft: &Draft,
     reply: Reply,
     claimant: Option<&Claimant>,
 ) -> Result<Posted> {
-    let reply = reply.done(link, &JobKey::new(draft.uuid.to_string()), None)?;
+    let reply = reply.done(client, &JobKey::new(draft.uuid.to_string()), None)?;
     let fence = claimant.map(|_| Fence(reply.text(2)));
     Ok(posted(draft, number(&reply), fence))
 }

@@ -11,7 +11,7 @@ use crate::{board::wire::msgpack, job::Draft};
 
 /// Remembers the last number that was given out, as far as we know.
 #[derive(Debug, Default)]
-pub(in crate::board::redis) struct Foresight {
+pub(in crate::board::redis) struct PredictedNumbers {
     /// Zero, as long as nothing is known.
     last: AtomicI64,
 }
@@ -28,7 +28,7 @@ struct Posted<'a> {
     sequence: i64,
 }
 
-impl Foresight {
+impl PredictedNumbers {
     /// Returns the number that comes before those of the next jobs, if that can be told.
     pub(in crate::board::redis) fn last(&self) -> Option<i64> {
         Some(self.last.load(Ordering::Relaxed)).filter(|last| *last > 0)

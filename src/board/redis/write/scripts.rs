@@ -8,8 +8,8 @@ use super::change::DOING;
 use crate::{
     board::{
         BoardError,
-        redis::link::{Failure, Link},
-        wire::sidecar::Side,
+        redis::link::{Client, Failure},
+        wire::sidecar::Sidecar,
     },
     job::{JobKey, Owner},
 };
@@ -81,23 +81,25 @@ impl Call {
     /// A server that does not have it is sent it; by its own word it has done nothing before.
     pub(in crate::board::redis) async fn run(
         &self,
-        link: &Link,
+        client: &Client,
         doing: &'static str,
     ) -> Result<Vec<Reply>, Failure> {
         let hash = self.script.hash();
-        let mut answer = self.send(link, doing, "EVALSHA", hash).await?;
+        let mut answer = self.send(client, doing, "EVALSHA", hash).await?;
         if matches!(&answer, Err(error) if error.code() == "NOSCRIPT") {
-            answer = self.send(link, doing, "EVAL", &self.script.code()).await?;
+            answer = self
+                .send(client, doing, "EVAL", &self.script.code())
+                .await?;
         }
         let answer = answer.map_err(|error| {
             // What each script looks at first is its first key.
             let key = self.keys.first().map(|key| String::from_utf8_lossy(key));
-            Failure::NotSent(link.refusal_of(doing, &error, &key.unwrap_or_default()))
+            Failure::NotSent(client.refusal_of(doing, &error, &key.unwrap_or_default()))
         })?;
         Reply::all(answer).ok_or_else(|| {
             Failure::Lost(BoardError::Failed {
                 doing,
-                board: link.name().to_owned(),
+                board: client.name().to_owned(),
                 source: "the script gave an answer of another kind".into(),
             })
         })
@@ -105,7 +107,7 @@ impl Call {
 
     async fn send(
         &self,
-        link: &Link,
+        client: &Client,
         doing: &'static str,
         how: &str,
         what: &str,
@@ -117,7 +119,7 @@ impl Call {
         }
         let mut commands = Pipeline::with_capacity(1);
         commands.add_command(command);
-        let mut answers = link.ask_all(doing, &commands).await?;
+        let mut answers = client.ask_all(doing, &commands).await?;
         Ok(answers.pop().unwrap_or(Ok(Value::Nil)))
     }
 }
@@ -171,7 +173,7 @@ impl Reply {
     /// Returns the answer if it was done, and otherwise what it was refused for.
     pub(in crate::board::redis) fn done(
         self,
-        link: &Link,
+        client: &Client,
         key: &JobKey,
         wanted: Option<&Owner>,
     ) -> Result<Self, BoardError> {
@@ -195,9 +197,9 @@ impl Reply {
                 place: "board",
             },
             ("unreadable", _) => BoardError::Unfit {
-                problem: Side::problem(self.fact(0)),
+                problem: Sidecar::problem(self.fact(0)),
             },
-            ("failed", _) => link.said(DOING, &self.text(0)),
+            ("failed", _) => client.said(DOING, &self.text(0)),
             _ => BoardError::Changed,
         })
     }

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use chrono::Utc;
 
 pub(in crate::board::zookeeper) use self::{change::Change, queue::Changes};
-use super::observation::{Seen, SeenLock, Sights};
+use super::observation::{Observations, Seen, SeenLock};
 use crate::{
     board::{Event, EventKind, picture::Known},
     job::{JobKey, Owner},
@@ -53,11 +53,11 @@ impl Picture {
         &mut self,
         changes: &mut Changes,
         end: u64,
-        sights: &Sights,
+        observations: &Observations,
     ) -> Vec<Event> {
         let mut events: Vec<Event> = Vec::new();
         while let Some(change) = changes.pop_before(end) {
-            let event = self.tell_one(change, changes, sights);
+            let event = self.tell_one(change, changes, observations);
             // To look at the board again once is enough.
             let is_repeated = |event: &Event| {
                 event.kind == EventKind::Resync
@@ -73,32 +73,42 @@ impl Picture {
         events
     }
 
-    fn tell_one(&mut self, change: Change, ahead: &mut Changes, sights: &Sights) -> Option<Event> {
+    fn tell_one(
+        &mut self,
+        change: Change,
+        ahead: &mut Changes,
+        observations: &Observations,
+    ) -> Option<Event> {
         match change {
-            Change::JobCame(key) => self.job_came(key, ahead, sights),
-            Change::JobWent(key) => self.job_went(key, ahead, sights),
-            Change::LockCame(key) => self.lock_came(key, ahead, sights),
-            Change::LockWent(key) => self.lock_went(&key, ahead, sights),
+            Change::JobCame(key) => self.job_came(key, ahead, observations),
+            Change::JobWent(key) => self.job_went(key, ahead, observations),
+            Change::LockCame(key) => self.lock_came(key, ahead, observations),
+            Change::LockWent(key) => self.lock_went(&key, ahead, observations),
             Change::TrashCame(key) => {
                 let leaves = Change::JobWent(key.clone());
                 if ahead.of(&key).any(|change| *change == leaves) {
                     // It belongs to the job that leaves the board for it, and waits for that.
                     ahead.push(Change::TrashCame(key));
-                } else if let Some(known) = sights.of(&key).trashed {
+                } else if let Some(known) = observations.of(&key).trashed {
                     // Boards beside this one share the trash.
                     self.trash.insert(key, known);
                 }
                 None
             }
-            Change::TrashWent(key) => self.trash_went(key, ahead, sights),
+            Change::TrashWent(key) => self.trash_went(key, ahead, observations),
             Change::ConductorCame(name) => Some(about(EventKind::ConductorJoined, name)),
             Change::ConductorWent(name) => Some(about(EventKind::ConductorLeft, name)),
-            Change::Meddled(key) => self.meddled(key, sights),
+            Change::Meddled(key) => self.meddled(key, observations),
         }
     }
 
-    fn job_came(&mut self, key: JobKey, ahead: &mut Changes, sights: &Sights) -> Option<Event> {
-        let seen = sights.of(&key);
+    fn job_came(
+        &mut self,
+        key: JobKey,
+        ahead: &mut Changes,
+        observations: &Observations,
+    ) -> Option<Event> {
+        let seen = observations.of(&key);
         let is_restored =
             self.is_trashed(&key, &seen) && ahead.take(&Change::TrashWent(key.clone()));
         self.came(key, seen, is_restored)
@@ -133,13 +143,18 @@ impl Picture {
         Some(event)
     }
 
-    fn job_went(&mut self, key: JobKey, ahead: &mut Changes, sights: &Sights) -> Option<Event> {
+    fn job_went(
+        &mut self,
+        key: JobKey,
+        ahead: &mut Changes,
+        observations: &Observations,
+    ) -> Option<Event> {
         self.blocked.remove(&key);
         let Some(mut known) = self.board.remove(&key) else {
             // Nobody knows what it was; that it is in the trash now is told of all the same.
             return None;
         };
-        let trashed = sights.of(&key).trashed;
+        let trashed = observations.of(&key).trashed;
         let is_ours = trashed.is_none_or(|trashed| is_same(&key, &known, &trashed));
         if is_ours && ahead.take(&Change::TrashCame(key.clone())) {
             let event = tell(EventKind::Trashed, &key, &known);
@@ -150,12 +165,17 @@ impl Picture {
         Some(tell(EventKind::Consumed, &key, &known))
     }
 
-    fn lock_came(&mut self, key: JobKey, ahead: &Changes, sights: &Sights) -> Option<Event> {
+    fn lock_came(
+        &mut self,
+        key: JobKey,
+        ahead: &Changes,
+        observations: &Observations,
+    ) -> Option<Event> {
         let known = self.board.get_mut(&key)?;
         let next = next_on_board(ahead, &key);
         // What was seen is the last lock that came, if it is still there.
         let seen = match next {
-            None => sights.of(&key).lock,
+            None => observations.of(&key).lock,
             Some(_) => SeenLock::Gone,
         };
         let claim = match seen {
@@ -177,7 +197,12 @@ impl Picture {
         Some(tell(EventKind::Claimed, &key, known))
     }
 
-    fn lock_went(&mut self, key: &JobKey, ahead: &Changes, sights: &Sights) -> Option<Event> {
+    fn lock_went(
+        &mut self,
+        key: &JobKey,
+        ahead: &Changes,
+        observations: &Observations,
+    ) -> Option<Event> {
         if next_on_board(ahead, key) == Some(&Change::JobWent(key.clone())) {
             return None;
         }
@@ -191,7 +216,7 @@ impl Picture {
             (owner.cloned(), fence.cloned())
         });
         // Whoever abandons a job may have put it off.
-        if let Some(job) = sights.of(key).job {
+        if let Some(job) = observations.of(key).job {
             *known = job;
         }
         known.set_claim(None);
@@ -202,8 +227,13 @@ impl Picture {
         })
     }
 
-    fn trash_went(&mut self, key: JobKey, ahead: &mut Changes, sights: &Sights) -> Option<Event> {
-        let seen = sights.of(&key);
+    fn trash_went(
+        &mut self,
+        key: JobKey,
+        ahead: &mut Changes,
+        observations: &Observations,
+    ) -> Option<Event> {
+        let seen = observations.of(&key);
         if self.is_trashed(&key, &seen) && ahead.take(&Change::JobCame(key.clone())) {
             return self.came(key, seen, true);
         }
@@ -211,8 +241,8 @@ impl Picture {
         Some(tell(EventKind::Purged, &key, &known))
     }
 
-    fn meddled(&mut self, key: JobKey, sights: &Sights) -> Option<Event> {
-        let seen = sights.of(&key);
+    fn meddled(&mut self, key: JobKey, observations: &Observations) -> Option<Event> {
+        let seen = observations.of(&key);
         if let (Some(known), Some(mut job)) = (self.board.get_mut(&key), seen.job) {
             self.blocked.remove(&key);
             match seen.lock {

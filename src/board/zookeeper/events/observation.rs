@@ -26,7 +26,7 @@ use crate::{
 
 /// What is seen of the jobs that some changes are about.
 #[derive(Debug, Default)]
-pub(in crate::board::zookeeper) struct Sights(HashMap<JobKey, Seen>);
+pub(in crate::board::zookeeper) struct Observations(HashMap<JobKey, Seen>);
 
 /// What is seen of one job; it may have come and gone, and not all of it was looked for.
 #[derive(Debug, Clone, Default)]
@@ -55,7 +55,7 @@ struct Wanted {
     trashed: bool,
 }
 
-impl Sights {
+impl Observations {
     pub(in crate::board::zookeeper) fn of(&self, key: &JobKey) -> Seen {
         self.0.get(key).cloned().unwrap_or_default()
     }
@@ -89,7 +89,8 @@ impl Sights {
         changes: &Changes,
     ) -> Result<Self> {
         let wanted: Vec<_> = wanted(changes).into_iter().collect();
-        let (mut sights, mut count, mut rest) = (Self::default(), look::PAGE.0, wanted.as_slice());
+        let (mut observations, mut count, mut rest) =
+            (Self::default(), look::PAGE.0, wanted.as_slice());
         loop {
             let (page, more) = rest.split_at(count.min(rest.len()));
             let asked = Instant::now();
@@ -109,10 +110,10 @@ impl Sights {
             let mut found = found.into_iter().skip(1);
             for (key, wanted) in page {
                 let seen = wanted.see(key, &mut found, looked);
-                sights.0.insert(key.clone(), seen);
+                observations.0.insert(key.clone(), seen);
             }
             if more.is_empty() {
-                return Ok(sights);
+                return Ok(observations);
             }
             rest = more;
         }

@@ -7,7 +7,7 @@ use tokio::time::{self, Instant};
 
 use super::{
     probe::{Deadline, probe},
-    problem::Trouble,
+    problem::Problem,
     tls::Tls,
 };
 use crate::board::url::Server;
@@ -20,12 +20,12 @@ pub(in crate::board::zookeeper) async fn survey(
     servers: &[Server],
     tls: Option<&Tls>,
     deadline: Deadline,
-) -> (Vec<Server>, Vec<Trouble>) {
+) -> (Vec<Server>, Vec<Problem>) {
     let probes = servers.iter().enumerate();
     let mut probes: FuturesUnordered<_> = probes
         .map(|(place, server)| async move { (place, server, probe(server, tls, deadline).await) })
         .collect();
-    let (mut well, mut troubles) = (Vec::new(), Vec::new());
+    let (mut well, mut problems) = (Vec::new(), Vec::new());
     let mut end = deadline.at + GATHERING;
     while let Ok(Some((place, server, result))) = time::timeout_at(end, probes.next()).await {
         match result {
@@ -33,10 +33,10 @@ pub(in crate::board::zookeeper) async fn survey(
                 well.push(server.clone());
                 end = end.min(Instant::now() + GATHERING);
             }
-            Err(trouble) => troubles.push((place, trouble)),
+            Err(problem) => problems.push((place, problem)),
         }
     }
-    troubles.sort_by_key(|(place, _)| *place);
-    let troubles = troubles.into_iter().map(|(_, trouble)| trouble);
-    (well, troubles.collect())
+    problems.sort_by_key(|(place, _)| *place);
+    let problems = problems.into_iter().map(|(_, problem)| problem);
+    (well, problems.collect())
 }

@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::{
-    problem::{Problem, Trouble},
+    problem::{Cause, Problem},
     tls::{self, Tls},
 };
 use crate::board::{net::failure::reason, url::Server};
@@ -39,22 +39,22 @@ pub(in crate::board::zookeeper) async fn probe(
     server: &Server,
     tls: Option<&Tls>,
     deadline: Deadline,
-) -> Result<(), Trouble> {
+) -> Result<(), Problem> {
     let late = match tls {
-        Some(_) => Problem::SilentInTls(deadline.length),
-        None => Problem::Silent(deadline.length),
+        Some(_) => Cause::SilentInTls(deadline.length),
+        None => Cause::Silent(deadline.length),
     };
     let asked = time::timeout_at(deadline.at, ask(server, tls)).await;
-    asked.unwrap_or_else(|_| Err(Trouble::new(server, late)))
+    asked.unwrap_or_else(|_| Err(Problem::new(server, late)))
 }
 
-async fn ask(server: &Server, tls: Option<&Tls>) -> Result<(), Trouble> {
-    let trouble = |problem| Trouble::new(server, problem);
+async fn ask(server: &Server, tls: Option<&Tls>) -> Result<(), Problem> {
+    let problem = |cause| Problem::new(server, cause);
     let stream = connect(server).await?;
     let answer = match tls {
         None => converse(stream).await,
         Some(tls) => {
-            let stream = tls.secure(stream, server).await.map_err(trouble)?;
+            let stream = tls.secure(stream, server).await.map_err(problem)?;
             converse(stream).await
         }
     };
@@ -62,22 +62,22 @@ async fn ask(server: &Server, tls: Option<&Tls>) -> Result<(), Trouble> {
         Ok(answer) => answer,
         Err(error) => {
             let alert = tls.and_then(|tls| tls.alert(&error));
-            return Err(trouble(alert.unwrap_or(Problem::BrokenOff)));
+            return Err(problem(alert.unwrap_or(Cause::BrokenOff)));
         }
     };
     let known = understand(&answer);
     if known.is_err() && tls.is_none() && tls::is_spoken(connect(server).await?, server).await {
-        return Err(trouble(Problem::WantsTls));
+        return Err(problem(Cause::WantsTls));
     }
-    known.map_err(trouble)
+    known.map_err(problem)
 }
 
 /// Connects to a server by any of its addresses.
-async fn connect(server: &Server) -> Result<TcpStream, Trouble> {
+async fn connect(server: &Server) -> Result<TcpStream, Problem> {
     let unresolved = |reason: &str| {
         let reason = reason.trim_start_matches("failed to lookup address information: ");
-        let problem = Problem::Unresolved(reason.to_owned());
-        Trouble::new(format!("the name {}", server.host), problem)
+        let cause = Cause::Unresolved(reason.to_owned());
+        Problem::new(format!("the name {}", server.host), cause)
     };
     let addresses = lookup_host((server.host.as_str(), server.port))
         .await
@@ -87,9 +87,9 @@ async fn connect(server: &Server) -> Result<TcpStream, Trouble> {
         match TcpStream::connect(address).await {
             Ok(stream) => return Ok(stream),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                last = Trouble::new(server, Problem::RefusedConnection);
+                last = Problem::new(server, Cause::RefusedConnection);
             }
-            Err(error) => last = Trouble::new(server, Problem::NoWay(reason(&error))),
+            Err(error) => last = Problem::new(server, Cause::NoWay(reason(&error))),
         }
     }
     Err(last)
@@ -145,20 +145,20 @@ fn request() -> Vec<u8> {
 }
 
 /// Makes sense of an answer.
-fn understand(answer: &[u8]) -> Result<(), Problem> {
+fn understand(answer: &[u8]) -> Result<(), Cause> {
     if answer.is_empty() {
-        return Err(Problem::Closed);
+        return Err(Cause::Closed);
     }
     let number = |at: usize| {
         let bytes = answer.get(at..at + 4)?.try_into().ok()?;
         Some(i32::from_be_bytes(bytes))
     };
     let (Some(length), Some(version), Some(timeout)) = (number(0), number(4), number(8)) else {
-        return Err(Problem::NotZooKeeper);
+        return Err(Cause::NotZooKeeper);
     };
     let is_session = (36..=37).contains(&length) && version == 0 && timeout > 0;
     match is_session && number(20) == Some(PASSWORD) {
         true => Ok(()),
-        false => Err(Problem::NotZooKeeper),
+        false => Err(Cause::NotZooKeeper),
     }
 }

@@ -8,16 +8,16 @@ use crate::{board::BoardError, duration};
 
 /// What is the matter, and with whom.
 #[derive(Debug, Error)]
-#[error("{whom} {problem}")]
-pub(in crate::board::zookeeper) struct Trouble {
+#[error("{whom} {cause}")]
+pub(in crate::board::zookeeper) struct Problem {
     /// Servers, as `host:port`; a name; a file.
     whom: String,
-    problem: Problem,
+    cause: Cause,
 }
 
 /// What can be the matter with a server, or on the way to it; reads on after its name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(in crate::board::zookeeper) enum Problem {
+pub(in crate::board::zookeeper) enum Cause {
     #[error("refused the connection")]
     RefusedConnection,
     #[error("does not resolve: {0}")]
@@ -90,28 +90,28 @@ pub(in crate::board::zookeeper) enum Problem {
     Old,
 }
 
-impl Trouble {
+impl Problem {
     /// Puts a problem down to somebody.
-    pub(in crate::board::zookeeper) fn new(whom: impl ToString, problem: Problem) -> Self {
+    pub(in crate::board::zookeeper) fn new(whom: impl ToString, cause: Cause) -> Self {
         Self {
             whom: whom.to_string(),
-            problem,
+            cause,
         }
     }
 
     /// Makes one trouble of those that several servers have.
     ///
     /// What a server has against us weighs more than that another one is away.
-    pub(in crate::board::zookeeper) fn of_all(mut troubles: Vec<Self>) -> Option<Self> {
-        let decides = |trouble: &Self| trouble.problem.weight();
-        let heaviest = troubles.iter().map(decides).max()?;
-        let place = troubles.iter().position(|one| decides(one) == heaviest)?;
-        if troubles.len() == 1 || heaviest > 0 {
-            return Some(troubles.swap_remove(place));
+    pub(in crate::board::zookeeper) fn of_all(mut problems: Vec<Self>) -> Option<Self> {
+        let decides = |problem: &Self| problem.cause.weight();
+        let heaviest = problems.iter().map(decides).max()?;
+        let place = problems.iter().position(|one| decides(one) == heaviest)?;
+        if problems.len() == 1 || heaviest > 0 {
+            return Some(problems.swap_remove(place));
         }
-        let each: Vec<_> = troubles.iter().map(Self::to_string).collect();
-        let problem = Problem::All(each.join(", "));
-        Some(Self::new("the ensemble", problem))
+        let each: Vec<_> = problems.iter().map(Self::to_string).collect();
+        let cause = Cause::All(each.join(", "));
+        Some(Self::new("the ensemble", cause))
     }
 
     /// Makes an error of it: what we were doing, and with which board.
@@ -120,9 +120,9 @@ impl Trouble {
         doing: &'static str,
         board: &str,
     ) -> BoardError {
-        use Problem::*;
+        use Cause::*;
         let board = board.to_owned();
-        match &self.problem {
+        match &self.cause {
             RefusedConnection | Silent(_) | SilentInTls(_) | NoWay(_) | Closed | BrokenOff
             | NoSession | SessionEnded | Throttled | All(_) => BoardError::Unreachable {
                 board,
@@ -157,10 +157,10 @@ impl Trouble {
     }
 }
 
-impl Problem {
+impl Cause {
     /// How much it decides about servers that should all be alike.
     fn weight(&self) -> u8 {
-        use Problem::*;
+        use Cause::*;
         match self {
             Certificate(_)
             | NoCertificate

@@ -4,10 +4,10 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use tokio::time;
 use zookeeper_client::{
-    Acls, Client, CreateMode, Error, MultiWriteError, SessionId, SessionState, StateWatcher,
+    Acls, CreateMode, Error, MultiWriteError, SessionId, SessionState, StateWatcher,
 };
 
-use super::problem::{Problem, Trouble};
+use super::problem::{Cause, Problem};
 use crate::{
     board::{BoardError, net::failure::Failure},
     shell,
@@ -30,12 +30,12 @@ pub(in crate::board::zookeeper) struct Circumstances {
 
 /// A session; it ends with its last clone, or by itself when the servers do not hear of us.
 ///
-/// If the process ends before [`Link::close`](super::Link::close) has been awaited, the
+/// If the process ends before [`Client::close`](super::Client::close) has been awaited, the
 /// servers keep it, and its ephemeral nodes, until its timeout is over.
 #[derive(Clone)]
 pub(in crate::board::zookeeper) struct Session {
-    root: Client,
-    client: Client,
+    root: zookeeper_client::Client,
+    client: zookeeper_client::Client,
     about: Arc<Circumstances>,
     /// Counts the clones.
     shared: Arc<()>,
@@ -44,7 +44,7 @@ pub(in crate::board::zookeeper) struct Session {
 impl Session {
     /// Takes what has connected without the chroot; `None` if the chroot is no path.
     pub(in crate::board::zookeeper) fn new(
-        root: Client,
+        root: zookeeper_client::Client,
         about: Arc<Circumstances>,
     ) -> Option<Self> {
         let client = match &about.chroot {
@@ -64,7 +64,7 @@ impl Session {
     ///
     /// It sends when a method is called, and not when the future is awaited; while it is looking
     /// for a server, it keeps what is to be sent until it has found one.
-    pub(in crate::board::zookeeper) fn client(&self) -> &Client {
+    pub(in crate::board::zookeeper) fn client(&self) -> &zookeeper_client::Client {
         &self.client
     }
 
@@ -94,7 +94,7 @@ impl Session {
     ) -> Result<Result<T, E>, Failure> {
         let limit = self.about.op_timeout;
         let Ok(answer) = time::timeout(limit, operation).await else {
-            return Err(Failure::Lost(self.error(doing, Problem::Silent(limit))));
+            return Err(Failure::Lost(self.error(doing, Cause::Silent(limit))));
         };
         let Err(refusal) = answer else {
             return Ok(answer);
@@ -102,7 +102,7 @@ impl Session {
         match refusal.cause() {
             // It is not told whether that was before the server has read it, or after.
             Error::ConnectionLoss | Error::Custom(_) => {
-                Err(Failure::Lost(self.error(doing, Problem::BrokenOff)))
+                Err(Failure::Lost(self.error(doing, Cause::BrokenOff)))
             }
             Error::UnmarshalError { .. } | Error::UnexpectedError(_) | Error::Timeout => {
                 Err(Failure::Lost(self.refusal(doing, refusal.cause())))
@@ -118,21 +118,21 @@ impl Session {
         doing: &'static str,
         error: &Error,
     ) -> BoardError {
-        let problem = match error {
+        let cause = match error {
             Error::NoAuth => self.forbidden(doing),
-            Error::InvalidAcl => Problem::Nobody,
-            Error::AuthFailed => Problem::NoEntry,
+            Error::InvalidAcl => Cause::Nobody,
+            Error::AuthFailed => Cause::NoEntry,
             Error::SessionExpired | Error::SessionMoved | Error::ClientClosed => {
-                Problem::SessionEnded
+                Cause::SessionEnded
             }
-            Error::Throttled => Problem::Throttled,
-            Error::NotReadOnly => Problem::ReadOnly,
-            Error::QuotaExceeded => Problem::Quota,
-            Error::Unimplemented => Problem::Old,
-            Error::ConnectionLoss | Error::Custom(_) => Problem::BrokenOff,
-            error => Problem::Said(error.to_string()),
+            Error::Throttled => Cause::Throttled,
+            Error::NotReadOnly => Cause::ReadOnly,
+            Error::QuotaExceeded => Cause::Quota,
+            Error::Unimplemented => Cause::Old,
+            Error::ConnectionLoss | Error::Custom(_) => Cause::BrokenOff,
+            error => Cause::Said(error.to_string()),
         };
-        self.error(doing, problem)
+        self.error(doing, cause)
     }
 
     /// Says that a node cannot go, because somebody has put these others below it.
@@ -212,7 +212,7 @@ impl Session {
         let _ = time::timeout(patience, ended).await;
     }
 
-    fn forbidden(&self, doing: &'static str) -> Problem {
+    fn forbidden(&self, doing: &'static str) -> Cause {
         let (user, hint) = match &self.about.user {
             Some(user) => (
                 format!("the user {user}"),
@@ -220,7 +220,7 @@ impl Session {
             ),
             None => ("us".to_owned(), ", who name no user"),
         };
-        Problem::Forbidden {
+        Cause::Forbidden {
             user,
             doing,
             path: self.about.path.clone(),
@@ -228,8 +228,8 @@ impl Session {
         }
     }
 
-    fn error(&self, doing: &'static str, problem: Problem) -> BoardError {
-        Trouble::new(&self.about.servers, problem).into_error(doing, &self.about.board)
+    fn error(&self, doing: &'static str, cause: Cause) -> BoardError {
+        Problem::new(&self.about.servers, cause).into_error(doing, &self.about.board)
     }
 }
 

@@ -15,7 +15,7 @@ use tokio_rustls::{
 };
 use zookeeper_client::TlsOptions;
 
-use super::problem::{Problem, Trouble};
+use super::problem::{Cause, Problem};
 use crate::board::{
     net::tls::{self, Objection, Unusable},
     url::{Identity, Server, TlsFiles},
@@ -36,16 +36,16 @@ impl Tls {
     pub(in crate::board::zookeeper) fn load(
         files: &TlsFiles,
         servers: &[Server],
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, Problem> {
         set_provider();
         for server in servers {
             // The client would panic.
-            tls::name(server).map_err(|_| Trouble::new(server, Problem::NoName))?;
+            tls::name(server).map_err(|_| Problem::new(server, Cause::NoName))?;
         }
         let trusted = tls::authorities(files.ca.as_deref())?;
         if trusted.is_empty() {
             let whom = servers.first().map(Server::to_string).unwrap_or_default();
-            return Err(Trouble::new(whom, Problem::NoAuthorities));
+            return Err(Problem::new(whom, Cause::NoAuthorities));
         }
         let config = tls::config(trusted, files.identity.as_ref())?;
         Ok(Self {
@@ -74,18 +74,18 @@ impl Tls {
         &self,
         stream: TcpStream,
         server: &Server,
-    ) -> Result<TlsStream<TcpStream>, Problem> {
+    ) -> Result<TlsStream<TcpStream>, Cause> {
         let secured = tls::handshake(stream, server, Arc::clone(&self.config)).await;
-        secured.map_err(|error| self.alert(&error).unwrap_or(Problem::NotTls))
+        secured.map_err(|error| self.alert(&error).unwrap_or(Cause::NotTls))
     }
 
     /// Returns what TLS has against the connection; `None` if this is no error of TLS at all.
-    pub(in crate::board::zookeeper) fn alert(&self, error: &io::Error) -> Option<Problem> {
+    pub(in crate::board::zookeeper) fn alert(&self, error: &io::Error) -> Option<Cause> {
         Some(match tls::objection(error, self.certificate.is_some())? {
-            Objection::Certificate(flaw) => Problem::Certificate(flaw),
-            Objection::NoCertificate => Problem::NoCertificate,
-            Objection::RefusedCertificate(alert) => Problem::RefusedCertificate(alert),
-            Objection::NoEntry(why) => Problem::NoEntryBecause(why),
+            Objection::Certificate(flaw) => Cause::Certificate(flaw),
+            Objection::NoCertificate => Cause::NoCertificate,
+            Objection::RefusedCertificate(alert) => Cause::RefusedCertificate(alert),
+            Objection::NoEntry(why) => Cause::NoEntryBecause(why),
         })
     }
 }
@@ -121,8 +121,8 @@ fn read(path: &Path) -> Result<String, Unusable> {
     text.map_err(|_| Unusable::new(path, "it is not in PEM form"))
 }
 
-impl From<Unusable> for Trouble {
+impl From<Unusable> for Problem {
     fn from(file: Unusable) -> Self {
-        Self::new(file.path.display(), Problem::File(file.why))
+        Self::new(file.path.display(), Cause::File(file.why))
     }
 }

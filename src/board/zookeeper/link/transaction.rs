@@ -5,7 +5,7 @@ use std::future::Future;
 use zookeeper_client::{Acls, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter};
 
 use super::{nodes::Node, session::Session};
-use crate::board::{net::failure::Failure, wire::sidecar::Side};
+use crate::board::{net::failure::Failure, wire::sidecar::Sidecar};
 
 /// What writers were doing when they failed.
 pub(in crate::board::zookeeper) const WRITING: &str = "write to";
@@ -15,7 +15,7 @@ pub(in crate::board::zookeeper) const WRITING: &str = "write to";
 pub(in crate::board::zookeeper) enum Step {
     Job,
     Lock,
-    Side,
+    Sidecar,
     Marker,
     Trashed,
     /// A namesake that has to leave the trash, and what is kept of it.
@@ -92,7 +92,7 @@ impl<'a> Transaction<'a> {
         step: Step,
         path: String,
         seen: &Option<Node>,
-        wanted: Option<&Side>,
+        wanted: Option<&Sidecar>,
     ) {
         match (seen, wanted) {
             (None, Some(side)) => self.create(step, path, &side.write(), CreateMode::Persistent),

@@ -10,7 +10,7 @@ use crate::{
         wire::{
             json::{self, Lock},
             posting::{Limit, Posting, together},
-            sidecar::Side,
+            sidecar::Sidecar,
         },
         zookeeper::{
             link::nodes::Node,
@@ -100,12 +100,12 @@ impl Record {
     }
 
     /// Returns what is kept beside the job; nothing, if it says what we do not understand.
-    pub(in crate::board::zookeeper) fn side(&self) -> Option<Side> {
+    pub(in crate::board::zookeeper) fn side(&self) -> Option<Sidecar> {
         self.readable_side().ok()
     }
 
     /// Returns what is kept beside the job, or what is wrong with that.
-    pub(in crate::board::zookeeper) fn readable_side(&self) -> Result<Side, String> {
+    pub(in crate::board::zookeeper) fn readable_side(&self) -> Result<Sidecar, String> {
         match self.beside() {
             (side, None) => Ok(side),
             (_, Some(problem)) => Err(problem),
@@ -114,7 +114,7 @@ impl Record {
 
     /// Returns what is kept beside the job if it was written together with the lock: by a claim of
     /// ours, and not by one before that of a peer.
-    fn side_of_claim(&self) -> Option<Side> {
+    fn side_of_claim(&self) -> Option<Sidecar> {
         let (lock, side) = (self.lock.as_ref()?, self.side.as_ref()?);
         (lock.stat.czxid == side.stat.mzxid)
             .then(|| self.side())
@@ -122,13 +122,13 @@ impl Record {
     }
 
     /// Returns what is kept beside the job; also what is wrong with that.
-    fn beside(&self) -> (Side, Option<String>) {
+    fn beside(&self) -> (Sidecar, Option<String>) {
         let node = self.side.as_ref().filter(|node| self.is_ours(node));
         if node.is_some_and(Node::is_denied) {
             let problem = "we may not read the record beside it";
-            return (Side::default(), Some(problem.to_owned()));
+            return (Sidecar::default(), Some(problem.to_owned()));
         }
-        Side::read(node.map(|node| node.data.as_slice()))
+        Sidecar::read(node.map(|node| node.data.as_slice()))
     }
 
     /// Whether what is beside the job is about it, and not about an earlier one of its number.
@@ -184,7 +184,11 @@ impl Record {
             details: posting.details,
             history: side.history(),
             size: self.posting.data.len() as u64,
-            problem: together([posting.problem, side_problem, origin::doubt(&self.origin)]),
+            problem: together([
+                posting.problem,
+                side_problem,
+                origin::unconfirmed(&self.origin),
+            ]),
         }
     }
 }

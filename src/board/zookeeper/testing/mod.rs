@@ -10,7 +10,7 @@ pub(in crate::board::zookeeper) use self::process::{Ensemble, Process as Server,
 pub(super) use crate::board::testing::{Authority, Identity, Mood, Proxy, impostor, wait_until};
 use crate::board::url::{BoardUrl, zookeeper::ZooKeeperUrl};
 
-/// Returns the part of a URL that a [`Link`](super::link::Link) takes.
+/// Returns the part of a URL that a [`Client`](super::link::Client) takes.
 pub(super) fn zookeeper_url(text: &str) -> ZooKeeperUrl {
     match text.parse() {
         Ok(BoardUrl::ZooKeeper(url)) => *url,

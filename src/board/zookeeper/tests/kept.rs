@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::*;
-use crate::board::zookeeper::link::Link;
+use crate::board::zookeeper::link::Client;
 
 fn kept() -> crate::job::Claimant {
     claimant("keeper", Term::Kept(Duration::from_secs(2)))
@@ -186,13 +186,13 @@ async fn taking_leave_takes_no_time() {
         board.close().await;
         assert!(start.elapsed() < most);
     }
-    let link = Link::new(
+    let client = Client::new(
         &zookeeper_url(&format!("zk://127.0.0.1:{}", site.port)),
         None,
         PATIENCE,
     );
-    link.session("read").await.unwrap();
+    client.session("read").await.unwrap();
     let start = std::time::Instant::now();
-    link.close().await;
+    client.close().await;
     assert!(start.elapsed() < most);
 }

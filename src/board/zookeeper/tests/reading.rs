@@ -174,7 +174,7 @@ async fn what_a_creator_makes_is_his_alone_and_what_anybody_makes_is_anybodys() 
             })
             .await
             .unwrap();
-        let client = Client::connector().with_auth("digest", b"ada:hunter2");
+        let client = zookeeper_client::Client::connector().with_auth("digest", b"ada:hunter2");
         let client = client
             .connect(&format!("127.0.0.1:{}", site.port))
             .await

@@ -8,7 +8,7 @@ use crate::{
     board::{
         BoardError, ClaimRules, Detail, NOT_AHEAD, Result,
         net::failure::Failure,
-        wire::{json, sidecar::Side},
+        wire::{json, sidecar::Sidecar},
         zookeeper::{
             AT_ONCE, TRIES, Target,
             link::{
@@ -129,7 +129,12 @@ impl Target<'_> {
     }
 
     /// Claims a job if everything is still as it was read.
-    async fn attempt(self, record: &Record, side: Option<Side>, bid: Bid<'_>) -> Result<Attempt> {
+    async fn attempt(
+        self,
+        record: &Record,
+        side: Option<Sidecar>,
+        bid: Bid<'_>,
+    ) -> Result<Attempt> {
         let (key, lock) = (&record.key, self.paths.lock(&record.key));
         let mut transaction = self.transaction();
         let job = self.paths.job(Shelf::Board, key);
@@ -146,7 +151,7 @@ impl Target<'_> {
             side
         });
         transaction.put(
-            Step::Side,
+            Step::Sidecar,
             self.paths.side(key),
             &record.side,
             side.as_ref(),
@@ -230,7 +235,7 @@ impl Target<'_> {
 }
 
 /// Returns what is kept beside a job that may be claimed; nothing, if we do not understand it.
-fn permit(record: &Record, bid: Bid<'_>) -> Result<Option<Side>> {
+fn permit(record: &Record, bid: Bid<'_>) -> Result<Option<Sidecar>> {
     if record.lock.is_some() {
         let owner = record.holding().0.and_then(|holding| holding.owner);
         return Err(BoardError::AlreadyClaimed { owner });

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     board::{
         BoardError, Posted, Result,
-        wire::{json, sidecar::Side},
+        wire::{json, sidecar::Sidecar},
         zookeeper::{
             Target,
             link::{
@@ -158,13 +158,13 @@ impl<'t> Target<'t> {
             if let Some(by) = claimant {
                 let (lock, owner) = (self.paths.lock(key), json::lock(&by.owner));
                 transaction.create(Step::Lock, lock, &owner, mode(by.term)?);
-                let (path, mut side) = (self.paths.side(key), Side::first_attempt());
+                let (path, mut side) = (self.paths.side(key), Sidecar::first_attempt());
                 side.session = session_of(by.term, self.session);
                 let side = side.write();
                 // What is there is another job's, and nothing of it stays.
                 match sides.next().flatten() {
-                    None => transaction.create(Step::Side, path, &side, CreateMode::Persistent),
-                    Some(node) => transaction.set(Step::Side, path, &side, node.stat.version),
+                    None => transaction.create(Step::Sidecar, path, &side, CreateMode::Persistent),
+                    Some(node) => transaction.set(Step::Sidecar, path, &side, node.stat.version),
                 }
             }
             let Place::Marked(marker) = place else {

@@ -63,7 +63,7 @@ impl Target<'_> {
                 Err(Undone::Not(error)) if answers.is_empty() => return Err(error),
                 Err(Undone::Not(error)) => {
                     let missing = drafts.len() - answers.len();
-                    answers.extend((0..missing).map(|_| Err(not_done(self.link.name(), &error))));
+                    answers.extend((0..missing).map(|_| Err(not_done(self.client.name(), &error))));
                 }
                 Err(Undone::Unknown(error)) => {
                     answers.extend(self.look_up(batch, claimant, &error).await);
@@ -118,7 +118,7 @@ impl Target<'_> {
             .map(|(draft, _)| JobRef::Uuid(draft.uuid.to_string()))
             .collect();
         let found = async {
-            let session = self.link.session(READING).await?;
+            let session = self.client.session(READING).await?;
             find(&session, self.paths, Shelf::Board, &wanted).await
         };
         let found = found
@@ -139,7 +139,7 @@ impl Target<'_> {
                     sequence: job.sequence.unwrap_or_default(),
                     fence,
                 }),
-                _ => Err(perhaps_posted(self.link.name(), draft, error)),
+                _ => Err(perhaps_posted(self.client.name(), draft, error)),
             }
         });
         answers.collect()
@@ -149,7 +149,7 @@ impl Target<'_> {
         let source = format!("the posting takes {size} bytes, and a node of ZooKeeper hardly 1 MB");
         BoardError::Failed {
             doing: WRITING,
-            board: self.link.name().to_owned(),
+            board: self.client.name().to_owned(),
             source: source.into(),
         }
     }

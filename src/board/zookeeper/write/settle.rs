@@ -9,7 +9,7 @@ use crate::{
     board::{
         BoardError, Result, Settled,
         net::failure::not_done,
-        wire::sidecar::Side,
+        wire::sidecar::Sidecar,
         zookeeper::{
             AT_ONCE, TRIES, Target,
             link::{
@@ -39,7 +39,7 @@ impl<'t> Target<'t> {
                     answers.extend(
                         settlements
                             .iter()
-                            .map(|_| Err(not_done(self.link.name(), &error))),
+                            .map(|_| Err(not_done(self.client.name(), &error))),
                     );
                     continue;
                 }
@@ -137,7 +137,7 @@ impl<'t> Target<'t> {
     /// Keeps the record beside the job up to date; also makes sure that nobody else changed it.
     fn note(self, transaction: &mut Transaction<'_>, record: &Record, outcome: &Outcome) {
         let path = self.paths.side(&record.key);
-        let trashed = |mut side: Side| {
+        let trashed = |mut side: Sidecar| {
             side.trashed_on = Some(Utc::now());
             side.created_on = record.created_on();
             side
@@ -145,14 +145,14 @@ impl<'t> Target<'t> {
         let side = match outcome {
             Outcome::Consume => {
                 return match &record.side {
-                    Some(node) => transaction.delete(Step::Side, path, node.stat.version),
-                    None => transaction.assert_absent(Step::Side, path),
+                    Some(node) => transaction.delete(Step::Sidecar, path, node.stat.version),
+                    None => transaction.assert_absent(Step::Sidecar, path),
                 };
             }
             Outcome::Abandon(Aftermath::None) => {
                 return match &record.side {
-                    Some(node) => transaction.check(Step::Side, path, node.stat.version),
-                    None => transaction.assert_absent(Step::Side, path),
+                    Some(node) => transaction.check(Step::Sidecar, path, node.stat.version),
+                    None => transaction.assert_absent(Step::Sidecar, path),
                 };
             }
             Outcome::Abandon(aftermath) => record.side().map(|mut side| {
@@ -171,7 +171,7 @@ impl<'t> Target<'t> {
                 trashed(side)
             }),
         };
-        transaction.put(Step::Side, path, &record.side, side.as_ref());
+        transaction.put(Step::Sidecar, path, &record.side, side.as_ref());
     }
 
     /// Prepares for another attempt after a refused one; an error, if there is no use in it.
@@ -184,7 +184,7 @@ impl<'t> Target<'t> {
             (Step::Trashed, Error::NoNode) => {
                 self.make_folder(&self.paths.folder(Shelf::Trash)).await
             }
-            (Step::Side, Error::NoNode) => self.make_folder(&self.paths.sides()).await,
+            (Step::Sidecar, Error::NoNode) => self.make_folder(&self.paths.sides()).await,
             (Step::Marker, Error::NoNode) => self.make_folder(&self.paths.markers()).await,
             (_, Error::NotEmpty) => {
                 let below = nodes::children(self.session, &refused.path).await?;

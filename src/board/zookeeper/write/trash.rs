@@ -7,7 +7,7 @@ use super::marker::uuid_of;
 use crate::{
     board::{
         BoardError, Detail, Result,
-        wire::{json, posting::Limit, sidecar::Side},
+        wire::{json, posting::Limit, sidecar::Sidecar},
         zookeeper::{
             AT_ONCE, TRIES, Target,
             link::{
@@ -86,8 +86,8 @@ impl Target<'_> {
         transaction.create(Step::Job, path, posting, CreateMode::Persistent);
         if record.side.is_some() {
             let path = self.paths.side(&record.key);
-            let side = record.side().map(Side::restored);
-            transaction.put(Step::Side, path, &record.side, side.as_ref());
+            let side = record.side().map(Sidecar::restored);
+            transaction.put(Step::Sidecar, path, &record.side, side.as_ref());
         }
         if let Some(mark) = &mark {
             mark.move_to_board(&mut transaction, &record.key);
@@ -121,7 +121,7 @@ impl Target<'_> {
             if let Some(node) = &record.side
                 && !self.is_on_board(key).await?
             {
-                transaction.delete(Step::Side, self.paths.side(key), node.stat.version);
+                transaction.delete(Step::Sidecar, self.paths.side(key), node.stat.version);
             }
             let done = transaction.commit().await;
             match done.map_err(|failure| self.unknown(failure))? {

@@ -13,7 +13,7 @@ use rustix::{fs::OFlags, process::geteuid};
 
 use crate::{
     conductor::progress::{Log, Progress, Stream, Tag},
-    process::command::{Output, Performance},
+    process::command::{Command, Output},
 };
 
 /// A file of an attempt does not get longer than this.
@@ -35,8 +35,8 @@ impl Destination {
     /// Prepares a command for it.
     ///
     /// Errors are read in any case but one, since their end says why a command failed.
-    pub(in crate::conductor) fn apply(&self, performance: &mut Performance) {
-        (performance.output, performance.errors) = match self {
+    pub(in crate::conductor) fn apply(&self, command: &mut Command) {
+        (command.output, command.errors) = match self {
             Self::Prefix | Self::Folder(_) => (Output::Pipe, Output::Pipe),
             Self::Inherit => (Output::Inherit, Output::Inherit),
             Self::Discard => (Output::Discard, Output::Pipe),

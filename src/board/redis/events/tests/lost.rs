@@ -50,9 +50,9 @@ async fn what_is_lost_while_the_board_is_read_is_admitted() {
         return;
     };
     fill(&board, JOBS).await;
-    let ears = Ears::open(&board).await.unwrap();
-    let loss = ears.listener.as_ref().unwrap().loss();
-    let mut watcher = Watcher::new(&board, ears);
+    let subscription = Subscription::open(&board).await.unwrap();
+    let loss = subscription.listener.as_ref().unwrap().loss();
+    let mut watcher = Watcher::new(&board, subscription);
     {
         let mut start = std::pin::pin!(watcher.start());
         until_within(&mut start, &server).await;

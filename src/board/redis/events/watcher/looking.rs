@@ -35,7 +35,7 @@ const FEW: usize = 2000;
 impl Watcher<'_> {
     /// Looks at some of the jobs that were touched.
     pub(super) async fn look(&mut self) -> Result<()> {
-        let (some, traces): (Vec<_>, Vec<_>) = self.agenda.take(AT_ONCE).into_iter().unzip();
+        let (some, traces): (Vec<_>, Vec<_>) = self.recheck.take(AT_ONCE).into_iter().unzip();
         if some.is_empty() {
             return Ok(());
         }
@@ -57,11 +57,11 @@ impl Watcher<'_> {
         let mut seen = Vec::new();
         for ((key, place), mut traces) in some.into_iter().zip(places).zip(traces) {
             if told.contains(&key) {
-                self.agenda.add(key, Cause::Touched, traces);
+                self.recheck.add(key, Cause::Touched, traces);
                 continue;
             }
             // Also by what came with the answer.
-            traces.add(self.agenda.traces(&key));
+            traces.add(self.recheck.traces(&key));
             seen.extend(self.see(&key, place, traces, looked));
         }
         // Jobs that were posted between two looks are at least told in the order of their numbers.
@@ -167,7 +167,7 @@ impl Watcher<'_> {
             return Ok(());
         }
         for key in missing(self.picture.keys(shelf), &found) {
-            self.agenda.add(key, Cause::Noted, Traces::default());
+            self.recheck.add(key, Cause::Noted, Traces::default());
         }
         Ok(())
     }
@@ -240,7 +240,7 @@ impl Watcher<'_> {
 
     /// Notes a posting that was not known; what else happened to its job, a look will show.
     fn find(&mut self, shelf: Shelf, key: &JobKey, posting: &[u8], looked: Looked) {
-        self.agenda
+        self.recheck
             .add(key.clone(), Cause::Noted, Traces::default());
         if shelf == Shelf::Board && !self.picture.has(Shelf::Trash, key) {
             // By then it may be gone, and it is proven that it was there.
@@ -259,10 +259,10 @@ impl Watcher<'_> {
         let before = self.pending.len();
         self.survey().await?;
         for key in self.picture.keys(Shelf::Board) {
-            self.agenda
+            self.recheck
                 .add(key.clone(), Cause::Noted, Traces::default());
         }
-        while !self.agenda.is_empty() && !self.has_lost {
+        while !self.recheck.is_empty() && !self.has_lost {
             self.look().await?;
         }
         let found = self.pending.len().saturating_sub(before);
@@ -273,11 +273,11 @@ impl Watcher<'_> {
     }
 
     pub(super) async fn counts(&self) -> Result<Counts> {
-        let (link, keys) = (&self.board.link, &self.board.keys);
+        let (client, keys) = (&self.board.client, &self.board.keys);
         let answers = self.ask(&Counts::commands(keys)).await?;
         for (answer, key) in answers.iter().zip([keys.listings(), keys.trash()]) {
             if let Value::ServerError(error) = answer {
-                return Err(link.refusal_of(DOING, error, key.as_ref()));
+                return Err(client.refusal_of(DOING, error, key.as_ref()));
             }
         }
         Counts::read(answers).ok_or_else(|| self.strange())
@@ -287,7 +287,7 @@ impl Watcher<'_> {
     async fn ask(&self, commands: &Pipeline) -> Result<Vec<Value>> {
         match &self.listener {
             Some(listener) => listener.ask_at_once(DOING, commands).await,
-            None => self.board.link.ask_at_once(DOING, commands).await,
+            None => self.board.client.ask_at_once(DOING, commands).await,
         }
     }
 

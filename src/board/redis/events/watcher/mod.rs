@@ -9,10 +9,10 @@ use redis::{PushInfo, PushKind};
 use tokio::time::{self, Duration, Instant};
 
 use super::{
-    DOING, Ears,
+    DOING, Subscription,
     conductors::Conductors,
     pace::{Pace, Round},
-    recheck::{Agenda, Cause},
+    recheck::{Cause, RecheckQueue},
     survey::Account,
     told,
     touched::{self, Touched},
@@ -38,7 +38,7 @@ pub(super) struct Watcher<'a> {
     listener: Option<Listener>,
     picture: Picture,
     /// The jobs to look at.
-    agenda: Agenda,
+    recheck: RecheckQueue,
     conductors: Conductors,
     /// Since when the hashes may have changed, if they may.
     stale_since: Option<Instant>,
@@ -55,19 +55,19 @@ pub(super) struct Watcher<'a> {
 }
 
 impl<'a> Watcher<'a> {
-    pub(super) fn new(board: &'a Redis, ears: Ears) -> Self {
+    pub(super) fn new(board: &'a Redis, subscription: Subscription) -> Self {
         Self {
             board,
-            listener: ears.listener,
+            listener: subscription.listener,
             picture: Picture::default(),
-            agenda: Agenda::default(),
+            recheck: RecheckQueue::default(),
             conductors: Conductors::default(),
             stale_since: None,
             account: Account::default(),
             to_settle: None,
             looks: Pace::new(),
             surveys: Pace::new(),
-            rounds: (!ears.is_tracking).then(Round::new),
+            rounds: (!subscription.is_tracking).then(Round::new),
             has_lost: false,
             pending: VecDeque::new(),
         }
@@ -86,7 +86,7 @@ impl<'a> Watcher<'a> {
             }
             let now = Instant::now();
             for key in self.picture.due(now) {
-                self.agenda.add(key, Cause::Due, Traces::default());
+                self.recheck.add(key, Cause::Due, Traces::default());
             }
             match self.work_at() {
                 Some(at) if at <= now => self.work(now).await?,
@@ -120,7 +120,7 @@ impl<'a> Watcher<'a> {
     }
 
     fn has_touched(&self) -> bool {
-        !self.agenda.is_empty() || self.conductors.has_touched()
+        !self.recheck.is_empty() || self.conductors.has_touched()
     }
 
     /// Waits for a push, or for the time to look.
@@ -237,7 +237,7 @@ impl<'a> Watcher<'a> {
                 claim: false,
                 is_ours: true,
             };
-            self.agenda.add(subject.key.clone(), Cause::Noted, traces);
+            self.recheck.add(subject.key.clone(), Cause::Noted, traces);
         }
         let told = self.picture.hear(event);
         self.tell(told);
@@ -247,15 +247,15 @@ impl<'a> Watcher<'a> {
         if let Some(key) = part.job() {
             let traces = Traces {
                 claim: matches!(part, Part::Owner(_)),
-                is_ours: matches!(part, Part::Side(_)),
+                is_ours: matches!(part, Part::Sidecar(_)),
             };
-            self.agenda.add(key.clone(), Cause::Touched, traces);
+            self.recheck.add(key.clone(), Cause::Touched, traces);
             return;
         }
         match part {
             Part::Postings | Part::Trash => self.be_stale(),
             Part::Conductor(name) => self.conductors.touch(name),
-            Part::Owner(_) | Part::Modified(_) | Part::Side(_) => {}
+            Part::Owner(_) | Part::Modified(_) | Part::Sidecar(_) => {}
         }
     }
 

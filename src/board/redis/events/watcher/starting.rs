@@ -11,7 +11,7 @@ use crate::{
         redis::{
             events::{
                 conductors::Conductors,
-                recheck::{Agenda, Cause},
+                recheck::{Cause, RecheckQueue},
                 survey::Account,
             },
             read::{look::entries, scan::Scan},
@@ -46,7 +46,7 @@ impl Watcher<'_> {
             }
         }
         self.picture = Picture::default();
-        (self.agenda, self.conductors) = (Agenda::default(), Conductors::default());
+        (self.recheck, self.conductors) = (RecheckQueue::default(), Conductors::default());
         (self.stale_since, self.to_settle) = (Some(Instant::now()), None);
         self.pending.clear();
         self.has_lost = false;
@@ -61,14 +61,14 @@ impl Watcher<'_> {
             order: Order::Any,
             detail: Detail::Brief,
         };
-        let (link, keys) = (&self.board.link, &self.board.keys);
+        let (client, keys) = (&self.board.client, &self.board.keys);
         let mut scan = Scan::of(keys, shelf);
         while !self.has_lost {
             let asked = Instant::now();
-            let Some(page) = scan.next(link).await? else {
+            let Some(page) = scan.next(client).await? else {
                 break;
             };
-            let page = entries(link, keys, query, page).await?;
+            let page = entries(client, keys, query, page).await?;
             let answered = Instant::now();
             for entry in page {
                 let known = Known::of(&entry, Looked { asked, answered });
@@ -82,7 +82,7 @@ impl Watcher<'_> {
     /// Hears what was pushed by now: it may be older than what was read, and is looked at again.
     fn skip(&mut self) -> Result<()> {
         for key in self.drain()? {
-            self.agenda.add(key, Cause::Noted, Traces::default());
+            self.recheck.add(key, Cause::Noted, Traces::default());
         }
         self.pending.clear();
         Ok(())

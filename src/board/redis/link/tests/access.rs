@@ -12,15 +12,15 @@ async fn a_password_opens_and_nothing_else_does() {
     let url = server.url("");
     ping(&link_with(&url, "hunter2")).await;
     ping(&link_with(&server.url("/2"), "hunter2")).await;
-    ping(&link(&format!("redis://:hunter2@{peer}"))).await;
-    ping(&link(&format!("redis://default:hunter2@{peer}"))).await;
+    ping(&client(&format!("redis://:hunter2@{peer}"))).await;
+    ping(&client(&format!("redis://default:hunter2@{peer}"))).await;
     assert_eq!(
         failure(&link_with(&url, "hunter3")).await,
         format!("denied: {peer} refuses the password")
     );
     for tail in ["", "/2"] {
         assert_eq!(
-            failure(&Link::new(&server.url(tail), None, OP_TIMEOUT)).await,
+            failure(&Client::new(&server.url(tail), None, OP_TIMEOUT)).await,
             format!("denied: {peer} wants a password")
         );
     }
@@ -55,7 +55,7 @@ async fn users_have_passwords_of_their_own() {
     let peer = server.host();
     let of = |user: &str| redis_url(&format!("redis://{user}@{peer}"));
     ping(&link_with(&of("alice"), "hunter2")).await;
-    ping(&Link::new(&of("bob"), None, OP_TIMEOUT)).await;
+    ping(&Client::new(&of("bob"), None, OP_TIMEOUT)).await;
     for (user, password) in [("alice", "hunter3"), ("carol", "hunter2")] {
         assert_eq!(
             failure(&link_with(&of(user), password)).await,
@@ -93,8 +93,8 @@ async fn what_a_user_may_not_do_is_said() {
         .collect();
     server.run::<()>(&words);
     let peer = server.host();
-    let link = link_with(&redis_url(&format!("redis://alice@{peer}")), "hunter2");
-    ping(&link).await;
+    let client = link_with(&redis_url(&format!("redis://alice@{peer}")), "hunter2");
+    ping(&client).await;
     let mut commands = redis::pipe();
     commands.cmd("GET").arg("taskflow:a");
     commands.cmd("SET").arg("other:a").arg(1);
@@ -103,11 +103,14 @@ async fn what_a_user_may_not_do_is_said() {
         .cmd("EVAL")
         .arg("return redis.call('GET', KEYS[1])");
     commands.arg(1).arg("taskflow:a");
-    let answers = link.ask_all("read", &commands).await.unwrap();
+    let answers = client.ask_all("read", &commands).await.unwrap();
     let texts: Vec<_> = answers
         .into_iter()
         .map(|answer| {
-            answer.map_or_else(|error| told(link.refusal("read", &error)), |_| "ok".into())
+            answer.map_or_else(
+                |error| told(client.refusal("read", &error)),
+                |_| "ok".into(),
+            )
         })
         .collect();
     assert_eq!(
@@ -126,18 +129,18 @@ async fn a_command_that_is_refused_disturbs_no_other() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let mut commands = redis::pipe();
     commands.cmd("SET").arg("text").arg("x");
     commands.cmd("HGET").arg("text").arg("field");
     commands.cmd("EVALSHA").arg("0".repeat(40)).arg(0);
     commands.cmd("GET").arg("text");
-    let answers = link.ask_all("read", &commands).await.unwrap();
+    let answers = client.ask_all("read", &commands).await.unwrap();
     assert_eq!(answers[0], Ok(Value::Okay));
     let wrong = answers[1].as_ref().unwrap_err();
     let port = server.port();
     assert_eq!(
-        told(link.refusal("read", wrong)),
+        told(client.refusal("read", wrong)),
         format!(
             "failed: 127.0.0.1:{port} has something else under a key than a board has there: rename that key or remove it"
         )
@@ -145,7 +148,8 @@ async fn a_command_that_is_refused_disturbs_no_other() {
     assert_eq!(answers[2].as_ref().unwrap_err().code(), "NOSCRIPT");
     assert_eq!(answers[3], Ok(Value::BulkString(b"x".to_vec())));
     assert!(
-        link.ask_all("read", &redis::pipe())
+        client
+            .ask_all("read", &redis::pipe())
             .await
             .unwrap()
             .is_empty()
@@ -157,11 +161,11 @@ async fn a_server_that_cannot_write_says_why() {
     let Some(server) = Server::start(&["--save", "3600", "1"]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let mut write = cmd("SET");
     write.arg("a").arg("b");
-    link.ask::<()>("write to", &write).await.unwrap();
-    let refused = async || told(link.ask::<()>("write to", &write).await.unwrap_err());
+    client.ask::<()>("write to", &write).await.unwrap();
+    let refused = async || told(client.ask::<()>("write to", &write).await.unwrap_err());
     let peer = server.host();
     server.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
     assert_eq!(
@@ -182,7 +186,7 @@ async fn a_server_that_is_busy_says_so() {
         return;
     };
     let (busy, asking) = [(); 2]
-        .map(|()| Link::new(&server.url(""), None, OP_TIMEOUT))
+        .map(|()| Client::new(&server.url(""), None, OP_TIMEOUT))
         .into();
     let mut script = cmd("EVAL");
     script.arg("while true do end").arg(0);

@@ -16,18 +16,18 @@ async fn a_server_that_was_started_again_is_connected_to_again() {
     let Some(mut server) = Server::start(&[]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     for _ in 0..3 {
-        ping(&link).await;
+        ping(&client).await;
         server.kill();
         server.start_again();
     }
-    ping(&link).await;
+    ping(&client).await;
     server.kill();
-    let refused = link.ask_all("write to", &increment()).await;
+    let refused = client.ask_all("write to", &increment()).await;
     assert!(matches!(refused, Err(Failure::NotSent(_))), "{refused:?}");
     server.start_again();
-    ping(&link).await;
+    ping(&client).await;
 }
 
 #[tokio::test]
@@ -37,22 +37,22 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
     };
     let proxy = Proxy::start(server.port());
     let url = redis_url(&format!("redis://127.0.0.1:{}", proxy.port));
-    let link = Link::new(&url, None, Duration::from_millis(500));
+    let client = Client::new(&url, None, Duration::from_millis(500));
     let peer = format!("127.0.0.1:{}", proxy.port);
     let cases = [
         (Mood::Silent, "did not answer within 500ms"),
         (Mood::HangUp, "broke off the connection before it answered"),
     ];
     for (mood, expected) in cases {
-        ping(&link).await;
+        ping(&client).await;
         server.run::<()>(&["SET", "counter", "0"]);
         proxy.set(mood);
-        let Err(Failure::Lost(error)) = link.ask_all("write to", &increment()).await else {
+        let Err(Failure::Lost(error)) = client.ask_all("write to", &increment()).await else {
             panic!("{mood:?}: it is not lost");
         };
         assert_eq!(told(error), format!("unreachable: {peer} {expected}"));
         proxy.set(Mood::PassOn);
-        ping(&link).await;
+        ping(&client).await;
         assert_eq!(server.run::<u32>(&["GET", "counter"]), 1);
     }
 }
@@ -62,15 +62,15 @@ async fn an_answer_that_comes_late_is_not_taken_for_another() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, Duration::from_millis(300));
-    ping(&link).await;
+    let client = Client::new(&server.url(""), None, Duration::from_millis(300));
+    ping(&client).await;
     server.freeze();
     let start = Instant::now();
-    let lost = link.ask_all("write to", &increment()).await;
+    let lost = client.ask_all("write to", &increment()).await;
     assert!(matches!(lost, Err(Failure::Lost(_))), "{lost:?}");
     assert!(start.elapsed() < Duration::from_secs(1));
     server.thaw();
-    ping(&link).await;
+    ping(&client).await;
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn whether_a_server_that_hung_up_speaks_tls_is_not_asked_for_long() {
         let _ = second.read_to_end(&mut Vec::new());
     });
     let start = Instant::now();
-    let told = failure(&link(&format!("redis://127.0.0.1:{port}"))).await;
+    let told = failure(&client(&format!("redis://127.0.0.1:{port}"))).await;
     assert_eq!(
         told,
         format!("unreachable: 127.0.0.1:{port} closed the connection without an answer")
@@ -99,15 +99,16 @@ async fn a_server_that_takes_no_writes_any_more_is_left() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let id = async || {
-        link.ask::<u64>("read", cmd("CLIENT").arg("ID"))
+        client
+            .ask::<u64>("read", cmd("CLIENT").arg("ID"))
             .await
             .unwrap()
     };
     let first = id().await;
     server.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
-    let answers = link.ask_all("write to", &increment()).await.unwrap();
+    let answers = client.ask_all("write to", &increment()).await.unwrap();
     assert_eq!(answers[0].as_ref().unwrap_err().code(), "READONLY");
     assert_ne!(id().await, first);
 }
@@ -117,9 +118,10 @@ async fn exchanges_under_way_share_the_connection() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     let asks = (0..100).map(async |number: u32| {
-        link.ask::<u32>("read", cmd("ECHO").arg(number))
+        client
+            .ask::<u32>("read", cmd("ECHO").arg(number))
             .await
             .unwrap()
     });
@@ -134,8 +136,8 @@ async fn the_server_pushes_messages_to_a_listener_until_it_is_gone() {
     let Some(mut server) = Server::start(&[]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
-    let mut listener = link.listen("watch").await.unwrap();
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let mut listener = client.listen("watch").await.unwrap();
     let mut track = cmd("CLIENT");
     track
         .arg("TRACKING")
@@ -144,7 +146,8 @@ async fn the_server_pushes_messages_to_a_listener_until_it_is_gone() {
         .arg("PREFIX")
         .arg("a");
     listener.ask::<()>("watch", &track).await.unwrap();
-    link.ask::<()>("write to", cmd("SET").arg("ab").arg(1))
+    client
+        .ask::<()>("write to", cmd("SET").arg("ab").arg(1))
         .await
         .unwrap();
     let pushed = listener.recv().await.unwrap();
@@ -169,9 +172,9 @@ async fn a_listener_that_the_server_does_not_want_is_refused() {
     let Some(server) = Server::start(&["--rename-command", "HELLO", ""]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
-    ping(&link).await;
-    let Err(Failure::NotSent(error)) = link.listen("watch").await else {
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    ping(&client).await;
+    let Err(Failure::NotSent(error)) = client.listen("watch").await else {
         panic!("it listens");
     };
     assert_eq!(
@@ -186,11 +189,11 @@ async fn an_answer_that_came_while_the_process_stood_still_is_not_late() {
         return;
     };
     let limit = Duration::from_millis(500);
-    let link = Link::new(&server.url(""), None, limit);
-    ping(&link).await;
+    let client = Client::new(&server.url(""), None, limit);
+    ping(&client).await;
     let stand_still = async {
         give_way().await;
         std::thread::sleep(limit * 2);
     };
-    tokio::join!(ping(&link), stand_still);
+    tokio::join!(ping(&client), stand_still);
 }

@@ -15,22 +15,22 @@ use crate::board::redis::testing::redis_url;
 
 const OP_TIMEOUT: Duration = Duration::from_secs(5);
 
-fn link(url: &str) -> Link {
-    Link::new(&redis_url(url), None, OP_TIMEOUT)
+fn client(url: &str) -> Client {
+    Client::new(&redis_url(url), None, OP_TIMEOUT)
 }
 
-fn link_with(url: &RedisUrl, password: &str) -> Link {
-    Link::new(url, Some(Secret::new(password)), OP_TIMEOUT)
+fn link_with(url: &RedisUrl, password: &str) -> Client {
+    Client::new(url, Some(Secret::new(password)), OP_TIMEOUT)
 }
 
 /// Asks something harmless, and returns why that failed.
-async fn failure(link: &Link) -> String {
-    told(link.ask::<()>("read", &cmd("PING")).await.unwrap_err())
+async fn failure(client: &Client) -> String {
+    told(client.ask::<()>("read", &cmd("PING")).await.unwrap_err())
 }
 
 /// Asks something harmless, which has to succeed.
-async fn ping(link: &Link) {
-    let answer: String = link.ask("read", &cmd("PING")).await.unwrap();
+async fn ping(client: &Client) {
+    let answer: String = client.ask("read", &cmd("PING")).await.unwrap();
     assert_eq!(answer, "PONG");
 }
 
@@ -54,8 +54,8 @@ fn is_send<T: Send>(_: &T) {}
 
 #[test]
 fn what_it_does_can_be_waited_for_anywhere() {
-    let link = link("redis://localhost");
-    is_send(&link.ask::<()>("read", &cmd("PING")));
-    is_send(&link.ask_all("read", &redis::pipe()));
-    is_send(&link.listen("read"));
+    let client = client("redis://localhost");
+    is_send(&client.ask::<()>("read", &cmd("PING")));
+    is_send(&client.ask_all("read", &redis::pipe()));
+    is_send(&client.listen("read"));
 }

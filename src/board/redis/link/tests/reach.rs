@@ -13,13 +13,13 @@ async fn a_server_answers_by_name_and_by_both_kinds_of_address() {
         return;
     };
     let port = server.port();
-    ping(&link(&format!("redis://127.0.0.1:{port}"))).await;
-    ping(&link(&format!("redis://localhost:{port}"))).await;
+    ping(&client(&format!("redis://127.0.0.1:{port}"))).await;
+    ping(&client(&format!("redis://localhost:{port}"))).await;
     // Not every machine that runs tests has it.
     if TcpListener::bind("[::1]:0").await.is_ok() {
         server.run::<()>(&["CONFIG", "SET", "bind", "::1"]);
-        ping(&link(&format!("redis://[::1]:{port}"))).await;
-        let told = failure(&link(&format!("redis://127.0.0.1:{port}"))).await;
+        ping(&client(&format!("redis://[::1]:{port}"))).await;
+        let told = failure(&client(&format!("redis://127.0.0.1:{port}"))).await;
         assert!(told.ends_with("refused the connection"), "{told}");
     }
 }
@@ -29,8 +29,9 @@ async fn a_server_answers_on_its_socket() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
-    let link = link(&format!("redis+unix://{}?db=3", server.socket().display()));
-    link.ask::<()>("write to", cmd("SET").arg("a").arg("b"))
+    let client = client(&format!("redis+unix://{}?db=3", server.socket().display()));
+    client
+        .ask::<()>("write to", cmd("SET").arg("a").arg("b"))
         .await
         .unwrap();
     let keys: String = server.run(&["INFO", "keyspace"]);
@@ -42,22 +43,22 @@ async fn the_connection_is_named_and_kept() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
-    let first: u64 = link.ask("read", cmd("CLIENT").arg("ID")).await.unwrap();
-    let again: u64 = link.ask("read", cmd("CLIENT").arg("ID")).await.unwrap();
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let first: u64 = client.ask("read", cmd("CLIENT").arg("ID")).await.unwrap();
+    let again: u64 = client.ask("read", cmd("CLIENT").arg("ID")).await.unwrap();
     assert_eq!(first, again);
-    let name: String = link
+    let name: String = client
         .ask("read", cmd("CLIENT").arg("GETNAME"))
         .await
         .unwrap();
     assert_eq!(name, "jobboard");
-    assert!(link.software("read").await.unwrap().starts_with("Redis "));
+    assert!(client.software("read").await.unwrap().starts_with("Redis "));
     assert_eq!(
-        link.name(),
+        client.name(),
         format!("redis://127.0.0.1:{}/0", server.port())
     );
-    link.close().await;
-    ping(&link).await;
+    client.close().await;
+    ping(&client).await;
 }
 
 #[tokio::test]
@@ -68,7 +69,7 @@ async fn a_database_that_is_not_there_is_said() {
     let url = server.url("/99");
     let port = server.port();
     assert_eq!(
-        failure(&Link::new(&url, None, OP_TIMEOUT)).await,
+        failure(&Client::new(&url, None, OP_TIMEOUT)).await,
         format!("failed: 127.0.0.1:{port} has no database 99")
     );
 }
@@ -79,18 +80,18 @@ async fn where_nobody_listens_the_connection_is_refused() {
     let port = unused.local_addr().unwrap().port();
     drop(unused);
     assert_eq!(
-        failure(&link(&format!("redis://127.0.0.1:{port}"))).await,
+        failure(&client(&format!("redis://127.0.0.1:{port}"))).await,
         format!("unreachable: 127.0.0.1:{port} refused the connection")
     );
     assert_eq!(
-        failure(&link("redis+unix:///nowhere/redis.sock")).await,
+        failure(&client("redis+unix:///nowhere/redis.sock")).await,
         "unreachable: /nowhere/redis.sock is not there"
     );
 }
 
 #[tokio::test]
 async fn a_name_that_does_not_resolve_is_said() {
-    let told = failure(&link("redis://nowhere.invalid")).await;
+    let told = failure(&client("redis://nowhere.invalid")).await;
     let expected = "unreachable: the name nowhere.invalid does not resolve: ";
     assert!(told.starts_with(expected), "{told}");
 }
@@ -99,9 +100,9 @@ async fn a_name_that_does_not_resolve_is_said() {
 async fn a_silent_server_is_given_up_in_time_by_all_who_wait() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = silent.local_addr().unwrap().port();
-    let link = link(&format!("redis://127.0.0.1:{port}"));
+    let client = client(&format!("redis://127.0.0.1:{port}"));
     let start = Instant::now();
-    let told = tokio::join!(failure(&link), failure(&link), failure(&link));
+    let told = tokio::join!(failure(&client), failure(&client), failure(&client));
     let expected = format!("unreachable: 127.0.0.1:{port} did not answer within 3s");
     assert_eq!(told, (expected.clone(), expected.clone(), expected));
     assert!(start.elapsed() < Duration::from_secs(4));
@@ -142,7 +143,7 @@ async fn what_is_no_redis_server_is_recognised() {
         let (port, impostor) = impostor(answers).await;
         let peer = format!("127.0.0.1:{port}");
         assert_eq!(
-            failure(&link(&format!("redis://{peer}"))).await,
+            failure(&client(&format!("redis://{peer}"))).await,
             expected.replace("PEER", &peer)
         );
         impostor.abort();
@@ -173,9 +174,9 @@ async fn a_server_that_does_not_know_hello_is_asked_otherwise() {
     ];
     for (answers, expected) in cases {
         let (port, impostor) = impostor(answers).await;
-        let link = link(&format!("redis://127.0.0.1:{port}"));
-        assert_eq!(link.software("read").await.unwrap(), expected);
-        ping(&link).await;
+        let client = client(&format!("redis://127.0.0.1:{port}"));
+        assert_eq!(client.software("read").await.unwrap(), expected);
+        ping(&client).await;
         impostor.abort();
     }
 }
@@ -187,7 +188,7 @@ async fn a_cluster_is_refused() {
     };
     for tail in ["", "/1"] {
         assert_eq!(
-            failure(&Link::new(&server.url(tail), None, OP_TIMEOUT)).await,
+            failure(&Client::new(&server.url(tail), None, OP_TIMEOUT)).await,
             "unsupported: Redis Cluster cannot hold a board: TaskFlow's scripts touch keys of \
              several slots"
         );
@@ -199,9 +200,9 @@ async fn a_replica_can_be_read_and_says_why_it_takes_no_writes() {
     let Some(server) = Server::start(&["--replicaof", "127.0.0.1", "1"]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
-    ping(&link).await;
-    let refused = link
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    ping(&client).await;
+    let refused = client
         .ask::<()>("write to", cmd("SET").arg("a").arg("b"))
         .await;
     let port = server.port();
@@ -219,7 +220,7 @@ async fn a_replica_without_its_master_says_so_if_it_may_not_answer() {
         return;
     };
     assert_eq!(
-        failure(&Link::new(&server.url(""), None, OP_TIMEOUT)).await,
+        failure(&Client::new(&server.url(""), None, OP_TIMEOUT)).await,
         format!(
             "unreachable: {} is a replica that has lost its master",
             server.host()

@@ -8,12 +8,12 @@ use super::*;
 use crate::board::redis::testing::{Authority, Server, Watched, wait_until};
 
 /// Writes until that succeeds, and returns what failed before.
-async fn write(link: &Link) -> Vec<String> {
+async fn write(client: &Client) -> Vec<String> {
     let mut failures = Vec::new();
     let mut command = cmd("SET");
     command.arg("a").arg("b");
     let end = Instant::now() + Duration::from_secs(20);
-    while let Err(error) = link.ask::<()>("write to", &command).await {
+    while let Err(error) = client.ask::<()>("write to", &command).await {
         failures.push(told(error));
         assert!(Instant::now() < end, "{failures:?}");
         time::sleep(Duration::from_millis(20)).await;
@@ -35,9 +35,9 @@ async fn the_master_is_found_past_dead_and_silent_sentinels() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = silent.local_addr().unwrap();
     let hosts = format!("127.0.0.1:1,{peer},{}", sentinel.host());
-    let link = link(&format!("redis-sentinel://{hosts}/mymaster/1"));
+    let client = client(&format!("redis-sentinel://{hosts}/mymaster/1"));
     let start = Instant::now();
-    assert_eq!(write(&link).await, [""; 0]);
+    assert_eq!(write(&client).await, [""; 0]);
     assert!(start.elapsed() < Duration::from_secs(1));
     let keys: String = master.run(&["INFO", "keyspace"]);
     assert!(keys.contains("db1:keys=1"), "{keys}");
@@ -48,14 +48,14 @@ async fn the_master_is_followed_when_another_takes_its_place() {
     let Some(watched) = Watched::start() else {
         return;
     };
-    let link = link(&format!("redis-sentinel://{}/mymaster", watched.hosts()));
-    assert_eq!(write(&link).await, [""; 0]);
+    let client = client(&format!("redis-sentinel://{}/mymaster", watched.hosts()));
+    assert_eq!(write(&client).await, [""; 0]);
     watched.sentinels[0].run::<()>(&["SENTINEL", "FAILOVER", "mymaster"]);
     wait_until("they have changed places", || {
         is_master(&watched.replica) && !is_master(&watched.master)
     });
     watched.replica.run::<()>(&["DEL", "a"]);
-    write(&link).await;
+    write(&client).await;
     assert_eq!(watched.replica.run::<u32>(&["EXISTS", "a"]), 1);
 }
 
@@ -64,10 +64,10 @@ async fn the_master_is_followed_when_it_dies() {
     let Some(mut watched) = Watched::start() else {
         return;
     };
-    let link = link(&format!("redis-sentinel://{}/mymaster", watched.hosts()));
-    assert_eq!(write(&link).await, [""; 0]);
+    let client = client(&format!("redis-sentinel://{}/mymaster", watched.hosts()));
+    assert_eq!(write(&client).await, [""; 0]);
     watched.master.kill();
-    let failures = write(&link).await;
+    let failures = write(&client).await;
     let dead = watched.master.host();
     let expected = format!("unreachable: {dead} refused the connection");
     assert!(failures.contains(&expected), "{failures:?}");
@@ -84,7 +84,7 @@ async fn a_sentinel_that_names_a_replica_is_not_believed() {
     let stale = Server::start_sentinel(replica.port(), "").unwrap();
     let peer = replica.host();
     assert_eq!(
-        failure(&link(&format!(
+        failure(&client(&format!(
             "redis-sentinel://{}/mymaster",
             stale.host()
         )))
@@ -94,7 +94,7 @@ async fn a_sentinel_that_names_a_replica_is_not_believed() {
     let fresh = Server::start_sentinel(master.port(), "").unwrap();
     let hosts = format!("{},{}", stale.host(), fresh.host());
     assert_eq!(
-        write(&link(&format!("redis-sentinel://{hosts}/mymaster"))).await,
+        write(&client(&format!("redis-sentinel://{hosts}/mymaster"))).await,
         [""; 0]
     );
 }
@@ -126,21 +126,21 @@ async fn sentinels_have_users_and_certificates_of_their_own() {
         "{url}&sentinel_user=watcher&sentinel_password_file={}",
         file.display()
     );
-    let told = failure(&link(&with_user)).await;
+    let told = failure(&client(&with_user)).await;
     let expected = format!("failed: {} cannot be used: no such file", file.display());
     assert!(told.starts_with(&expected), "{told}");
     std::fs::write(&file, "hunter2\n").unwrap();
-    ping(&link(&with_user)).await;
+    ping(&client(&with_user)).await;
     std::fs::write(&file, "hunter3\n").unwrap();
     let refused = format!("denied: {peer} refuses the user watcher: ");
-    let told = failure(&link(&with_user)).await;
+    let told = failure(&client(&with_user)).await;
     assert!(told.starts_with(&refused), "{told}");
     assert_eq!(
-        failure(&link(&url)).await,
+        failure(&client(&url)).await,
         format!("denied: {peer} wants a password")
     );
     assert_eq!(
-        failure(&link(&format!("redis-sentinel://{peer}/mymaster"))).await,
+        failure(&client(&format!("redis-sentinel://{peer}/mymaster"))).await,
         format!("unreachable: {peer} wants TLS")
     );
 }
@@ -170,7 +170,7 @@ async fn a_master_that_nobody_knows_is_said() {
         ),
     ];
     for (url, expected) in cases {
-        assert_eq!(failure(&link(&url)).await, expected);
+        assert_eq!(failure(&client(&url)).await, expected);
     }
 }
 
@@ -180,7 +180,7 @@ async fn sentinels_that_are_all_dead_are_given_up_in_time() {
     let peer = silent.local_addr().unwrap();
     let start = Instant::now();
     assert_eq!(
-        failure(&link(&format!(
+        failure(&client(&format!(
             "redis-sentinel://127.0.0.1:1,{peer}/mymaster"
         )))
         .await,

@@ -7,12 +7,12 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::board::redis::testing::{Authority, Identity, Server};
 
-fn secured(server: &Server, ca: &Path, identity: Option<&Identity>) -> Link {
+fn secured(server: &Server, ca: &Path, identity: Option<&Identity>) -> Client {
     let identity = identity.map_or_else(String::new, |identity| {
         let (cert, key) = (identity.cert.display(), identity.key.display());
         format!("&cert={cert}&key={key}")
     });
-    link(&format!(
+    client(&format!(
         "rediss://127.0.0.1:{}?ca={}{identity}",
         server.port(),
         ca.display()
@@ -33,7 +33,7 @@ async fn a_server_with_a_certificate_from_the_authority_is_trusted() {
     };
     ping(&secured(&server, &ca, None)).await;
     let port = server.port();
-    ping(&link(&format!(
+    ping(&client(&format!(
         "rediss://localhost:{port}?ca={}",
         ca.display()
     )))
@@ -47,14 +47,14 @@ async fn a_server_with_a_certificate_from_the_authority_is_trusted() {
         unknown
     );
     // The system does not know our authority either, if it knows any.
-    let told = failure(&link(&format!("rediss://127.0.0.1:{port}"))).await;
+    let told = failure(&client(&format!("rediss://127.0.0.1:{port}"))).await;
     let none = format!(
         "failed: 127.0.0.1:{port} cannot be verified: this system trusts no certificate authority \
          at all"
     );
     assert!(told == unknown || told == none, "{told}");
     assert_eq!(
-        failure(&link(&format!("redis://127.0.0.1:{port}"))).await,
+        failure(&client(&format!("redis://127.0.0.1:{port}"))).await,
         format!("unreachable: 127.0.0.1:{port} wants TLS")
     );
 }
@@ -144,7 +144,7 @@ async fn what_does_not_speak_tls_is_recognised() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = silent.local_addr().unwrap().to_string();
     assert_eq!(
-        failure(&link(&format!("rediss://{peer}?ca={}", ca.display()))).await,
+        failure(&client(&format!("rediss://{peer}?ca={}", ca.display()))).await,
         format!(
             "unreachable: {peer} did not answer in TLS within 3s; perhaps it does not speak TLS"
         )
@@ -163,9 +163,9 @@ async fn files_that_are_of_no_use_are_named() {
         ("absent", "no such file or directory"),
         ("empty", "it holds no certificate"),
     ];
-    for (name, problem) in cases {
+    for (name, cause) in cases {
         let told = failure(&secured(&server, &path(name), None)).await;
         let path = path(name).display().to_string();
-        assert_eq!(told, format!("failed: {path} cannot be used: {problem}"));
+        assert_eq!(told, format!("failed: {path} cannot be used: {cause}"));
     }
 }

@@ -102,9 +102,9 @@ fn queue(changes: &[Change]) -> Changes {
 /// Tells the first few of some changes, and looks at those behind them.
 fn tell(picture: &mut Picture, changes: &[Change], count: u64, seen: Seen) -> Told {
     let mut changes = queue(changes);
-    let mut sights = Sights::default();
-    sights.add(JobKey::new(NAME), seen);
-    let events = picture.tell(&mut changes, count, &sights);
+    let mut observations = Observations::default();
+    observations.add(JobKey::new(NAME), seen);
+    let events = picture.tell(&mut changes, count, &observations);
     let owner = |event: Event| event.owner.map_or(String::new(), |owner| owner.to_string());
     events
         .into_iter()
@@ -331,10 +331,13 @@ fn changes_that_are_only_looked_at_are_told_later() {
     let mut picture = board(Some("ada"));
     let mut changes = queue(&[lock_went(), lock_came(), lock_went(), job_went()]);
     let kinds = |events: Vec<Event>| -> Vec<_> { events.iter().map(|event| event.kind).collect() };
-    let sights = Sights::default();
-    let first = picture.tell(&mut changes, 2, &sights);
+    let observations = Observations::default();
+    let first = picture.tell(&mut changes, 2, &observations);
     assert!(first.iter().all(|event| event.time == first[0].time));
     assert_eq!(kinds(first), [Abandoned, Claimed]);
-    assert_eq!(kinds(picture.tell(&mut changes, 4, &sights)), [Consumed]);
+    assert_eq!(
+        kinds(picture.tell(&mut changes, 4, &observations)),
+        [Consumed]
+    );
     assert!(changes.is_empty());
 }

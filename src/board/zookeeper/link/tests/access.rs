@@ -3,14 +3,14 @@
 use super::*;
 use crate::board::zookeeper::testing::Server;
 
-fn of(server: &Server, user: &str, password: &str) -> Link {
+fn of(server: &Server, user: &str, password: &str) -> Client {
     let url = zookeeper_url(&format!("zk://{user}@{}?acl=creator", server.host()));
-    Link::new(&url, Some(Secret::new(password)), OP_TIMEOUT)
+    Client::new(&url, Some(Secret::new(password)), OP_TIMEOUT)
 }
 
 /// Looks at a node, and returns its data or why they are kept from us.
-async fn look(link: &Link, path: &str) -> Result<Vec<u8>, String> {
-    let session = link.session("read").await.unwrap();
+async fn look(client: &Client, path: &str) -> Result<Vec<u8>, String> {
+    let session = client.session("read").await.unwrap();
     let looked = session.ask("read", session.client().get_data(path)).await;
     match looked {
         Ok(answer) => Ok(answer.unwrap().0),
@@ -32,7 +32,7 @@ async fn what_a_creator_keeps_for_himself_opens_to_his_password_alone() {
     session.ask("write to", created).await.unwrap().unwrap();
     assert_eq!(look(&ada, &path).await, Ok(b"secret".to_vec()));
     let inside = format!("zk://ada:hunter2@{}", server.host());
-    assert_eq!(look(&link(&inside), &path).await, Ok(b"secret".to_vec()));
+    assert_eq!(look(&client(&inside), &path).await, Ok(b"secret".to_vec()));
     let peer = server.host();
     for (user, password) in [("ada", "hunter3"), ("bob", "hunter2")] {
         let expected = format!(
@@ -42,7 +42,7 @@ async fn what_a_creator_keeps_for_himself_opens_to_his_password_alone() {
         let told = look(&of(server, user, password), &path).await;
         assert_eq!(told, Err(expected));
     }
-    let stranger = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let stranger = Client::new(&server.url(""), None, OP_TIMEOUT);
     assert_eq!(
         look(&stranger, &path).await,
         Err(format!(
@@ -66,7 +66,7 @@ async fn nothing_shows_a_password() {
 #[tokio::test]
 async fn a_user_without_a_password_is_nobody() {
     assert_eq!(
-        failure(&link("zk://ada@127.0.0.1:1")).await,
+        failure(&client("zk://ada@127.0.0.1:1")).await,
         "denied: the user ada has no password: without one anybody could come in under that name"
     );
 }

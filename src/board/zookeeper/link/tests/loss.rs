@@ -10,7 +10,7 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
     let Some(server) = Server::shared() else {
         return;
     };
-    let others = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let others = Client::new(&server.url(""), None, OP_TIMEOUT);
     let proxy = Proxy::start(server.port());
     let peer = format!("127.0.0.1:{}", proxy.port);
     let cases = [
@@ -19,8 +19,8 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
     ];
     for (mood, expected) in cases {
         let url = zookeeper_url(&format!("zk://{peer}"));
-        let link = Link::new(&url, None, Duration::from_millis(500));
-        let session = ping(&link).await;
+        let client = Client::new(&url, None, Duration::from_millis(500));
+        let session = ping(&client).await;
         let path = create(&session, CreateMode::Persistent).await;
         proxy.set(mood);
         let start = Instant::now();
@@ -43,7 +43,7 @@ async fn a_multi_says_which_of_its_operations_was_refused() {
     let Some(server) = Server::shared() else {
         return;
     };
-    let session = ping(&Link::new(&server.url(""), None, OP_TIMEOUT)).await;
+    let session = ping(&Client::new(&server.url(""), None, OP_TIMEOUT)).await;
     let path = create(&session, CreateMode::Persistent).await;
     let mut writer = session.client().new_multi_writer();
     writer.add_check_version(&path, 0).unwrap();
@@ -63,7 +63,7 @@ async fn what_a_server_cannot_or_may_not_do_has_not_happened() {
     let Some(server) = Server::shared() else {
         return;
     };
-    let session = ping(&Link::new(&server.url(""), None, OP_TIMEOUT)).await;
+    let session = ping(&Client::new(&server.url(""), None, OP_TIMEOUT)).await;
     let peer = server.host();
     let options = CreateMode::Persistent.with_acls(Acls::creator_all());
     let created = session.client().create("/ours", b"", &options);
@@ -100,9 +100,9 @@ async fn the_chroot_is_made_when_it_is_wanted() {
         return;
     };
     let chroot = format!("/{}/inner", uuid::Uuid::new_v4());
-    let link = Link::new(&server.url(&format!("?chroot={chroot}")), None, OP_TIMEOUT);
-    let session = link.session("write to").await.unwrap();
-    let options = CreateMode::Persistent.with_acls(link.acls());
+    let client = Client::new(&server.url(&format!("?chroot={chroot}")), None, OP_TIMEOUT);
+    let session = client.session("write to").await.unwrap();
+    let options = CreateMode::Persistent.with_acls(client.acls());
     let make = async || {
         let created = session.client().mkdir("/a/b", &options);
         session.ask("write to", created).await.unwrap()
@@ -111,6 +111,6 @@ async fn the_chroot_is_made_when_it_is_wanted() {
     session.ensure_chroot("write to").await.unwrap();
     session.ensure_chroot("write to").await.unwrap();
     assert_eq!(make().await, Ok(()));
-    let others = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let others = Client::new(&server.url(""), None, OP_TIMEOUT);
     assert!(is_there(&others, &format!("{chroot}/a/b")).await);
 }

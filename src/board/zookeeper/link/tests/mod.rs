@@ -15,18 +15,18 @@ use crate::board::{net::failure::Failure, zookeeper::testing::zookeeper_url};
 
 const OP_TIMEOUT: Duration = Duration::from_secs(5);
 
-fn link(url: &str) -> Link {
-    Link::new(&zookeeper_url(url), None, OP_TIMEOUT)
+fn client(url: &str) -> Client {
+    Client::new(&zookeeper_url(url), None, OP_TIMEOUT)
 }
 
 /// Asks for a session, and returns why there is none.
-async fn failure(link: &Link) -> String {
-    told(link.session("read").await.unwrap_err())
+async fn failure(client: &Client) -> String {
+    told(client.session("read").await.unwrap_err())
 }
 
 /// Asks something harmless, which has to succeed.
-async fn ping(link: &Link) -> Session {
-    let session = link.session("read").await.unwrap();
+async fn ping(client: &Client) -> Session {
+    let session = client.session("read").await.unwrap();
     let looked = session.ask("read", session.client().check_stat("/zookeeper"));
     looked.await.unwrap().unwrap();
     session
@@ -59,8 +59,8 @@ async fn create(session: &Session, mode: CreateMode) -> String {
 }
 
 /// Whether a node is there, as somebody else sees it.
-async fn is_there(link: &Link, path: &str) -> bool {
-    let session = link.session("read").await.unwrap();
+async fn is_there(client: &Client, path: &str) -> bool {
+    let session = client.session("read").await.unwrap();
     let looked = session.ask("read", session.client().check_stat(path));
     looked.await.unwrap().unwrap().is_some()
 }
@@ -69,8 +69,8 @@ fn is_send<T: Send>(_: &T) {}
 
 #[test]
 fn what_it_does_can_be_waited_for_anywhere() {
-    let link = link("zk://localhost");
-    is_send(&link.session("read"));
-    is_send(&link.bearing("read", Some(Duration::from_secs(1))));
-    is_send(&link.close());
+    let client = client("zk://localhost");
+    is_send(&client.session("read"));
+    is_send(&client.bearing("read", Some(Duration::from_secs(1))));
+    is_send(&client.close());
 }

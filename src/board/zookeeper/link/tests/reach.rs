@@ -15,11 +15,14 @@ async fn a_server_answers_by_name_and_by_address() {
     let Some(server) = Server::shared() else {
         return;
     };
-    ping(&Link::new(&server.url(""), None, OP_TIMEOUT)).await;
+    ping(&Client::new(&server.url(""), None, OP_TIMEOUT)).await;
     let port = server.port();
-    let link = link(&format!("zk://localhost:{port}"));
-    ping(&link).await;
-    assert_eq!(link.name(), format!("zk://localhost:{port}/taskflow/jobs"));
+    let client = client(&format!("zk://localhost:{port}"));
+    ping(&client).await;
+    assert_eq!(
+        client.name(),
+        format!("zk://localhost:{port}/taskflow/jobs")
+    );
 }
 
 #[tokio::test]
@@ -27,10 +30,10 @@ async fn asking_how_a_server_is_leaves_no_session_behind() {
     let Some(server) = Server::start(&[]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     for _ in 0..3 {
-        let (well, troubles) = survey(&link.url.servers, None, Deadline::after(OP_TIMEOUT)).await;
-        assert_eq!((well.len(), troubles.len()), (1, 0));
+        let (well, problems) = survey(&client.url.servers, None, Deadline::after(OP_TIMEOUT)).await;
+        assert_eq!((well.len(), problems.len()), (1, 0));
     }
     let connected = || {
         server
@@ -57,10 +60,10 @@ async fn a_server_without_its_ensemble_is_recognised() {
     ensemble.leader().unwrap().stop();
     wait_until("there is another leader", || ensemble.leader().is_some());
     ensemble.leader().unwrap().stop();
-    let link = link(&format!("zk://{hosts}"));
+    let client = client(&format!("zk://{hosts}"));
     let end = Instant::now() + Duration::from_secs(20);
     loop {
-        let told = failure(&link).await;
+        let told = failure(&client).await;
         if told.contains("it is without its ensemble") {
             assert!(told.contains("refused the connection"), "{told}");
             break;
@@ -73,11 +76,11 @@ async fn a_server_without_its_ensemble_is_recognised() {
 async fn where_nobody_listens_the_connection_is_refused() {
     let (port, other) = (free_port(), free_port());
     assert_eq!(
-        failure(&link(&format!("zk://127.0.0.1:{port}"))).await,
+        failure(&client(&format!("zk://127.0.0.1:{port}"))).await,
         format!("unreachable: 127.0.0.1:{port} refused the connection")
     );
     assert_eq!(
-        failure(&link(&format!("zk://127.0.0.1:{port},127.0.0.1:{other}"))).await,
+        failure(&client(&format!("zk://127.0.0.1:{port},127.0.0.1:{other}"))).await,
         format!(
             "unreachable: the ensemble cannot be reached: 127.0.0.1:{port} refused the \
              connection, 127.0.0.1:{other} refused the connection"
@@ -87,7 +90,7 @@ async fn where_nobody_listens_the_connection_is_refused() {
 
 #[tokio::test]
 async fn a_name_that_does_not_resolve_is_said() {
-    let told = failure(&link("zk://nowhere.invalid")).await;
+    let told = failure(&client("zk://nowhere.invalid")).await;
     let expected = "misdirected: the name nowhere.invalid does not resolve: ";
     assert!(told.starts_with(expected), "{told}");
 }
@@ -96,9 +99,9 @@ async fn a_name_that_does_not_resolve_is_said() {
 async fn a_silent_server_is_given_up_in_time_by_all_who_wait() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = silent.local_addr().unwrap();
-    let link = link(&format!("zk://{peer}"));
+    let client = client(&format!("zk://{peer}"));
     let start = Instant::now();
-    let told = tokio::join!(failure(&link), failure(&link), failure(&link));
+    let told = tokio::join!(failure(&client), failure(&client), failure(&client));
     let expected = format!("unreachable: {peer} did not answer within 3s");
     assert_eq!(told, (expected.clone(), expected.clone(), expected));
     assert!(start.elapsed() < IN_TIME);
@@ -115,10 +118,10 @@ async fn hosts_that_are_of_no_use_are_passed_over() {
     for _ in 0..4 {
         let start = Instant::now();
         let hosts = format!("127.0.0.1:{dead},nowhere.invalid,{silent},{host}");
-        let link = link(&format!("zk://{hosts}"));
-        ping(&link).await;
+        let client = client(&format!("zk://{hosts}"));
+        ping(&client).await;
         assert!(start.elapsed() < IN_TIME);
-        link.close().await;
+        client.close().await;
     }
 }
 
@@ -150,7 +153,7 @@ async fn what_is_no_zookeeper_server_is_recognised() {
         let (port, impostor) = impostor(answers).await;
         let peer = format!("127.0.0.1:{port}");
         assert_eq!(
-            failure(&link(&format!("zk://{peer}"))).await,
+            failure(&client(&format!("zk://{peer}"))).await,
             expected.replace("PEER", &peer)
         );
         impostor.abort();

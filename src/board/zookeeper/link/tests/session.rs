@@ -9,9 +9,9 @@ use crate::board::zookeeper::testing::{Ensemble, Server, wait_until};
 const SHORT: Duration = Duration::from_secs(2);
 
 /// Waits until the servers have let a node go that nobody has deleted.
-async fn is_let_go(link: &Link, path: &str) {
+async fn is_let_go(client: &Client, path: &str) {
     let end = Instant::now() + Duration::from_secs(20);
-    while is_there(link, path).await {
+    while is_there(client, path).await {
         assert!(Instant::now() < end, "it does not go");
         time::sleep(Duration::from_millis(20)).await;
     }
@@ -22,7 +22,7 @@ async fn what_lives_with_the_session_is_gone_once_it_is_closed() {
     let Some(server) = Server::shared() else {
         return;
     };
-    let [ours, others] = [(); 2].map(|()| Link::new(&server.url(""), None, OP_TIMEOUT));
+    let [ours, others] = [(); 2].map(|()| Client::new(&server.url(""), None, OP_TIMEOUT));
     let first = ping(&ours).await;
     assert_eq!(ping(&ours).await.id(), first.id());
     let ephemeral = create(&first, CreateMode::Ephemeral).await;
@@ -48,13 +48,13 @@ fn what_lives_with_the_session_outlives_a_process_that_does_not_close_it() {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_all().build().unwrap()
     };
-    let ours = Link::new(&server.url("?session=2s"), None, OP_TIMEOUT);
+    let ours = Client::new(&server.url("?session=2s"), None, OP_TIMEOUT);
     let first = runtime();
     let left = first.block_on(async { create(&ping(&ours).await, CreateMode::Ephemeral).await });
     drop(first);
     drop(ours);
     runtime().block_on(async {
-        let others = Link::new(&server.url(""), None, OP_TIMEOUT);
+        let others = Client::new(&server.url(""), None, OP_TIMEOUT);
         assert!(is_there(&others, &left).await);
         is_let_go(&others, &left).await;
     });
@@ -65,7 +65,7 @@ async fn the_timeout_is_that_of_the_url_or_else_that_of_the_claims() {
     let Some(server) = Server::shared() else {
         return;
     };
-    let free = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let free = Client::new(&server.url(""), None, OP_TIMEOUT);
     let usual = ping(&free).await;
     assert_eq!(usual.timeout(), USUAL);
     let old = usual.id();
@@ -78,14 +78,14 @@ async fn the_timeout_is_that_of_the_url_or_else_that_of_the_claims() {
     let again = free.bearing("write to", Some(SHORT * 2)).await.unwrap();
     assert_eq!(again.id(), bearing.id());
 
-    let bound = Link::new(&server.url("?session=3s"), None, OP_TIMEOUT);
+    let bound = Client::new(&server.url("?session=3s"), None, OP_TIMEOUT);
     let usual = ping(&bound).await;
     assert_eq!(usual.timeout(), Duration::from_secs(3));
     let bearing = bound.bearing("write to", Some(SHORT)).await.unwrap();
     assert_eq!(bearing.id(), usual.id());
 
     // The servers have limits of their own.
-    let long = Link::new(&server.url("?session=1h"), None, OP_TIMEOUT);
+    let long = Client::new(&server.url("?session=1h"), None, OP_TIMEOUT);
     assert_eq!(ping(&long).await.timeout(), Duration::from_secs(60));
 }
 
@@ -94,29 +94,29 @@ async fn the_session_outlives_a_server_that_is_started_again() {
     let Some(mut server) = Server::start(&[]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
-    let session = link.bearing("write to", Some(USUAL)).await.unwrap();
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let session = client.bearing("write to", Some(USUAL)).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     server.stop();
     let peer = server.host();
     wait_for(&session, SessionState::Disconnected).await;
     let start = Instant::now();
     assert_eq!(
-        failure(&link).await,
+        failure(&client).await,
         format!("unreachable: {peer} refused the connection")
     );
     assert!(start.elapsed() < Duration::from_secs(4));
     server.start_again();
-    let again = lasting(&link).await;
+    let again = lasting(&client).await;
     assert_eq!(again.id(), session.id());
-    assert!(is_there(&link, &ephemeral).await);
+    assert!(is_there(&client, &ephemeral).await);
 }
 
 /// Asks for a session until there is one.
-async fn lasting(link: &Link) -> Session {
+async fn lasting(client: &Client) -> Session {
     let end = Instant::now() + Duration::from_secs(20);
     loop {
-        match link.session("read").await {
+        match client.session("read").await {
             Ok(session) => return session,
             Err(error) => {
                 assert!(error.is_retryable(), "{error:?}");
@@ -142,13 +142,13 @@ async fn a_session_that_bears_nothing_is_replaced_once_a_server_is_there_again()
     let Some(mut server) = Server::start(&[]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
-    let session = ping(&link).await;
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let session = ping(&client).await;
     server.stop();
     wait_for(&session, SessionState::Disconnected).await;
-    failure(&link).await;
+    failure(&client).await;
     server.start_again();
-    ping(&link).await;
+    ping(&client).await;
 }
 
 #[tokio::test]
@@ -156,8 +156,8 @@ async fn a_session_that_has_expired_is_followed_by_another() {
     let Some(mut server) = Server::start(&[]) else {
         return;
     };
-    let link = Link::new(&server.url(""), None, OP_TIMEOUT);
-    let session = link.bearing("write to", Some(SHORT / 2)).await.unwrap();
+    let client = Client::new(&server.url(""), None, OP_TIMEOUT);
+    let session = client.bearing("write to", Some(SHORT / 2)).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     server.stop();
     wait_for(&session, SessionState::Expired).await;
@@ -171,8 +171,8 @@ async fn a_session_that_has_expired_is_followed_by_another() {
         format!("unreachable: {peer} ended the session")
     );
     server.start_again();
-    assert_ne!(lasting(&link).await.id(), session.id());
-    is_let_go(&link, &ephemeral).await;
+    assert_ne!(lasting(&client).await.id(), session.id());
+    is_let_go(&client, &ephemeral).await;
 }
 
 #[tokio::test]
@@ -181,13 +181,13 @@ async fn the_session_moves_on_when_the_leader_dies() {
         return;
     };
     let hosts = ensemble.hosts();
-    let link = link(&format!("zk://{hosts}?session=20s"));
-    let session = link.bearing("write to", Some(SHORT)).await.unwrap();
+    let client = client(&format!("zk://{hosts}?session=20s"));
+    let session = client.bearing("write to", Some(SHORT)).await.unwrap();
     let ephemeral = create(&session, CreateMode::Ephemeral).await;
     ensemble.leader().unwrap().stop();
     wait_until("there is another leader", || ensemble.leader().is_some());
-    let again = lasting(&link).await;
+    let again = lasting(&client).await;
     assert_eq!(again.id(), session.id());
-    assert!(is_there(&link, &ephemeral).await);
+    assert!(is_there(&client, &ephemeral).await);
     create(&again, CreateMode::Ephemeral).await;
 }

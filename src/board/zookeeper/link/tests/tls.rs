@@ -5,12 +5,12 @@ use std::path::Path;
 use super::*;
 use crate::board::zookeeper::testing::{Authority, Identity, Server};
 
-fn secured(host: &str, port: u16, ca: &Path, identity: Option<&Identity>) -> Link {
+fn secured(host: &str, port: u16, ca: &Path, identity: Option<&Identity>) -> Client {
     let identity = identity.map_or_else(String::new, |identity| {
         let (cert, key) = (identity.cert.display(), identity.key.display());
         format!("&cert={cert}&key={key}")
     });
-    link(&format!(
+    client(&format!(
         "zks://{host}:{port}?ca={}{identity}",
         ca.display()
     ))
@@ -29,7 +29,7 @@ async fn a_server_is_trusted_by_its_authority_and_by_the_names_in_its_certificat
     let link_to = |host: &str| secured(host, port, &ca, None);
     let trusted = link_to("127.0.0.1");
     let path = create(&ping(&trusted).await, CreateMode::Ephemeral).await;
-    let others = Link::new(&server.url(""), None, OP_TIMEOUT);
+    let others = Client::new(&server.url(""), None, OP_TIMEOUT);
     assert!(is_there(&others, &path).await);
     trusted.close().await;
     assert!(!is_there(&others, &path).await);
@@ -45,7 +45,7 @@ async fn a_server_is_trusted_by_its_authority_and_by_the_names_in_its_certificat
     let told = failure(&secured("127.0.0.1", port, &stranger.ca(), None)).await;
     assert_eq!(told, unknown);
     // The system does not know our authority either, if it knows any.
-    let told = failure(&link(&format!("zks://127.0.0.1:{port}"))).await;
+    let told = failure(&client(&format!("zks://127.0.0.1:{port}"))).await;
     let none = format!(
         "failed: 127.0.0.1:{port} cannot be verified: this system trusts no certificate authority \
          at all"
@@ -53,7 +53,7 @@ async fn a_server_is_trusted_by_its_authority_and_by_the_names_in_its_certificat
     assert!(told == unknown || told == none, "{told}");
 
     assert_eq!(
-        failure(&link(&format!("zk://127.0.0.1:{port}"))).await,
+        failure(&client(&format!("zk://127.0.0.1:{port}"))).await,
         format!("misdirected: 127.0.0.1:{port} wants TLS")
     );
     let plain = server.port();
@@ -90,7 +90,7 @@ async fn a_server_that_wants_to_know_us_gets_our_certificate() {
 #[tokio::test]
 async fn a_name_that_no_certificate_can_have_is_said() {
     assert_eq!(
-        failure(&link("zks://a..b:1")).await,
+        failure(&client("zks://a..b:1")).await,
         "failed: a..b:1 cannot be verified: no certificate can be for such a name"
     );
 }
@@ -104,9 +104,9 @@ async fn files_that_are_of_no_use_are_named() {
         ("absent", "no such file or directory"),
         ("empty", "it holds no certificate"),
     ];
-    for (name, problem) in cases {
+    for (name, cause) in cases {
         let told = failure(&secured("127.0.0.1", 1, &path(name), None)).await;
         let path = path(name).display().to_string();
-        assert_eq!(told, format!("failed: {path} cannot be used: {problem}"));
+        assert_eq!(told, format!("failed: {path} cannot be used: {cause}"));
     }
 }
