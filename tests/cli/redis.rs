@@ -63,7 +63,7 @@ fn records_that_cannot_be_read_stay_and_harm_no_other() {
     }
     let shown = env.jobboard(&["show", "key:bad-3", "--json"]).run();
     assert_eq!(shown.json()["state"], "MALFORMED");
-    env.jobboard(&["owner", "key:bad-3"]).run().failed(6);
+    env.jobboard(&["owner", "key:bad-3"]).run().failed(4);
     env.jobboard(&["ping"]).run().succeeded();
     assert_eq!(server.everything(), before);
     let claimed: BTreeSet<_> = (0..3)

@@ -109,8 +109,8 @@ fn words(time: String, note: &Note, room: usize) -> [(Tone, Text); 3] {
         true => Tone::Bad,
         false => Tone::Plain,
     };
-    let job = note.job.as_ref().map(|job| format!(" {job}"));
-    let job = job.map(|job| Part::new("", job, true));
+    let job = note.job.as_ref();
+    let job = job.map(|job| Part::new("", job.to_string(), true));
     let facts = note.facts.iter().map(|(name, value)| match value {
         Value::String(text) if !text.contains([' ', '"', '=']) => Part::new(name, text, false),
         value => Part::new(

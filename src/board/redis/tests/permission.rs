@@ -207,7 +207,7 @@ async fn a_change_that_may_use_only_a_part_of_the_keys_does_not_happen_at_all() 
 
 #[test]
 fn each_command_of_each_script_is_among_those_that_are_denied() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/board/redis/scripts");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/board/redis/write/scripts");
     let mut used = BTreeSet::new();
     for file in fs::read_dir(folder).unwrap() {
         let text = fs::read_to_string(file.unwrap().path()).unwrap();

@@ -199,20 +199,11 @@ fn a_server_that_sleeps_longer_than_we_wait_leaves_only_what_it_was_doing_unknow
     let mut nap = None;
     let hasty = ["--op-timeout", "300ms"];
     let ended = post_through(&env, &hasty, || nap = Some(Nap::begin(&server, "2")));
-    // All were found when it was looked for them, or those of the first batch were not there yet.
+    // All were found when it was looked for them, or it slept still: then the rest is not posted.
     let said = Said::of(&ended);
-    assert_eq!(
-        said.posted.len() + said.unknown.len(),
-        2 * HALF,
-        "{}",
-        ended.stderr
-    );
-    assert_eq!(
-        ended.code,
-        if said.unknown.is_empty() { 0 } else { 7 },
-        "{}",
-        ended.stderr
-    );
+    let code = if said.posted.len() == 2 * HALF { 0 } else { 5 };
+    assert!(said.posted.len() >= HALF, "{}", ended.stderr);
+    assert_eq!(ended.code, code, "{}", ended.stderr);
     said.is_true_of(&names_on(&env));
 }
 
