@@ -192,7 +192,7 @@ pub(crate) trait Board: fmt::Debug + Send + Sync {
     /// Of an ambiguous reference a few candidates suffice.
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>>;
 
-    /// Claims the first `most` of these jobs that nobody has, in this order, in one exchange.
+    /// Claims the first `most` of these jobs that nobody has, in this order, in as few exchanges as can be.
     ///
     /// Answers for each that was tried, in order; those behind the last one won are not tried.
     /// Claiming one's own job again is refused like anyone else's and changes nothing. The answer
@@ -240,14 +240,12 @@ pub(crate) trait Board: fmt::Debug + Send + Sync {
     async fn register(&self, conductor: &Conductor) -> Result<()>;
 
     /// Says in the entry of this process which jobs it cannot settle; nothing, if it has none.
-    ///
-    /// An embedded board refuses all that is to be written or nothing, and says nothing of it.
     async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()>;
 
     /// Returns the conductors that are registered now.
     async fn conductors(&self) -> Result<Vec<Conductor>>;
 
-    /// Asks the board how it is, in one round trip.
+    /// Asks the board how it is, without reading jobs.
     async fn health(&self) -> Result<Health>;
 
     /// Ends the connection; registrations and claims that live with the session end with it.

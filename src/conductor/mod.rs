@@ -1,7 +1,7 @@
 //! Performing jobs under claims that are kept alive.
 //!
-//! Nothing here prints, parses arguments or reads the environment: what a command is to see, and
-//! by what it is found, comes in from above, and what became of it goes back there.
+//! Nothing here prints or parses arguments: by what a command is found comes in from above, what it
+//! inherits is copied in `process/spawn`, and what became of it goes back up.
 //!
 //! A conductor that stays is made of parts that work at once: `picker` finds jobs and claims them,
 //! `attempt` performs one, `settler` tells the board what became of them, `lease` keeps the claims,

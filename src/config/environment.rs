@@ -15,7 +15,7 @@ use crate::{board::url::BoardUrl, secret::SECRET_VARIABLES};
 /// Finds a variable by its name.
 type Lookup = Box<dyn Fn(&str) -> Option<OsString>>;
 
-/// The environment of this process; nothing else in the program looks at it.
+/// The environment of this process; nothing else in the program takes a setting from it.
 ///
 /// It may hold secrets, and therefore has no `Debug`.
 pub(crate) struct Environment {

@@ -1,7 +1,7 @@
 //! The configuration: flags, environment, files and defaults, merged and checked.
 //!
-//! Nothing here connects to anything, and nothing elsewhere reads the environment or a
-//! configuration file.
+//! Nothing here connects to anything, and nothing elsewhere takes a setting from the environment or
+//! from a configuration file.
 
 mod board;
 mod environment;

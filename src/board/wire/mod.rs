@@ -1,6 +1,6 @@
 //! The records of network boards, byte for byte as TaskFlow stores them.
 //!
-//! Pure functions between bytes and the model; reading and writing a server is up to the backends.
+//! Between bytes and the model: no server is spoken to here, and no file read but those of time zones.
 
 pub(crate) mod json;
 pub(crate) mod msgpack;

@@ -14,7 +14,7 @@ use crate::{
     job::{JobKey, Owner},
 };
 
-/// What every script begins with.
+/// What every script begins with that changes jobs.
 const PRELUDE: &str = include_str!("scripts/prelude.lua");
 
 /// A script, by what it does.

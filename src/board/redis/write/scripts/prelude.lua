@@ -1,4 +1,4 @@
--- Begins every script. The record beside a job ("side") is JSON; one that cannot be read, or is of a
+-- Begins every script that changes jobs. The record beside a job ("side") is JSON; one that cannot be read, or is of a
 -- version that is not known here, is left as it is. All times are text of one form, so that they
 -- compare as text.
 
