@@ -109,15 +109,10 @@ fn run(cli: Cli) -> ExitCode {
         // What we run belongs to our own user, and could read our environment and our memory. The
         // kernel refuses it only where it knows of this at all.
         let _ = set_dumpable(false);
-    }
-    if cli.command.executes() && pid1::is_first() {
-        return match pid1::stand() {
-            Ok(code) => ExitCode::from(code),
-            Err(error) => {
-                let error = anyhow::Error::from(error).context("cannot start");
-                teller.conclude(Err(error))
-            }
-        };
+        if pid1::is_first() {
+            let ended = pid1::stand().context("cannot start");
+            return ended.map_or_else(|error| teller.conclude(Err(error)), ExitCode::from);
+        }
     }
     let terminal = match divide(&cli, &environment) {
         Ok(Role::Done(code)) => return ExitCode::from(code),

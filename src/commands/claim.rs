@@ -13,7 +13,7 @@ use super::{
         done::Done,
         select::reference,
         unconfirmed::{claim_one, settle_kept},
-        under_claim::{Held, LEASE, OnFailure, Performer, kept_owner, lease, ours},
+        under_claim::{Held, LEASE, OnFailure, Performer, expiry, kept_owner, lease, ours},
     },
 };
 use crate::{
@@ -30,12 +30,6 @@ use crate::{
     process::{clock::Boottime, signal::Signals},
     shell,
 };
-
-/// The shortest and the longest that a claim may be asked to last.
-const EXPIRY: (Duration, Duration) = (
-    Duration::from_millis(1),
-    Duration::from_secs(3650 * 24 * 60 * 60),
-);
 
 /// Claim a job
 ///
@@ -83,15 +77,6 @@ impl ClaimArgs {
     pub(crate) fn has_command(&self) -> bool {
         !self.command.is_empty()
     }
-}
-
-/// Reads how long a claim is to last, within what a board can keep.
-pub(crate) fn expiry(text: &str) -> std::result::Result<Duration, String> {
-    let expiry = duration::parse(text).map_err(|error| error.to_string())?;
-    if expiry < EXPIRY.0 || expiry > EXPIRY.1 {
-        return Err("a claim lasts from 1ms to 3650d".to_owned());
-    }
-    Ok(expiry)
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{
-    claim::expiry,
     completions::complete,
     parts::{
         done::Done,
         select::{Chosen, named, references},
+        under_claim::expiry,
         verb::{Verb, act},
     },
 };

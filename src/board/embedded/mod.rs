@@ -22,7 +22,7 @@ use futures_util::{stream, stream::BoxStream};
 pub(crate) use self::store::{Durability, file::Options};
 use self::{
     registry::Registration,
-    store::{View, file::File},
+    store::{file::File, view::View},
     write::change::alone,
 };
 use super::{

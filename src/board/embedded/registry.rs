@@ -12,9 +12,9 @@ use uuid::Uuid;
 use super::{
     events::journal::{self, About},
     store::{
-        View,
         clock::{Moment, from_micros},
         file::File,
+        view::View,
     },
 };
 use crate::{

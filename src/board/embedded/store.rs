@@ -2,8 +2,10 @@
 
 pub(super) mod clock;
 pub(super) mod disk;
+mod error;
 pub(super) mod file;
 pub(super) mod lapse;
+pub(super) mod view;
 
 use std::{
     fs,
@@ -13,12 +15,18 @@ use std::{
 use rusqlite::{
     Connection, ErrorCode, Transaction, TransactionBehavior, config::DbConfig, ffi, params,
 };
-use thiserror::Error;
 
 use self::{
     clock::{Moment, boot_id},
-    disk::{Identity, Manner, is_mounted_read_only, open_file, refuse_network_file_system},
+    disk::{
+        Identity, Manner, is_mounted_read_only, open_file, refuse_network_file_system, with_suffix,
+    },
+    error::SCHEMA_VERSION,
     lapse::lapse,
+};
+pub(super) use self::{
+    error::{OpenError, is_busy},
+    view::View,
 };
 use super::events::signal::ChangeSignal;
 use crate::board::wire::posting::Limit;
@@ -26,60 +34,8 @@ use crate::board::wire::posting::Limit;
 /// Marks our files, so that no other program's database is taken for a board.
 const APPLICATION_ID: i32 = 0x6a6f_6262;
 
-/// The layout of `schema.sql`.
-const SCHEMA_VERSION: i32 = 3;
-
 /// How large the log may be when we leave; the next process has to read it.
 const LARGEST_LOG_LEFT: u64 = 256 * 1024;
-
-/// What keeps a file from being opened as a board.
-#[derive(Debug, Error)]
-pub(super) enum OpenError {
-    #[error("it has layout {found}, and this jobboard knows layouts up to {SCHEMA_VERSION}")]
-    Newer { found: i32 },
-    #[error("the file is a database of another program")]
-    Foreign,
-    #[error("it is a folder")]
-    Folder,
-    #[error("it is no regular file")]
-    NoFile,
-    #[error("its file was removed, or another one was put in its place")]
-    Replaced,
-    #[error(
-        "another file was put in its place, which belongs to somebody else or can be written by others"
-    )]
-    Loosened,
-    /// A file was to be made there.
-    #[error("there is no folder {}", .0.display())]
-    NoFolder(PathBuf),
-    /// A board was looked for there.
-    #[error("there is no folder {}", .0.display())]
-    Nowhere(PathBuf),
-    #[error("it is on a network file system, which cannot be shared safely")]
-    NetworkFileSystem,
-    #[error("cannot get at {}", path.display())]
-    Inaccessible {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
-}
-
-impl OpenError {
-    /// Whether another process is in the way, which a little patience may mend.
-    pub(super) fn is_busy(&self) -> bool {
-        matches!(self, Self::Sqlite(error) if is_busy(error))
-    }
-}
-
-/// Whether another process held a lock that was needed.
-pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
-    )
-}
 
 /// How much a commit must survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -279,70 +235,6 @@ impl Store {
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
     }
-}
-
-/// What one look at the board is relative to.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct View {
-    now: Moment,
-    is_same_boot: bool,
-    limit: Limit,
-}
-
-impl View {
-    /// Returns the view of a writer, whose deadlines are always on the clock of this boot.
-    pub(super) fn of_this_boot(now: Moment) -> Self {
-        Self {
-            now,
-            is_same_boot: true,
-            limit: Limit::USUAL,
-        }
-    }
-
-    /// Sets how much of a posting is read.
-    pub(super) fn reading(self, limit: Limit) -> Self {
-        Self { limit, ..self }
-    }
-
-    /// Returns how much of a posting is read.
-    pub(super) fn limit(&self) -> Limit {
-        self.limit
-    }
-
-    /// Returns the moment of the look.
-    pub(super) fn now(&self) -> Moment {
-        self.now
-    }
-
-    /// Returns the time on the boot clock, unless the stored times belong to another boot.
-    pub(super) fn boot_time(&self) -> Option<i64> {
-        self.is_same_boot.then_some(self.now.boot)
-    }
-
-    /// Returns the column with the deadlines that can be compared to [`deadline`](Self::deadline).
-    pub(super) fn expires_column(&self) -> &'static str {
-        if self.is_same_boot {
-            "expires_boot"
-        } else {
-            "expires_wall"
-        }
-    }
-
-    /// Returns the time, on the clock of that column, by which a claim has lapsed.
-    pub(super) fn deadline(&self) -> i64 {
-        if self.is_same_boot {
-            self.now.boot
-        } else {
-            self.now.wall / 1000
-        }
-    }
-}
-
-/// Returns the name of a file beside the board.
-pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i32> {

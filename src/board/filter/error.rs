@@ -1,10 +1,7 @@
 //! What can be wrong with a filter, and what would be right.
 
-use std::mem;
-
 use thiserror::Error;
 
-use super::{field, operator, text::InvalidGlob};
 use crate::{
     duration::InvalidDuration,
     job::{UnknownPriority, UnknownState},
@@ -32,11 +29,8 @@ impl InvalidFilter {
 /// What is wrong with a part of an expression.
 #[derive(Debug, Error)]
 pub(super) enum Fault {
-    #[error(
-        "it lacks an operator: write FIELD OP VALUE with one of {}",
-        operator::names()
-    )]
-    NoOperator,
+    #[error("it lacks an operator: write FIELD OP VALUE with one of {operators}")]
+    NoOperator { operators: String },
     #[error("write FIELD OP VALUE, such as held>10m")]
     Nothing,
     #[error("nothing stands behind its last `and`")]
@@ -53,18 +47,21 @@ pub(super) enum Fault {
         /// The part with all of it in its value.
         whole: Option<String>,
     },
-    #[error("it lacks a field before `{operator}`: write one of {}", fields())]
-    NoField { operator: String },
-    #[error("unknown field `{name}`{}: it is one of {}", perhaps(name), fields())]
-    UnknownField { name: String },
+    #[error("it lacks a field before `{operator}`: write one of {fields}")]
+    NoField { operator: String, fields: String },
+    #[error("unknown field `{name}`{perhaps}: it is one of {fields}")]
+    UnknownField {
+        name: String,
+        perhaps: String,
+        fields: String,
+    },
     #[error("`details.{0}` has an empty part: write names and array indexes with dots between")]
     BrokenPath(String),
     #[error(
-        "unknown operator `{name}`: it is one of {}; a value that begins with such a character takes \
-         a space before it",
-        operator::names()
+        "unknown operator `{name}`: it is one of {operators}; a value that begins with such a \
+         character takes a space before it"
     )]
-    UnknownOperator { name: String },
+    UnknownOperator { name: String, operators: String },
     #[error("`{operator}` does not go with {field}: use {fitting}")]
     Unfit {
         field: &'static str,
@@ -104,35 +101,11 @@ fn alternatively(whole: Option<&str>) -> String {
     })
 }
 
-/// Lists the fields.
-fn fields() -> String {
-    let names: Vec<_> = field::names().collect();
-    format!("{}.PATH", names.join(" "))
-}
-
-/// Returns the field that was probably meant, as an aside, or nothing if that is a mere guess.
-fn perhaps(wrong: &str) -> String {
-    /// How many letters may be wrong, missing or too many.
-    const SLIPS: usize = 2;
-
-    let wrong = wrong.to_ascii_lowercase();
-    field::names()
-        .map(|name| (distance(&wrong, name), name))
-        .min()
-        .filter(|(distance, _)| *distance <= SLIPS && 2 * distance <= wrong.len())
-        .map_or_else(String::new, |(_, name)| format!(" (perhaps `{name}`)"))
-}
-
-/// Counts the letters to change, add or remove to make one word of another.
-fn distance(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (at, letter) in from.bytes().enumerate() {
-        let mut diagonal = mem::replace(&mut row[0], at + 1);
-        for (column, other) in to.bytes().enumerate() {
-            let changed = diagonal + usize::from(letter != other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[to.len()]
+/// Says what is wrong with a glob.
+#[derive(Debug, Error)]
+pub(super) enum InvalidGlob {
+    #[error("`[` lacks its `]`; a `[` that is meant as such is written `[[]`")]
+    Unclosed,
+    #[error("the range `{0}-{1}` runs backwards; a `[` that is meant as such is written `[[]`")]
+    Backwards(char, char),
 }

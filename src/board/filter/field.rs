@@ -38,7 +38,7 @@ const DETAILS: &str = "details";
 const NONE: &str = "none";
 
 /// Returns the names of all fields, without what is inside the details.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+fn names() -> impl Iterator<Item = &'static str> {
     FIELDS.into_iter().map(|(name, _)| name).chain([DETAILS])
 }
 
@@ -109,6 +109,8 @@ impl Field {
                 .find(|(name, _)| *name == text)
                 .ok_or_else(|| Fault::UnknownField {
                     name: text.to_owned(),
+                    perhaps: perhaps(text),
+                    fields: fields(),
                 })?,
         };
         Ok(Self { name, kind })
@@ -213,4 +215,37 @@ impl Test {
     pub(super) fn changes_with_time(&self) -> bool {
         matches!(self, Self::Span(..))
     }
+}
+
+/// Lists the fields.
+pub(super) fn fields() -> String {
+    let names: Vec<_> = names().collect();
+    format!("{}.PATH", names.join(" "))
+}
+
+/// Returns the field that was probably meant, as an aside, or nothing if that is a mere guess.
+fn perhaps(wrong: &str) -> String {
+    /// How many letters may be wrong, missing or too many.
+    const SLIPS: usize = 2;
+
+    let wrong = wrong.to_ascii_lowercase();
+    names()
+        .map(|name| (distance(&wrong, name), name))
+        .min()
+        .filter(|(distance, _)| *distance <= SLIPS && 2 * distance <= wrong.len())
+        .map_or_else(String::new, |(_, name)| format!(" (perhaps `{name}`)"))
+}
+
+/// Counts the letters to change, add or remove to make one word of another.
+fn distance(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (at, letter) in from.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (column, other) in to.bytes().enumerate() {
+            let changed = diagonal + usize::from(letter != other);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
 }

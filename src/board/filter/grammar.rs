@@ -38,7 +38,11 @@ pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>, Fault> {
 /// An operator ends where its characters end, so that the habits of other languages (`==`, `=~`)
 /// are told from values. A value that begins with such a character takes a space before it.
 fn part(text: &str) -> Result<(Part<'_>, &str), Fault> {
-    let start = text.find(operator::CHARS).ok_or(Fault::NoOperator)?;
+    let start = text
+        .find(operator::CHARS)
+        .ok_or_else(|| Fault::NoOperator {
+            operators: operator::names(),
+        })?;
     let (field, rest) = text.split_at(start);
     let length = rest.len() - rest.trim_start_matches(operator::CHARS).len();
     let (operator, rest) = rest.split_at(length);

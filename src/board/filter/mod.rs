@@ -103,7 +103,10 @@ impl Condition {
     fn compile(part: &Part<'_>) -> Result<Self, Fault> {
         if part.field.is_empty() {
             let operator = part.operator.to_owned();
-            return Err(Fault::NoField { operator });
+            return Err(Fault::NoField {
+                operator,
+                fields: field::fields(),
+            });
         }
         let field = Field::named(part.field)?;
         let operator = Operator::named(part.operator)?;

@@ -66,6 +66,7 @@ impl Operator {
             .find(|operator| operator.name == name)
             .ok_or_else(|| Fault::UnknownOperator {
                 name: name.to_owned(),
+                operators: names(),
             })
     }
 }

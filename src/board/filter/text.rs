@@ -3,10 +3,9 @@
 use std::str::Chars;
 
 use regex::{Regex, RegexBuilder};
-use thiserror::Error;
 
 use super::{
-    error::Fault,
+    error::{Fault, InvalidGlob},
     operator::{Comparison, Relation},
 };
 
@@ -63,15 +62,6 @@ fn compile(builder: RegexBuilder) -> Result<Regex, Fault> {
         let reason = reason.trim_start_matches("error: ").trim_end_matches('.');
         Fault::Regex(reason.to_owned())
     })
-}
-
-/// Says what is wrong with a glob.
-#[derive(Debug, Error)]
-pub(super) enum InvalidGlob {
-    #[error("`[` lacks its `]`; a `[` that is meant as such is written `[[]`")]
-    Unclosed,
-    #[error("the range `{0}-{1}` runs backwards; a `[` that is meant as such is written `[[]`")]
-    Backwards(char, char),
 }
 
 /// Translates a glob to a regular expression.

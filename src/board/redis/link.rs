@@ -10,8 +10,9 @@ use tokio::{sync::Mutex, task};
 
 pub(super) use self::listener::{Listener, Pusher};
 use self::{
-    connect::{Deadline, Endpoint, Place},
+    connect::{Endpoint, Place},
     connection::Connection,
+    deadline::Deadline,
     listener::pushes,
     problem::{Cause, Problem},
     refusal::{meaning, meaning_in_script},
@@ -28,6 +29,7 @@ use crate::{
 
 pub(super) mod connect;
 pub(super) mod connection;
+mod deadline;
 pub(super) mod eviction;
 pub(super) mod exchange;
 pub(super) mod greet;

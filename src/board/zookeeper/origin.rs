@@ -80,21 +80,6 @@ pub(super) async fn count(session: &Session, paths: &Paths) -> Result<(u64, u64)
     Ok((here, beside))
 }
 
-/// Says what is doubtful about a job of such an origin.
-pub(super) fn unconfirmed(origin: &Origin) -> Option<String> {
-    match origin {
-        Origin::Here => None,
-        Origin::Unknown => Some(
-            "whether it is of this board or of one beside it is not known: somebody else than \
-             jobboard has trashed it"
-                .to_owned(),
-        ),
-        Origin::Beside(board) => Some(format!(
-            "it is of the board {board}, which shares this trash"
-        )),
-    }
-}
-
 async fn origins(session: &Session, paths: &Paths, trashed: &[Trashed]) -> Result<Vec<Origin>> {
     if trashed.is_empty() {
         return Ok(Vec::new());

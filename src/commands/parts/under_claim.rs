@@ -9,8 +9,8 @@ use uuid::Uuid;
 use super::unconfirmed::settle_kept;
 use crate::{
     board::Board,
-    commands::claim::expiry,
     context::Context,
+    duration,
     exit::CommandError,
     job::{Aftermath, Claim, Claimant, Failure, Fence, JobKey, Outcome, Owner, Term},
     lease::{
@@ -26,6 +26,12 @@ use crate::{
         signal::Signals,
     },
 };
+
+/// The shortest and the longest that a claim may be asked to last.
+const EXPIRY: (Duration, Duration) = (
+    Duration::from_millis(1),
+    Duration::from_secs(3650 * 24 * 60 * 60),
+);
 
 /// How long a kept claim lasts without being renewed, unless it is said.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -291,4 +297,13 @@ pub(crate) fn ours(error: anyhow::Error) -> anyhow::Error {
         Some(Command(_) | Usage { .. } | Nothing(_) | TimedOut(_)) => error,
         _ => CommandError::Ours(error).into(),
     }
+}
+
+/// Reads how long a claim is to last, within what a board can keep.
+pub(crate) fn expiry(text: &str) -> Result<Duration, String> {
+    let expiry = duration::parse(text).map_err(|error| error.to_string())?;
+    if expiry < EXPIRY.0 || expiry > EXPIRY.1 {
+        return Err("a claim lasts from 1ms to 3650d".to_owned());
+    }
+    Ok(expiry)
 }

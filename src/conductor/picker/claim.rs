@@ -50,17 +50,7 @@ impl Pick<'_> {
         let asked = Boottime::now();
         let answers = match self.board.claim(&keys, &self.by, free, rules).await {
             Ok(answers) => answers,
-            Err(error) => {
-                if matches!(
-                    error,
-                    BoardError::Unknown { .. } | BoardError::Failed { .. }
-                ) {
-                    for key in &keys {
-                        self.let_slip(key);
-                    }
-                }
-                return ClaimedBatch::none(error);
-            }
+            Err(error) => return self.unanswered(&keys, error),
         };
         let heard = Boottime::now();
         // What they are kept by may have ended and begun anew in between, for another time.
@@ -97,6 +87,18 @@ impl Pick<'_> {
             missed => (self.spread * 2).max(missed * 4).min(WIDEST_SPREAD),
         };
         batch
+    }
+
+    /// Notes that nothing was heard of these claims, which may have been made all the same.
+    fn unanswered(&mut self, keys: &[JobKey], error: BoardError) -> ClaimedBatch {
+        let may_be_made = matches!(
+            error,
+            BoardError::Unknown { .. } | BoardError::Failed { .. }
+        );
+        if may_be_made {
+            keys.iter().for_each(|key| self.let_slip(key));
+        }
+        ClaimedBatch::none(error)
     }
 
     /// Notes that a job was not won; returns an error that says nothing of the job.

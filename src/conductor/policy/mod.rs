@@ -2,6 +2,7 @@
 //!
 //! Whoever can post can ask for anything; what is done is decided here, by whoever conducts.
 
+mod board;
 mod glob;
 mod handlers;
 mod ownership;
@@ -22,11 +23,7 @@ use std::{
 use thiserror::Error;
 
 use self::request::Request;
-pub(crate) use self::{
-    glob::Glob,
-    handlers::Handlers,
-    ownership::{Untrusted, check_board},
-};
+pub(crate) use self::{board::check_board, glob::Glob, handlers::Handlers, ownership::Untrusted};
 use crate::{
     job::Job,
     process::command::{Command, Input, NotRun, Output, find},

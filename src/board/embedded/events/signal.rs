@@ -8,7 +8,7 @@ use std::{
 
 use rustix::fs::OFlags;
 
-use crate::board::embedded::store::with_suffix;
+use crate::board::embedded::store::disk::with_suffix;
 
 /// Wakes watchers; opened when there is first something to tell.
 #[derive(Debug)]

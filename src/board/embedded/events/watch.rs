@@ -19,7 +19,7 @@ use crate::{
         Event, EventKind, Result,
         embedded::{
             read::record::RowJob,
-            store::{View, clock::Moment, file::File},
+            store::{clock::Moment, file::File, view::View},
         },
         event::Subject,
     },

@@ -6,7 +6,7 @@ use rusqlite::{Params, Transaction, params};
 
 use super::record::{columns, entry, malformed, shelf_number};
 use crate::{
-    board::{Detail, JobRef, Order, Query, Which, embedded::store::View},
+    board::{Detail, JobRef, Order, Query, Which, embedded::store::view::View},
     job::{Entry, Shelf},
 };
 

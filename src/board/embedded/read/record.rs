@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     board::{
         Detail,
-        embedded::store::{View, clock::from_micros},
+        embedded::store::{clock::from_micros, view::View},
         wire::{
             json,
             posting::{Limit, together},

@@ -13,7 +13,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::StatVfsMountFlags;
 
-use super::{OpenError, with_suffix};
+use super::error::OpenError;
 
 /// Which file it is that a path leads to, and who can write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,4 +166,11 @@ pub(in crate::board::embedded) fn refuse_network_file_system(path: &Path) -> Res
         Ok(system) if NETWORK.contains(&system.f_type) => Err(OpenError::NetworkFileSystem),
         _ => Ok(()),
     }
+}
+
+/// Returns the name of a file beside the board.
+pub(in crate::board::embedded) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
 }

@@ -12,8 +12,8 @@ use crate::{
                 record::{RowJob, priority_number},
             },
             store::{
-                View,
                 clock::{Moment, from_micros},
+                view::View,
             },
         },
     },

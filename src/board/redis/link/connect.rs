@@ -1,13 +1,6 @@
 //! A stream to one server: by its name, by its socket, in TLS, and never longer than is allowed.
 
-use std::{
-    fmt,
-    future::Future,
-    io,
-    net::SocketAddr,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{fmt, io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use rustix::net::sockopt;
 use tokio::{
@@ -17,6 +10,7 @@ use tokio::{
 };
 
 use super::{
+    deadline::Deadline,
     problem::{Cause, Problem},
     tls,
 };
@@ -59,40 +53,6 @@ impl fmt::Display for Place {
             Self::Tcp(server) => server.fmt(f),
             Self::Unix(path) => path.display().fmt(f),
         }
-    }
-}
-
-/// How long something may take altogether.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::board::redis) struct Deadline {
-    at: Instant,
-    length: Duration,
-}
-
-impl Deadline {
-    /// Begins to count.
-    pub(in crate::board::redis) fn after(length: Duration) -> Self {
-        Self {
-            at: Instant::now() + length,
-            length,
-        }
-    }
-
-    /// Waits for something; `late` says what it means when it does not come in time.
-    pub(in crate::board::redis) async fn bound<T>(
-        self,
-        late: impl FnOnce(Duration) -> Problem,
-        future: impl Future<Output = Result<T, Problem>>,
-    ) -> Result<T, Problem> {
-        time::timeout_at(self.at.into(), future)
-            .await
-            .unwrap_or_else(|_| Err(late(self.length)))
-    }
-
-    /// Returns an equal part of what is left, for one of several attempts.
-    fn share(self, parts: usize) -> Duration {
-        let left = self.at.saturating_duration_since(Instant::now());
-        left / u32::try_from(parts.max(1)).unwrap_or(u32::MAX)
     }
 }
 

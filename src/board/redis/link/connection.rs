@@ -15,7 +15,8 @@ use tokio::{task::JoinHandle, time::timeout};
 
 use super::{
     Pusher,
-    connect::{Deadline, Endpoint},
+    connect::Endpoint,
+    deadline::Deadline,
     greet::Server,
     problem::{Cause, Problem},
     refusal::meaning,

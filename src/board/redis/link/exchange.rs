@@ -6,10 +6,12 @@ use redis::{ErrorKind, Parser, Pipeline, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
-    connect::{Deadline, Endpoint, Place, Stream},
+    connect::{Endpoint, Place, Stream, connect_tcp},
+    deadline::Deadline,
     problem::{Cause, Problem},
     tls,
 };
+use crate::board::{net, url::Server};
 
 impl Endpoint {
     /// Sends commands over a stream that is not in use otherwise, and returns what comes back.
@@ -41,7 +43,7 @@ impl Endpoint {
             return self.problem(cause);
         }
         match &self.place {
-            Place::Tcp(server) if self.tls.is_none() && tls::is_spoken(server, deadline).await => {
+            Place::Tcp(server) if self.tls.is_none() && speaks_tls(server, deadline).await => {
                 self.problem(Cause::WantsTls)
             }
             _ => self.problem(Cause::Closed),
@@ -90,4 +92,14 @@ fn parse(bytes: &[u8]) -> Result<Vec<Value>, Deaf> {
         }
     }
     Ok(answers)
+}
+
+/// Finds out whether a server that hangs up on plain text speaks TLS instead.
+async fn speaks_tls(server: &Server, deadline: Deadline) -> bool {
+    let attempt = async {
+        let stream = connect_tcp(server, deadline).await?;
+        Ok(net::tls::is_spoken(stream, server).await)
+    };
+    let late = |limit| Problem::new(server, Cause::SilentInTls(limit));
+    deadline.bound(late, attempt).await.unwrap_or(false)
 }

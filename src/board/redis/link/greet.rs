@@ -3,7 +3,8 @@
 use redis::{Pipeline, ServerError, Value, cmd};
 
 use super::{
-    connect::{Deadline, Endpoint, Stream},
+    connect::{Endpoint, Stream},
+    deadline::Deadline,
     problem::{Cause, Problem},
     refusal::{meaning, meaning_of_login},
 };

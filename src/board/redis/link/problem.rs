@@ -190,21 +190,25 @@ impl Problem {
                     source: self.into(),
                 }
             }
-            Cluster => BoardError::Unsupported {
-                board: "Redis Cluster",
-                operation: "hold a board: TaskFlow's scripts touch keys of several slots",
-                hint: Some("use a Redis server that is not part of a cluster"),
-            },
-            Old(_) => BoardError::Unsupported {
-                board: "a Redis server older than 5",
-                operation: "hold a board",
-                hint: Some("use Redis 5 or later"),
-            },
-            NoPushes => BoardError::Unsupported {
-                board: "this Redis server",
-                operation: "push messages",
-                hint: Some("use Redis 6 or later"),
-            },
+            Cluster => unsupported(
+                "Redis Cluster",
+                "hold a board: TaskFlow's scripts touch keys of several slots",
+                "use a Redis server that is not part of a cluster",
+            ),
+            Old(_) => unsupported(
+                "a Redis server older than 5",
+                "hold a board",
+                "use Redis 5 or later",
+            ),
+            NoPushes => unsupported("this Redis server", "push messages", "use Redis 6 or later"),
         }
+    }
+}
+
+fn unsupported(board: &'static str, operation: &'static str, hint: &'static str) -> BoardError {
+    BoardError::Unsupported {
+        board,
+        operation,
+        hint: Some(hint),
     }
 }

@@ -7,7 +7,8 @@ use redis::{Value, from_redis_value};
 use tokio::time;
 
 use super::{
-    connect::{Deadline, Endpoint, Place},
+    connect::{Endpoint, Place},
+    deadline::Deadline,
     problem::{Cause, Problem},
 };
 use crate::{

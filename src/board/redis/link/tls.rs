@@ -5,10 +5,7 @@ use std::{io, sync::Arc};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use super::{
-    connect::{Deadline, connect_tcp},
-    problem::{Cause, Problem},
-};
+use super::problem::{Cause, Problem};
 use crate::board::{
     net::tls::{self, Objection, Unusable},
     url::{Server, TlsFiles},
@@ -30,16 +27,6 @@ pub(in crate::board::redis) async fn secure(
         let cause = alert(&error, files.identity.is_some()).unwrap_or(Cause::NotTls);
         Problem::new(server, cause)
     })
-}
-
-/// Finds out whether a server that hangs up on plain text speaks TLS instead.
-pub(in crate::board::redis) async fn is_spoken(server: &Server, deadline: Deadline) -> bool {
-    let attempt = async {
-        let stream = connect_tcp(server, deadline).await?;
-        Ok(tls::is_spoken(stream, server).await)
-    };
-    let late = |limit| Problem::new(server, Cause::SilentInTls(limit));
-    deadline.bound(late, attempt).await.unwrap_or(false)
 }
 
 /// Returns what TLS has against the connection; `None` if this is no error of TLS at all.

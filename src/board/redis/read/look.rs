@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 
 use futures_util::{Stream, StreamExt};
-use redis::Cmd;
 
 use super::{
     ranking::ranked,
     record::{Reading, read},
-    scan::{Scan, Stored, hash, scanned},
+    scan::{AHEAD, Scan, Stored, postings, scanned},
     sidecar::beside,
 };
 use crate::{
@@ -25,9 +24,6 @@ use crate::{
     },
     job::{Entry, Shelf},
 };
-
-/// So many pages are asked for at once: each takes as many exchanges, one behind the other.
-pub(in crate::board::redis) const AHEAD: usize = 3;
 
 /// How many bytes of postings are kept, once they were read to be ranked.
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
@@ -54,25 +50,6 @@ pub(in crate::board::redis) fn pages<'a>(
             Ok(entries)
         })
         .buffered(AHEAD)
-}
-
-/// Fetches the postings in some fields.
-pub(in crate::board::redis) async fn postings(
-    client: &Client,
-    keys: &Keys,
-    shelf: Shelf,
-    fields: &[impl AsRef<[u8]>],
-) -> Result<Vec<Option<Vec<u8>>>> {
-    if fields.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut command = Cmd::new();
-    command.arg("HMGET").arg(hash(keys, shelf));
-    for field in fields {
-        command.arg(field.as_ref());
-    }
-    let (postings, _) = client.read(&command).await?;
-    Ok(postings)
 }
 
 /// Adds to postings what is beside them, and reads them.

@@ -6,8 +6,7 @@ use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 
 use super::{
     field::Field,
-    look::{AHEAD, postings},
-    scan::{FIRST_PAGE, Stored, page_after, scanned},
+    scan::{AHEAD, FIRST_PAGE, Stored, page_after, postings, scanned},
 };
 use crate::{
     board::{

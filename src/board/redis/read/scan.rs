@@ -18,6 +18,9 @@ use crate::{
     job::Shelf,
 };
 
+/// So many pages are asked for at once: each takes as many exchanges, one behind the other.
+pub(in crate::board::redis) const AHEAD: usize = 3;
+
 /// What a reader was doing when it failed.
 const DOING: &str = "read";
 
@@ -143,6 +146,25 @@ pub(in crate::board::redis) fn hash(keys: &Keys, shelf: Shelf) -> String {
         Shelf::Board => keys.listings(),
         Shelf::Trash => keys.trash(),
     }
+}
+
+/// Fetches the postings in some fields.
+pub(in crate::board::redis) async fn postings(
+    client: &Client,
+    keys: &Keys,
+    shelf: Shelf,
+    fields: &[impl AsRef<[u8]>],
+) -> Result<Vec<Option<Vec<u8>>>> {
+    if fields.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut command = Cmd::new();
+    command.arg("HMGET").arg(hash(keys, shelf));
+    for field in fields {
+        command.arg(field.as_ref());
+    }
+    let (postings, _) = client.read(&command).await?;
+    Ok(postings)
 }
 
 #[cfg(test)]

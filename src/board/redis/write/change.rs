@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     predicted::PredictedNumbers,
-    scripts::{Call, Reply, Script},
+    scripts::{Call, DOING, Reply, Script},
 };
 use crate::{
     board::{
@@ -24,9 +24,6 @@ use crate::{
         Term, Witness,
     },
 };
-
-/// What a writer was doing when it failed.
-pub(in crate::board::redis) const DOING: &str = "write to";
 
 /// The board that is changed.
 #[derive(Debug, Clone, Copy)]

@@ -6,9 +6,9 @@ use chrono::{DateTime, Utc};
 use redis::Cmd;
 
 use super::{
-    change::{DOING, Target, life},
+    change::{Target, life},
     predicted,
-    scripts::{Call, Reply, Script},
+    scripts::{Call, DOING, Reply, Script},
 };
 use crate::{
     board::{

@@ -4,7 +4,6 @@ use std::sync::OnceLock;
 
 use redis::{Cmd, Pipeline, Script as Hashed, Value};
 
-use super::change::DOING;
 use crate::{
     board::{
         BoardError,
@@ -13,6 +12,9 @@ use crate::{
     },
     job::{JobKey, Owner},
 };
+
+/// What a writer was doing when it failed.
+pub(in crate::board::redis) const DOING: &str = "write to";
 
 /// What every script begins with that changes jobs.
 const PRELUDE: &str = include_str!("scripts/prelude.lua");

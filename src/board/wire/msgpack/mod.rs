@@ -3,6 +3,7 @@
 //! What is written equals TaskFlow's own bytes. What is read may come from any version of it, and
 //! from anybody else: nothing is trusted, and whatever TaskFlow 6.5 reads as a job is one.
 
+mod extension;
 mod read;
 mod stored;
 mod time;

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
+    extension::{Bytes, Extension, Moment, bytes},
     time::DATETIME,
-    write::{Bytes, Extension, Moment, bytes},
 };
 
 /// A value as JSON shows it; what is no proper form of anything is the map that it looks like.

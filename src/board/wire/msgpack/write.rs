@@ -1,16 +1,14 @@
 //! Writes postings and times exactly as TaskFlow does.
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::{
+    extension::{Bytes, Extension, Moment, bytes},
     stored::Stored,
     time::{DATETIME, LAST_MICROSECOND},
 };
 use crate::job::{Book, Draft};
-
-/// Room for what is usually written.
-const USUAL: usize = 512;
 
 /// The members of a posting, in the order in which TaskFlow writes them.
 #[derive(Serialize)]
@@ -23,34 +21,6 @@ struct Record<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     book: Option<&'a Book>,
     sequence: u8,
-}
-
-/// The members of a time, in the order in which TaskFlow writes them.
-#[derive(Serialize)]
-pub(super) struct Moment<'a> {
-    pub(super) day: u32,
-    pub(super) month: u32,
-    pub(super) year: i32,
-    pub(super) hour: u32,
-    pub(super) minute: u32,
-    pub(super) second: u32,
-    pub(super) microsecond: u32,
-    /// The zone, unless it is UTC and that is not said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) tz: Option<&'a str>,
-}
-
-/// A value of a type of its own: by this name rmp-serde knows what it is.
-#[derive(Serialize)]
-#[serde(rename = "_ExtStruct")]
-pub(super) struct Extension(pub(super) (i8, Bytes));
-
-pub(super) struct Bytes(pub(super) Vec<u8>);
-
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
 }
 
 /// Encodes a posting up to the value of its `sequence`, which is to be appended.
@@ -101,12 +71,4 @@ fn extension(time: DateTime<Utc>) -> Extension {
         tz: None,
     };
     Extension((DATETIME, Bytes(bytes(&moment))))
-}
-
-/// Encodes a value, its members by their names.
-pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(USUAL);
-    rmp_serde::encode::write_named(&mut bytes, value)
-        .expect("what is posted came from JSON, which is never too deep");
-    bytes
 }

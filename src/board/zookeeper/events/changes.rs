@@ -5,8 +5,8 @@
 //! up, and a job that leaves the trash as it comes to the board is restored. This is a record of
 //! each step; what only compares two looks, as `board/picture` does, would have to guess.
 
-mod change;
-mod queue;
+pub(super) mod change;
+pub(super) mod queue;
 
 use std::collections::{HashMap, HashSet};
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use tokio::time::Instant;
 
-use super::changes::{Change, Changes};
+use super::changes::{change::Change, queue::Changes};
 use crate::{
     board::{
         Detail, Result,

@@ -14,7 +14,6 @@ use crate::{
         },
         zookeeper::{
             link::nodes::Node,
-            origin,
             paths::{is_numbered, number_of},
         },
     },
@@ -184,11 +183,7 @@ impl Record {
             details: posting.details,
             history: side.history(),
             size: self.posting.data.len() as u64,
-            problem: together([
-                posting.problem,
-                side_problem,
-                origin::unconfirmed(&self.origin),
-            ]),
+            problem: together([posting.problem, side_problem, unconfirmed(&self.origin)]),
         }
     }
 }
@@ -240,4 +235,19 @@ pub(in crate::board::zookeeper) fn fence(lock: &Node) -> Fence {
 
 fn time(milliseconds: i64) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp_millis(milliseconds)
+}
+
+/// Says what is doubtful about a job of such an origin.
+fn unconfirmed(origin: &Origin) -> Option<String> {
+    match origin {
+        Origin::Here => None,
+        Origin::Unknown => Some(
+            "whether it is of this board or of one beside it is not known: somebody else than \
+             jobboard has trashed it"
+                .to_owned(),
+        ),
+        Origin::Beside(board) => Some(format!(
+            "it is of the board {board}, which shares this trash"
+        )),
+    }
 }

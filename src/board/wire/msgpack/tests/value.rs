@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    super::{stored::Stored, write},
+    super::{extension, stored::Stored},
     TIME, read, unhex, with,
 };
 
@@ -127,7 +127,7 @@ fn nesting_is_bounded() {
 
 /// What is written of a value as it is shown.
 fn written(shown: &Value) -> String {
-    hex(&write::bytes(&Stored(shown)))
+    hex(&extension::bytes(&Stored(shown)))
 }
 
 #[test]

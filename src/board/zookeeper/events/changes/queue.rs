@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::Change;
+use super::change::Change;
 use crate::job::JobKey;
 
 /// Changes in the order in which they happened.

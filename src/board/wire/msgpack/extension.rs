@@ -1,0 +1,42 @@
+//! What msgpack has as a value of a type of its own, and how values become bytes.
+
+use serde::{Serialize, Serializer};
+
+/// Room for what is usually written.
+const USUAL: usize = 512;
+
+/// The members of a time, in the order in which TaskFlow writes them.
+#[derive(Serialize)]
+pub(super) struct Moment<'a> {
+    pub(super) day: u32,
+    pub(super) month: u32,
+    pub(super) year: i32,
+    pub(super) hour: u32,
+    pub(super) minute: u32,
+    pub(super) second: u32,
+    pub(super) microsecond: u32,
+    /// The zone, unless it is UTC and that is not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tz: Option<&'a str>,
+}
+
+/// A value of a type of its own: by this name rmp-serde knows what it is.
+#[derive(Serialize)]
+#[serde(rename = "_ExtStruct")]
+pub(super) struct Extension(pub(super) (i8, Bytes));
+
+pub(super) struct Bytes(pub(super) Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+/// Encodes a value, its members by their names.
+pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(USUAL);
+    rmp_serde::encode::write_named(&mut bytes, value)
+        .expect("what is posted came from JSON, which is never too deep");
+    bytes
+}
