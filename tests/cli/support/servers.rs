@@ -24,24 +24,10 @@ pub(crate) use self::{
     host::{Host, Shelf},
     zookeeper::ZooKeeper,
 };
-use super::env::{Env, wait_until};
-
-/// Says whether a test can do with what is there; in CI nothing may be missing.
-fn is_there(what: &str, is_there: bool) -> bool {
-    let is_set = |name: &str, value: &str| env::var(name).is_ok_and(|text| text == value);
-    let is_needed = is_set("CI", "true") || is_set("JOBBOARD_REQUIRE_SERVERS", "1");
-    assert!(is_there || !is_needed, "{what} is missing");
-    if !is_there {
-        eprintln!("skipped: {what} is missing");
-    }
-    is_there
-}
-
-fn has(program: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&path).any(|folder| folder.join(program).exists());
-    is_there(program, found)
-}
+use super::{
+    env::{Env, wait_until},
+    needs::{has, is_there, may_start_servers},
+};
 
 /// A Redis server of a test's own, or a Sentinel.
 pub(crate) struct Server {
@@ -114,7 +100,7 @@ impl Server {
     }
 
     fn launch(arguments: impl Fn(u16, &Path) -> Vec<String>) -> Option<Self> {
-        if !has("redis-server") || !has("redis-cli") {
+        if !may_start_servers() || !has("redis-server") || !has("redis-cli") {
             return None;
         }
         // Another test may take the port before the server does, which then ends.

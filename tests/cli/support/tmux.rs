@@ -11,6 +11,7 @@ use std::{
 use regex::Regex;
 
 use super::env::{Env, Outcome};
+use super::needs::has;
 
 /// How long the screen may take to show what it is to show.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -25,15 +26,7 @@ pub(crate) struct Pane<'a> {
 impl<'a> Pane<'a> {
     /// Opens a shell; `None`, and a word about it, where a program that this needs is missing.
     pub(crate) fn open(env: &'a Env, programs: &[&str]) -> Option<Self> {
-        let missing = [&["tmux", "bash"], programs]
-            .concat()
-            .into_iter()
-            .find(|it| !is_there(it));
-        if let Some(missing) = missing {
-            let is_needed = std::env::var_os("JOBBOARD_REQUIRE_TOOLS").is_some()
-                || std::env::var_os("CI").is_some_and(|value| value == "true");
-            assert!(!is_needed, "{missing} is not installed");
-            eprintln!("skipped, as {missing} is not installed");
+        if ![&["tmux", "bash"], programs].concat().into_iter().all(has) {
             return None;
         }
         let pane = Self {
@@ -143,10 +136,4 @@ impl Drop for Pane<'_> {
         // It may not have come to be.
         let _ = tmux.status();
     }
-}
-
-/// Whether a program is installed.
-fn is_there(program: &str) -> bool {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }

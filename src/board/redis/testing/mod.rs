@@ -14,11 +14,9 @@ use redis::{Client, Connection, ConnectionAddr, FromRedisValue, IntoConnectionIn
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use crate::board::testing::needs::{has, may_start_servers};
 pub(super) use crate::board::testing::{Authority, Identity, Mood, Proxy, impostor, wait_until};
-use crate::board::{
-    testing::has,
-    url::{BoardUrl, redis::RedisUrl},
-};
+use crate::board::url::{BoardUrl, redis::RedisUrl};
 
 /// Returns the part of a URL that a [`Client`](super::link::Client) takes.
 pub(super) fn redis_url(text: &str) -> RedisUrl {
@@ -85,7 +83,7 @@ impl Server {
     }
 
     fn launch(arguments: impl Fn(u16) -> Vec<String>) -> Option<Self> {
-        if !has("redis-server") {
+        if !may_start_servers() || !has("redis-server") {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();

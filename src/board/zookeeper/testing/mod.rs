@@ -7,6 +7,7 @@ mod process;
 use std::{fs, net::TcpStream, path::Path};
 
 pub(in crate::board::zookeeper) use self::process::{Ensemble, Process as Server, free_port};
+use crate::board::testing::needs;
 pub(super) use crate::board::testing::{Authority, Identity, Mood, Proxy, impostor, wait_until};
 use crate::board::url::{BoardUrl, zookeeper::ZooKeeperUrl};
 

@@ -3,7 +3,7 @@
 //! Stands on its own, so that the tests of the program as a whole can start the same servers.
 
 use std::{
-    env, fs,
+    fs,
     io::{self, Read, Write},
     net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
@@ -14,6 +14,8 @@ use std::{
 };
 
 use tempfile::TempDir;
+
+use super::needs::{has, is_there, may_start_servers};
 
 /// How long a server may take to start or to end.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -47,24 +49,11 @@ const CONFIGURATION: &str = "tickTime=250\n\
     maxClientCnxns=0\n\
     4lw.commands.whitelist=*\n";
 
-/// Whether all is there that a server needs; in CI it has to be.
-pub(crate) fn is_installed() -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let has = |program: &str| env::split_paths(&path).any(|folder| folder.join(program).exists());
-    let missing = if !Path::new(JAR).exists() {
-        JAR
-    } else if !has("java") {
-        "java"
-    } else if !has("setpriv") {
-        "setpriv"
-    } else {
-        return true;
-    };
-    let is_set = |name: &str, value: &str| env::var(name).is_ok_and(|text| text == value);
-    let is_needed = is_set("CI", "true") || is_set("JOBBOARD_REQUIRE_SERVERS", "1");
-    assert!(!is_needed, "{missing} is missing");
-    eprintln!("skipped: {missing} is missing");
-    false
+/// Whether all is there that a server needs.
+fn is_installed() -> bool {
+    may_start_servers()
+        && is_there(JAR, Path::new(JAR).exists())
+        && ["java", "setpriv"].iter().all(|program| has(program))
 }
 
 /// A server on 127.0.0.1.

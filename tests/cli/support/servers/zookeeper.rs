@@ -10,6 +10,7 @@ mod process;
 
 pub(crate) use self::process::{Ensemble, Process};
 use super::{Host, Peer, Shelf};
+use crate::support::needs;
 
 /// A board of a test's own.
 pub(crate) struct ZooKeeper {
