@@ -20,6 +20,7 @@ mod pages;
 mod percent;
 mod picture;
 mod redis;
+mod registration;
 mod wire;
 mod zookeeper;
 

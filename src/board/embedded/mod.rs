@@ -10,24 +10,20 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::{stream, stream::BoxStream};
 
 pub(crate) use self::store::{Durability, file::Options};
 use self::{
-    registry::Registration,
+    registry::Place,
     store::{file::File, view::View},
     write::change::alone,
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, Posted, Query, Result,
-    Settled, pages,
+    Settled, pages, registration::Registration,
 };
 use crate::job::{
     Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Unsettled,
@@ -36,14 +32,14 @@ use crate::job::{
 /// A board in a file.
 pub(crate) struct Embedded {
     file: Arc<File>,
-    registration: Mutex<Option<Registration>>,
+    registration: Registration,
 }
 
 impl Embedded {
     pub(crate) fn new(options: Options) -> Self {
         Self {
             file: Arc::new(File::new(options)),
-            registration: Mutex::new(None),
+            registration: Registration::default(),
         }
     }
 }
@@ -212,24 +208,14 @@ impl Board for Embedded {
     }
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
-        let registration = Registration::enter(Arc::clone(&self.file), conductor.clone()).await?;
-        *self
-            .registration
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(registration);
+        let file = Arc::clone(&self.file);
+        let place = Place::enter(file, conductor.clone()).await?;
+        self.registration.begin(place);
         Ok(())
     }
 
     async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
-        let place = {
-            let entered = self.registration.lock();
-            let entered = entered.unwrap_or_else(PoisonError::into_inner);
-            entered.as_ref().map(Registration::place)
-        };
-        match place {
-            Some(place) => place.tell_unsettled(jobs).await,
-            None => Ok(()),
-        }
+        self.registration.tell_unsettled(jobs).await
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {
@@ -251,14 +237,7 @@ impl Board for Embedded {
     }
 
     async fn close(&self) {
-        let registration = self
-            .registration
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(registration) = registration {
-            registration.leave().await;
-        }
+        self.registration.leave().await;
         self.file.close();
     }
 }

@@ -1,12 +1,9 @@
 //! The conductors of an embedded board: rows that live on as long as they are refreshed.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
-use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::{
@@ -18,31 +15,21 @@ use super::{
     },
 };
 use crate::{
-    board::{BoardError, EventKind, Result},
+    board::{
+        BoardError, EventKind, Result,
+        registration::{LIFE, Registered},
+    },
     job::{Conductor, Owner, Unsettled},
 };
 
-/// How long a conductor that says nothing counts as alive.
-const LIFE: Duration = Duration::from_secs(30);
-
-/// How often a conductor says that it is alive.
-const REFRESH: Duration = Duration::from_secs(10);
-
-/// The entry of this process in the registry.
-pub(super) struct Registration {
-    place: Place,
-    refresh: JoinHandle<()>,
-}
-
 /// Where somebody is registered, and what is to be stored there.
-#[derive(Clone)]
 pub(super) struct Place {
     file: Arc<File>,
-    conductor: Arc<Mutex<Conductor>>,
+    conductor: Mutex<Conductor>,
     token: String,
 }
 
-impl Registration {
+impl Place {
     /// Enters a conductor, unless another one is alive under its name.
     pub(super) async fn enter(file: Arc<File>, conductor: Conductor) -> Result<Self> {
         let token = Uuid::new_v4().to_string();
@@ -54,65 +41,40 @@ impl Registration {
                 name: conductor.name,
             });
         }
-        let place = Place {
+        Ok(Self {
             file,
-            conductor: Arc::new(Mutex::new(conductor)),
+            conductor: Mutex::new(conductor),
             token,
-        };
-        let refresh = tokio::spawn(place.clone().refresh());
-        Ok(Self { place, refresh })
+        })
     }
 
-    /// Returns where it is.
-    pub(super) fn place(&self) -> Place {
-        self.place.clone()
-    }
-
-    /// Removes the entry.
-    pub(super) async fn leave(self) {
-        self.refresh.abort();
-        let Place { file, token, .. } = &self.place;
-        let name = self.place.conductor().name;
-        // An entry that cannot be removed is gone half a minute later.
-        let _ = file
-            .write(|transaction, now| leave(transaction, now, &name, token))
-            .await;
+    fn conductor(&self) -> MutexGuard<'_, Conductor> {
+        self.conductor
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Place {
-    /// Says which jobs the conductor cannot settle; what fails now is made up for by a refresh.
-    pub(super) async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
-        let conductor = self.conductor.lock();
-        conductor.unwrap_or_else(PoisonError::into_inner).unsettled = jobs.to_vec();
-        self.keep().await
-    }
-
-    fn conductor(&self) -> Conductor {
-        let conductor = self.conductor.lock();
-        conductor.unwrap_or_else(PoisonError::into_inner).clone()
+#[async_trait]
+impl Registered for Place {
+    fn set_unsettled(&self, jobs: &[Unsettled]) {
+        self.conductor().unsettled = jobs.to_vec();
     }
 
     async fn keep(&self) -> Result<()> {
-        let conductor = self.conductor();
+        let conductor = self.conductor().clone();
         let kept = self
             .file
             .write(|transaction, now| enter(transaction, now, &conductor, &self.token));
         kept.await.map(drop)
     }
 
-    async fn refresh(self) {
-        loop {
-            tokio::time::sleep(REFRESH).await;
-            // One that fails is made up for by the next one, or the entry lapses.
-            let _ = self.keep().await;
-        }
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        self.refresh.abort();
+    async fn remove(&self) -> Result<()> {
+        let name = self.conductor().name.clone();
+        let removed = self
+            .file
+            .write(|transaction, now| leave(transaction, now, &name, &self.token));
+        removed.await.map(drop)
     }
 }
 

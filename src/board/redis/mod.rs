@@ -25,12 +25,12 @@ use redis::Pipeline;
 use self::{
     keys::Keys,
     link::Client,
-    registry::Registration,
+    registry::Place,
     write::{change::Target, predicted::PredictedNumbers},
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted, Query,
-    Result, Settled, pages, url::redis::RedisUrl, wire::posting::Limit,
+    Result, Settled, pages, registration::Registration, url::redis::RedisUrl, wire::posting::Limit,
 };
 use crate::{
     job::{
@@ -44,7 +44,7 @@ pub(crate) struct Redis {
     client: Arc<Client>,
     keys: Keys,
     predicted: PredictedNumbers,
-    registration: Mutex<Option<Registration>>,
+    registration: Registration,
     /// What of the events cannot be heard, as was found when they were last listened to.
     lack: Mutex<Option<String>>,
 }
@@ -64,7 +64,7 @@ impl Redis {
             client: Arc::new(client),
             keys: Keys::of(url.namespace.as_deref()),
             predicted: PredictedNumbers::default(),
-            registration: Mutex::new(None),
+            registration: Registration::default(),
             lack: Mutex::new(None),
         }
     }
@@ -158,24 +158,13 @@ impl Board for Redis {
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let client = Arc::clone(&self.client);
-        let registration = Registration::enter(client, self.keys.clone(), conductor).await?;
-        *self
-            .registration
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(registration);
+        let place = Place::enter(client, self.keys.clone(), conductor).await?;
+        self.registration.begin(place);
         Ok(())
     }
 
     async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
-        let place = {
-            let entered = self.registration.lock();
-            let entered = entered.unwrap_or_else(PoisonError::into_inner);
-            entered.as_ref().map(Registration::place)
-        };
-        match place {
-            Some(place) => place.tell_unsettled(jobs).await,
-            None => Ok(()),
-        }
+        self.registration.tell_unsettled(jobs).await
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {
@@ -223,14 +212,7 @@ impl Board for Redis {
     }
 
     async fn close(&self) {
-        let registration = self
-            .registration
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(registration) = registration {
-            registration.leave().await;
-        }
+        self.registration.leave().await;
         self.client.close().await;
     }
 }

@@ -3,27 +3,24 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use redis::{Cmd, Value};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
-use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::{keys::Keys, link::Client};
 use crate::{
-    board::{BoardError, EventKind, Result, wire::sidecar::text_of},
+    board::{
+        BoardError, EventKind, Result,
+        registration::{LIFE, Registered},
+        wire::sidecar::text_of,
+    },
     job::{Conductor, Owner, Unsettled},
 };
-
-/// How long a conductor that says nothing counts as alive.
-const LIFE: Duration = Duration::from_secs(30);
-
-/// How often a conductor says that it is alive.
-const REFRESH: Duration = Duration::from_secs(10);
 
 const DOING: &str = "register with";
 
@@ -45,21 +42,14 @@ struct Entry {
 /// Keeps or removes an entry in one step, by its token.
 const REGISTER: &str = include_str!("write/scripts/register.lua");
 
-/// The entry of this process in the registry.
-pub(super) struct Registration {
-    place: Place,
-    refresh: JoinHandle<()>,
-}
-
 /// Where somebody is registered, and what is to be stored there.
-#[derive(Clone)]
 pub(super) struct Place {
     client: Arc<Client>,
     keys: Keys,
-    entry: Arc<Mutex<Entry>>,
+    entry: Mutex<Entry>,
 }
 
-impl Registration {
+impl Place {
     /// Enters a conductor, unless another one is alive under its name.
     pub(super) async fn enter(
         client: Arc<Client>,
@@ -75,37 +65,16 @@ impl Registration {
             token: Uuid::new_v4().to_string(),
             unsettled: Vec::new(),
         };
-        let place = Place {
+        let place = Self {
             client,
             keys,
-            entry: Arc::new(Mutex::new(entry)),
+            entry: Mutex::new(entry),
         };
-        if !place.keep().await? {
-            let name = conductor.name.clone();
-            return Err(BoardError::NameTaken { name });
+        if place.put().await? {
+            return Ok(place);
         }
-        let refresh = tokio::spawn(place.clone().refresh());
-        Ok(Self { place, refresh })
-    }
-
-    /// Returns where it is.
-    pub(super) fn place(&self) -> Place {
-        self.place.clone()
-    }
-
-    /// Removes the entry, if it is still this one.
-    pub(super) async fn leave(self) {
-        self.refresh.abort();
-        // An entry that cannot be removed is gone half a minute later.
-        let _ = self.place.remove().await;
-    }
-}
-
-impl Place {
-    /// Says which jobs the conductor cannot settle; what fails now is made up for by a refresh.
-    pub(super) async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
-        self.entry().unsettled = jobs.to_vec();
-        self.keep().await.map(drop)
+        let name = conductor.name.clone();
+        Err(BoardError::NameTaken { name })
     }
 
     fn entry(&self) -> MutexGuard<'_, Entry> {
@@ -114,20 +83,13 @@ impl Place {
 
     /// Says that a conductor is alive, also after it had seemed not to be; false if the entry is
     /// another one's.
-    async fn keep(&self) -> Result<bool> {
+    async fn put(&self) -> Result<bool> {
         let text = serde_json::json!(*self.entry()).to_string();
         let answer = self.register(&text).await?;
         if answer == "entered" {
             self.tell(EventKind::ConductorJoined).await;
         }
         Ok(answer != "other")
-    }
-
-    async fn remove(&self) -> Result<()> {
-        if self.register("").await? == "removed" {
-            self.tell(EventKind::ConductorLeft).await;
-        }
-        Ok(())
     }
 
     async fn register(&self, text: &str) -> Result<String> {
@@ -150,19 +112,23 @@ impl Place {
         let name = self.entry().name.clone();
         tell(&self.client, &self.keys, kind, &name).await;
     }
-
-    async fn refresh(self) {
-        loop {
-            tokio::time::sleep(REFRESH).await;
-            // One that fails is made up for by the next one, or the entry lapses.
-            let _ = self.keep().await;
-        }
-    }
 }
 
-impl Drop for Registration {
-    fn drop(&mut self) {
-        self.refresh.abort();
+#[async_trait]
+impl Registered for Place {
+    fn set_unsettled(&self, jobs: &[Unsettled]) {
+        self.entry().unsettled = jobs.to_vec();
+    }
+
+    async fn keep(&self) -> Result<()> {
+        self.put().await.map(drop)
+    }
+
+    async fn remove(&self) -> Result<()> {
+        if self.register("").await? == "removed" {
+            self.tell(EventKind::ConductorLeft).await;
+        }
+        Ok(())
     }
 }
 
@@ -227,6 +193,8 @@ impl From<Entry> for Conductor {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use futures_util::StreamExt;
 
     use super::*;
@@ -274,14 +242,14 @@ mod tests {
             event.await.unwrap().unwrap().unwrap().kind
         };
         let client = Arc::clone(&board.client);
-        let entered = Registration::enter(client, board.keys.clone(), &night()).await;
-        let place = entered.unwrap().place();
+        let place = Place::enter(client, board.keys.clone(), &night()).await;
+        let place = place.unwrap();
         for _ in 0..2 {
             assert_eq!(told().await, EventKind::ConductorJoined);
-            assert!(place.keep().await.unwrap());
+            assert!(place.put().await.unwrap());
             server.run::<()>(&["DEL", "taskflow:conductor.night"]);
             assert_eq!(told().await, EventKind::ConductorLeft);
-            assert!(place.keep().await.unwrap());
+            assert!(place.put().await.unwrap());
         }
     }
 

@@ -1,0 +1,85 @@
+//! The entry of this process in a registry in which entries live on as long as they are refreshed.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tokio::{task::JoinHandle, time};
+
+use super::Result;
+use crate::job::Unsettled;
+
+/// How long a conductor that says nothing counts as alive.
+pub(super) const LIFE: Duration = Duration::from_secs(30);
+
+/// How often a conductor says that it is alive.
+const REFRESH: Duration = Duration::from_secs(10);
+
+/// What is stored of a conductor, and where.
+#[async_trait]
+pub(super) trait Registered: Send + Sync + 'static {
+    /// Sets which jobs the conductor cannot settle, for when it is stored again.
+    fn set_unsettled(&self, jobs: &[Unsettled]);
+
+    /// Stores it anew, also after it had seemed to be gone, unless it is another one's by now.
+    async fn keep(&self) -> Result<()>;
+
+    /// Removes it, if it is still this one.
+    async fn remove(&self) -> Result<()>;
+}
+
+/// The entry of this process, if it has one.
+#[derive(Default)]
+pub(super) struct Registration(Mutex<Option<Kept>>);
+
+struct Kept {
+    entry: Arc<dyn Registered>,
+    refresh: JoinHandle<()>,
+}
+
+impl Registration {
+    /// Refreshes an entry that was just made, until it is left.
+    pub(super) fn begin(&self, entry: impl Registered) {
+        let entry: Arc<dyn Registered> = Arc::new(entry);
+        let refresh = tokio::spawn(refresh(Arc::clone(&entry)));
+        *self.lock() = Some(Kept { entry, refresh });
+    }
+
+    /// Says which jobs the conductor cannot settle; what fails now is made up for by a refresh.
+    pub(super) async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
+        let entry = self.lock().as_ref().map(|kept| Arc::clone(&kept.entry));
+        let Some(entry) = entry else { return Ok(()) };
+        entry.set_unsettled(jobs);
+        entry.keep().await
+    }
+
+    /// Removes the entry.
+    pub(super) async fn leave(&self) {
+        let kept = self.lock().take();
+        if let Some(kept) = kept {
+            kept.refresh.abort();
+            // An entry that cannot be removed is gone half a minute later.
+            let _ = kept.entry.remove().await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.refresh.abort();
+    }
+}
+
+async fn refresh(entry: Arc<dyn Registered>) {
+    loop {
+        time::sleep(REFRESH).await;
+        // One that fails is made up for by the next one, or the entry lapses.
+        let _ = entry.keep().await;
+    }
+}
