@@ -182,13 +182,13 @@ impl Reporter {
         let _ = shown.await;
     }
 
-    /// InFlight something over, and waits until there is room for it.
+    /// Hands something over, and waits until there is room for it.
     async fn hand(&self, progress: Progress) {
         // Whoever showed it may be gone: then nobody wants to see it.
         let _ = self.sender.send(progress).await;
     }
 
-    /// InFlight everything over, the first first, and waits for room whenever there is none.
+    /// Hands everything over, the first first, and waits for room whenever there is none.
     ///
     /// Dropped meanwhile, it leaves what was not handed over where it was.
     pub(super) async fn hand_all(&self, waiting: &mut VecDeque<Progress>) {

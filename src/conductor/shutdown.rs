@@ -38,7 +38,7 @@ pub(super) async fn aborted(shutdown: &mut watch::Receiver<Shutdown>) -> Boottim
     }
 }
 
-/// Waits until there is another phase.
+/// Waits until it has come further.
 pub(super) async fn changed(shutdown: &mut watch::Receiver<Shutdown>) {
     if shutdown.changed().await.is_err() {
         // Whoever leads the work is gone, and takes us along.

@@ -117,7 +117,7 @@ impl Capture {
         }
     }
 
-    /// InFlight over everything that was read.
+    /// Hands over everything that was read.
     pub(in crate::conductor) async fn finish(mut self, reporter: &Reporter) {
         for pipe in &mut self.pipes {
             let line = std::mem::take(&mut pipe.line);

@@ -18,8 +18,8 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 impl Pick<'_> {
     /// Waits until something could be started, and meanwhile keeps the backlog current.
     pub(super) async fn wait_for_slots(&mut self, slots: &Slots) -> Result<usize> {
-        let slot = slots.some();
-        let mut slot = std::pin::pin!(slot);
+        let free = slots.some();
+        let mut free = std::pin::pin!(free);
         loop {
             let deaf_until = self.heeded + EVENT_PAUSE;
             let hears = async {
@@ -28,7 +28,7 @@ impl Pick<'_> {
             };
             tokio::select! {
                 biased;
-                slot = &mut slot => return Ok(slot),
+                free = &mut free => return Ok(free),
                 event = hears => {
                     self.heed(event)?;
                     self.heed_the_rest()?;

@@ -86,7 +86,7 @@ impl Refused {
         }
     }
 
-    /// InFlight out those that are to be tried again now.
+    /// Hands out those that are to be tried again now.
     pub(in crate::conductor) fn take_ripe(&mut self) -> Vec<Due> {
         let now = Instant::now();
         let ripe = self.jobs.values_mut().filter(|job| job.again_at <= now);
