@@ -106,6 +106,8 @@ pub(in crate::board::redis) enum Cause {
     OtherType(String),
     #[error("has no count under {0}; put the highest number there that it ever gave out")]
     NoCount(String),
+    #[error("counts only up to 2^53 under {0}; put the highest number there that it ever gave out")]
+    TooMany(String),
     #[error("gave an answer of a kind that makes no sense here")]
     Strange,
     #[error("said: {0}")]
@@ -183,13 +185,12 @@ impl Problem {
                 source: self.into(),
             },
             File(_) | NoAuthorities | NoDatabase(_) | Sentinel(_) | NotSentinel | Replica
-            | OutOfMemory | CannotSave | OtherType(_) | NoCount(_) | Strange | Said(_) => {
-                BoardError::Failed {
-                    doing,
-                    board,
-                    source: self.into(),
-                }
-            }
+            | OutOfMemory | CannotSave | OtherType(_) | NoCount(_) | TooMany(_) | Strange
+            | Said(_) => BoardError::Failed {
+                doing,
+                board,
+                source: self.into(),
+            },
             Cluster => unsupported(
                 "Redis Cluster",
                 "hold a board: TaskFlow's scripts touch keys of several slots",

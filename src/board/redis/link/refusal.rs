@@ -48,8 +48,9 @@ fn sort(code: &str, details: &str, user: Option<&str>) -> Cause {
         "OOM" => Cause::OutOfMemory,
         "MISCONF" => Cause::CannotSave,
         "WRONGTYPE" => Cause::OtherType(String::new()),
-        // A word of our own scripts.
+        // Words of our own scripts.
         "NOCOUNT" => Cause::NoCount(one_line("", details)),
+        "TOOMANY" => Cause::TooMany(one_line("", details)),
         "ERR" if details.starts_with("max number of clients") => Cause::Full,
         "ERR" if details.starts_with("The user executing the script") => forbidden(details, user),
         code => Cause::Said(one_line(code, details)),

@@ -36,17 +36,23 @@ pub(in crate::board::redis) struct Target<'a> {
 impl Target<'_> {
     pub(in crate::board::redis) fn call(self, script: Script) -> Call {
         let mut call = Call::of(script);
-        call.key(self.keys.listings());
+        call.key("listings", self.keys.listings())
+            .arg("channel", self.keys.events());
         call
     }
 
+    /// Begins what is given of the next job with all that is beside it.
     pub(in crate::board::redis) fn beside(self, call: &mut Call, field: &[u8]) {
         let Names {
             owner,
             last_modified,
             side,
         } = self.keys.beside(field);
-        call.key(owner).key(last_modified).key(side);
+        call.job()
+            .key("owned", owner)
+            .key("modified", last_modified)
+            .key("sidecar", side)
+            .arg("field", field);
     }
 
     async fn run(self, call: &Call) -> Result<Vec<Reply>> {
@@ -68,21 +74,19 @@ impl Target<'_> {
         let now = Utc::now();
         let fields: Vec<_> = keys.iter().map(field_of).collect();
         let mut call = self.call(Script::Claim);
-        call.key(self.keys.fence());
-        call.arg(self.keys.events())
-            .arg(by.owner.as_bytes())
-            .arg(life(by.term))
-            .arg(msgpack::time(now))
-            .arg(text_of(now))
-            .arg(most.to_string())
-            .arg(flag(rules.is_attempt))
-            .arg(flag(rules.respects_not_before))
-            .arg(rules.at_once.to_string())
-            .arg(text_of(now + NOT_AHEAD))
-            .arg(flag(rules.need_record(by.term)));
+        call.key("fences", self.keys.fence())
+            .arg("owner", by.owner.as_bytes())
+            .arg("life", life(by.term))
+            .arg("now", msgpack::time(now))
+            .arg("time", text_of(now))
+            .arg("wanted", most.to_string())
+            .arg("is_attempt", flag(rules.is_attempt))
+            .arg("respects_not_before", flag(rules.respects_not_before))
+            .arg("at_once", rules.at_once.to_string())
+            .arg("not_ahead", text_of(now + NOT_AHEAD))
+            .arg("needs_side", flag(rules.need_record(by.term)));
         for field in &fields {
             self.beside(&mut call, field);
-            call.arg(field.as_slice());
         }
         let replies = self.run(&call).await?;
         let mut answers = Vec::with_capacity(replies.len());
@@ -154,15 +158,12 @@ impl Target<'_> {
 
     pub(in crate::board::redis) async fn renew(self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
         let mut call = self.call(Script::Renew);
-        call.arg(self.keys.events()).arg(text_of(Utc::now()));
+        call.arg("time", text_of(Utc::now()));
         for claim in claims {
-            let field = field_of(&claim.key);
-            let Names { owner, side, .. } = self.keys.beside(&field);
-            call.key(owner).key(side);
-            call.arg(field)
-                .arg(claim.owner.as_bytes())
-                .arg(fence_text(claim.fence.as_ref()))
-                .arg(millis(claim.term));
+            self.beside(&mut call, &field_of(&claim.key));
+            call.arg("owner", claim.owner.as_bytes())
+                .arg("fence", fence_text(claim.fence.as_ref()))
+                .arg("life", millis(claim.term));
         }
         let replies = self.run(&call).await?;
         Ok(claims
@@ -182,14 +183,11 @@ impl Target<'_> {
     ) -> Result<Vec<Result<Settled>>> {
         let now = Utc::now();
         let mut call = self.call(Script::Settle);
-        call.key(self.keys.trash());
-        call.arg(self.keys.events())
-            .arg(msgpack::time(now))
-            .arg(text_of(now));
+        call.key("trash", self.keys.trash())
+            .arg("now", msgpack::time(now))
+            .arg("time", text_of(now));
         for settlement in settlements {
-            let field = field_of(&settlement.key);
-            self.beside(&mut call, &field);
-            call.arg(field);
+            self.beside(&mut call, &field_of(&settlement.key));
             add_settlement(&mut call, settlement);
         }
         let replies = self.run(&call).await?;
@@ -210,27 +208,21 @@ impl Target<'_> {
     }
 
     pub(in crate::board::redis) async fn restore(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
-        let now = Utc::now();
-        let mut call = self.call(Script::Restore);
-        call.key(self.keys.trash());
-        call.arg(self.keys.events())
-            .arg(msgpack::time(now))
-            .arg(text_of(now));
-        self.run_for(call, keys).await
+        self.run_on_trash(Script::Restore, keys).await
     }
 
     pub(in crate::board::redis) async fn purge(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
-        let mut call = self.call(Script::Purge);
-        call.key(self.keys.trash());
-        call.arg(self.keys.events()).arg(text_of(Utc::now()));
-        self.run_for(call, keys).await
+        self.run_on_trash(Script::Purge, keys).await
     }
 
-    async fn run_for(self, mut call: Call, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+    async fn run_on_trash(self, script: Script, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+        let now = Utc::now();
+        let mut call = self.call(script);
+        call.key("trash", self.keys.trash())
+            .arg("now", msgpack::time(now))
+            .arg("time", text_of(now));
         for key in keys {
-            let field = field_of(key);
-            self.beside(&mut call, &field);
-            call.arg(field);
+            self.beside(&mut call, &field_of(key));
         }
         let replies = self.run(&call).await?;
         Ok(keys
@@ -271,16 +263,15 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
             fence.as_ref(),
         ),
     };
-    call.arg(word)
-        .arg(authority)
-        .arg(owner)
-        .arg(fence_text(fence))
-        .arg(not_before.map(text_of).unwrap_or_default())
-        .arg(attempts.to_string())
-        .arg(postponed.to_string())
-        .arg(failure.map_or_else(String::new, |failure| {
-            serde_json::json!(failure).to_string()
-        }));
+    let failure = failure.map(|failure| serde_json::json!(failure).to_string());
+    call.arg("outcome", word)
+        .arg("authority", authority)
+        .arg("owner", owner)
+        .arg("fence", fence_text(fence))
+        .arg("not_before", not_before.map(text_of).unwrap_or_default())
+        .arg("attempts", attempts.to_string())
+        .arg("postponed", postponed.to_string())
+        .arg("failure", failure.unwrap_or_default());
 }
 
 pub(in crate::board::redis) fn life(term: Term) -> String {

@@ -64,38 +64,44 @@ impl Target<'_> {
         claimant: Option<&Claimant>,
         now: DateTime<Utc>,
     ) -> Call {
-        let mut call = self.call(Script::Post);
-        call.key(self.keys.sequence()).key(self.keys.fence());
-        let (owner, life) = match claimant {
-            Some(by) => (by.owner.as_bytes().to_vec(), life(by.term)),
-            None => (Vec::new(), String::new()),
-        };
-        let time = text_of(now);
-        let fields: Vec<_> = drafts.iter().map(|draft| draft.uuid.to_string()).collect();
         // Nobody else has such a field, and nothing can be beside it.
         let are_new = claimant.is_none() && !drafts.iter().any(|draft| draft.chosen);
-        let foreseen = self.predicted.last().filter(|_| are_new);
-        let (last, message) = match foreseen {
-            None => (String::new(), Vec::new()),
-            Some(last) => {
-                predicted::complete(postings, last);
-                let end = last.saturating_add_unsigned(drafts.len() as u64);
-                let message = predicted::message(drafts, &fields, &time, last);
-                (end.to_string(), message)
-            }
+        let script = if are_new {
+            Script::PostNew
+        } else {
+            Script::Post
         };
-        call.arg(self.keys.events())
-            .arg(owner)
-            .arg(life)
-            .arg(msgpack::time(now))
-            .arg(time)
-            .arg(last)
-            .arg(message);
+        let mut call = self.call(script);
+        call.key("sequence", self.keys.sequence())
+            .arg("time", text_of(now));
+        let fields: Vec<_> = drafts.iter().map(|draft| draft.uuid.to_string()).collect();
+        if are_new {
+            let (mut end, mut message) = (String::new(), Vec::new());
+            if let Some(last) = self.predicted.last() {
+                predicted::complete(postings, last);
+                end = last
+                    .saturating_add_unsigned(drafts.len() as u64)
+                    .to_string();
+                message = predicted::message(drafts, &fields, &text_of(now), last);
+            }
+            call.arg("foreseen", end).arg("message", message);
+        } else {
+            let (owner, life) = match claimant {
+                Some(by) => (by.owner.as_bytes(), life(by.term)),
+                None => (&[][..], String::new()),
+            };
+            call.key("fences", self.keys.fence())
+                .arg("owner", owner)
+                .arg("life", life)
+                .arg("now", msgpack::time(now));
+        }
         for (field, posting) in fields.into_iter().zip(postings) {
-            if !are_new {
+            if are_new {
+                call.job().arg("field", field);
+            } else {
                 self.beside(&mut call, field.as_bytes());
             }
-            call.arg(field).arg(std::mem::take(posting));
+            call.arg("posting", std::mem::take(posting));
         }
         call
     }
@@ -176,7 +182,7 @@ fn one_posted(
     claimant: Option<&Claimant>,
 ) -> Result<Posted> {
     let reply = reply.done(client, &JobKey::new(draft.uuid.to_string()), None)?;
-    let fence = claimant.map(|_| Fence(reply.text(2)));
+    let fence = claimant.map(|_| Fence(reply.text(1)));
     Ok(posted(draft, number(&reply), fence))
 }
 
@@ -188,10 +194,9 @@ fn posted(draft: &Draft, sequence: i64, fence: Option<Fence>) -> Posted {
     }
 }
 
-/// Returns the number that an answer has in halves.
+/// Returns the number that is the first fact of an answer.
 fn number(reply: &Reply) -> i64 {
-    let half = |at| reply.text(at).parse::<i64>().unwrap_or_default();
-    (half(0) << 32) | half(1)
+    reply.text(0).parse().unwrap_or_default()
 }
 
 /// Returns how many jobs the next call may have.

@@ -23,6 +23,7 @@ const PRELUDE: &str = include_str!("scripts/prelude.lua");
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::board::redis) enum Script {
     Post,
+    PostNew,
     Claim,
     Renew,
     Settle,
@@ -31,51 +32,122 @@ pub(in crate::board::redis) enum Script {
 }
 
 impl Script {
-    fn code(self) -> String {
-        let body = match self {
+    fn body(self) -> &'static str {
+        match self {
             Self::Post => include_str!("scripts/post.lua"),
+            Self::PostNew => include_str!("scripts/post_new.lua"),
             Self::Claim => include_str!("scripts/claim.lua"),
             Self::Renew => include_str!("scripts/renew.lua"),
             Self::Settle => include_str!("scripts/settle.lua"),
             Self::Restore => include_str!("scripts/restore.lua"),
             Self::Purge => include_str!("scripts/purge.lua"),
-        };
-        format!("{PRELUDE}\n{body}")
-    }
-
-    /// Returns the hash by which the server knows it, which takes a while to compute.
-    fn hash(self) -> &'static str {
-        static HASHED: [OnceLock<Hashed>; 6] = [const { OnceLock::new() }; 6];
-        let hashed = HASHED[self as usize].get_or_init(|| Hashed::new(&self.code()));
-        hashed.get_hash()
+        }
     }
 }
 
-/// A run of a script.
+/// A run of a script: what it is given, each under the name that the script has for it.
+///
+/// What is for all jobs comes first, and then the same names for each of them. A script has one
+/// place that calls it: from the names there follow the first lines of the script.
 #[derive(Debug, Clone)]
 pub(in crate::board::redis) struct Call {
     script: Script,
-    keys: Vec<Vec<u8>>,
-    args: Vec<Vec<u8>>,
+    keys: Given,
+    args: Given,
+    jobs: usize,
+}
+
+/// The keys of a call, or its other values.
+#[derive(Debug, Clone, Default)]
+struct Given {
+    /// Those for all jobs, and those of one.
+    names: Vec<&'static str>,
+    /// How many are for all jobs.
+    shared: usize,
+    values: Vec<Vec<u8>>,
+}
+
+impl Given {
+    fn add(&mut self, name: &'static str, value: Vec<u8>, jobs: usize) {
+        if jobs > 1 {
+            let each = self.names.len() - self.shared;
+            let at = self.shared + (self.values.len() - self.shared) % each;
+            debug_assert_eq!(name, self.names[at], "the names of each job are the same");
+        } else {
+            self.names.push(name);
+            self.shared += usize::from(jobs == 0);
+        }
+        self.values.push(value);
+    }
+
+    /// Returns the Lua that makes variables of the names: what is before `turn_to`, and what is in it.
+    fn named(&self, table: &str) -> (String, String) {
+        let (shared, own) = self.names.split_at(self.shared);
+        let each = own.len();
+        let set = |(at, name)| format!("local {name} = {table}[{at}]\n");
+        let turn = |(at, name)| format!("{name} = {table}[{at} + (job - 1) * {each}]\n");
+        let declared = own.iter().map(|name| format!("local {name}\n"));
+        let before = (1..).zip(shared).map(set).chain(declared).collect();
+        (before, (self.shared + 1..).zip(own).map(turn).collect())
+    }
 }
 
 impl Call {
     pub(in crate::board::redis) fn of(script: Script) -> Self {
         Self {
             script,
-            keys: Vec::new(),
-            args: Vec::new(),
+            keys: Given::default(),
+            args: Given::default(),
+            jobs: 0,
         }
     }
 
-    pub(in crate::board::redis) fn key(&mut self, key: impl Into<Vec<u8>>) -> &mut Self {
-        self.keys.push(key.into());
+    /// Begins what is given of the next job.
+    pub(in crate::board::redis) fn job(&mut self) -> &mut Self {
+        self.jobs += 1;
         self
     }
 
-    pub(in crate::board::redis) fn arg(&mut self, arg: impl Into<Vec<u8>>) -> &mut Self {
-        self.args.push(arg.into());
+    pub(in crate::board::redis) fn key(
+        &mut self,
+        name: &'static str,
+        key: impl Into<Vec<u8>>,
+    ) -> &mut Self {
+        self.keys.add(name, key.into(), self.jobs);
         self
+    }
+
+    pub(in crate::board::redis) fn arg(
+        &mut self,
+        name: &'static str,
+        arg: impl Into<Vec<u8>>,
+    ) -> &mut Self {
+        self.args.add(name, arg.into(), self.jobs);
+        self
+    }
+
+    fn code(&self) -> String {
+        let (keys, key_turns) = self.keys.named("KEYS");
+        let (args, arg_turns) = self.args.named("ARGV");
+        let (shared, each) = (self.args.shared, self.args.names.len() - self.args.shared);
+        let body = self.script.body();
+        format!(
+            "{keys}{args}local first, jobs = {shared} + 1, (#ARGV - {shared}) / {each}\n\
+             local function turn_to(job)\n{key_turns}{arg_turns}end\n{PRELUDE}\n{body}"
+        )
+    }
+
+    /// Returns the hash by which the server knows the script, which takes a while to compute.
+    fn hash(&self) -> &'static str {
+        static HASHED: [OnceLock<Hashed>; 7] = [const { OnceLock::new() }; 7];
+        let hashed = HASHED[self.script as usize].get_or_init(|| Hashed::new(&self.code()));
+        debug_assert_eq!(
+            hashed.get_hash(),
+            Hashed::new(&self.code()).get_hash(),
+            "{:?} has the same names each time",
+            self.script
+        );
+        hashed.get_hash()
     }
 
     /// Runs the script, and returns its answer for each job.
@@ -86,16 +158,20 @@ impl Call {
         client: &Client,
         doing: &'static str,
     ) -> Result<Vec<Reply>, Failure> {
-        let hash = self.script.hash();
-        let mut answer = self.send(client, doing, "EVALSHA", hash).await?;
+        if self.jobs == 0 {
+            return Ok(Vec::new());
+        }
+        let mut answer = self.send(client, doing, "EVALSHA", self.hash()).await?;
         if matches!(&answer, Err(error) if error.code() == "NOSCRIPT") {
-            answer = self
-                .send(client, doing, "EVAL", &self.script.code())
-                .await?;
+            answer = self.send(client, doing, "EVAL", &self.code()).await?;
         }
         let answer = answer.map_err(|error| {
             // What each script looks at first is its first key.
-            let key = self.keys.first().map(|key| String::from_utf8_lossy(key));
+            let key = self
+                .keys
+                .values
+                .first()
+                .map(|key| String::from_utf8_lossy(key));
             Failure::NotSent(client.refusal_of(doing, &error, &key.unwrap_or_default()))
         })?;
         Reply::all(answer).ok_or_else(|| {
@@ -115,8 +191,8 @@ impl Call {
         what: &str,
     ) -> Result<Result<Value, redis::ServerError>, Failure> {
         let mut command = Cmd::new();
-        command.arg(how).arg(what).arg(self.keys.len());
-        for part in self.keys.iter().chain(&self.args) {
+        command.arg(how).arg(what).arg(self.keys.values.len());
+        for part in self.keys.values.iter().chain(&self.args.values) {
             command.arg(part.as_slice());
         }
         let mut commands = Pipeline::with_capacity(1);

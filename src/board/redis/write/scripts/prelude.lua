@@ -1,6 +1,10 @@
--- Begins every script that changes jobs. The record beside a job ("side") is JSON; one that cannot be read, or is of a
--- version that is not known here, is left as it is. All times are text of one form, so that they
--- compare as text.
+-- Begins every script that changes jobs. Before it come the names of what it is given (see `Call`), and `turn_to`, which
+-- gives those of a job the values of the next one. Wherever they are there, they are:
+--   keys    listings, trash (hashes); sequence, fences (counters); of each job: owned, modified, sidecar
+--   values  channel; now (msgpack), time (text) of the change; life, the time to live of a claim in ms, "" for none;
+--           of each job: field
+-- The record beside a job ("side") is JSON; one that cannot be read, or is of a version that is not known here, is left
+-- as it is. All times are text of one form, so that they compare as text.
 
 local SIDE_LIFE = 7 * 24 * 3600 * 1000
 local LARGEST_SIDE = 256 * 1024
@@ -20,32 +24,30 @@ local function permit(commands, ...)
   end
 end
 
--- Counts up, and returns where a counter is now, as text: Lua's own numbers are exact only below 2^53.
--- Where there is no count it changes nothing, and returns nothing and an error.
+local function digits(number) return string.format("%.0f", number) end
+
+-- Counts up, and returns where a counter is now; from 2^53 on Lua's numbers are not exact. Where there is no count, or
+-- none that it can go on from, it changes nothing, and returns nothing and an error.
 local function count_up(key, by)
   local now = redis.pcall("INCRBY", key, by)
   if type(now) == "table" then
     local is_no_count = now.err:find("WRONGTYPE") or now.err:find("not an integer") or now.err:find("overflow")
     return nil, is_no_count and redis.error_reply("NOCOUNT " .. key) or now
   end
-  if now < by then
-    redis.call("INCRBY", key, -by)
-    return nil, redis.error_reply("NOCOUNT " .. key)
-  end
-  if now >= 2 ^ 53 then return redis.call("GET", key) end
-  return string.format("%.0f", now)
+  if now >= by and now < 2 ^ 53 then return now end
+  redis.call("INCRBY", key, -by)
+  return nil, redis.error_reply((now < by and "NOCOUNT " or "TOOMANY ") .. key)
 end
 
--- Returns the fence of a new claim, as text: greater than all before it, also than those that a server
--- has forgotten which came back with less than it had, as long as its clock did not step back.
-local function next_fence(key)
-  local now = redis.call("TIME")
-  local least = now[1] * 1000000 + now[2]
-  local fence, problem = count_up(key, 1)
-  if problem or tonumber(fence) >= least then return fence, problem end
-  fence = string.format("%.0f", least)
-  redis.call("SET", key, fence)
-  return fence
+-- Returns the last of so many new fences: they are greater than all before, also than those that a server has forgotten
+-- which came back with less than it had, as long as its clock did not step back.
+local function last_fence(count)
+  local clock = redis.call("TIME")
+  local least = clock[1] * 1000000 + clock[2] + count - 1
+  local last, problem = count_up(fences, count)
+  if problem or last >= least then return last, problem end
+  redis.call("SET", fences, digits(least))
+  return least
 end
 
 -- In these states a server takes no writes at all, which it says at the first one.
@@ -53,8 +55,8 @@ local REFUSES_ALL = { READONLY = true, MISCONF = true, NOREPLICAS = true, MASTER
 
 -- Does one job's part of a batch: what fails in it is the answer for that job, and for no other; but
 -- where the server takes no writes it is the answer for all, and nothing was done.
-local function alone(part, ...)
-  local is_done, answer = pcall(part, ...)
+local function alone(part)
+  local is_done, answer = pcall(part)
   if is_done then return answer end
   local text = tostring(type(answer) == "table" and answer.err or answer)
   -- Before Redis 7 it begins with a place in the script.
@@ -73,10 +75,10 @@ local function text_under(key)
   return found, false
 end
 
--- Returns the owner of a job, "" for one that cannot be read; nothing, if nobody holds it.
-local function owner_under(key)
-  local owner, is_other = text_under(key)
-  return is_other and "" or owner
+-- Returns who holds the job, "" for an owner that cannot be read; nothing, if nobody does.
+local function holder_now()
+  local holder, is_other = text_under(owned)
+  return is_other and "" or holder
 end
 
 local function is_text(value) return type(value) == "string" end
@@ -148,9 +150,9 @@ local function make_writable(value)
   end
 end
 
--- Returns the record beside a job; false for one that is not ours to change, and its text.
-local function read_side(key)
-  local raw, is_other = text_under(key)
+-- Returns the record beside the job; false for one that is not ours to change, and its text.
+local function read_side()
+  local raw, is_other = text_under(sidecar)
   if is_other then return false, "" end
   if not raw then return { v = 1 } end
   if #raw > LARGEST_SIDE then return false, "" end
@@ -173,22 +175,29 @@ local function text_of_side(side)
   return cjson.encode(side)
 end
 
--- Writes the record beside a job by its text; nothing is written over one that is not ours.
-local function write_side(key, text, is_kept)
+-- Writes the record beside the job by its text; nothing is written over one that is not ours.
+local function write_side(text, is_kept)
   if text == "" then return end
   if is_kept then
-    redis.call("SET", key, text)
+    redis.call("SET", sidecar, text)
   else
-    redis.call("SET", key, text, "PX", SIDE_LIFE)
+    redis.call("SET", sidecar, text, "PX", SIDE_LIFE)
   end
 end
 
--- Tells who listens what happened. It is done by now, and nothing may fail it any more.
-local function tell(channel, events)
-  if #events > 0 then redis.pcall("PUBLISH", channel, cmsgpack.pack(events)) end
+-- Gives the job to an owner, with the record that says so, and returns the text of that.
+local function give_to(owner, side)
+  local text = text_of_side(side)
+  write_side(text)
+  redis.call("SET", modified, now)
+  -- The deciding write comes last: what is beside a job that nobody has says nothing yet.
+  if life == "" then
+    redis.call("SET", owned, owner)
+  else
+    redis.call("SET", owned, owner, "PX", life)
+  end
+  return text
 end
-
-local PAST = { abandon = "abandoned", consume = "consumed", trash = "trashed" }
 
 -- Returns the first texts of a posting by their names, for as long as it begins with texts.
 local function texts_of(posting)
@@ -218,26 +227,45 @@ local function texts_of(posting)
   return texts
 end
 
--- Words an event for those who listen. Names and owners need not be text, hence msgpack.
-local function event(kind, time, field, posting, more)
-  local texts = texts_of(posting or "")
-  more = more or {}
-  more.event, more.time, more.field = kind, time, field
-  more.uuid, more.name, more.priority = texts.uuid, texts.name, texts.priority
-  return more
+local events = {}
+
+-- Notes what happened to the job. Names and owners need not be text, hence msgpack.
+local function note(kind, posting, more)
+  local texts, noted = texts_of(posting or ""), more or {}
+  noted.event, noted.time, noted.field = kind, time, field
+  noted.uuid, noted.name, noted.priority = texts.uuid, texts.name, texts.priority
+  events[#events + 1] = noted
+end
+
+-- Tells who listens what happened. It is done by now, and nothing may fail it any more.
+local function tell()
+  if #events > 0 then redis.pcall("PUBLISH", channel, cmsgpack.pack(events)) end
+end
+
+-- Does a part for each job until it returns nothing, tells of it, and returns the answers.
+local function for_each_job(part)
+  local replies = {}
+  for job = 1, jobs do
+    turn_to(job)
+    local reply = alone(part)
+    if not reply then break end
+    replies[job] = reply
+  end
+  tell()
+  return replies
 end
 
 -- Returns the fence of the claim that an owner holds, "" if it is not one of ours.
-local function fence_of(beside, owner)
-  local side = read_side(beside)
+local function fence_of(owner)
+  local side = read_side()
   return side and side.owner == owner and side.fence or ""
 end
 
 -- Returns what keeps an owner from acting on a claim; nothing, if it is theirs.
-local function holds(listings, field, owned, beside, owner, fence)
+local function refusal_of(owner, fence)
   if redis.call("HEXISTS", listings, field) == 0 then return { "no-such-job" } end
-  local holder = owner_under(owned)
+  local holder = holder_now()
   if not holder then return { "not-claimed" } end
   if holder ~= owner then return { "not-owner", holder } end
-  if fence ~= "" and fence_of(beside, owner) ~= fence then return { "changed" } end
+  if fence ~= "" and fence_of(owner) ~= fence then return { "changed" } end
 end

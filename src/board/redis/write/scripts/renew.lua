@@ -1,36 +1,20 @@
 -- Prolongs claims that are still ours, and never revives one.
--- KEYS[1]  postings; then for each claim: owner, side
--- ARGV[1]  channel; [2] now (text)
--- ARGV[3…] for each claim: field, owner, fence ("" for any), new time to live in ms
+-- Of each claim: owner; fence ("" for any); life, its new time to live in ms.
 -- Returns for each claim {"ok"}, {"no-such-job"}, {"not-claimed"}, {"not-owner", owner}, {"changed"}
 -- or {"failed", why}.
-permit({ "HEXISTS", "HGET" }, KEYS[1], "field")
-if KEYS[2] then
-  permit({ "GET" }, KEYS[2])
-  permit({ "GET" }, KEYS[3])
-  permit({ "PEXPIRE" }, KEYS[2], "1000")
-  permit({ "PEXPIRE" }, KEYS[3], "1000")
-end
+permit({ "HEXISTS", "HGET" }, listings, "field")
+turn_to(1)
+permit({ "GET" }, owned)
+permit({ "GET" }, sidecar)
+permit({ "PEXPIRE" }, owned, "1000")
+permit({ "PEXPIRE" }, sidecar, "1000")
 
-local replies, events = {}, {}
-
-local function renew(at, owned, beside)
-  local field, wanted, fence, life = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  local refusal = holds(KEYS[1], field, owned, beside, wanted, fence)
+return for_each_job(function()
+  local refusal = refusal_of(owner, fence)
   if refusal then return refusal end
-  redis.call("PEXPIRE", beside, SIDE_LIFE)
+  redis.call("PEXPIRE", sidecar, SIDE_LIFE)
   redis.call("PEXPIRE", owned, life)
   -- Renewing a kept lease is routine; prolonging a claim by hand is news.
-  if fence == "" then
-    local posting = redis.call("HGET", KEYS[1], field)
-    events[#events + 1] = event("extended", ARGV[2], field, posting, { owner = wanted })
-  end
+  if fence == "" then note("extended", redis.call("HGET", listings, field), { owner = owner }) end
   return { "ok" }
-end
-
-for at = 3, #ARGV, 4 do
-  local key = 2 + (at - 3) / 2
-  replies[#replies + 1] = alone(renew, at, KEYS[key], KEYS[key + 1])
-end
-tell(ARGV[1], events)
-return replies
+end)
