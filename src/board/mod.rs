@@ -16,9 +16,9 @@ pub(crate) mod url;
 pub(crate) mod wait;
 
 mod embedded;
+mod known;
 mod pages;
 mod percent;
-mod picture;
 mod redis;
 mod registration;
 mod wire;

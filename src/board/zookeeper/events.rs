@@ -26,7 +26,7 @@ use super::{
 use crate::{
     board::{
         Board, BoardError, Detail, Event, EventKind, Order, Query, Result, Which,
-        picture::{Known, Looked},
+        known::{Known, Looked},
     },
     job::Shelf,
 };

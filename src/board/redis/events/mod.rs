@@ -8,6 +8,7 @@
 mod conductors;
 mod observation;
 mod pace;
+mod picture;
 mod recheck;
 mod survey;
 mod told;

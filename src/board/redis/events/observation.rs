@@ -2,10 +2,11 @@
 
 use redis::{Pipeline, Value, from_redis_value};
 
+use super::picture::Place;
 use crate::{
     board::{
         Detail,
-        picture::{Known, Looked, Place},
+        known::{Known, Looked},
         redis::{
             keys::{Keys, field_of},
             read::record::{Reading, Sidecars, read},

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::{board::picture::Traces, job::JobKey};
+use super::picture::Traces;
+use crate::job::JobKey;
 
 /// Why a job is to be looked at, the most urgent cause first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 //! The nodes of one transaction come and go together and in the order of its steps, so that what
 //! follows a change tells what it was: a lock that goes right before its job was no claim given
 //! up, and a job that leaves the trash as it comes to the board is restored. This is a record of
-//! each step; what only compares two looks, as `board/picture` does, would have to guess.
+//! each step; what only compares two looks, as `board/redis/events/picture` does, would have to guess.
 
 pub(super) mod change;
 pub(super) mod queue;
@@ -15,7 +15,7 @@ use chrono::Utc;
 pub(in crate::board::zookeeper) use self::{change::Change, queue::Changes};
 use super::observation::{Observations, Seen, SeenLock};
 use crate::{
-    board::{Event, EventKind, picture::Known},
+    board::{Event, EventKind, known::Known},
     job::{JobKey, Owner},
 };
 

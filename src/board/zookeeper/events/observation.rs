@@ -8,7 +8,7 @@ use super::changes::{change::Change, queue::Changes};
 use crate::{
     board::{
         Detail, Result,
-        picture::{Known, Looked},
+        known::{Known, Looked},
         zookeeper::{
             link::{
                 nodes::{self, Node},

@@ -9,12 +9,13 @@ use super::Watcher;
 use crate::{
     board::{
         Board, BoardError, Event, Result,
-        picture::{Known, Looked, Place, Traces},
+        known::{Known, Looked},
         redis::{
             events::{
                 DOING,
                 conductors::Presence,
                 observation,
+                picture::{Place, Traces},
                 recheck::Cause,
                 survey::{Counts, missing},
             },

@@ -12,6 +12,7 @@ use super::{
     DOING, Subscription,
     conductors::Conductors,
     pace::{Pace, Round},
+    picture::{Picture, Traces},
     recheck::{Cause, RecheckQueue},
     survey::Account,
     told,
@@ -20,7 +21,6 @@ use super::{
 use crate::{
     board::{
         Event, EventKind, Result,
-        picture::{Picture, Traces},
         redis::{Redis, keys::Part, link::Listener},
     },
     job::JobKey,

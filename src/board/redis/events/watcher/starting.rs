@@ -7,10 +7,11 @@ use super::Watcher;
 use crate::{
     board::{
         Detail, Order, Query, Result, Which,
-        picture::{Known, Looked, Picture, Traces},
+        known::{Known, Looked},
         redis::{
             events::{
                 conductors::Conductors,
+                picture::{Picture, Traces},
                 recheck::{Cause, RecheckQueue},
                 survey::Account,
             },

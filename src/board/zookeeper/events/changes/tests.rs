@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::{
-    board::picture::Looked,
+    board::known::Looked,
     job::{Entry, Fence, Malformed},
 };
 

@@ -2,29 +2,27 @@
 //!
 //! It is made once by reading the board, follows what is told, and is compared with later looks:
 //! the difference is what happened. What must have happened is derived in `compare`; a job is
-//! remembered as `known` has it. No backend appears here.
+//! remembered as `board/known` has it.
 
 mod compare;
-mod known;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
 
-use chrono::Utc;
 use tokio::time::Instant;
 
-use self::{
-    compare::compare,
-    known::{Held, Lapse, Modified},
+use self::compare::compare;
+pub(in crate::board::redis) use self::compare::{Place, Traces};
+use crate::{
+    board::{
+        Event, EventKind,
+        event::Subject,
+        known::{Held, Known, Lapse, Looked, Modified},
+    },
+    job::{Fence, JobKey, Owner, Shelf},
 };
-pub(super) use self::{
-    compare::{Place, Traces},
-    known::{Known, Looked},
-};
-use super::{Event, EventKind, event::Subject};
-use crate::job::{Fence, JobKey, Owner, Shelf};
 
 /// What is known of the jobs on a board and in its trash.
 #[derive(Debug, Default)]
@@ -103,18 +101,9 @@ impl Picture {
             board: seen.board.as_ref(),
             trash: seen.trash.as_ref(),
         };
-        let findings = compare(key, before, after, traces, looked.answered);
+        let events = compare(key, before, after, traces, looked.answered);
         self.set(key, seen);
-        let time = Utc::now();
-        let steps = findings.steps.into_iter().map(|step| Event {
-            kind: step.kind,
-            time,
-            subject: Some(step.subject),
-            owner: step.owner,
-            fence: step.fence,
-        });
-        let more = findings.is_more.then(Event::resync);
-        steps.chain(more).collect()
+        events
     }
 
     fn set(&mut self, key: &JobKey, place: Place<Known>) {

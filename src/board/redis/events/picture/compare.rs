@@ -1,66 +1,55 @@
 //! What must have happened to one job between two looks at it; pure.
 
+use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-use super::known::{Held, Known, Modified};
 use crate::{
-    board::{EventKind, event::Subject},
-    job::{Fence, JobKey, Owner},
+    board::{
+        Event, EventKind,
+        known::{Held, Known, Modified},
+    },
+    job::JobKey,
 };
 
 /// What there is under one key.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::board) struct Place<K> {
-    pub(in crate::board) board: Option<K>,
-    pub(in crate::board) trash: Option<K>,
+pub(in crate::board::redis) struct Place<K> {
+    pub(in crate::board::redis) board: Option<K>,
+    pub(in crate::board::redis) trash: Option<K>,
 }
 
 /// What is known of a change besides how the job is afterwards.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::board) struct Traces {
+pub(in crate::board::redis) struct Traces {
     /// The claim on the job was touched.
-    pub(in crate::board) claim: bool,
+    pub(in crate::board::redis) claim: bool,
     /// One of us did it, who tells of everything but routine.
-    pub(in crate::board) is_ours: bool,
+    pub(in crate::board::redis) is_ours: bool,
 }
 
 impl Traces {
-    pub(in crate::board) fn add(&mut self, more: Self) {
+    pub(in crate::board::redis) fn add(&mut self, more: Self) {
         self.claim |= more.claim;
         self.is_ours |= more.is_ours;
     }
 }
 
-/// One thing that happened to a job.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::board) struct Step {
-    pub(in crate::board) kind: EventKind,
-    pub(in crate::board) subject: Subject,
-    pub(in crate::board) owner: Option<Owner>,
-    pub(in crate::board) fence: Option<Fence>,
-}
-
-/// What happened to a job, in the order in which it must have.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::board) struct Findings {
-    pub(in crate::board) steps: Vec<Step>,
-    /// Whether more must have happened that cannot be told.
-    pub(in crate::board) is_more: bool,
-}
-
-/// Compares what was known of a job with what a look showed at a time.
-pub(in crate::board) fn compare(
+/// Compares what was known of a job with what a look showed at a time: what happened to it, in the
+/// order in which it must have.
+pub(super) fn compare(
     key: &JobKey,
     before: Place<&Known>,
     after: Place<&Known>,
     traces: Traces,
     at: Instant,
-) -> Findings {
+) -> Vec<Event> {
     let mut story = Story {
         key,
         traces,
         at,
-        findings: Findings::default(),
+        time: Utc::now(),
+        events: Vec::new(),
+        is_more: false,
     };
     let is_same = |one: Option<&Known>, other: Option<&Known>| match (one, other) {
         (Some(one), Some(other)) => one.is_same_job(other),
@@ -101,21 +90,27 @@ pub(in crate::board) fn compare(
     {
         story.came_and_went(seen);
     }
-    story.findings
+    let more = story.is_more.then(Event::resync);
+    story.events.extend(more);
+    story.events
 }
 
 struct Story<'a> {
     key: &'a JobKey,
     traces: Traces,
     at: Instant,
-    findings: Findings,
+    time: DateTime<Utc>,
+    events: Vec<Event>,
+    /// Whether more must have happened that cannot be told.
+    is_more: bool,
 }
 
 impl Story<'_> {
     fn step(&mut self, kind: EventKind, known: &Known, claim: Option<&Held>) {
-        self.findings.steps.push(Step {
+        self.events.push(Event {
             kind,
-            subject: known.subject(self.key),
+            time: self.time,
+            subject: Some(known.subject(self.key)),
             owner: claim.and_then(|claim| claim.owner.clone()),
             fence: claim.and_then(|claim| claim.fence.clone()),
         });
@@ -129,7 +124,7 @@ impl Story<'_> {
         };
         match (known.claim.as_deref(), seen.claim.as_deref()) {
             // Somebody claimed it and let go of it again.
-            (None, None) => self.findings.is_more |= is_modified == Some(true),
+            (None, None) => self.is_more |= is_modified == Some(true),
             (None, Some(claim)) => self.step(EventKind::Claimed, seen, Some(claim)),
             (Some(claim), None) => {
                 // Whoever abandons a job leaves the time behind; time leaves nothing behind.
@@ -160,13 +155,13 @@ impl Story<'_> {
             // Only its owner can take it away, but for an operator, and strangers.
             match self.traces.claim {
                 true => self.step(EventKind::Claimed, known, None),
-                false => self.findings.is_more = true,
+                false => self.is_more = true,
             }
         }
         let claim = known.claim.as_deref();
         match end {
             // Some readers remove what they cannot read.
-            EventKind::Consumed if !known.is_job => self.findings.is_more = true,
+            EventKind::Consumed if !known.is_job => self.is_more = true,
             _ => self.step(end, known, claim),
         }
     }
@@ -179,7 +174,7 @@ impl Story<'_> {
             // A posting alone modifies nothing: somebody claimed it and let go of it.
             None => {
                 let is_modified = matches!(seen.modified, Modified::At(_));
-                self.findings.is_more |= is_modified && beginning == EventKind::Posted;
+                self.is_more |= is_modified && beginning == EventKind::Posted;
             }
         }
     }
@@ -189,7 +184,7 @@ impl Story<'_> {
         self.step(EventKind::Posted, seen, None);
         match self.traces.claim {
             true => self.step(EventKind::Claimed, seen, None),
-            false => self.findings.is_more = true,
+            false => self.is_more = true,
         }
         self.step(EventKind::Trashed, seen, None);
     }

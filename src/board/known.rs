@@ -3,21 +3,19 @@
 use chrono::{DateTime, Utc};
 use tokio::time::{Duration, Instant};
 
-use crate::{
-    board::{EventKind, event::Subject},
-    job::{Entry, Fence, Holding, JobKey, Owner, Rank},
-};
+use super::{EventKind, event::Subject};
+use crate::job::{Entry, Fence, Holding, JobKey, Owner, Rank};
 
 /// How exactly a server tells how long something lasts.
 const GRAIN: Duration = Duration::from_millis(1);
 
 /// A record of a board, without all that events do not need; there may be a hundred thousand.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::board) struct Known {
+pub(super) struct Known {
     /// `None` if it is the same as the key.
     uuid: Option<Box<str>>,
     name: Box<str>,
-    pub(in crate::board) sequence: Option<i64>,
+    pub(super) sequence: Option<i64>,
     rank: Rank,
     not_before: Option<DateTime<Utc>>,
     /// Whether it can be read as a job.
@@ -55,14 +53,14 @@ pub(super) enum Lapse {
 
 /// When somebody looked: from before it was asked to after it was answered.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::board) struct Looked {
-    pub(in crate::board) asked: Instant,
-    pub(in crate::board) answered: Instant,
+pub(super) struct Looked {
+    pub(super) asked: Instant,
+    pub(super) answered: Instant,
 }
 
 impl Known {
     /// Remembers a record as one look showed it.
-    pub(in crate::board) fn of(entry: &Entry, looked: Looked) -> Self {
+    pub(super) fn of(entry: &Entry, looked: Looked) -> Self {
         let claim = entry
             .holding()
             .map(|holding| Box::new(Held::of(holding, looked)));
@@ -91,7 +89,7 @@ impl Known {
     }
 
     /// Remembers an unclaimed job of which an event told.
-    pub(in crate::board) fn told(subject: &Subject) -> Self {
+    pub(super) fn told(subject: &Subject) -> Self {
         Self {
             uuid: other_than(&subject.key, &subject.uuid),
             name: subject.name.as_str().into(),
@@ -105,7 +103,7 @@ impl Known {
     }
 
     /// Returns what events say of it.
-    pub(in crate::board) fn subject(&self, key: &JobKey) -> Subject {
+    pub(super) fn subject(&self, key: &JobKey) -> Subject {
         Subject {
             key: key.clone(),
             uuid: match &self.uuid {
@@ -128,20 +126,20 @@ impl Known {
     }
 
     /// Whether it is claimed by one of us, as peers do not number their claims.
-    pub(in crate::board) fn has_fence(&self) -> bool {
+    pub(super) fn has_fence(&self) -> bool {
         self.claim
             .as_ref()
             .is_some_and(|claim| claim.fence.is_some())
     }
 
     /// Returns who claims it and which claim that is, as far as known.
-    pub(in crate::board) fn claim(&self) -> Option<(Option<&Owner>, Option<&Fence>)> {
+    pub(super) fn claim(&self) -> Option<(Option<&Owner>, Option<&Fence>)> {
         let held = self.claim.as_deref()?;
         Some((held.owner.as_ref(), held.fence.as_ref()))
     }
 
     /// Remembers who claims it, as long as it pleases him.
-    pub(in crate::board) fn set_claim(&mut self, claim: Option<(Option<Owner>, Option<Fence>)>) {
+    pub(super) fn set_claim(&mut self, claim: Option<(Option<Owner>, Option<Fence>)>) {
         let held = claim.map(|(owner, fence)| Held {
             owner,
             fence,
