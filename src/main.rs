@@ -17,6 +17,7 @@ mod output;
 pub(crate) mod process;
 mod reading;
 mod ready;
+mod retry;
 mod secret;
 mod shell;
 

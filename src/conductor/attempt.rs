@@ -21,7 +21,6 @@ use super::{
     shared::Shared,
     shutdown::{Shutdown, told_to_end},
     slots::{PATIENCE, Slot},
-    verdict::{Case, Course, Verdict},
 };
 use crate::{
     job::{Fence, Job},
@@ -33,6 +32,7 @@ use crate::{
         label::JOB,
         spawn::Bonds,
     },
+    retry::{Case, Course, Verdict},
 };
 
 /// A claimed job.

@@ -22,17 +22,12 @@ mod shared;
 mod shutdown;
 mod slots;
 mod supervisor;
-mod verdict;
 
 use std::{io, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-pub(crate) use self::{
-    attempt::capture::Destination,
-    settler::Tally,
-    verdict::{OnFailure, Patience},
-};
+pub(crate) use self::{attempt::capture::Destination, settler::Tally};
 use self::{
     in_flight::InFlight,
     lease_term::LeaseTerm,
@@ -51,6 +46,7 @@ use crate::{
         signal::Signals,
         spawn::Spawner,
     },
+    retry::Patience,
 };
 
 /// All that a conductor is told.

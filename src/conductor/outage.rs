@@ -13,9 +13,8 @@ use tokio::time::{self, Instant};
 use super::{
     progress::{Note, Reporter},
     shared::Shared,
-    verdict::chance,
 };
-use crate::board::BoardError;
+use crate::{board::BoardError, retry::chance};
 
 /// The shortest and the longest pause between two attempts.
 ///

@@ -21,12 +21,12 @@ use super::{
     outage::{Outage, is_final},
     progress::Note,
     shared::Shared,
-    verdict::{Fate, Verdict},
 };
 use crate::{
     board::{Board, BoardError, backlog::Candidate},
     job::{Aftermath, Authority, JobKey, Settlement},
     lease::Lost,
+    retry::{Fate, Verdict},
 };
 
 /// How many are settled at once at most.

@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use super::{
     TimeLimit, attempt::capture::Destination, in_flight::InFlight, passed_over::PassedOver,
-    policy::Policy, progress::Reporter, verdict::Patience,
+    policy::Policy, progress::Reporter,
 };
 use crate::{
     job::Owner,
@@ -12,6 +12,7 @@ use crate::{
         guard::{Guard, LeftOver},
         spawn::Spawner,
     },
+    retry::Patience,
 };
 
 /// What all parts of one conductor share.

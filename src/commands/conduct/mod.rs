@@ -14,7 +14,7 @@ use super::parts::under_claim::{LEASE, lease, this_process};
 use crate::{
     board::filter::{Filter, Filters},
     conductor::{
-        Destination, Halted, OnFailure, Patience, Settings, Tally, TimeLimit, Until, conduct,
+        Destination, Halted, Settings, Tally, TimeLimit, Until, conduct,
         progress::{Note, Reporter},
     },
     context::{Context, Creation},
@@ -22,6 +22,7 @@ use crate::{
     exit::CommandError,
     job::{Conductor, Owner},
     process::{job_control, signal::Signals},
+    retry::{OnFailure, Patience},
 };
 
 /// How long it may take to show the last of what there is to show.

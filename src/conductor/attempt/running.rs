@@ -12,13 +12,13 @@ use crate::{
     conductor::{
         shared::Shared,
         shutdown::{GRACE, Shutdown, aborted, changed},
-        verdict::Course,
     },
     lease::Lost,
     process::{
         child::{Ended, Process},
         clock::Boottime,
     },
+    retry::Course,
 };
 
 /// How long we wait for somebody else to let go of our pipe.

@@ -24,7 +24,6 @@ use super::{
     shared::Shared,
     shutdown::{Shutdown, told_to_end},
     slots::{Slot, Slots},
-    verdict::chance,
 };
 use crate::{
     board::{
@@ -34,6 +33,7 @@ use crate::{
     },
     job::{Claimant, Claimed, JobKey, Term},
     process::clock::Boottime,
+    retry::chance,
 };
 
 /// How many more candidates are tried than are wanted, since others are after them too.

@@ -39,7 +39,7 @@ pub(crate) struct Patience {
 
 /// How an attempt ended.
 #[derive(Debug)]
-pub(super) enum Course {
+pub(crate) enum Course {
     Ended(Ended),
     TimedOut(Duration),
     /// We had to end it, or may not start it any more.
@@ -53,17 +53,17 @@ pub(super) enum Course {
 
 /// What is to become of a job, and how to call it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Verdict {
-    pub(super) outcome: Outcome,
-    pub(super) fate: Fate,
+pub(crate) struct Verdict {
+    pub(crate) outcome: Outcome,
+    pub(crate) fate: Fate,
     /// What went wrong, in words.
-    pub(super) reason: Option<String>,
-    pub(super) not_before: Option<DateTime<Utc>>,
+    pub(crate) reason: Option<String>,
+    pub(crate) not_before: Option<DateTime<Utc>>,
 }
 
 /// What becomes of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Consumed,
     /// It failed, and is gone as that was wanted.
     GivenUp,
@@ -75,25 +75,25 @@ pub(super) enum Fate {
 
 /// An attempt at a job, for judging it.
 #[derive(Debug)]
-pub(super) struct Case<'a> {
+pub(crate) struct Case<'a> {
     /// How the job was when it was claimed, this attempt counted.
-    pub(super) history: &'a History,
+    pub(crate) history: &'a History,
     /// How often the job may be tried, as it says itself.
-    pub(super) max_attempts: Option<u32>,
-    pub(super) conductor: &'a Owner,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) conductor: &'a Owner,
     /// The end of what the command wrote to its errors.
-    pub(super) stderr: String,
+    pub(crate) stderr: String,
 }
 
 impl Patience {
     /// Returns how often a job may be tried.
-    pub(super) fn most(&self, own: Option<u32>) -> u32 {
+    pub(crate) fn most(&self, own: Option<u32>) -> u32 {
         let most = self.most_attempts.unwrap_or(u32::MAX);
         own.unwrap_or(self.max_attempts).min(most)
     }
 
     /// Says what becomes of a job.
-    pub(super) fn judge(&self, course: &Course, case: Case<'_>) -> Verdict {
+    pub(crate) fn judge(&self, course: &Course, case: Case<'_>) -> Verdict {
         match course {
             Course::Ended(Ended::Exit(0)) => Verdict::plain(Outcome::Consume, Fate::Consumed),
             Course::Ended(Ended::Exit(TRY_LATER)) | Course::NoRoom => self.postpone(case.history),
@@ -232,7 +232,7 @@ fn failure(reason: &str, ended: Option<Ended>, case: Case<'_>) -> Failure {
 }
 
 /// Returns a number from 0 to 1 that nobody can foresee.
-pub(super) fn chance() -> f64 {
+pub(crate) fn chance() -> f64 {
     f64::from(RandomState::new().hash_one(0) as u32) / f64::from(u32::MAX)
 }
 
