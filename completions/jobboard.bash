@@ -209,7 +209,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__claim)
-            opts="-o -q -v -h --next --filter --wait --expiry --hold --lease --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --next --filter --wait --expiry --hold --lease --if-none --max-attempts --max-attempts-max --retry-delay --retry-max --on-failure --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -229,6 +229,30 @@ _jobboard() {
                     ;;
                 --lease)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --if-none)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-attempts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-attempts-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --retry-delay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --retry-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-failure)
+                    COMPREPLY=($(compgen -W "abandon consume trash" -- "${cur}"))
                     return 0
                     ;;
                 --board)
@@ -1127,7 +1151,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__run)
-            opts="-o -q -v -h --details --priority --book --uuid --unique --create --on-failure --lease --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --details --priority --book --uuid --unique --create --max-attempts --max-attempts-max --retry-delay --retry-max --on-failure --lease --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1153,8 +1177,24 @@ _jobboard() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --max-attempts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-attempts-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --retry-delay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --retry-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --on-failure)
-                    COMPREPLY=($(compgen -W "abandon trash" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "abandon consume trash" -- "${cur}"))
                     return 0
                     ;;
                 --lease)

@@ -99,8 +99,13 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l priority -d 'H
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l book -d 'The logbook that belongs to the job' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l uuid -d 'The uuid of the job, instead of a random one' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l unique -d 'Post nothing while the job that was posted under this key is on the board' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l on-failure -d 'What becomes of the job if the command fails' -r -f -a "abandon\t'It goes back to the board'
-trash\t'It goes to the trash'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l max-attempts -d 'How often a job that fails is tried before it goes to the trash, if it does not say so itself' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l max-attempts-max -d 'How often a job that fails is tried at most, whatever it says itself' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l retry-delay -d 'How long a job that failed waits; twice as long each time' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l retry-max -d 'The longest that a job that failed waits' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l on-failure -d 'What becomes of a job whose command fails' -r -f -a "abandon\t'It goes back to the board, to be tried again'
+consume\t'It is gone'
+trash\t'It goes to the trash at once'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l lease -d 'How long the claim outlives us if we die; it is renewed all the while' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand run" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
@@ -228,6 +233,14 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l filter -d 'W
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l wait -d 'With --next: wait up to this long for a job that can be claimed' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l expiry -d 'Let the claim lapse after this long, such as 15m' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l lease -d 'How long a kept claim outlives us if we die; it is renewed all the while' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l if-none -d 'With --next: exit with this code if there is none, and not with 6, or 124 after --wait' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l max-attempts -d 'How often a job that fails is tried before it goes to the trash, if it does not say so itself' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l max-attempts-max -d 'How often a job that fails is tried at most, whatever it says itself' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l retry-delay -d 'How long a job that failed waits; twice as long each time' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l retry-max -d 'The longest that a job that failed waits' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l on-failure -d 'What becomes of a job whose command fails' -r -f -a "abandon\t'It goes back to the board, to be tried again'
+consume\t'It is gone'
+trash\t'It goes to the trash at once'"
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r

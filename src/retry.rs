@@ -1,4 +1,4 @@
-//! From how an attempt ended to what becomes of the job.
+//! From how an attempt ended to what becomes of the job, for all that perform jobs as commands.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -6,6 +6,7 @@ use std::{
 };
 
 use chrono::{DateTime, SubsecRound, Utc};
+use serde_json::Value;
 
 use crate::{
     duration,
@@ -17,24 +18,40 @@ use crate::{
 const TRY_LATER: i32 = 75;
 
 /// What becomes of a job whose command fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnFailure {
-    /// It goes back to the board, to be tried again.
+    /// It goes back to the board, to be tried again
+    #[default]
     Abandon,
+    /// It is gone
     Consume,
-    /// It goes to the trash at once.
+    /// It goes to the trash at once
     Trash,
 }
 
-/// How a conductor deals with jobs that fail.
-#[derive(Debug, Clone)]
+/// How to deal with jobs that fail, as the command line says it.
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Patience {
-    pub(crate) max_attempts: u32,
-    /// What a job may ask for at most.
-    pub(crate) most_attempts: Option<u32>,
-    pub(crate) delay: Duration,
-    pub(crate) longest_delay: Duration,
-    pub(crate) on_failure: OnFailure,
+    /// How often a job that fails is tried before it goes to the trash, if it does not say so itself
+    #[arg(long, value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    max_attempts: u32,
+
+    /// How often a job that fails is tried at most, whatever it says itself
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_attempts_max: Option<u32>,
+
+    /// How long a job that failed waits; twice as long each time
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
+    retry_delay: Duration,
+
+    /// The longest that a job that failed waits
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "5m")]
+    retry_max: Duration,
+
+    /// What becomes of a job whose command fails
+    #[arg(long, value_enum, value_name = "FATE", default_value_t)]
+    on_failure: OnFailure,
 }
 
 /// How an attempt ended.
@@ -86,9 +103,14 @@ pub(crate) struct Case<'a> {
 }
 
 impl Patience {
+    /// Whether a job was tried more often than it may be, which `own` says of itself.
+    pub(crate) fn is_spent(&self, history: &History, own: Option<u32>) -> bool {
+        history.attempts > self.most(own)
+    }
+
     /// Returns how often a job may be tried.
-    pub(crate) fn most(&self, own: Option<u32>) -> u32 {
-        let most = self.most_attempts.unwrap_or(u32::MAX);
+    fn most(&self, own: Option<u32>) -> u32 {
+        let most = self.max_attempts_max.unwrap_or(u32::MAX);
         own.unwrap_or(self.max_attempts).min(most)
     }
 
@@ -168,7 +190,7 @@ impl Patience {
     /// Returns when to try again after so many times before: twice as long each time.
     fn later(&self, times_before: u32) -> DateTime<Utc> {
         let factor = 2_u32.saturating_pow(times_before.min(31));
-        let delay = self.delay.saturating_mul(factor).min(self.longest_delay);
+        let delay = self.retry_delay.saturating_mul(factor).min(self.retry_max);
         // A part of it is chance, so that what failed together does not come back together.
         let delay = delay.mul_f64(0.8 + 0.2 * chance());
         let delay = chrono::TimeDelta::from_std(delay).unwrap_or(chrono::TimeDelta::MAX);
@@ -231,6 +253,11 @@ fn failure(reason: &str, ended: Option<Ended>, case: Case<'_>) -> Failure {
     }
 }
 
+/// Reads how often a job may be tried, as its details say it.
+pub(crate) fn max_attempts(value: &Value) -> Option<u32> {
+    u32::try_from(value.as_u64()?).ok().filter(|most| *most > 0)
+}
+
 /// Returns a number from 0 to 1 that nobody can foresee.
 pub(crate) fn chance() -> f64 {
     f64::from(RandomState::new().hash_one(0) as u32) / f64::from(u32::MAX)
@@ -243,9 +270,9 @@ mod tests {
     fn patience() -> Patience {
         Patience {
             max_attempts: 3,
-            most_attempts: None,
-            delay: Duration::from_secs(1),
-            longest_delay: Duration::from_secs(300),
+            max_attempts_max: None,
+            retry_delay: Duration::from_secs(1),
+            retry_max: Duration::from_secs(300),
             on_failure: OnFailure::Abandon,
         }
     }

@@ -13,7 +13,7 @@ use super::{
         done::Done,
         select::reference,
         unconfirmed::{claim_one, settle_kept},
-        under_claim::{Held, LEASE, OnFailure, Performer, expiry, kept_owner, lease, ours},
+        under_claim::{Held, LEASE, Performer, expiry, kept_owner, lease, ours},
     },
 };
 use crate::{
@@ -28,6 +28,7 @@ use crate::{
     job::{Aftermath, Claim, Claimant, Claimed, Outcome, Shelf, Term},
     lease::Keeper,
     process::{clock::Boottime, signal::Signals},
+    retry::Patience,
     shell,
 };
 
@@ -36,6 +37,7 @@ use crate::{
 /// The claim is under the name --who and outlives this command: it lasts until `abandon`, `consume`
 /// or `trash`, or until --expiry has passed.
 #[derive(Debug, clap::Args)]
+#[command(mut_group("Patience", |patience| patience.requires("command").conflicts_with("hold")))]
 pub(crate) struct ClaimArgs {
     /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for standard
     /// input
@@ -68,9 +70,17 @@ pub(crate) struct ClaimArgs {
     #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 
-    /// Run a command here under the claim: if it succeeds the job is consumed, otherwise abandoned
+    /// With --next: exit with this code if there is none, and not with 6, or 124 after --wait
+    #[arg(long, value_name = "CODE", requires = "next", conflicts_with = "job")]
+    if_none: Option<u8>,
+
+    /// Run a command here under the claim: with 0 the job is consumed, with 75 it is tried later;
+    /// after any other end it is tried again, later each time, and goes to the trash in the end
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "hold")]
     command: Vec<String>,
+
+    #[command(flatten, next_help_heading = "If the command fails")]
+    patience: Patience,
 }
 
 impl ClaimArgs {
@@ -86,12 +96,34 @@ pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()
                     which there are";
         return Err(CommandError::usage(message).hint(hint).into());
     }
-    if args.lease.is_some() && !args.hold && !args.has_command() {
+    let if_none = args.if_none;
+    let claimed = match args.has_command() {
+        true => perform(ctx, args).await.map_err(ours),
+        false => claim(ctx, args).await,
+    };
+    match (claimed, if_none) {
+        (Err(error), Some(code)) if is_none(&error) => {
+            ctx.out.note(format!("{error:#}"));
+            match code {
+                0 => Ok(()),
+                code => Err(CommandError::Command(code).into()),
+            }
+        }
+        (claimed, _) => claimed,
+    }
+}
+
+/// Whether an error only says that there is nothing to do.
+fn is_none(error: &anyhow::Error) -> bool {
+    use CommandError::{Nothing, TimedOut};
+    matches!(error.downcast_ref(), Some(Nothing(_) | TimedOut(_)))
+}
+
+/// Claims, and nothing more.
+async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
+    if args.lease.is_some() && !args.hold {
         let message = "--lease is for --hold and for a command; a claim by hand has an --expiry";
         return Err(CommandError::usage(message).into());
-    }
-    if args.has_command() {
-        return perform(ctx, args).await.map_err(ours);
     }
     let board = ctx.writable_board()?;
     if args.hold {
@@ -124,25 +156,22 @@ pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()
 async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     let board = ctx.writable_board()?;
     let (command, lease) = (&args.command, args.lease);
-    let mut performer =
-        Performer::prepare(ctx, &*board, command, lease, OnFailure::Abandon).await?;
+    let mut performer = Performer::prepare(ctx, &*board, command, lease, &args.patience).await?;
     let by = performer.claimant().clone();
     let wish = Wish {
         args: &args,
         by: &by,
         is_attempt: true,
     };
-    // Whoever is ended while the claim is made is told so again before the command is started.
-    let limits = Limits::new(Some(&mut performer.signals));
-    let won = win(ctx, &*board, &wish, limits).await?;
-    let Claimed { job, fence } = won.claimed;
-    let job = Held {
-        key: job.key,
-        uuid: job.uuid,
-        name: job.name,
-        fence,
-        attempt: job.history.attempts,
-        asked: won.asked,
+    let job = loop {
+        // Whoever is ended while the claim is made is told so again before the command is started.
+        let limits = Limits::new(Some(&mut performer.signals));
+        let Won { claimed, asked } = win(ctx, &*board, &wish, limits).await?;
+        let job = Held::new(claimed, asked);
+        // Whoever asks for this very job has it tried, however often it was.
+        if args.job.is_some() || !performer.gives_up(ctx, &*board, &job).await? {
+            break job;
+        }
     };
     performer.perform(ctx, board, job).await
 }

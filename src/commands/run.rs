@@ -7,20 +7,22 @@ use anyhow::Context as _;
 use super::parts::{
     draft::DraftArgs,
     unconfirmed::{claim_one, may_have, posted_claim},
-    under_claim::{Held, OnFailure, Performer, lease, ours},
+    under_claim::{Held, Performer, lease, max_attempts, ours},
 };
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
     context::{Context, Creation},
-    job::{Claimant, Claimed, Fence, JobKey, Shelf},
+    job::{Claimant, Draft, Fence, History, JobKey, Shelf},
     process::clock::Boottime,
+    retry::Patience,
 };
 
 /// Post a job, run its command here, and consume it
 ///
 /// The job is on the board, claimed, while its command runs on this terminal. When the command
-/// succeeds the job is consumed; otherwise it goes back to the board. Exits as the command does,
-/// with 125 for what is about the board and not about the command.
+/// succeeds the job is consumed; otherwise it goes back to the board, to be tried again after a
+/// while, or to the trash in the end, as with `conduct`. Exits as the command does, with 125 for what
+/// is about the board and not about the command.
 ///
 /// With --unique a job that an earlier run has left on the board is tried again instead of being
 /// posted; while somebody has it, nothing is run, and the code is 0.
@@ -35,9 +37,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     creation: Creation,
 
-    /// What becomes of the job if the command fails
-    #[arg(long, value_enum, value_name = "FATE", default_value_t)]
-    on_failure: OnFailure,
+    #[command(flatten)]
+    patience: Patience,
 
     /// How long the claim outlives us if we die; it is renewed all the while
     #[arg(long, value_name = "DURATION", value_parser = lease)]
@@ -56,34 +57,50 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
     let draft = args.draft.draft(&ctx.config, &args.name, &args.command)?;
     ctx.create_folder(&args.creation);
     let board = ctx.writable_board()?;
-    let performer =
-        Performer::prepare(ctx, &*board, &args.command, args.lease, args.on_failure).await?;
-    let asked = Boottime::now();
-    let posted = board.post_one(&draft, Some(performer.claimant())).await;
-    let job = match posted {
-        Err(BoardError::Exists { uuid, .. }) if args.draft.is_unique() => {
-            let left = claim_left(ctx, &*board, uuid, performer.claimant()).await;
+    let (command, lease) = (&args.command, args.lease);
+    let performer = Performer::prepare(ctx, &*board, command, lease, &args.patience).await?;
+    let by = performer.claimant();
+    let job = loop {
+        let asked = Boottime::now();
+        let posted = board.post_one(&draft, Some(by)).await;
+        if let (Err(BoardError::Exists { uuid, .. }), true) = (&posted, args.draft.is_unique()) {
+            let left = claim_left(ctx, &*board, uuid, by).await;
             match left.with_context(|| ctx.trying("claim", &args.name).with(draft.uuid))? {
-                Some(job) => job,
                 None => return Ok(()),
+                // What went to the trash is in the way of no other.
+                Some(job) if performer.gives_up(ctx, &*board, &job).await? => continue,
+                Some(job) => break job,
             }
         }
-        posted => {
-            let uuid = draft.uuid.to_string();
-            let claim = the_claim(&*board, posted, &uuid, &args.name, performer.claimant()).await;
-            let trying = || ctx.trying("post", &args.name).with(&uuid);
-            let (key, fence) = claim.with_context(trying)?;
-            Held {
-                key,
-                uuid,
-                name: draft.name,
-                fence,
-                attempt: 1,
-                asked,
-            }
-        }
+        break posted_job(ctx, &*board, &draft, (posted, asked), by).await?;
     };
     performer.perform(ctx, board, job).await
+}
+
+/// Takes the job that was posted under a claim of ours.
+async fn posted_job(
+    ctx: &Context,
+    board: &dyn Board,
+    draft: &Draft,
+    (posted, asked): (board::Result<Posted>, Boottime),
+    by: &Claimant,
+) -> anyhow::Result<Held> {
+    let uuid = draft.uuid.to_string();
+    let (key, fence) = the_claim(board, posted, &uuid, &draft.name, by)
+        .await
+        .with_context(|| ctx.trying("post", &draft.name).with(&uuid))?;
+    Ok(Held {
+        key,
+        uuid,
+        name: draft.name.clone(),
+        fence,
+        history: History {
+            attempts: 1,
+            ..History::default()
+        },
+        max_attempts: max_attempts(&draft.details),
+        asked,
+    })
 }
 
 /// Returns the claim under which a job was posted; if no answer came, as the board tells it later.
@@ -113,10 +130,11 @@ async fn the_claim(
 async fn claim_left(
     ctx: &Context,
     board: &dyn Board,
-    uuid: String,
+    uuid: &str,
     by: &Claimant,
 ) -> anyhow::Result<Option<Held>> {
-    let entry = board.resolve_one(Shelf::Board, &JobRef::Uuid(uuid)).await?;
+    let wanted = JobRef::Uuid(uuid.to_owned());
+    let entry = board.resolve_one(Shelf::Board, &wanted).await?;
     let rules = ClaimRules {
         is_attempt: true,
         at_once: usize::MAX,
@@ -125,18 +143,11 @@ async fn claim_left(
     let asked = Boottime::now();
     let name = entry.name();
     match claim_one(board, &entry, by, rules).await {
-        Ok(Claimed { job, fence }) => {
+        Ok(claimed) => {
             ctx.out.note(format!(
                 "{name} was left by an earlier run, and is tried again"
             ));
-            Ok(Some(Held {
-                key: job.key,
-                uuid: job.uuid,
-                name: job.name,
-                fence,
-                attempt: job.history.attempts,
-                asked,
-            }))
+            Ok(Some(Held::new(claimed, asked)))
         }
         Err(error) => match error.downcast_ref() {
             Some(reason @ (BoardError::AlreadyClaimed { .. } | BoardError::Postponed { .. })) => {

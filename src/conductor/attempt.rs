@@ -71,11 +71,10 @@ impl Attempt {
         let turn = turn(&slot, &mut shutdown).await;
         let start = Instant::now();
         let max_attempts = plan.as_ref().ok().and_then(|plan| plan.max_attempts);
-        let attempts = self.job.history.attempts;
         let performed = match (plan, turn) {
             // Somebody has put another posting in its place, or it is given back.
             (Err(_), _) | (_, None) => Performed::not(Ok(Course::Interrupted)),
-            (Ok(_), _) if attempts > shared.patience.most(max_attempts) => {
+            (Ok(_), _) if shared.patience.is_spent(&self.job.history, max_attempts) => {
                 Performed::not(Ok(Course::Spent))
             }
             (Ok(plan), Some(turn)) => {

@@ -43,6 +43,7 @@ mod input;
 mod interop;
 mod limits;
 mod lines;
+mod loops;
 mod malformed;
 mod mending;
 mod output;

@@ -78,7 +78,7 @@ fn a_job_whose_command_fails_is_back_on_the_board() {
     exit code 7
     --- stdout
     --- stderr
-    resize is back on the board: the command ended with code 7
+    resize is back on the board, to be tried again in 1s: the command ended with code 7
     ");
 }
 
@@ -255,7 +255,18 @@ fn a_command_cannot_read_what_is_secret_from_who_runs_it() {
 #[test]
 fn a_job_that_an_earlier_run_has_left_is_tried_again() {
     let env = Env::new();
-    let again = |command: &str| run(&env, &["--unique", "nightly", "--", "sh", "-c", command]);
+    let again = |command: &str| {
+        let words = [
+            "--unique",
+            "nightly",
+            "--retry-delay",
+            "0s",
+            "--",
+            "sh",
+            "-c",
+        ];
+        run(&env, &[&words[..], &[command]].concat())
+    };
     assert_eq!(again("echo ran; exit 1").stdout, "ran\n");
     insta::assert_snapshot!(again("echo $JOBBOARD_ATTEMPT; exit 3"), @"
     exit code 3

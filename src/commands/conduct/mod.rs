@@ -22,7 +22,7 @@ use crate::{
     exit::CommandError,
     job::{Conductor, Owner},
     process::{job_control, signal::Signals},
-    retry::{OnFailure, Patience},
+    retry::Patience,
 };
 
 /// How long it may take to show the last of what there is to show.
@@ -75,26 +75,8 @@ pub(crate) struct ConductArgs {
     #[arg(long, value_name = "DURATION", value_parser = time_limit)]
     job_timeout_max: Option<Duration>,
 
-    /// How often a job that fails is tried before it goes to the trash, if it does not say so itself
-    #[arg(long, value_name = "N", default_value_t = 5,
-          value_parser = clap::value_parser!(u32).range(1..))]
-    max_attempts: u32,
-
-    /// How often a job that fails is tried at most, whatever it says itself
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_attempts_max: Option<u32>,
-
-    /// How long a job that failed waits; twice as long each time
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
-    retry_delay: Duration,
-
-    /// The longest that a job that failed waits
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "5m")]
-    retry_max: Duration,
-
-    /// What becomes of a job whose command fails
-    #[arg(long, value_enum, value_name = "FATE", default_value_t)]
-    on_failure: Fate,
+    #[command(flatten)]
+    patience: Patience,
 
     /// Where the output of commands goes: prefix, inherit, discard, or a folder
     ///
@@ -119,28 +101,6 @@ fn time_limit(text: &str) -> Result<Duration, String> {
     match duration::parse(text).map_err(|error| error.to_string())? {
         Duration::ZERO => Err("no job can be done in no time".to_owned()),
         limit => Ok(limit),
-    }
-}
-
-/// What becomes of a job whose command fails.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Fate {
-    /// It goes back to the board, to be tried again
-    #[default]
-    Abandon,
-    /// It is gone
-    Consume,
-    /// It goes to the trash at once
-    Trash,
-}
-
-impl From<Fate> for OnFailure {
-    fn from(fate: Fate) -> Self {
-        match fate {
-            Fate::Abandon => Self::Abandon,
-            Fate::Consume => Self::Consume,
-            Fate::Trash => Self::Trash,
-        }
     }
 }
 
@@ -248,13 +208,7 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
             idle: args.idle_exit,
         },
         policy: args.policy.policy(ctx)?,
-        patience: Patience {
-            max_attempts: args.max_attempts,
-            most_attempts: args.max_attempts_max,
-            delay: args.retry_delay,
-            longest_delay: args.retry_max,
-            on_failure: args.on_failure.into(),
-        },
+        patience: args.patience.clone(),
         output: args.output.clone(),
         time_limit: TimeLimit {
             usual: args.job_timeout,

@@ -3,7 +3,9 @@
 use std::{ffi::OsString, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use chrono::{SubsecRound, Utc};
+use chrono::{DateTime, Utc};
+use rustix::process::Signal;
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::unconfirmed::settle_kept;
@@ -12,7 +14,7 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{Aftermath, Claim, Claimant, Failure, Fence, JobKey, Outcome, Owner, Term},
+    job::{Claim, Claimant, Claimed, Fence, History, JobKey, Owner, Term},
     lease::{
         Keeper,
         foreground::{NotPerformed, Performed, perform_here},
@@ -25,6 +27,7 @@ use crate::{
         label::{JOB, MARK},
         signal::Signals,
     },
+    retry::{self, Case, Course, Fate, Patience, Verdict},
 };
 
 /// The shortest and the longest that a claim may be asked to last.
@@ -47,16 +50,6 @@ pub(in crate::commands) fn lease(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// What becomes of a job whose command fails.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum OnFailure {
-    /// It goes back to the board
-    #[default]
-    Abandon,
-    /// It goes to the trash
-    Trash,
-}
-
 /// A command that is ready to be performed as soon as there is a claimed job for it.
 #[derive(Debug)]
 pub(crate) struct Performer {
@@ -66,7 +59,7 @@ pub(crate) struct Performer {
     guard: Arc<Guard>,
     by: Claimant,
     lease: Duration,
-    on_failure: OnFailure,
+    patience: Patience,
 }
 
 /// The job that a command performs.
@@ -76,9 +69,32 @@ pub(crate) struct Held {
     pub(crate) uuid: String,
     pub(crate) name: String,
     pub(crate) fence: Fence,
-    pub(crate) attempt: u32,
+    /// This attempt is counted.
+    pub(crate) history: History,
+    /// How often it may be tried, as it says itself.
+    pub(crate) max_attempts: Option<u32>,
     /// From before the claim was asked for.
     pub(crate) asked: Boottime,
+}
+
+impl Held {
+    /// Takes a claim that was just won.
+    pub(crate) fn new(Claimed { job, fence }: Claimed, asked: Boottime) -> Self {
+        Self {
+            max_attempts: job.details.as_ref().and_then(max_attempts),
+            key: job.key,
+            uuid: job.uuid,
+            name: job.name,
+            fence,
+            history: job.history,
+            asked,
+        }
+    }
+}
+
+/// Returns how often a job may be tried, if its details say so.
+pub(crate) fn max_attempts(details: &Value) -> Option<u32> {
+    retry::max_attempts(details.get("max_attempts")?)
 }
 
 /// Returns the name under which a claim is held that somebody keeps.
@@ -107,7 +123,7 @@ impl Performer {
         board: &dyn Board,
         command: &[String],
         lease: Option<Duration>,
-        on_failure: OnFailure,
+        patience: &Patience,
     ) -> anyhow::Result<Self> {
         let owner = kept_owner(ctx.who())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
@@ -130,7 +146,7 @@ impl Performer {
                 term: Term::Kept(lease),
             },
             lease,
-            on_failure,
+            patience: patience.clone(),
         })
     }
 
@@ -166,17 +182,53 @@ impl Performer {
             ctx.terminal.as_mut(),
         )
         .await;
-        let verdict = self.judge(ctx, &job, performed);
-        if let Some(outcome) = verdict.outcome {
-            settle_kept(&*board, &job.key, outcome, (&self.by.owner, &job.fence))
-                .await
-                .with_context(|| ctx.trying("settle", &job.name).with(&job.uuid))?;
+        let course = match &performed {
+            Ok(Performed::Lost(_)) => None,
+            Ok(Performed::Ended { ended, interrupted })
+                if *ended == Ended::Exit(0) || !is_by_hand(*ended, *interrupted) =>
+            {
+                Some(Course::Ended(*ended))
+            }
+            // It says nothing of the job that somebody typed what cannot be run.
+            _ => Some(Course::Interrupted),
+        };
+        if let Some(course) = course {
+            let verdict = self.settle(ctx, &*board, &job, &course).await?;
+            drop(lease);
+            let ended = match &performed {
+                Ok(Performed::Ended { ended, .. }) => Some(*ended),
+                _ => None,
+            };
+            tell(ctx, &job, verdict, ended);
         }
-        drop(lease);
-        if let Some(note) = verdict.note {
-            ctx.out.note(note);
+        match performed {
+            Ok(Performed::Ended { ended, .. }) => match ended.code() {
+                0 => Ok(()),
+                failed => Err(code(failed)),
+            },
+            Ok(Performed::Lost(lost)) => {
+                let what = format!("{} was taken from us, and its command was ended", job.name);
+                Err(anyhow::Error::from(lost).context(what))
+            }
+            Ok(Performed::NotStarted(signal)) => Err(code(128 + signal.as_raw())),
+            Err(NotPerformed::NotRun(error)) => Err(not_run(ctx, error)),
+            Err(error @ NotPerformed::Unwatched(_)) => Err(error.into()),
         }
-        verdict.end
+    }
+
+    /// Moves a job to the trash that was tried too often already; says whether it was.
+    pub(crate) async fn gives_up(
+        &self,
+        ctx: &Context,
+        board: &dyn Board,
+        job: &Held,
+    ) -> anyhow::Result<bool> {
+        if !self.patience.is_spent(&job.history, job.max_attempts) {
+            return Ok(false);
+        }
+        let verdict = self.settle(ctx, board, job, &Course::Spent).await?;
+        tell(ctx, job, verdict, None);
+        Ok(true)
     }
 
     /// Tells the command which job it performs.
@@ -184,88 +236,63 @@ impl Performer {
         let command = &mut self.command;
         command.set(JOB, &job.uuid);
         command.set("JOBBOARD_NAME", &job.name);
-        command.set("JOBBOARD_ATTEMPT", job.attempt.to_string());
+        command.set("JOBBOARD_ATTEMPT", job.history.attempts.to_string());
         command.set("JOBBOARD_FENCE", &job.fence.0);
     }
 
-    fn judge(
+    /// Settles the job by how its command ended, and returns what became of it.
+    async fn settle(
         &self,
         ctx: &Context,
+        board: &dyn Board,
         job: &Held,
-        performed: Result<Performed, NotPerformed>,
-    ) -> Verdict {
-        let interrupted = Some(Outcome::Abandon(Aftermath::Interrupted));
-        match performed {
-            Ok(Performed::Ended {
-                ended: Ended::Exit(0),
-                ..
-            }) => Verdict::new(Some(Outcome::Consume), Ok(())),
-            Ok(Performed::Ended { ended, interrupted }) => {
-                let outcome = self.failed(ended, interrupted.is_some());
-                let fate = match &outcome {
-                    outcome if outcome.is_trash() => "is in the trash",
-                    _ => "is back on the board",
-                };
-                Verdict {
-                    note: Some(format!("{} {fate}: {ended}", job.name)),
-                    ..Verdict::new(Some(outcome), Err(code(ended.code())))
-                }
-            }
-            Ok(Performed::Lost(lost)) => {
-                let what = format!("{} was taken from us, and its command was ended", job.name);
-                Verdict::new(None, Err(anyhow::Error::from(lost).context(what)))
-            }
-            Ok(Performed::NotStarted(signal)) => {
-                Verdict::new(interrupted, Err(code(128 + signal.as_raw())))
-            }
-            Err(NotPerformed::NotRun(error)) => Verdict::new(interrupted, Err(not_run(ctx, error))),
-            Err(error @ NotPerformed::Unwatched(_)) => Verdict::new(interrupted, Err(error.into())),
-        }
-    }
-
-    /// Returns what becomes of the job after a command that did not succeed.
-    fn failed(&self, ended: Ended, was_interrupted: bool) -> Outcome {
-        const SIGINT: i32 = 2;
-        // What a person ended at the terminal says nothing of the job.
-        if was_interrupted || ended == Ended::Signal(SIGINT) {
-            return Outcome::Abandon(Aftermath::Interrupted);
-        }
-        let (exit_code, signal) = match ended {
-            Ended::Exit(code) => (Some(code), None),
-            Ended::Signal(signal) => (None, Some(signal)),
-        };
-        let failure = Failure {
-            exit_code,
-            signal,
-            reason: ended.to_string(),
+        course: &Course,
+    ) -> anyhow::Result<Verdict> {
+        let case = Case {
+            history: &job.history,
+            max_attempts: job.max_attempts,
+            conductor: &self.by.owner,
+            // The command has the terminal to itself.
             stderr: String::new(),
-            conductor: self.by.owner.to_string(),
-            time: Utc::now().trunc_subsecs(6),
         };
-        match self.on_failure {
-            OnFailure::Trash => Outcome::Trash(Some(failure)),
-            OnFailure::Abandon => Outcome::Abandon(Aftermath::Failed {
-                failure,
-                not_before: None,
-            }),
-        }
+        let verdict = self.patience.judge(course, case);
+        let (outcome, claim) = (verdict.outcome.clone(), (&self.by.owner, &job.fence));
+        settle_kept(board, &job.key, outcome, claim)
+            .await
+            .with_context(|| ctx.trying("settle", &job.name).with(&job.uuid))?;
+        Ok(verdict)
     }
 }
 
-/// What becomes of the job, and of us.
-struct Verdict {
-    outcome: Option<Outcome>,
-    /// What there is to tell once the job is settled.
-    note: Option<String>,
-    end: anyhow::Result<()>,
+/// Whether a person has ended a command, here or at the terminal: that says nothing of the job.
+fn is_by_hand(ended: Ended, interrupted: Option<Signal>) -> bool {
+    interrupted.is_some() || ended == Ended::Signal(Signal::INT.as_raw())
 }
 
-impl Verdict {
-    fn new(outcome: Option<Outcome>, end: anyhow::Result<()>) -> Self {
-        Self {
-            outcome,
-            note: None,
-            end,
+/// Tells what became of a job that was not done.
+fn tell(ctx: &Context, job: &Held, verdict: Verdict, ended: Option<Ended>) {
+    let fate = match verdict.fate {
+        Fate::Consumed => return,
+        Fate::GivenUp => "is consumed all the same".to_owned(),
+        Fate::Trashed => "is in the trash".to_owned(),
+        Fate::Failed | Fate::Postponed | Fate::Interrupted => {
+            format!("is back on the board{}", until(verdict.not_before))
+        }
+    };
+    let reason = verdict.reason.or_else(|| Some(ended?.to_string()));
+    if let Some(reason) = reason {
+        ctx.out.note(format!("{} {fate}: {reason}", job.name));
+    }
+}
+
+/// Says from when on a job is tried again, if not at once.
+fn until(not_before: Option<DateTime<Utc>>) -> String {
+    let wait = not_before.and_then(|time| (time - Utc::now()).to_std().ok());
+    match wait.map(|wait| wait.as_secs_f64().ceil() as u64) {
+        None | Some(0) => String::new(),
+        Some(seconds) => {
+            let wait = duration::exact(Duration::from_secs(seconds));
+            format!(", to be tried again in {wait}")
         }
     }
 }

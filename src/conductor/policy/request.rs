@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use serde_json::{Map, Value};
 
 use super::Unfit;
-use crate::duration;
+use crate::{duration, retry};
 
 /// What a posting asks for; nothing of it has been allowed yet.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -40,9 +40,12 @@ impl Request {
         let timeout = read(details, "timeout", "a duration such as 5m", |value| {
             duration::parse(value.as_str()?).ok()
         })?;
-        let max_attempts = read(details, "max_attempts", "a number from 1 on", |value| {
-            u32::try_from(value.as_u64()?).ok().filter(|most| *most > 0)
-        })?;
+        let max_attempts = read(
+            details,
+            "max_attempts",
+            "a number from 1 on",
+            retry::max_attempts,
+        )?;
         Ok(Some(Self {
             env: read(details, "env", "an object of strings", variables)?.unwrap_or_default(),
             command,
