@@ -4,6 +4,7 @@
 //! performs jobs as commands; `board` keeps the jobs, in one of its backends; `job` is the model.
 //! `output` shows results to people and programs, `exit` turns the end into words and a code.
 
+mod backoff;
 mod board;
 mod commands;
 mod conductor;

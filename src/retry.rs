@@ -1,14 +1,12 @@
 //! From how an attempt ended to what becomes of the job, for all that perform jobs as commands.
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    time::Duration,
-};
+use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, Utc};
 use serde_json::Value;
 
 use crate::{
+    backoff::{doubled, jittered},
     duration,
     job::{Aftermath, Failure, History, Outcome, Owner},
     process::{child::Ended, command::NotRun},
@@ -189,10 +187,9 @@ impl Patience {
 
     /// Returns when to try again after so many times before: twice as long each time.
     fn later(&self, times_before: u32) -> DateTime<Utc> {
-        let factor = 2_u32.saturating_pow(times_before.min(31));
-        let delay = self.retry_delay.saturating_mul(factor).min(self.retry_max);
         // A part of it is chance, so that what failed together does not come back together.
-        let delay = delay.mul_f64(0.8 + 0.2 * chance());
+        let delay = doubled((self.retry_delay, self.retry_max), times_before);
+        let delay = jittered(delay, 0.2);
         let delay = chrono::TimeDelta::from_std(delay).unwrap_or(chrono::TimeDelta::MAX);
         let now = Utc::now();
         let later = now.checked_add_signed(delay).unwrap_or(now);
@@ -256,11 +253,6 @@ fn failure(reason: &str, ended: Option<Ended>, case: Case<'_>) -> Failure {
 /// Reads how often a job may be tried, as its details say it.
 pub(crate) fn max_attempts(value: &Value) -> Option<u32> {
     u32::try_from(value.as_u64()?).ok().filter(|most| *most > 0)
-}
-
-/// Returns a number from 0 to 1 that nobody can foresee.
-pub(crate) fn chance() -> f64 {
-    f64::from(RandomState::new().hash_one(0) as u32) / f64::from(u32::MAX)
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
 //! Listening to a board for as long as somebody wants to know, across broken connections.
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    time::Duration,
-};
+use std::time::Duration;
 
 use futures_util::{
     StreamExt,
@@ -12,6 +9,7 @@ use futures_util::{
 use tokio::time::{self, Instant};
 
 use super::{Board, BoardError, Event, Result};
+use crate::backoff::{doubled, jittered};
 
 /// The shortest and the longest pause between two attempts to reach a board.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -152,27 +150,13 @@ impl Backoff {
 
     /// Returns how long to wait now: not at all at first, and then longer and longer.
     pub(super) fn pause(&mut self) -> Duration {
-        let (shortest, longest) = PAUSES;
         let attempts = self.attempts;
         self.attempts = attempts.saturating_add(1);
         match attempts {
             0 => Duration::ZERO,
-            attempts => {
-                let most = shortest * 2_u32.saturating_pow(attempts.min(10));
-                jittered(most.min(longest), shortest)
-            }
+            attempts => jittered(doubled(PAUSES, attempts), 0.5),
         }
     }
-}
-
-/// Returns a time between half of the longest and the longest, which nobody can foresee.
-///
-/// All that listened to one server must not come back to it at once.
-fn jittered(longest: Duration, shortest: Duration) -> Duration {
-    let parts = RandomState::new().hash_one(0) % 1000;
-    let half = longest / 2;
-    let spread = half.mul_f64(f64::from(u16::try_from(parts).unwrap_or_default()) / 1000.0);
-    (half + spread).max(shortest)
 }
 
 #[cfg(test)]
@@ -192,13 +176,5 @@ mod tests {
                 .all(|pause| (shortest..=longest).contains(pause))
         );
         assert!(pauses[10..].iter().all(|pause| *pause >= longest / 2));
-    }
-
-    #[test]
-    fn no_two_of_many_come_back_at_the_same_moment() {
-        let longest = Duration::from_secs(4);
-        let pauses: std::collections::BTreeSet<_> =
-            (0..50).map(|_| jittered(longest, PAUSES.0)).collect();
-        assert!(pauses.len() > 25, "{pauses:?}");
     }
 }

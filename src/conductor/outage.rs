@@ -14,7 +14,7 @@ use super::{
     progress::{Note, Reporter},
     shared::Shared,
 };
-use crate::{board::BoardError, retry::chance};
+use crate::{backoff::jittered, board::BoardError};
 
 /// The shortest and the longest pause between two attempts.
 ///
@@ -132,8 +132,7 @@ impl Outage {
         let (shortest, longest) = self.refused_since.map_or(PAUSE, |_| REFUSED_PAUSE);
         let pause = self.pause.clamp(shortest, longest);
         self.pause = (pause * 2).min(longest);
-        let pause = pause.mul_f64(0.5 + 0.5 * chance());
-        time::sleep(pause).await;
+        time::sleep(jittered(pause, 0.5)).await;
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 
 use self::ledger::{Ledger, Round};
 use crate::{
+    backoff::jittered,
     board::{Board, BoardError},
     job::Claim,
     process::{
@@ -209,8 +210,6 @@ impl Pause {
     /// Doubles, up to a second; a part of it is chance, so that many do not come back together.
     fn lengthen(&mut self) {
         self.length = (self.length * 2).min(Duration::from_secs(1));
-        let now = Boottime::now();
-        let chance = u32::try_from(now.as_nanos() % 1000).unwrap_or(0);
-        self.until = now + self.length / 2 + self.length * chance / 2000;
+        self.until = Boottime::now() + jittered(self.length, 0.5);
     }
 }

@@ -26,6 +26,7 @@ use super::{
     slots::{Slot, Slots},
 };
 use crate::{
+    backoff::chance,
     board::{
         Board, Event, Result,
         backlog::{Backlog, CAPACITY, Candidate},
@@ -33,7 +34,6 @@ use crate::{
     },
     job::{Claimant, Claimed, JobKey, Term},
     process::clock::Boottime,
-    retry::chance,
 };
 
 /// How many more candidates are tried than are wanted, since others are after them too.
