@@ -1,4 +1,6 @@
 //! What boards on servers share.
 
+pub(super) mod connect;
 pub(super) mod failure;
+pub(super) mod problem;
 pub(super) mod tls;

@@ -1,66 +1,44 @@
 //! TLS to a server: whom we trust, who we are, and what an alert means. Always verified.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt, io, path::Path, sync::Arc, time::Duration};
 
 use tokio::{net::TcpStream, time};
 use tokio_rustls::{
     TlsConnector,
     client::TlsStream,
     rustls::{
-        AlertDescription, CertificateError, ClientConfig, Error, RootCertStore,
+        AlertDescription, CertificateError, ClientConfig, ConfigBuilder, Error, RootCertStore,
+        client::WantsClientCert,
         crypto::aws_lc_rs,
         pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
     },
 };
 
-use super::failure::reason;
+use super::{
+    failure::reason,
+    problem::{Obstacle, Problem, Reason},
+};
 use crate::{
-    board::url::{Identity, Server},
+    board::url::{Identity, Server, TlsFiles},
     reading::regular_file,
 };
 
 /// How long a server that speaks TLS may take to show it.
 const TEST: Duration = Duration::from_millis(500);
 
-/// A file that does not hold what it should, and why.
-#[derive(Debug)]
-pub(in crate::board) struct Unusable {
-    pub(in crate::board) path: PathBuf,
-    pub(in crate::board) why: String,
-}
-
-impl Unusable {
-    pub(in crate::board) fn new(path: &Path, why: impl ToString) -> Self {
-        Self {
-            path: path.to_owned(),
-            why: why.to_string(),
-        }
-    }
-}
-
-/// What one side has against the other, once they speak TLS.
-#[derive(Debug)]
-pub(in crate::board) enum Objection {
-    /// We do not accept the certificate of the server; reads on after "a certificate".
-    Certificate(String),
-    NoCertificate,
-    RefusedCertificate(String),
-    NoEntry(String),
-}
-
-/// Returns whom to trust: those in a file, or else those whom the system trusts; perhaps nobody.
-pub(in crate::board) fn authorities(ca: Option<&Path>) -> Result<RootCertStore, Unusable> {
+/// Returns how we speak TLS with somebody.
+///
+/// We trust those in a file, or else those whom the system trusts.
+pub(in crate::board) fn config<C: Reason>(
+    files: &TlsFiles,
+    whom: impl fmt::Display,
+) -> Result<Arc<ClientConfig>, Problem<C>> {
     let mut trusted = RootCertStore::empty();
-    match ca {
+    match &files.ca {
         Some(path) => {
             for certificate in certificates(path)? {
                 let added = trusted.add(certificate);
-                added.map_err(|error| Unusable::new(path, error))?;
+                added.map_err(|error| unusable(path, error))?;
             }
         }
         None => {
@@ -68,45 +46,61 @@ pub(in crate::board) fn authorities(ca: Option<&Path>) -> Result<RootCertStore, 
             trusted.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
     }
-    Ok(trusted)
+    if trusted.is_empty() {
+        return Err(Problem::new(whom, Obstacle::NoAuthorities));
+    }
+    let config = config_of(trusted);
+    let Some(Identity { cert, key }) = &files.identity else {
+        return Ok(Arc::new(config.with_no_client_auth()));
+    };
+    let secret =
+        PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| unusable(key, "it holds no key"))?;
+    let config = config.with_client_auth_cert(certificates(cert)?, secret);
+    config.map(Arc::new).map_err(|error| unusable(cert, error))
 }
 
-/// Returns how we speak TLS with a server.
-pub(in crate::board) fn config(
-    trusted: RootCertStore,
-    identity: Option<&Identity>,
-) -> Result<ClientConfig, Unusable> {
-    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+fn config_of(trusted: RootCertStore) -> ConfigBuilder<ClientConfig, WantsClientCert> {
+    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("the provider has ciphers for each version")
-        .with_root_certificates(trusted);
-    let Some(Identity { cert, key }) = identity else {
-        return Ok(config.with_no_client_auth());
-    };
-    let secret = PrivateKeyDer::from_pem_slice(&read(key)?)
-        .map_err(|_| Unusable::new(key, "it holds no key"))?;
-    config
-        .with_client_auth_cert(certificates(cert)?, secret)
-        .map_err(|error| Unusable::new(cert, error))
+        .with_root_certificates(trusted)
+}
+
+/// Says of a file that it does not hold what it should.
+pub(in crate::board) fn unusable<C: Reason>(path: &Path, why: impl ToString) -> Problem<C> {
+    Problem::new(path.display(), Obstacle::File(why.to_string()))
 }
 
 /// Reads a file of certificates or keys.
-pub(in crate::board) fn read(path: &Path) -> Result<Vec<u8>, Unusable> {
-    regular_file(path).map_err(|error| Unusable::new(path, reason(&error)))
+pub(in crate::board) fn read<C: Reason>(path: &Path) -> Result<Vec<u8>, Problem<C>> {
+    regular_file(path).map_err(|error| unusable(path, reason(&error)))
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Unusable> {
+fn certificates<C: Reason>(path: &Path) -> Result<Vec<CertificateDer<'static>>, Problem<C>> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(&read(path)?)
         .collect::<Result<_, _>>()
-        .map_err(|_| Unusable::new(path, "it is not in PEM form"))?;
+        .map_err(|_| unusable(path, "it is not in PEM form"))?;
     if certificates.is_empty() {
-        return Err(Unusable::new(path, "it holds no certificate"));
+        return Err(unusable(path, "it holds no certificate"));
     }
     Ok(certificates)
 }
 
 /// Puts TLS around a connection that was just made.
-pub(in crate::board) async fn handshake(
+pub(in crate::board) async fn secure<C: Reason>(
+    stream: TcpStream,
+    server: &Server,
+    config: Arc<ClientConfig>,
+) -> Result<TlsStream<TcpStream>, Problem<C>> {
+    let has_identity = config.client_auth_cert_resolver.has_certs();
+    let secured = handshake(stream, server, config).await;
+    secured.map_err(|error| {
+        let obstacle = objection(&error, has_identity).unwrap_or(Obstacle::NotTls);
+        Problem::new(server, obstacle)
+    })
+}
+
+async fn handshake(
     stream: TcpStream,
     server: &Server,
     config: Arc<ClientConfig>,
@@ -123,30 +117,28 @@ pub(in crate::board) fn name(server: &Server) -> io::Result<ServerName<'static>>
 /// Finds out whether a server that does not answer plain text speaks TLS instead.
 pub(in crate::board) async fn is_spoken(stream: TcpStream, server: &Server) -> bool {
     // Trusting nobody: the handshake gets as far as the certificate, and never further.
-    let Ok(config) = config(RootCertStore::empty(), None) else {
-        return false;
-    };
-    let shaken = time::timeout(TEST, handshake(stream, server, Arc::new(config))).await;
+    let config = Arc::new(config_of(RootCertStore::empty()).with_no_client_auth());
+    let shaken = time::timeout(TEST, handshake(stream, server, config)).await;
     // One that does not may take what we say for the beginning of a line, and wait for its end.
     shaken.is_ok_and(|result| !result.is_err_and(|error| objection(&error, false).is_none()))
 }
 
 /// Returns what TLS has against the connection; `None` if this is no error of TLS at all.
-pub(in crate::board) fn objection(error: &io::Error, has_identity: bool) -> Option<Objection> {
+pub(in crate::board) fn objection(error: &io::Error, has_identity: bool) -> Option<Obstacle> {
     let error = error.get_ref()?.downcast_ref::<Error>()?;
     Some(match error {
-        Error::InvalidCertificate(error) => Objection::Certificate(flaw(error)),
+        Error::InvalidCertificate(error) => Obstacle::Certificate(flaw(error)),
         // Servers differ in what they say to somebody who shows no certificate.
         Error::AlertReceived(
             AlertDescription::CertificateRequired
             | AlertDescription::HandshakeFailure
             | AlertDescription::BadCertificate,
-        ) if !has_identity => Objection::NoCertificate,
+        ) if !has_identity => Obstacle::NoCertificate,
         Error::AlertReceived(alert) if has_identity => {
-            Objection::RefusedCertificate(format!("{alert:?}"))
+            Obstacle::RefusedCertificate(format!("{alert:?}"))
         }
-        Error::AlertReceived(alert) => Objection::NoEntry(format!("TLS alert {alert:?}")),
-        Error::PeerIncompatible(why) => Objection::NoEntry(format!("TLS: {why:?}")),
+        Error::AlertReceived(alert) => Obstacle::NoEntry(format!("TLS alert {alert:?}")),
+        Error::PeerIncompatible(why) => Obstacle::NoEntry(format!("TLS: {why:?}")),
         _ => return None,
     })
 }

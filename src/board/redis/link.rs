@@ -12,7 +12,6 @@ pub(super) use self::listener::{Listener, Pusher};
 use self::{
     connect::{Endpoint, Place},
     connection::Connection,
-    deadline::Deadline,
     listener::pushes,
     problem::{Cause, Problem},
     refusal::{meaning, meaning_in_script},
@@ -21,6 +20,7 @@ pub(super) use crate::board::net::failure::Failure;
 use crate::{
     board::{
         BoardError,
+        net::{connect::Deadline, problem::Obstacle},
         url::redis::{Address, RedisUrl, Sentinel},
         wire::posting::Limit,
     },
@@ -29,7 +29,6 @@ use crate::{
 
 pub(super) mod connect;
 pub(super) mod connection;
-mod deadline;
 pub(super) mod eviction;
 pub(super) mod exchange;
 pub(super) mod greet;
@@ -37,7 +36,6 @@ mod listener;
 pub(super) mod problem;
 pub(super) mod refusal;
 pub(super) mod sentinel;
-pub(super) mod tls;
 
 #[cfg(test)]
 mod tests;
@@ -94,7 +92,7 @@ impl Client {
             .and_then(|answer| connection.read(answer))
             .map_err(|problem| {
                 problem
-                    .under(&key_of(command))
+                    .map(|cause| cause.under(&key_of(command)))
                     .into_error(doing, &self.name)
             })
     }
@@ -115,7 +113,11 @@ impl Client {
         }
         let answer = answer
             .and_then(|answer| connection.read(answer))
-            .map_err(|problem| problem.under(&key_of(command)).into_error(READ, &self.name))?;
+            .map_err(|problem| {
+                problem
+                    .map(|cause| cause.under(&key_of(command)))
+                    .into_error(READ, &self.name)
+            })?;
         Ok((answer, connection))
     }
 
@@ -193,9 +195,7 @@ impl Client {
         error: &ServerError,
         key: &str,
     ) -> BoardError {
-        let cause = meaning(error, self.url.user.as_deref());
-        let problem = Problem::new(self.place(), cause).under(key);
-        problem.into_error(doing, &self.name)
+        self.error(doing, meaning(error, self.url.user.as_deref()).under(key))
     }
 
     /// Makes an error of what the server said to a script that did not end by it.
@@ -204,7 +204,7 @@ impl Client {
     }
 
     /// Makes an error of what is the matter with the server.
-    pub(super) fn error(&self, doing: &'static str, cause: Cause) -> BoardError {
+    pub(super) fn error(&self, doing: &'static str, cause: impl Into<Cause>) -> BoardError {
         Problem::new(self.place(), cause).into_error(doing, &self.name)
     }
 
@@ -291,7 +291,7 @@ impl Client {
             }
             tried.push(server);
         }
-        Err(last.unwrap_or_else(|| Problem::new(self.place(), Cause::RefusedConnection)))
+        Err(last.unwrap_or_else(|| Problem::new(self.place(), Obstacle::RefusedConnection)))
     }
 
     /// Bounds the way to a connection, waiting for others who are on it included.
@@ -304,7 +304,7 @@ impl Client {
             Address::Sentinel(_) => self.patience() * 2,
         };
         let deadline = Deadline::after(patience);
-        let late = |limit| Problem::new(self.place(), Cause::Silent(limit));
+        let late = |limit| Problem::new(self.place(), Obstacle::Silent(limit));
         deadline.bound(late, attempt(deadline)).await
     }
 
@@ -360,7 +360,7 @@ fn key_of(command: &Cmd) -> String {
 
 fn broke_off<T>(answer: &Result<T, Problem>) -> bool {
     let cause = answer.as_ref().err().map(Problem::cause);
-    cause == Some(&Cause::BrokenOff)
+    cause == Some(&Cause::Any(Obstacle::BrokenOff))
 }
 
 fn transaction(commands: &Pipeline) -> Pipeline {

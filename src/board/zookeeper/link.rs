@@ -20,14 +20,14 @@ use zookeeper_client::{Acls, Error, SessionState};
 pub(super) use self::session::Session;
 use self::{
     health::survey,
-    probe::Deadline,
-    problem::{Cause, Problem},
+    problem::{Cause, Problem, of_all},
     session::Circumstances,
     tls::Tls,
 };
 use crate::{
     board::{
         BoardError,
+        net::{connect::Deadline, problem::Obstacle},
         url::{
             Server,
             zookeeper::{Acl, ZooKeeperUrl},
@@ -209,8 +209,10 @@ impl Client {
         // session: one turn each. An operation would be lost, and its outcome unknown.
         task::yield_now().await;
         task::yield_now().await;
-        let locked = time::timeout_at(deadline.at, self.kept.lock()).await;
-        locked.map_err(|_| self.problem(Cause::Silent(deadline.length)))
+        let late = |limit| self.problem(Obstacle::Silent(limit));
+        deadline
+            .bound(late, async { Ok(self.kept.lock().await) })
+            .await
     }
 
     /// Returns the session that is open, once it is connected; `None` if it has ended.
@@ -305,7 +307,7 @@ impl Client {
             };
             problems.extend(well.iter().map(|one| Problem::new(one, cause.clone())));
         }
-        let all = Problem::of_all(problems);
+        let all = of_all(problems);
         Err(all.unwrap_or_else(|| self.problem(Cause::Closed)))
     }
 
@@ -348,7 +350,7 @@ impl Client {
             .transpose()
     }
 
-    fn problem(&self, cause: Cause) -> Problem {
+    fn problem(&self, cause: impl Into<Cause>) -> Problem {
         Problem::new(&self.about.servers, cause)
     }
 }

@@ -1,22 +1,20 @@
-//! A stream to one server: by its name, by its socket, in TLS, and never longer than is allowed.
+//! A stream to one server: by its name, by its socket, in TLS.
 
-use std::{fmt, io, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{fmt, io, path::PathBuf};
 
-use rustix::net::sockopt;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpStream, UnixStream, lookup_host},
-    time,
+    net::UnixStream,
 };
 
-use super::{
-    deadline::Deadline,
-    problem::{Cause, Problem},
-    tls,
-};
+use super::problem::{Cause, Problem};
 use crate::{
     board::{
-        net::failure::reason,
+        net::{
+            connect::{Deadline, connect},
+            problem::Obstacle,
+            tls,
+        },
         url::{Server, TlsFiles},
     },
     secret::Secret,
@@ -64,77 +62,30 @@ impl Endpoint {
     ) -> Result<Box<dyn Stream>, Problem> {
         match &self.place {
             Place::Tcp(server) => {
-                let stream = connect_tcp(server, deadline).await?;
+                let stream = connect(server, deadline).await?;
                 match &self.tls {
                     None => Ok(Box::new(stream)),
                     Some(files) => {
-                        let late = |limit| Problem::new(server, Cause::SilentInTls(limit));
-                        let secured = tls::secure(stream, server, files);
+                        let late = |limit| Problem::new(server, Obstacle::SilentInTls(limit));
+                        let config = tls::config(files, server)?;
+                        let secured = tls::secure(stream, server, config);
                         Ok(Box::new(deadline.bound(late, secured).await?))
                     }
                 }
             }
             Place::Unix(path) => match UnixStream::connect(path).await {
                 Ok(stream) => Ok(Box::new(stream)),
-                Err(error) => Err(self.problem(explain(&error))),
+                Err(error) => Err(self.problem(match error.kind() {
+                    io::ErrorKind::NotFound => Cause::NoSocket,
+                    io::ErrorKind::PermissionDenied => Cause::ForbiddenSocket,
+                    _ => Obstacle::from(error).into(),
+                })),
             },
         }
     }
 
     /// Puts a problem down to this server.
-    pub(in crate::board::redis) fn problem(&self, cause: Cause) -> Problem {
+    pub(in crate::board::redis) fn problem(&self, cause: impl Into<Cause>) -> Problem {
         Problem::new(&self.place, cause)
-    }
-}
-
-/// Connects to a server by any of its addresses.
-pub(in crate::board::redis) async fn connect_tcp(
-    server: &Server,
-    deadline: Deadline,
-) -> Result<TcpStream, Problem> {
-    let late = |limit| Problem::new(server, Cause::Silent(limit));
-    deadline.bound(late, try_all(server, deadline)).await
-}
-
-async fn try_all(server: &Server, deadline: Deadline) -> Result<TcpStream, Problem> {
-    let unresolved = |reason: &str| {
-        let reason = reason.trim_start_matches("failed to lookup address information: ");
-        let cause = Cause::Unresolved(reason.to_owned());
-        Problem::new(format!("the name {}", server.host), cause)
-    };
-    let addresses: Vec<_> = lookup_host((server.host.as_str(), server.port))
-        .await
-        .map_err(|error| unresolved(&error.to_string()))?
-        .collect();
-    let mut last = unresolved("it has no address");
-    for (tried, address) in addresses.iter().enumerate() {
-        let patience = deadline.share(addresses.len() - tried);
-        let cause = match time::timeout(patience, try_one(*address)).await {
-            Ok(Ok(stream)) => return Ok(stream),
-            Ok(Err(error)) => explain(&error),
-            Err(_) => Cause::Silent(deadline.length),
-        };
-        last = Problem::new(server, cause);
-    }
-    Err(last)
-}
-
-async fn try_one(address: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    // Whoever only listens would otherwise never learn that the machine at the other end is gone.
-    sockopt::set_socket_keepalive(&stream, true)?;
-    sockopt::set_tcp_keepidle(&stream, Duration::from_secs(10))?;
-    sockopt::set_tcp_keepintvl(&stream, Duration::from_secs(5))?;
-    sockopt::set_tcp_keepcnt(&stream, 3)?;
-    Ok(stream)
-}
-
-fn explain(error: &io::Error) -> Cause {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => Cause::RefusedConnection,
-        io::ErrorKind::NotFound => Cause::NoSocket,
-        io::ErrorKind::PermissionDenied => Cause::ForbiddenSocket,
-        _ => Cause::NoWay(reason(error)),
     }
 }

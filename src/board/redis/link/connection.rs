@@ -16,11 +16,11 @@ use tokio::{task::JoinHandle, time::timeout};
 use super::{
     Pusher,
     connect::Endpoint,
-    deadline::Deadline,
     greet::Server,
     problem::{Cause, Problem},
     refusal::meaning,
 };
+use crate::board::net::{connect::Deadline, problem::Obstacle};
 
 /// In how many parts the time for an answer passes.
 const PARTS: u32 = 10;
@@ -54,7 +54,7 @@ impl Connection {
             config = config.set_push_sender(sender);
             settings = settings.set_protocol(ProtocolVersion::RESP3);
         }
-        let late = |limit| endpoint.problem(Cause::Silent(limit));
+        let late = |limit| endpoint.problem(Obstacle::Silent(limit));
         let begin = async {
             MultiplexedConnection::new_with_config(&settings, stream, config)
                 .await
@@ -82,7 +82,7 @@ impl Connection {
     }
 
     /// Puts a problem down to the server.
-    pub(in crate::board::redis) fn problem(&self, cause: Cause) -> Problem {
+    pub(in crate::board::redis) fn problem(&self, cause: impl Into<Cause>) -> Problem {
         self.endpoint.problem(cause)
     }
 
@@ -121,7 +121,7 @@ impl Connection {
                 return answer.map_err(|error| self.lost(&error));
             }
         }
-        Err(self.give_up(Cause::Silent(self.op_timeout)))
+        Err(self.give_up(Obstacle::Silent(self.op_timeout)))
     }
 
     /// Tells what a server answered from what it refused.
@@ -158,14 +158,13 @@ impl Connection {
 
     /// Gives up a connection on which an answer was lost.
     fn lost(&self, error: &RedisError) -> Problem {
-        self.give_up(if error.is_io_error() {
-            Cause::BrokenOff
-        } else {
-            Cause::NotRedis
+        self.give_up(match error.is_io_error() {
+            true => Obstacle::BrokenOff.into(),
+            false => Cause::NotRedis,
         })
     }
 
-    fn give_up(&self, cause: Cause) -> Problem {
+    fn give_up(&self, cause: impl Into<Cause>) -> Problem {
         self.is_spent.store(true, Ordering::Relaxed);
         self.problem(cause)
     }

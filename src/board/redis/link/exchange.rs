@@ -6,12 +6,17 @@ use redis::{ErrorKind, Parser, Pipeline, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
-    connect::{Endpoint, Place, Stream, connect_tcp},
-    deadline::Deadline,
+    connect::{Endpoint, Place, Stream},
     problem::{Cause, Problem},
-    tls,
 };
-use crate::board::{net, url::Server};
+use crate::board::{
+    net::{
+        connect::{Deadline, connect},
+        problem::Obstacle,
+        tls,
+    },
+    url::Server,
+};
 
 impl Endpoint {
     /// Sends commands over a stream that is not in use otherwise, and returns what comes back.
@@ -23,28 +28,28 @@ impl Endpoint {
         commands: &Pipeline,
         deadline: Deadline,
     ) -> Result<Vec<Value>, Problem> {
-        let late = |limit| self.problem(Cause::Silent(limit));
+        let late = |limit| self.problem(Obstacle::Silent(limit));
         let talk = talk(stream, commands);
         let answers = deadline.bound(late, async { Ok(talk.await) }).await?;
         match answers {
             Ok(answers) => Ok(answers),
             Err(Deaf::HungUp(error)) => Err(self.explain(error.as_ref(), deadline).await),
-            Err(Deaf::Gibberish(first)) => Err(self.problem(match (first, &self.tls) {
-                // An alert, which is what a TLS server answers to plain text.
-                (0x15, None) => Cause::WantsTls,
-                _ => Cause::NotRedis,
-            })),
+            // An alert, which is what a TLS server answers to plain text.
+            Err(Deaf::Gibberish(0x15)) if self.tls.is_none() => {
+                Err(self.problem(Obstacle::WantsTls))
+            }
+            Err(Deaf::Gibberish(_)) => Err(self.problem(Cause::NotRedis)),
         }
     }
 
     async fn explain(&self, error: Option<&io::Error>, deadline: Deadline) -> Problem {
         let has_identity = self.tls.as_ref().is_some_and(|tls| tls.identity.is_some());
-        if let Some(cause) = error.and_then(|error| tls::alert(error, has_identity)) {
+        if let Some(cause) = error.and_then(|error| tls::objection(error, has_identity)) {
             return self.problem(cause);
         }
         match &self.place {
             Place::Tcp(server) if self.tls.is_none() && speaks_tls(server, deadline).await => {
-                self.problem(Cause::WantsTls)
+                self.problem(Obstacle::WantsTls)
             }
             _ => self.problem(Cause::Closed),
         }
@@ -97,9 +102,9 @@ fn parse(bytes: &[u8]) -> Result<Vec<Value>, Deaf> {
 /// Finds out whether a server that hangs up on plain text speaks TLS instead.
 async fn speaks_tls(server: &Server, deadline: Deadline) -> bool {
     let attempt = async {
-        let stream = connect_tcp(server, deadline).await?;
-        Ok(net::tls::is_spoken(stream, server).await)
+        let stream = connect(server, deadline).await?;
+        Ok(tls::is_spoken(stream, server).await)
     };
-    let late = |limit| Problem::new(server, Cause::SilentInTls(limit));
+    let late = |limit| Problem::new(server, Obstacle::SilentInTls(limit));
     deadline.bound(late, attempt).await.unwrap_or(false)
 }

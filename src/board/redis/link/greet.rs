@@ -1,10 +1,10 @@
 //! The first words with a server: who we are, which database, and whether it can hold a board.
 
+use crate::board::net::connect::Deadline;
 use redis::{Pipeline, ServerError, Value, cmd};
 
 use super::{
     connect::{Endpoint, Stream},
-    deadline::Deadline,
     problem::{Cause, Problem},
     refusal::{meaning, meaning_of_login},
 };

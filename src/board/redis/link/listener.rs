@@ -17,7 +17,7 @@ use super::{
     problem::{Cause, Problem},
     transaction,
 };
-use crate::board::BoardError;
+use crate::board::{BoardError, net::problem::Obstacle};
 
 /// How many pushes may wait for whoever listens: enough for a burst, and no danger to the memory.
 const PUSHES: usize = 20_000;
@@ -173,7 +173,7 @@ impl Listener {
 
     /// Returns the error that says that the server is gone.
     pub(in super::super) fn broken(&self, doing: &'static str) -> BoardError {
-        let problem = self.connection.problem(Cause::BrokenOff);
+        let problem = self.connection.problem(Obstacle::BrokenOff);
         problem.into_error(doing, &self.name)
     }
 }

@@ -1,47 +1,24 @@
 //! Why a Redis server is of no use to us: each reason in words, and what kind of error it makes.
 
-use std::time::Duration;
-
 use thiserror::Error;
 
-use crate::{board::BoardError, duration};
+use crate::board::net::problem::{self, Kind, Obstacle, Reason};
 
-/// What is the matter, and with whom.
-#[derive(Debug, Error)]
-#[error("{whom} {cause}")]
-pub(in crate::board::redis) struct Problem {
-    /// A server, as `host:port` or the path of its socket; a name; a file.
-    whom: String,
-    cause: Cause,
-}
+pub(in crate::board::redis) type Problem = problem::Problem<Cause>;
 
 /// What can be the matter with a server, or on the way to it; reads on after its name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(in crate::board::redis) enum Cause {
-    #[error("refused the connection")]
-    RefusedConnection,
+    #[error(transparent)]
+    Any(#[from] Obstacle),
     #[error("is not there")]
     NoSocket,
-    #[error("does not resolve: {0}")]
-    Unresolved(String),
-    #[error("did not answer within {}", duration::exact(*.0))]
-    Silent(Duration),
-    #[error("did not answer in TLS within {}; perhaps it does not speak TLS", duration::exact(*.0))]
-    SilentInTls(Duration),
-    #[error("cannot be reached: {0}")]
-    NoWay(String),
     #[error("closed the connection without an answer")]
     Closed,
-    #[error("broke off the connection before it answered")]
-    BrokenOff,
     #[error("breaks off the connection again and again")]
     Unsteady,
     #[error("does not speak Redis")]
     NotRedis,
-    #[error("wants TLS")]
-    WantsTls,
-    #[error("does not speak TLS")]
-    NotTls,
     #[error("takes no more connections")]
     Full,
     #[error("is still loading its data")]
@@ -69,8 +46,6 @@ pub(in crate::board::redis) enum Cause {
     NeedlessPassword,
     #[error("is older than Redis 6 and knows no users")]
     NoUsers,
-    #[error("refuses to let us in ({0})")]
-    NoEntry(String),
     #[error("is in protected mode and lets in only its own machine")]
     ProtectedMode,
     #[error("does not let the user {user} run `{command}`")]
@@ -79,17 +54,7 @@ pub(in crate::board::redis) enum Cause {
     Forbidden { user: String, what: &'static str },
     #[error("cannot be used by us: permission denied")]
     ForbiddenSocket,
-    #[error("has a certificate {0}")]
-    Certificate(String),
-    #[error("wants a certificate from us")]
-    NoCertificate,
-    #[error("refuses our certificate ({0})")]
-    RefusedCertificate(String),
 
-    #[error("cannot be used: {0}")]
-    File(String),
-    #[error("cannot be verified: this system trusts no certificate authority at all")]
-    NoAuthorities,
     #[error("has no database {0}")]
     NoDatabase(u32),
     #[error("is a Sentinel and not a server with data: write redis-sentinel://{0}/MASTER")]
@@ -125,72 +90,35 @@ fn name_of(key: &str) -> &str {
     if key.is_empty() { "a key" } else { key }
 }
 
-impl Problem {
-    /// Puts a problem down to somebody.
-    pub(in crate::board::redis) fn new(whom: impl ToString, cause: Cause) -> Self {
-        Self {
-            whom: whom.to_string(),
-            cause,
+impl Cause {
+    /// Adds which key it is about, if it may be about one.
+    pub(in crate::board::redis) fn under(self, key: &str) -> Self {
+        match self {
+            Self::OtherType(_) => Self::OtherType(key.to_owned()),
+            cause => cause,
         }
     }
+}
 
-    /// Adds which key it is about, to a problem that may be about one.
-    pub(in crate::board::redis) fn under(mut self, key: &str) -> Self {
-        if let Cause::OtherType(name) = &mut self.cause {
-            key.clone_into(name);
-        }
-        self
-    }
-
-    /// Returns what is the matter.
-    pub(in crate::board::redis) fn cause(&self) -> &Cause {
-        &self.cause
-    }
-
-    /// Makes an error of it: what we were doing, and with which board.
-    pub(in crate::board::redis) fn into_error(
-        self,
-        doing: &'static str,
-        board: &str,
-    ) -> BoardError {
+impl Reason for Cause {
+    fn kind(&self) -> Kind {
         use Cause::*;
-        let board = board.to_owned();
-        match &self.cause {
-            RefusedConnection | NoSocket | Silent(_) | SilentInTls(_) | NoWay(_) | Closed
-            | BrokenOff | Unsteady | Full | Loading | Busy | Orphaned | ClusterDown
-            | TooFewReplicas | NotMaster => BoardError::Unreachable {
-                board,
-                source: self.into(),
-            },
-            Unresolved(_) | NotRedis | WantsTls | NotTls | UnknownMaster(_) => {
-                BoardError::Misdirected {
-                    board,
-                    source: self.into(),
-                }
-            }
+        match self {
+            Any(obstacle) => obstacle.kind(),
+            NoSocket | Closed | Unsteady | Full | Loading | Busy | Orphaned | ClusterDown
+            | TooFewReplicas | NotMaster => Kind::Unreachable,
+            NotRedis | UnknownMaster(_) => Kind::Misdirected,
             NoPassword
             | WrongPassword
             | WrongUser(_)
             | NeedlessPassword
             | NoUsers
-            | NoEntry(_)
             | ProtectedMode
             | ForbiddenCommand { .. }
             | Forbidden { .. }
-            | ForbiddenSocket
-            | Certificate(_)
-            | NoCertificate
-            | RefusedCertificate(_) => BoardError::Denied {
-                board,
-                source: self.into(),
-            },
-            File(_) | NoAuthorities | NoDatabase(_) | Sentinel(_) | NotSentinel | Replica
-            | OutOfMemory | CannotSave | OtherType(_) | NoCount(_) | TooMany(_) | Strange
-            | Said(_) => BoardError::Failed {
-                doing,
-                board,
-                source: self.into(),
-            },
+            | ForbiddenSocket => Kind::Denied,
+            NoDatabase(_) | Sentinel(_) | NotSentinel | Replica | OutOfMemory | CannotSave
+            | OtherType(_) | NoCount(_) | TooMany(_) | Strange | Said(_) => Kind::Failed,
             Cluster => unsupported(
                 "Redis Cluster",
                 "hold a board: TaskFlow's scripts touch keys of several slots",
@@ -206,10 +134,10 @@ impl Problem {
     }
 }
 
-fn unsupported(board: &'static str, operation: &'static str, hint: &'static str) -> BoardError {
-    BoardError::Unsupported {
+fn unsupported(board: &'static str, operation: &'static str, hint: &'static str) -> Kind {
+    Kind::Unsupported {
         board,
         operation,
-        hint: Some(hint),
+        hint,
     }
 }

@@ -3,6 +3,7 @@
 use redis::ServerError;
 
 use super::problem::Cause;
+use crate::board::net::problem::Obstacle;
 
 /// Codes that scripts on servers older than 7 wrap into an `ERR` of their own.
 const WRAPPED: [&str; 7] = [
@@ -75,7 +76,7 @@ pub(in crate::board::redis) fn meaning_of_login(error: &ServerError, user: Optio
         ("DENIED", _) => Cause::ProtectedMode,
         ("LOADING", _) => Cause::Loading,
         ("BUSY", _) => Cause::Busy,
-        (code, _) => Cause::NoEntry(code.to_owned()),
+        (code, _) => Obstacle::NoEntry(code.to_owned()).into(),
     }
 }
 
@@ -195,7 +196,7 @@ mod tests {
             (
                 "ERR unknown command `AUTH`, with args beginning with: `hunter2`",
                 None,
-                Cause::NoEntry("ERR".into()),
+                Obstacle::NoEntry("ERR".into()).into(),
             ),
         ] {
             assert_eq!(meaning_of_login(&error(text), user), expected, "{text}");

@@ -8,11 +8,13 @@ use tokio::time;
 
 use super::{
     connect::{Endpoint, Place},
-    deadline::Deadline,
     problem::{Cause, Problem},
 };
 use crate::{
-    board::url::{Server, redis::Sentinel},
+    board::{
+        net::{connect::Deadline, failure::reason, problem::Obstacle},
+        url::{Server, redis::Sentinel},
+    },
     reading::regular_file,
     secret::Secret,
 };
@@ -59,18 +61,18 @@ pub(in crate::board::redis) async fn master(
 /// Of several Sentinels that were of no use, returns what the most talkative one had to say.
 fn most_telling(mut problems: Vec<Problem>, sentinel: &Sentinel) -> Problem {
     let has_spoken = |problem: &Problem| {
-        let cause = problem.cause();
-        !matches!(
-            cause,
-            Cause::RefusedConnection | Cause::Silent(_) | Cause::SilentInTls(_)
-        )
+        use Obstacle::*;
+        let Cause::Any(obstacle) = problem.cause() else {
+            return true;
+        };
+        !matches!(obstacle, RefusedConnection | Silent(_) | SilentInTls(_))
     };
     if let Some(index) = problems.iter().position(has_spoken) {
         return problems.swap_remove(index);
     }
-    let texts: Vec<String> = problems.iter().map(Problem::to_string).collect();
+    let texts: Vec<_> = problems.iter().map(Problem::to_string).collect();
     let whom = format!("the master {}", sentinel.master);
-    Problem::new(whom, Cause::NoWay(texts.join(", ")))
+    Problem::new(whom, Obstacle::NoWay(texts.join(", ")))
 }
 
 async fn ask(endpoint: &Endpoint, master: &str, deadline: Deadline) -> Result<Server, Problem> {
@@ -104,7 +106,7 @@ fn password(sentinel: &Sentinel) -> Result<Option<Secret>, Problem> {
     // Others go on meanwhile, and would wait with us for a pipe.
     let read = regular_file(path).and_then(|bytes| Secret::read(&bytes[..]));
     read.map(Some).map_err(|error| {
-        let cause = Cause::File(crate::board::net::failure::reason(&error));
+        let cause = Obstacle::File(reason(&error));
         Problem::new(path.display(), cause)
     })
 }

@@ -5,12 +5,8 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::time::{self, Instant};
 
-use super::{
-    probe::{Deadline, probe},
-    problem::Problem,
-    tls::Tls,
-};
-use crate::board::url::Server;
+use super::{probe::probe, problem::Problem, tls::Tls};
+use crate::board::{net::connect::Deadline, url::Server};
 
 /// How long to wait for more servers that are well, once one is.
 const GATHERING: Duration = Duration::from_millis(100);

@@ -4,35 +4,24 @@ use std::{io, time::Duration};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    net::{TcpStream, lookup_host},
-    time::{self, Instant},
+    time,
 };
 
 use super::{
     problem::{Cause, Problem},
-    tls::{self, Tls},
+    tls::Tls,
 };
-use crate::board::{net::failure::reason, url::Server};
+use crate::board::{
+    net::{
+        connect::{Deadline, connect},
+        problem::Obstacle,
+        tls::is_spoken,
+    },
+    url::Server,
+};
 
 /// How long to wait for an answer before others are given what they may be waiting for.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// How long something may take altogether.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::board::zookeeper) struct Deadline {
-    pub(in crate::board::zookeeper) at: Instant,
-    pub(in crate::board::zookeeper) length: Duration,
-}
-
-impl Deadline {
-    /// Begins to count.
-    pub(in crate::board::zookeeper) fn after(length: Duration) -> Self {
-        Self {
-            at: Instant::now() + length,
-            length,
-        }
-    }
-}
 
 /// Finds out whether a server would give us a session; one that does ends it at once.
 pub(in crate::board::zookeeper) async fn probe(
@@ -40,59 +29,32 @@ pub(in crate::board::zookeeper) async fn probe(
     tls: Option<&Tls>,
     deadline: Deadline,
 ) -> Result<(), Problem> {
-    let late = match tls {
-        Some(_) => Cause::SilentInTls(deadline.length),
-        None => Cause::Silent(deadline.length),
+    let late = |limit| match tls {
+        Some(_) => Problem::new(server, Obstacle::SilentInTls(limit)),
+        None => Problem::new(server, Obstacle::Silent(limit)),
     };
-    let asked = time::timeout_at(deadline.at, ask(server, tls)).await;
-    asked.unwrap_or_else(|_| Err(Problem::new(server, late)))
+    deadline.bound(late, ask(server, tls, deadline)).await
 }
 
-async fn ask(server: &Server, tls: Option<&Tls>) -> Result<(), Problem> {
-    let problem = |cause| Problem::new(server, cause);
-    let stream = connect(server).await?;
+async fn ask(server: &Server, tls: Option<&Tls>, deadline: Deadline) -> Result<(), Problem> {
+    let stream = connect(server, deadline).await?;
     let answer = match tls {
         None => converse(stream).await,
-        Some(tls) => {
-            let stream = tls.secure(stream, server).await.map_err(problem)?;
-            converse(stream).await
-        }
+        Some(tls) => converse(tls.secure(stream, server).await?).await,
     };
     let answer = match answer {
         Ok(answer) => answer,
         Err(error) => {
             let alert = tls.and_then(|tls| tls.alert(&error));
-            return Err(problem(alert.unwrap_or(Cause::BrokenOff)));
+            return Err(Problem::new(server, alert.unwrap_or(Obstacle::BrokenOff)));
         }
     };
     let known = understand(&answer);
-    if known.is_err() && tls.is_none() && tls::is_spoken(connect(server).await?, server).await {
-        return Err(problem(Cause::WantsTls));
+    if known.is_err() && tls.is_none() && is_spoken(connect(server, deadline).await?, server).await
+    {
+        return Err(Problem::new(server, Obstacle::WantsTls));
     }
-    known.map_err(problem)
-}
-
-/// Connects to a server by any of its addresses.
-async fn connect(server: &Server) -> Result<TcpStream, Problem> {
-    let unresolved = |reason: &str| {
-        let reason = reason.trim_start_matches("failed to lookup address information: ");
-        let cause = Cause::Unresolved(reason.to_owned());
-        Problem::new(format!("the name {}", server.host), cause)
-    };
-    let addresses = lookup_host((server.host.as_str(), server.port))
-        .await
-        .map_err(|error| unresolved(&error.to_string()))?;
-    let mut last = unresolved("it has no address");
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => return Ok(stream),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                last = Problem::new(server, Cause::RefusedConnection);
-            }
-            Err(error) => last = Problem::new(server, Cause::NoWay(reason(&error))),
-        }
-    }
-    Err(last)
+    known.map_err(|cause| Problem::new(server, cause))
 }
 
 /// Asks for a session and for its end in one breath, and returns the answer to the former.

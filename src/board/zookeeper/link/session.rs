@@ -9,7 +9,10 @@ use zookeeper_client::{
 
 use super::problem::{Cause, Problem};
 use crate::{
-    board::{BoardError, net::failure::Failure},
+    board::{
+        BoardError,
+        net::{failure::Failure, problem::Obstacle},
+    },
     shell,
 };
 
@@ -94,7 +97,7 @@ impl Session {
     ) -> Result<Result<T, E>, Failure> {
         let limit = self.about.op_timeout;
         let Ok(answer) = time::timeout(limit, operation).await else {
-            return Err(Failure::Lost(self.error(doing, Cause::Silent(limit))));
+            return Err(Failure::Lost(self.error(doing, Obstacle::Silent(limit))));
         };
         let Err(refusal) = answer else {
             return Ok(answer);
@@ -102,7 +105,7 @@ impl Session {
         match refusal.cause() {
             // It is not told whether that was before the server has read it, or after.
             Error::ConnectionLoss | Error::Custom(_) => {
-                Err(Failure::Lost(self.error(doing, Cause::BrokenOff)))
+                Err(Failure::Lost(self.error(doing, Obstacle::BrokenOff)))
             }
             Error::UnmarshalError { .. } | Error::UnexpectedError(_) | Error::Timeout => {
                 Err(Failure::Lost(self.refusal(doing, refusal.cause())))
@@ -129,7 +132,7 @@ impl Session {
             Error::NotReadOnly => Cause::ReadOnly,
             Error::QuotaExceeded => Cause::Quota,
             Error::Unimplemented => Cause::Old,
-            Error::ConnectionLoss | Error::Custom(_) => Cause::BrokenOff,
+            Error::ConnectionLoss | Error::Custom(_) => Obstacle::BrokenOff.into(),
             error => Cause::Said(error.to_string()),
         };
         self.error(doing, cause)
@@ -228,7 +231,7 @@ impl Session {
         }
     }
 
-    fn error(&self, doing: &'static str, cause: Cause) -> BoardError {
+    fn error(&self, doing: &'static str, cause: impl Into<Cause>) -> BoardError {
         Problem::new(&self.about.servers, cause).into_error(doing, &self.about.board)
     }
 }

@@ -17,11 +17,9 @@ use zookeeper_client::TlsOptions;
 
 use super::problem::{Cause, Problem};
 use crate::board::{
-    net::tls::{self, Objection, Unusable},
+    net::{problem::Obstacle, tls},
     url::{Identity, Server, TlsFiles},
 };
-
-pub(in crate::board::zookeeper) use crate::board::net::tls::is_spoken;
 
 /// Whom we trust and who we are, read and checked.
 pub(in crate::board::zookeeper) struct Tls {
@@ -42,19 +40,15 @@ impl Tls {
             // The client would panic.
             tls::name(server).map_err(|_| Problem::new(server, Cause::NoName))?;
         }
-        let trusted = tls::authorities(files.ca.as_deref())?;
-        if trusted.is_empty() {
-            let whom = servers.first().map(Server::to_string).unwrap_or_default();
-            return Err(Problem::new(whom, Cause::NoAuthorities));
-        }
-        let config = tls::config(trusted, files.identity.as_ref())?;
+        let whom = servers.first().map(Server::to_string).unwrap_or_default();
+        let config = tls::config(files, whom)?;
         Ok(Self {
             authorities: match &files.ca {
                 Some(path) => read(path)?,
                 None => system_authorities(),
             },
             certificate: files.identity.as_ref().map(read_identity).transpose()?,
-            config: Arc::new(config),
+            config,
         })
     }
 
@@ -74,19 +68,13 @@ impl Tls {
         &self,
         stream: TcpStream,
         server: &Server,
-    ) -> Result<TlsStream<TcpStream>, Cause> {
-        let secured = tls::handshake(stream, server, Arc::clone(&self.config)).await;
-        secured.map_err(|error| self.alert(&error).unwrap_or(Cause::NotTls))
+    ) -> Result<TlsStream<TcpStream>, Problem> {
+        tls::secure(stream, server, Arc::clone(&self.config)).await
     }
 
     /// Returns what TLS has against the connection; `None` if this is no error of TLS at all.
-    pub(in crate::board::zookeeper) fn alert(&self, error: &io::Error) -> Option<Cause> {
-        Some(match tls::objection(error, self.certificate.is_some())? {
-            Objection::Certificate(flaw) => Cause::Certificate(flaw),
-            Objection::NoCertificate => Cause::NoCertificate,
-            Objection::RefusedCertificate(alert) => Cause::RefusedCertificate(alert),
-            Objection::NoEntry(why) => Cause::NoEntryBecause(why),
-        })
+    pub(in crate::board::zookeeper) fn alert(&self, error: &io::Error) -> Option<Obstacle> {
+        tls::objection(error, self.certificate.is_some())
     }
 }
 
@@ -98,7 +86,7 @@ fn set_provider() {
     });
 }
 
-fn read_identity(files: &Identity) -> Result<(String, String), Unusable> {
+fn read_identity(files: &Identity) -> Result<(String, String), Problem> {
     Ok((read(&files.cert)?, read(&files.key)?))
 }
 
@@ -116,13 +104,7 @@ fn system_authorities() -> String {
     pem
 }
 
-fn read(path: &Path) -> Result<String, Unusable> {
+fn read(path: &Path) -> Result<String, Problem> {
     let text = String::from_utf8(tls::read(path)?);
-    text.map_err(|_| Unusable::new(path, "it is not in PEM form"))
-}
-
-impl From<Unusable> for Problem {
-    fn from(file: Unusable) -> Self {
-        Self::new(file.path.display(), Cause::File(file.why))
-    }
+    text.map_err(|_| tls::unusable(path, "it is not in PEM form"))
 }

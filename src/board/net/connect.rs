@@ -1,0 +1,89 @@
+//! The way to a server by any of its addresses, and never longer than is allowed.
+
+use std::{future::Future, io, net::SocketAddr, time::Duration};
+
+use rustix::net::sockopt;
+use tokio::{
+    net::{TcpStream, lookup_host},
+    time::{self, Instant},
+};
+
+use super::problem::{Obstacle, Problem, Reason};
+use crate::board::url::Server;
+
+/// How long something may take altogether.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::board) struct Deadline {
+    pub(in crate::board) at: Instant,
+    pub(in crate::board) length: Duration,
+}
+
+impl Deadline {
+    /// Begins to count.
+    pub(in crate::board) fn after(length: Duration) -> Self {
+        Self {
+            at: Instant::now() + length,
+            length,
+        }
+    }
+
+    /// Waits for something; `late` says what it means when it does not come in time.
+    pub(in crate::board) async fn bound<T, E>(
+        self,
+        late: impl FnOnce(Duration) -> E,
+        future: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        time::timeout_at(self.at, future)
+            .await
+            .unwrap_or_else(|_| Err(late(self.length)))
+    }
+
+    /// Returns an equal part of what is left, for one of several attempts.
+    fn share(self, parts: usize) -> Duration {
+        let left = self.at.saturating_duration_since(Instant::now());
+        left / u32::try_from(parts.max(1)).unwrap_or(u32::MAX)
+    }
+}
+
+/// Connects to a server by any of its addresses.
+pub(in crate::board) async fn connect<C: Reason>(
+    server: &Server,
+    deadline: Deadline,
+) -> Result<TcpStream, Problem<C>> {
+    let late = |limit| Problem::new(server, Obstacle::Silent(limit));
+    deadline.bound(late, try_all(server, deadline)).await
+}
+
+async fn try_all<C: Reason>(server: &Server, deadline: Deadline) -> Result<TcpStream, Problem<C>> {
+    let unresolved = |reason: &str| {
+        let reason = reason.trim_start_matches("failed to lookup address information: ");
+        let cause = Obstacle::Unresolved(reason.to_owned());
+        Problem::new(format!("the name {}", server.host), cause)
+    };
+    let addresses: Vec<_> = lookup_host((server.host.as_str(), server.port))
+        .await
+        .map_err(|error| unresolved(&error.to_string()))?
+        .collect();
+    let mut last = unresolved("it has no address");
+    for (tried, address) in addresses.iter().enumerate() {
+        let patience = deadline.share(addresses.len() - tried);
+        let obstacle = match time::timeout(patience, try_one(*address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => error.into(),
+            Err(_) => Obstacle::Silent(deadline.length),
+        };
+        last = Problem::new(server, obstacle);
+    }
+    Err(last)
+}
+
+async fn try_one(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    // Whoever only listens would otherwise never learn that the machine at the other end is gone.
+    sockopt::set_socket_keepalive(&stream, true)?;
+    sockopt::set_tcp_keepidle(&stream, Duration::from_secs(10))?;
+    sockopt::set_tcp_keepintvl(&stream, Duration::from_secs(5))?;
+    sockopt::set_tcp_keepcnt(&stream, 3)?;
+    Ok(stream)
+}

@@ -1,0 +1,143 @@
+//! Why a server is of no use to us: who is to blame, for what, and what kind of error that makes.
+
+use std::{error::Error, fmt, io, time::Duration};
+
+use super::failure::reason;
+use crate::{board::BoardError, duration};
+
+/// What is the matter, and with whom.
+#[derive(Debug, thiserror::Error)]
+#[error("{whom} {cause}")]
+pub(in crate::board) struct Problem<C> {
+    /// Servers, as `host:port` or the path of a socket; a name; a file.
+    whom: String,
+    cause: C,
+}
+
+/// What can be the matter with a kind of server; reads on after its name.
+pub(in crate::board) trait Reason:
+    Error + From<Obstacle> + Send + Sync + 'static
+{
+    fn kind(&self) -> Kind;
+}
+
+/// What kind of error a problem makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::board) enum Kind {
+    Unreachable,
+    Misdirected,
+    Denied,
+    Failed,
+    Unsupported {
+        board: &'static str,
+        operation: &'static str,
+        hint: &'static str,
+    },
+}
+
+/// What can be the matter with any server, or on the way to it; reads on after its name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(in crate::board) enum Obstacle {
+    #[error("refused the connection")]
+    RefusedConnection,
+    #[error("did not answer within {}", duration::exact(*.0))]
+    Silent(Duration),
+    #[error("did not answer in TLS within {}; perhaps it does not speak TLS", duration::exact(*.0))]
+    SilentInTls(Duration),
+    #[error("cannot be reached: {0}")]
+    NoWay(String),
+    #[error("broke off the connection before it answered")]
+    BrokenOff,
+
+    #[error("does not resolve: {0}")]
+    Unresolved(String),
+    #[error("wants TLS")]
+    WantsTls,
+    #[error("does not speak TLS")]
+    NotTls,
+
+    #[error("refuses to let us in ({0})")]
+    NoEntry(String),
+    #[error("has a certificate {0}")]
+    Certificate(String),
+    #[error("wants a certificate from us")]
+    NoCertificate,
+    #[error("refuses our certificate ({0})")]
+    RefusedCertificate(String),
+
+    #[error("cannot be used: {0}")]
+    File(String),
+    #[error("cannot be verified: this system trusts no certificate authority at all")]
+    NoAuthorities,
+}
+
+impl<C: Reason> Problem<C> {
+    /// Puts a problem down to somebody.
+    pub(in crate::board) fn new(whom: impl fmt::Display, cause: impl Into<C>) -> Self {
+        Self {
+            whom: whom.to_string(),
+            cause: cause.into(),
+        }
+    }
+
+    /// Returns what is the matter.
+    pub(in crate::board) fn cause(&self) -> &C {
+        &self.cause
+    }
+
+    /// Says more exactly what is the matter.
+    pub(in crate::board) fn map(self, more: impl FnOnce(C) -> C) -> Self {
+        Self {
+            cause: more(self.cause),
+            ..self
+        }
+    }
+
+    /// Makes an error of it: what we were doing, and with which board.
+    pub(in crate::board) fn into_error(self, doing: &'static str, board: &str) -> BoardError {
+        let (kind, board, source) = (self.cause.kind(), board.to_owned(), self.into());
+        match kind {
+            Kind::Unreachable => BoardError::Unreachable { board, source },
+            Kind::Misdirected => BoardError::Misdirected { board, source },
+            Kind::Denied => BoardError::Denied { board, source },
+            Kind::Failed => BoardError::Failed {
+                doing,
+                board,
+                source,
+            },
+            Kind::Unsupported {
+                board,
+                operation,
+                hint,
+            } => BoardError::Unsupported {
+                board,
+                operation,
+                hint: Some(hint),
+            },
+        }
+    }
+}
+
+impl Obstacle {
+    pub(in crate::board) fn kind(&self) -> Kind {
+        use Obstacle::*;
+        match self {
+            RefusedConnection | Silent(_) | SilentInTls(_) | NoWay(_) | BrokenOff => {
+                Kind::Unreachable
+            }
+            Unresolved(_) | WantsTls | NotTls => Kind::Misdirected,
+            NoEntry(_) | Certificate(_) | NoCertificate | RefusedCertificate(_) => Kind::Denied,
+            File(_) | NoAuthorities => Kind::Failed,
+        }
+    }
+}
+
+/// What the system says when there is no connection.
+impl From<io::Error> for Obstacle {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => Self::RefusedConnection,
+            _ => Self::NoWay(reason(&error)),
+        }
+    }
+}
