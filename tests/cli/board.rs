@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use crate::support::env::{Env, Outcome};
+use crate::support::env::{Env, Outcome, stays};
 
 /// Calls that read or change a board, each of which would succeed or find nothing.
 const CALLS: [&[&str]; 6] = [
@@ -134,8 +134,10 @@ fn a_board_that_is_removed_is_not_taken_for_an_empty_one() {
     }
     waiting.says("its file was removed");
     // It looks for it ten times a second at first.
-    std::thread::sleep(std::time::Duration::from_millis(600));
-    assert!(!waiting.has_ended() && !waiting.stderr().contains("is back"));
+    let long = std::time::Duration::from_millis(600);
+    stays("it waits", long, || {
+        !waiting.has_ended() && !waiting.stderr().contains("is back")
+    });
     fs::rename(copy, env.board()).unwrap();
     waiting.says("is back");
     let consume = ["consume", "@1", "--force", "--yes"];

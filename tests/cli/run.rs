@@ -1,7 +1,7 @@
 //! `jobboard run`, where there is no terminal.
 
 use std::{
-    fs, thread,
+    fs,
     time::{Duration, Instant},
 };
 
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use crate::support::{
     env::{Env, Outcome, Running, wait_until},
-    process::{Tag, guards, is_alive, signal, watches},
+    process::{Tag, guards, is_alive, no_echo, signal, watches},
 };
 
 /// How long a command may outlive those who were to watch over it.
@@ -357,8 +357,7 @@ fn a_run_that_is_told_twice_kills_its_command() {
     running.signal(Signal::TERM);
     wait_until("the command is asked", || running.stdout() == "asked\n");
     tag.sleeps(&mut running, 1);
-    // A second one right behind the first would be the same: a shell and the kernel both tell.
-    thread::sleep(Duration::from_millis(300));
+    no_echo();
     assert!(!running.has_ended());
     running.signal(Signal::TERM);
     assert_eq!(running.ended().code, 137);

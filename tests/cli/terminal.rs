@@ -1,14 +1,11 @@
 //! `jobboard run` at a terminal, under a shell with job control.
 
-use std::{
-    fs, thread,
-    time::{Duration, Instant},
-};
+use std::{fs, time::Duration};
 
 use rustix::process::{Pid, Signal};
 
 use crate::support::{
-    env::{Env, wait_until},
+    env::{Env, stays, wait_until},
     process::{Stat, Tag, signal, stat},
     tmux::Pane,
 };
@@ -85,12 +82,10 @@ fn a_stopped_command_keeps_its_claim_and_can_go_on() {
     in_foreground(&tag);
     pane.press("C-z");
     pane.shows("Stopped");
-    let stopped = Instant::now();
     let command = becomes(&tag, |stat| stat.state == 'T');
-    while stopped.elapsed() < Duration::from_secs(3) {
-        assert_eq!(env.state("@1"), "CLAIMED");
-        thread::sleep(Duration::from_millis(100));
-    }
+    stays("it is claimed", Duration::from_secs(3), || {
+        env.state("@1") == "CLAIMED"
+    });
     assert_eq!(stat(command).unwrap().state, 'T');
     pane.line("fg");
     in_foreground(&tag);

@@ -6,7 +6,10 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::{Stage, on_every_board};
-use crate::support::{env::wait_until, process::Tag};
+use crate::support::{
+    env::wait_until,
+    process::{Tag, no_echo},
+};
 
 on_every_board!(
     told_to_end_it_lets_jobs_finish,
@@ -67,8 +70,7 @@ fn a_second_signal_ends_everything_at_once(stage: &Stage) {
     stage.logged(1);
     conductor.signal(Signal::INT);
     stage.says(&conductor, "stopping");
-    // Not an echo of the first one, which comes within 200 ms.
-    std::thread::sleep(Duration::from_millis(300));
+    no_echo();
     conductor.signal(Signal::INT);
     let start = Instant::now();
     conductor.ended().succeeded();

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::support::{
     env::{Env, Invocation, Running, wait_until},
+    proxy::Proxy,
     servers::{Host, Server, ZooKeeper, zookeeper::Ensemble},
 };
 
@@ -30,6 +31,18 @@ impl Kind {
             Self::ZooKeeper(server) => server.board(),
             Self::Ensemble(servers) => format!("zk://{}/test/jobs", servers.hosts()),
         }
+    }
+
+    /// Starts a proxy before the server, and returns the URL by which the board is reached through it.
+    pub(crate) fn through_proxy(&self) -> (String, Proxy) {
+        let port = match self {
+            Self::Redis(server) => server.port(),
+            Self::ZooKeeper(server) => server.port(),
+            Self::Ensemble(_) => unreachable!("none is reached through one proxy"),
+        };
+        let proxy = Proxy::start(port);
+        let (server, there) = (format!(":{port}"), format!(":{}", proxy.port));
+        (self.board().replace(&server, &there), proxy)
     }
 
     /// Ends the server at once.
@@ -129,9 +142,9 @@ impl Stage {
         }
     }
 
-    /// Returns the URL of a board on a server.
-    pub(crate) fn board(&self) -> String {
-        self.server.as_ref().expect("a server").board()
+    /// Starts a proxy before the server, and returns the URL by which the board is reached through it.
+    pub(crate) fn through_proxy(&self) -> (String, Proxy) {
+        self.server.as_ref().expect("a server").through_proxy()
     }
 
     /// Ends the server at once.

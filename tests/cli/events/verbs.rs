@@ -12,7 +12,7 @@ use super::{QUIET, Told, Watched, is_full, kinds, kinds_in, watch};
 use crate::{
     interop::shared::Shared,
     support::{
-        env::Env,
+        env::{Env, stays},
         servers::{Host, Peer, Server, ZooKeeper},
     },
 };
@@ -178,10 +178,11 @@ fn each_verb_of_ours(url: &str, has_expiry: bool) {
     let whole = ["posted", "claimed", "consumed"];
     // It takes a moment, so that no watch can miss it.
     does(&whole, &["run", "here", "--", "sleep", "0.1"]);
-    let told = watching.prints(expected.len());
+    watching.prints(expected.len());
     // What is looked at afterwards finds nothing that was not told.
-    thread::sleep(QUIET);
-    assert_eq!(kinds_in(&watching.stdout()), expected, "{told:?}");
+    stays("nothing more is told", QUIET, || {
+        kinds_in(&watching.stdout()) == expected
+    });
 }
 
 #[test]

@@ -25,7 +25,7 @@ use super::{random, size};
 use crate::{
     conduct::{Stage, on_every_board},
     support::{
-        env::{Running, SOON, wait_until},
+        env::{Running, SOON, comes_true, wait_until},
         process::{self, Tag, is_alive},
     },
 };
@@ -76,15 +76,8 @@ fn runs(stage: &Stage) -> BTreeMap<String, Runs> {
 
 /// Waits for a process that has much to do.
 fn finishes(running: &mut Running, most: Duration) {
-    let start = Instant::now();
-    while !running.has_ended() {
-        assert!(
-            start.elapsed() < most,
-            "still at work: {}",
-            running.stderr()
-        );
-        thread::sleep(Duration::from_millis(20));
-    }
+    let has_ended = comes_true(most, || running.has_ended());
+    assert!(has_ended, "still at work: {}", running.stderr());
 }
 
 fn a_crowd_runs_every_job_once(stage: &Stage) {
@@ -319,11 +312,8 @@ fn output_without_end_takes_no_memory() {
     );
     let script = "exec \"$@\" > /dev/null";
     let conductor = stage.conduct(&["--grace", "0s"]).in_shell(script).spawn();
-    let start = Instant::now();
-    while stage.log().is_empty() {
-        assert!(start.elapsed() < SOON * 4, "{}", conductor.stderr());
-        thread::sleep(Duration::from_millis(20));
-    }
+    let is_written = comes_true(SOON * 4, || !stage.log().is_empty());
+    assert!(is_written, "{}", conductor.stderr());
     let most = memory(conductor.pid());
     assert!(most < 100 << 20, "{most} bytes");
     eprintln!(

@@ -4,13 +4,13 @@
 
 use std::{
     collections::BTreeSet,
-    hash::{BuildHasher, RandomState},
     thread,
     time::{Duration, Instant},
 };
 
 use rustix::process::Signal;
 
+use super::{is_intact, random, size};
 use crate::support::{
     env::{Env, Running, wait_until},
     process::{Tag, all},
@@ -48,11 +48,6 @@ impl Victim {
     }
 }
 
-/// Returns a number below the limit that nobody can foresee.
-fn random(limit: u64) -> u64 {
-    RandomState::new().hash_one(0) % limit
-}
-
 /// Looks once which commands are still there.
 fn look(victims: &mut [Victim]) {
     let now = Instant::now();
@@ -67,8 +62,7 @@ fn look(victims: &mut [Victim]) {
 
 #[test]
 fn faults_no_command_survives_the_sudden_death_of_its_run() {
-    let is_full = std::env::var_os("JOBBOARD_FAULTS").is_some_and(|asked| asked == "full");
-    let rounds = if is_full { 200 } else { 10 };
+    let rounds = size(200, 10);
     let env = Env::new();
     env.post("first");
     let mut victims = Vec::new();
@@ -98,12 +92,7 @@ fn faults_no_command_survives_the_sudden_death_of_its_run() {
 
 /// Requires that every job can be claimed once its lease is over, and returns how many there are.
 fn free(env: &Env) -> usize {
-    let check = "PRAGMA integrity_check";
-    let answer: String = env
-        .database()
-        .query_row(check, [], |row| row.get(0))
-        .unwrap();
-    assert_eq!(answer, "ok");
+    is_intact(env);
     let jobs = env.names().len();
     let claim = ["claim", "--next", "--wait", "20s"];
     for _ in 0..jobs {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{random, size};
-use crate::support::env::{Env, Outcome, Running, wait_until};
+use crate::support::env::{Env, Outcome, Running, SOON, comes_true, wait_until};
 
 /// How many requests a second are too many for all that waits on a board where nothing changes.
 const BUSY: f64 = 20.0;
@@ -87,14 +87,10 @@ impl Chance {
 /// Runs a command that is to end by itself, whatever it says.
 fn ends(env: &Env, words: &[&str]) -> Outcome {
     let mut run = env.jobboard(words).spawn();
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while !run.has_ended() {
-        if Instant::now() > deadline {
-            let stderr = run.stderr();
-            let end = stderr.len().saturating_sub(2000);
-            panic!("{words:?} hangs, and said: {}", &stderr[end..]);
-        }
-        thread::sleep(Duration::from_millis(10));
+    if !comes_true(SOON * 4, || run.has_ended()) {
+        let stderr = run.stderr();
+        let end = stderr.len().saturating_sub(2000);
+        panic!("{words:?} hangs, and said: {}", &stderr[end..]);
     }
     let ended = run.ended();
     assert!(

@@ -3,7 +3,7 @@
 //! What does the work holds a lock, which the kernel releases when nothing of it is left: so it is
 //! the work itself that tells whether a job was run by two at a time.
 
-use std::{fs, thread, time::Duration};
+use std::{fs, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -13,7 +13,7 @@ use super::size;
 use crate::{
     conduct::{Stage, on_every_board},
     support::{
-        env::{Running, wait_until},
+        env::{Running, SOON, comes_true, wait_until},
         process::{Tag, guards, signal},
     },
 };
@@ -134,12 +134,16 @@ fn nothing_works_twice(starter: Starter, harm: Harm) {
     fs::write(stage.env.file("work"), WORK).unwrap();
     let first = starter.start(&stage, &tag);
     harm.is_done_to(&first);
-    while !matches!(harm, Harm::BothKilled) && is_locked(&stage) {
-        // One of them was stopped while it wrote, which keeps everybody from the file.
+    wait_until("nobody was stopped while it wrote", || {
+        if matches!(harm, Harm::BothKilled) || !is_locked(&stage) {
+            return true;
+        }
+        // Which keeps everybody from the file, until it has.
         first.iter().for_each(|it| it.signal(Signal::CONT));
-        thread::sleep(Duration::from_millis(20));
+        comes_true(SOON, || !is_locked(&stage));
         first.iter().for_each(|it| it.signal(Signal::STOP));
-    }
+        false
+    });
     fs::write(stage.env.file("may-end"), "").unwrap();
     let next = stage.start(&["-j6", "--lease", "3s"]);
     works(&stage, 2 * WAYS.len());

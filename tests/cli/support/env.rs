@@ -295,10 +295,28 @@ impl Invocation {
 }
 
 /// Waits until something holds, and fails if it does not soon.
-pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, holds: impl FnMut() -> bool) {
+    assert!(comes_true(SOON, holds), "waited in vain: {what}");
+}
+
+/// Waits until something holds, but not for longer than that, and returns whether it does.
+pub(crate) fn comes_true(most: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < SOON, "waited in vain: {what}");
-        thread::sleep(Duration::from_millis(1));
+    loop {
+        // It is late only for a look that begins too late.
+        let waited = start.elapsed();
+        if holds() {
+            return true;
+        }
+        if waited > most {
+            return false;
+        }
+        // What comes at once is seen at once; what takes long is not asked for all the time.
+        thread::sleep((waited / 16).clamp(Duration::from_millis(1), Duration::from_millis(20)));
     }
+}
+
+/// Requires that something holds for as long as that: what is not to happen can only be waited for.
+pub(crate) fn stays(what: &str, long: Duration, mut holds: impl FnMut() -> bool) {
+    assert!(!comes_true(long, || !holds()), "no more: {what}");
 }

@@ -7,7 +7,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::env::{Running, wait_until};
+use super::env::{Running, comes_true, wait_until};
 
 /// What the kernel tells of a process.
 #[derive(Debug)]
@@ -36,6 +36,12 @@ pub(crate) fn stat(pid: Pid) -> Option<Stat> {
 /// Whether a process is there and has not ended.
 pub(crate) fn is_alive(pid: Pid) -> bool {
     stat(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+}
+
+/// Waits until a second signal cannot be taken for an echo of the first, which comes within 200 ms: a
+/// shell and the kernel both tell.
+pub(crate) fn no_echo() {
+    thread::sleep(Duration::from_millis(300));
 }
 
 /// Sends a signal to a process that is there.
@@ -145,14 +151,9 @@ impl Tag {
 
     /// Requires that every command has ended at the given moment, and returns as soon as they have.
     pub(crate) fn is_gone_by(&self, moment: Instant) {
-        loop {
-            let is_late = Instant::now() > moment;
-            if self.commands().is_empty() {
-                return;
-            }
-            assert!(!is_late, "still there: {:?}", self.processes());
-            thread::sleep(Duration::from_millis(10));
-        }
+        let most = moment.saturating_duration_since(Instant::now());
+        let is_gone = comes_true(most, || self.commands().is_empty());
+        assert!(is_gone, "still there: {:?}", self.processes());
     }
 
     /// Waits until the kernel has nothing left of a process.

@@ -4,17 +4,12 @@ use std::{
     cell::Cell,
     path::Path,
     process::{Command, Stdio},
-    thread,
-    time::{Duration, Instant},
 };
 
 use regex::Regex;
 
-use super::env::{Env, Outcome};
+use super::env::{Env, Outcome, SOON, comes_true};
 use super::needs::has;
-
-/// How long the screen may take to show what it is to show.
-const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A shell with job control, in a tmux server of its own that ends with the test.
 pub(crate) struct Pane<'a> {
@@ -86,34 +81,25 @@ impl<'a> Pane<'a> {
     /// Waits until a line of the screen matches a pattern, and returns the line's first group.
     pub(crate) fn shows(&self, pattern: &str) -> String {
         let pattern = Regex::new(&format!("(?m){pattern}")).unwrap();
-        let start = Instant::now();
-        loop {
-            let screen = self.tmux(&["capture-pane", "-p"]).stdout;
-            if let Some(found) = pattern.captures(&screen) {
-                return found.get(1).map_or("", |group| group.as_str()).to_owned();
-            }
-            let is_late = start.elapsed() > DEADLINE;
-            assert!(
-                !is_late,
-                "waited for {pattern} in vain:\n{}",
-                screen.trim_end()
-            );
-            thread::sleep(Duration::from_millis(20));
-        }
+        let mut screen = String::new();
+        let is_shown = comes_true(SOON, || {
+            screen = self.screen();
+            pattern.is_match(&screen)
+        });
+        assert!(
+            is_shown,
+            "waited for {pattern} in vain:\n{}",
+            screen.trim_end()
+        );
+        let found = pattern.captures(&screen).and_then(|found| found.get(1));
+        found.map_or("", |group| group.as_str()).to_owned()
     }
 
     /// Waits until the shell has the terminal back, and returns the code of what it ran last.
     pub(crate) fn code(&self) -> i32 {
-        let start = Instant::now();
         let current = ["display-message", "-p", "#{pane_current_command}"];
-        while self.tmux(&current).stdout.trim_end() != "bash" {
-            assert!(
-                start.elapsed() < DEADLINE,
-                "the shell waits: {}",
-                self.screen()
-            );
-            thread::sleep(Duration::from_millis(20));
-        }
+        let is_back = comes_true(SOON, || self.tmux(&current).stdout.trim_end() == "bash");
+        assert!(is_back, "the shell waits: {}", self.screen());
         let number = self.codes.get() + 1;
         self.codes.set(number);
         self.line(&format!("echo code-{number}=$?"));

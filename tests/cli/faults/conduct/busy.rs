@@ -12,14 +12,13 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, pidfd_open},
 };
 
-use super::unheard::{Way, redis, zookeeper};
 use crate::{
     conduct::Stage,
     faults::{random, size},
     support::{
         env::{Running, wait_until},
         process::Tag,
-        proxy::{Mood, Proxy},
+        proxy::Mood,
     },
 };
 
@@ -75,10 +74,8 @@ fn start(stage: &Stage, board: &str, how: &str, tag: &Tag) -> Running {
 
 /// Returns by how much a command was gone before somebody else had its job, when nobody could hear of
 /// its claim any more.
-fn margin(stage: &Stage, way: &Way, how: &str) -> Duration {
-    let proxy = Proxy::start(way.port);
-    let (server, there) = (format!(":{}", way.port), format!(":{}", proxy.port));
-    let board = stage.board().replace(&server, &there);
+fn margin(stage: &Stage, how: &str) -> Duration {
+    let (board, proxy) = stage.through_proxy();
     let tag = Tag::new();
     let performer = start(stage, &board, how, &tag);
     wait_until("the command runs", || tag.sleepers().len() == 1);
@@ -100,12 +97,12 @@ fn margin(stage: &Stage, way: &Way, how: &str) -> Duration {
 }
 
 /// Has the network fall silent as often as that while so many programs keep processors busy.
-fn ends_in_time((stage, way): (Stage, Way), how: &str, busy: usize, rounds: usize) {
+fn ends_in_time(stage: &Stage, how: &str, busy: usize, rounds: usize) {
     // From then on the server has all that it takes.
     let warm_up = ["run", "warm-up", "--", "true"];
     stage.env.jobboard(&warm_up).run().succeeded();
     let _busy = Busy::with(busy);
-    let margins = (0..rounds).map(|_| margin(&stage, &way, how));
+    let margins = (0..rounds).map(|_| margin(stage, how));
     let mut margins: Vec<_> = margins.collect();
     margins.sort();
     eprintln!(
@@ -117,21 +114,21 @@ fn ends_in_time((stage, way): (Stage, Way), how: &str, busy: usize, rounds: usiz
 }
 
 /// Has it happen to whoever performs a job in one of these ways; each day to one of them.
-fn all_end_in_time(open: fn() -> Option<(Stage, Way)>) {
+fn all_end_in_time(open: fn() -> Option<Stage>) {
     for how in ["run", "claim", "conduct"].into_iter().take(size(3, 1)) {
         for busy in [2, 0, 8].into_iter().take(size(3, 1)) {
-            let Some(opened) = open() else { return };
-            ends_in_time(opened, how, busy, size(10, 1));
+            let Some(stage) = open() else { return };
+            ends_in_time(&stage, how, busy, size(10, 1));
         }
     }
 }
 
 #[test]
 fn redis_sees_it_end_in_time() {
-    all_end_in_time(redis);
+    all_end_in_time(Stage::redis);
 }
 
 #[test]
 fn zookeeper_sees_it_end_in_time() {
-    all_end_in_time(zookeeper);
+    all_end_in_time(Stage::zookeeper);
 }

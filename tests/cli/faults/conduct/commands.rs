@@ -28,9 +28,7 @@ struct Afar {
 
 impl Afar {
     fn open((stage, way): (Stage, Way)) -> Self {
-        let proxy = Proxy::start(way.port);
-        let (server, there) = (format!(":{}", way.port), format!(":{}", proxy.port));
-        let board = stage.board().replace(&server, &there);
+        let (board, proxy) = stage.through_proxy();
         // From then on the server has all that it takes.
         let warm_up = ["run", "warm-up", "--", "true"];
         stage.env.jobboard(&warm_up).run().succeeded();

@@ -1,14 +1,12 @@
 //! Conductors whose board is on several servers, the leader of which dies while jobs run.
 
-use std::time::Instant;
-
 use serde_json::json;
 
 use super::{alone, finishes, runs};
 use crate::{
     conduct::Stage,
     faults::size,
-    support::env::{SOON, wait_until},
+    support::env::{SOON, comes_true, wait_until},
 };
 
 #[test]
@@ -24,11 +22,8 @@ fn the_death_of_a_leader_costs_no_conductor_and_no_job() {
     for death in 1..=deaths {
         // In the midst of the work: each job notes that it starts and that it ends.
         let part = 2 * count * death / (deaths + 1);
-        let start = Instant::now();
-        while stage.log().len() < part {
-            assert!(start.elapsed() < SOON * 2, "{}", crowd[0].stderr());
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        let is_there = comes_true(SOON * 2, || stage.log().len() >= part);
+        assert!(is_there, "{}", crowd[0].stderr());
         let ensemble = stage.zookeeper_ensemble().unwrap();
         let dead = wait_for_leader(ensemble);
         ensemble.member(dead).stop();

@@ -1,21 +1,15 @@
 //! Networks that are silent for a while, and lose nothing: whose jobs they are then.
 
-use std::{
-    fs, thread,
-    time::{Duration, Instant},
-};
+use std::{fs, thread, time::Duration};
 
 use rustix::process::Signal;
 
-use super::{
-    alone, finishes, runs,
-    unheard::{Way, redis, start_afar, zookeeper},
-};
+use super::{alone, finishes, runs, unheard::start_afar};
 use crate::{
     conduct::Stage,
     faults::{random, size},
     support::{
-        env::{Running, SOON},
+        env::{Running, SOON, comes_true},
         proxy::Mood,
     },
 };
@@ -31,46 +25,38 @@ const SILENCES: [f64; 5] = [0.83, 0.63, 0.4, 1.1, 1.5];
 /// Has the network fall silent once while three jobs run, as often as there are silences.
 ///
 /// Each job has to be run to its end by the same conductor, whoever the server takes for its owner.
-fn no_job_stays_claimed_that_nobody_runs((stage, way): (Stage, Way), words: &[&str]) {
+fn no_job_stays_claimed_that_nobody_runs(stage: &Stage, words: &[&str]) {
     let lease = format!("{}s", LEASE.as_secs());
     for silence in SILENCES.iter().cycle().take(size(40, 2)) {
         let script = alone("until [ -e may-end ]; do sleep 0.05; done");
         let jobs = stage.post_many(3, &script);
         let words = [&["-j3", "--lease", &lease], words].concat();
-        let (mut conductor, proxy) = start_afar(&stage, &way, &words);
+        let (mut conductor, proxy) = start_afar(stage, &words);
         stage.logged(3);
         // Renewals are under way at other times in each round.
         thread::sleep(Duration::from_millis(random(2_000)));
         proxy.set(Mood::Halt);
         thread::sleep(LEASE.mul_f64(*silence));
         proxy.set(Mood::PassOn);
-        let back = Instant::now();
-        while times(&conductor, "running_start") < 3 + times(&conductor, "claim_lost") {
+        let left_behind = |conductor: &Running| {
             let listed = stage.env.jobboard(&["list"]).run().stdout;
             let told = conductor.stderr();
-            assert!(
-                back.elapsed() < SOON,
-                "left behind after {silence} of a lease: {listed}{told}"
-            );
-            thread::sleep(Duration::from_millis(50));
-        }
+            format!("left behind after {silence} of a lease: {listed}{told}")
+        };
+        let all_run = comes_true(SOON, || {
+            times(&conductor, "running_start") >= 3 + times(&conductor, "claim_lost")
+        });
+        assert!(all_run, "{}", left_behind(&conductor));
         fs::write(stage.env.file("may-end"), "").unwrap();
-        let back = Instant::now();
-        while !stage.env.names().is_empty() {
-            let listed = stage.env.jobboard(&["list"]).run().stdout;
-            assert!(
-                back.elapsed() < SOON,
-                "left behind after {silence} of a lease: {listed}"
-            );
-            thread::sleep(Duration::from_millis(20));
-        }
+        let all_end = comes_true(SOON, || stage.env.names().is_empty());
+        assert!(all_end, "{}", left_behind(&conductor));
         if !words.contains(&"--drain") {
             conductor.signal(Signal::TERM);
         }
         finishes(&mut conductor, SOON);
         let run = conductor.ended();
         run.succeeded();
-        let runs = runs(&stage);
+        let runs = runs(stage);
         assert!(jobs.iter().all(|job| runs[job].ends >= 1), "{runs:?}");
         fs::remove_file(stage.env.file("may-end")).unwrap();
         fs::remove_file(stage.env.file("log")).unwrap();
@@ -87,15 +73,15 @@ macro_rules! on_servers {
         mod $server {
             #[test]
             fn no_job_stays_claimed_that_nobody_runs() {
-                if let Some(opened) = super::$server() {
-                    super::no_job_stays_claimed_that_nobody_runs(opened, &[]);
+                if let Some(stage) = super::Stage::$server() {
+                    super::no_job_stays_claimed_that_nobody_runs(&stage, &[]);
                 }
             }
 
             #[test]
             fn whoever_drains_a_board_comes_to_an_end() {
-                if let Some(opened) = super::$server() {
-                    super::no_job_stays_claimed_that_nobody_runs(opened, &["--drain"]);
+                if let Some(stage) = super::Stage::$server() {
+                    super::no_job_stays_claimed_that_nobody_runs(&stage, &["--drain"]);
                 }
             }
         }

@@ -15,56 +15,47 @@ use crate::{
 };
 
 /// What a board is asked by which claims alone can be told, and a job's being settled while nothing
-/// else happens; and where its server listens.
+/// else happens.
 pub(super) struct Way {
     pub(super) claim: &'static str,
     pub(super) settle: &'static str,
-    pub(super) port: u16,
 }
 
-/// A request of several steps, the first of which checks a version.
-const CHECKS_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{d}\0";
+/// A request of ZooKeeper of several steps, the first of which checks a version: only claims do so.
+pub(super) const CHECKS_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{d}\0";
 
-/// One of which the first removes a node.
-const REMOVES_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{2}\0";
+/// One of which the first removes a node: with that a job is consumed.
+pub(super) const REMOVES_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{2}\0";
 
-/// The counter of claims, which who only conducts needs for nothing else.
-const FENCE: &str = "taskflow:fence";
+/// The counter of claims on Redis, which who only conducts needs for nothing else.
+pub(super) const FENCE: &str = "taskflow:fence";
 
 pub(super) fn redis() -> Option<(Stage, Way)> {
-    let stage = Stage::redis()?;
-    let port = stage.redis_server().unwrap().port();
     let way = Way {
         claim: FENCE,
         settle: "EVALSHA",
-        port,
     };
-    Some((stage, way))
+    Some((Stage::redis()?, way))
 }
 
 pub(super) fn zookeeper() -> Option<(Stage, Way)> {
-    let mut stage = Stage::zookeeper()?;
-    let port = stage.zookeeper_server().unwrap().port();
     let way = Way {
         claim: CHECKS_FIRST,
         settle: REMOVES_FIRST,
-        port,
     };
-    Some((stage, way))
+    Some((Stage::zookeeper()?, way))
 }
 
 /// Starts a conductor that reaches its board through a proxy.
-pub(super) fn start_afar(stage: &Stage, way: &Way, words: &[&str]) -> (Running, Proxy) {
-    let proxy = Proxy::start(way.port);
-    let (server, there) = (format!(":{}", way.port), format!(":{}", proxy.port));
-    let board = stage.board().replace(&server, &there);
+pub(super) fn start_afar(stage: &Stage, words: &[&str]) -> (Running, Proxy) {
+    let (board, proxy) = stage.through_proxy();
     let conductor = stage.start(&[&["--board", &board], words].concat());
     (conductor, proxy)
 }
 
 /// Starts such a conductor, and has it run a job.
-fn start(stage: &Stage, way: &Way, words: &[&str]) -> (Running, Proxy) {
-    let (conductor, proxy) = start_afar(stage, way, words);
+fn start(stage: &Stage, words: &[&str]) -> (Running, Proxy) {
+    let (conductor, proxy) = start_afar(stage, words);
     // The first claim may be refused, to be made once the server has all that it takes.
     stage.post("warm-up", "true");
     wait_until("one has been run", || stage.env.names().is_empty());
@@ -73,7 +64,7 @@ fn start(stage: &Stage, way: &Way, words: &[&str]) -> (Running, Proxy) {
 
 fn is_given_back_and_run(opened: Option<(Stage, Way)>) {
     let Some((stage, way)) = opened else { return };
-    let (conductor, proxy) = start(&stage, &way, &[]);
+    let (conductor, proxy) = start(&stage, &[]);
     proxy.cut_at(way.claim, Mood::PassOn);
     stage.post("a", "echo ran $JOBBOARD_ATTEMPT >> log");
     stage.logged(1);
@@ -87,7 +78,7 @@ fn is_given_back_and_run(opened: Option<(Stage, Way)>) {
 
 fn is_given_back_at_the_end(opened: Option<(Stage, Way)>) {
     let Some((stage, way)) = opened else { return };
-    let (conductor, proxy) = start(&stage, &way, &[]);
+    let (conductor, proxy) = start(&stage, &[]);
     proxy.cut_at(way.claim, Mood::HangUp);
     let job = stage.post("a", "echo ran >> log");
     stage.says(&conductor, "board_unreachable");
@@ -106,7 +97,7 @@ fn is_given_back_at_the_end(opened: Option<(Stage, Way)>) {
 
 fn is_settled_once(opened: Option<(Stage, Way)>) {
     let Some((stage, way)) = opened else { return };
-    let (conductor, proxy) = start(&stage, &way, &[]);
+    let (conductor, proxy) = start(&stage, &[]);
     stage.post(
         "a",
         "echo started >> log; until [ -e go ]; do sleep 0.01; done",
@@ -129,6 +120,16 @@ fn is_settled_once(opened: Option<(Stage, Way)>) {
     );
 }
 
+/// Has a conductor that was left without answers hear again, and requires that its job comes to an end.
+fn hears_again_and_ends(stage: &Stage, conductor: Running, proxy: &Proxy) {
+    stage.says(&conductor, "board_unreachable");
+    assert!(proxy.has_sprung());
+    proxy.set(Mood::PassOn);
+    wait_until("it is done", || stage.env.names().is_empty());
+    conductor.signal(Signal::TERM);
+    conductor.ended().succeeded();
+}
+
 /// What a conductor asks and hears no answer to, nor to anything else, until it has given up.
 fn comes_to_its_end_unheard(
     opened: Option<(Stage, Way)>,
@@ -145,16 +146,11 @@ fn comes_to_its_end_unheard(
             "--retry-delay",
             "10ms",
         ];
-        let (conductor, proxy) = start(&stage, &way, &words);
+        let (conductor, proxy) = start(&stage, &words);
         proxy.set_at(word(&way), Mood::Silent);
         let script = alone(&format!("[ $JOBBOARD_ATTEMPT -gt 1 ] || exit {code}"));
         let job = stage.post("a", &script);
-        stage.says(&conductor, "board_unreachable");
-        assert!(proxy.has_sprung());
-        proxy.set(Mood::PassOn);
-        wait_until("it is done", || stage.env.names().is_empty());
-        conductor.signal(Signal::TERM);
-        conductor.ended().succeeded();
+        hears_again_and_ends(&stage, conductor, &proxy);
         assert!(
             (1..=3).contains(&runs(&stage)[&job].starts),
             "in round {round}"
@@ -178,15 +174,10 @@ fn a_claim_that_comes_late(opened: Option<(Stage, Way)>) {
     let Some((stage, way)) = opened else { return };
     for _ in 0..size(10, 1) {
         // It would lapse by itself, but not before the test has given up.
-        let (conductor, proxy) = start(&stage, &way, &["--lease", "60s", "--op-timeout", "1s"]);
+        let (conductor, proxy) = start(&stage, &["--lease", "60s", "--op-timeout", "1s"]);
         proxy.set_at(way.claim, Mood::Halt);
         let job = stage.post("a", &alone("true"));
-        stage.says(&conductor, "board_unreachable");
-        assert!(proxy.has_sprung());
-        proxy.set(Mood::PassOn);
-        wait_until("it is done", || stage.env.names().is_empty());
-        conductor.signal(Signal::TERM);
-        conductor.ended().succeeded();
+        hears_again_and_ends(&stage, conductor, &proxy);
         let runs = &runs(&stage)[&job];
         assert_eq!((runs.starts, runs.ends), (1, 1));
     }

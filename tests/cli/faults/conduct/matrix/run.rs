@@ -20,7 +20,10 @@ use super::{
 };
 use crate::{
     conduct::Kind,
-    support::{env::Env, process::Tag, proxy::Proxy},
+    support::{
+        env::{Env, comes_true},
+        process::Tag,
+    },
 };
 
 /// How long nothing may happen on a board where jobs are left.
@@ -143,7 +146,7 @@ fn workers(server: &Option<Kind>, lease: Duration, script: &Path, runs: usize) -
         let mut board = String::new();
         let proxy = server.as_ref().map(|server| {
             let proxy;
-            (board, proxy) = through_proxy(server);
+            (board, proxy) = server.through_proxy();
             words.extend(["--board", &board]);
             proxy
         });
@@ -155,21 +158,6 @@ fn workers(server: &Option<Kind>, lease: Duration, script: &Path, runs: usize) -
         Worker::new(way, words.into_iter().map(str::to_owned).collect(), proxy)
     });
     workers.into()
-}
-
-/// Starts a proxy before a server, and returns the URL by which the board is reached through it.
-fn through_proxy(server: &Kind) -> (String, Proxy) {
-    let port = match server {
-        Kind::Redis(server) => server.port(),
-        Kind::ZooKeeper(server) => server.port(),
-        Kind::Ensemble(_) => unreachable!("no cell is on several servers"),
-    };
-    let proxy = Proxy::start(port);
-    let board = server.board();
-    (
-        board.replace(&format!(":{port}"), &format!(":{}", proxy.port)),
-        proxy,
-    )
 }
 
 /// What is seen of a board that is to become empty.
@@ -246,10 +234,7 @@ fn claim(job: &Value) -> (String, String) {
 
 /// Counts what jobs have left for good, and ends it.
 fn survivors(tag: &Tag) -> usize {
-    let start = Instant::now();
-    while !tag.commands().is_empty() && start.elapsed() < SURVIVAL {
-        thread::sleep(Duration::from_millis(50));
-    }
+    comes_true(SURVIVAL, || tag.commands().is_empty());
     let left = tag.commands();
     for &pid in &left {
         // It may have ended by itself.

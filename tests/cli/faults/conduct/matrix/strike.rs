@@ -1,13 +1,11 @@
 //! How a fault strikes.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::{thread, time::Duration};
 
 use rustix::process::Signal;
 
 use super::{
+    super::unheard::{CHECKS_FIRST, FENCE, REMOVES_FIRST},
     cell::{Fault, Request},
     dice::Dice,
     worker::{Worker, signal},
@@ -15,7 +13,7 @@ use super::{
 use crate::{
     conduct::Kind,
     support::{
-        env::Env,
+        env::{Env, comes_true},
         proxy::{Mood, Proxy},
     },
 };
@@ -27,12 +25,6 @@ pub(super) struct Scene<'a> {
     pub(super) workers: &'a [Worker],
     pub(super) lease: Duration,
 }
-
-/// A request of ZooKeeper of several steps, the first of which checks a version: only claims do so.
-const CHECKS_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{d}\0";
-
-/// One of which the first removes a node: with that a job is consumed.
-const REMOVES_FIRST: &str = "\0\0\0\u{e}\0\0\0\u{2}\0";
 
 impl Scene<'_> {
     /// Strikes once, and returns when that is over.
@@ -98,7 +90,7 @@ impl Scene<'_> {
         let is_redis = matches!(self.server, Some(Kind::Redis(_)));
         let word = match (request, is_redis) {
             (Request::Any, _) => "",
-            (Request::Claim, true) => "taskflow:fence",
+            (Request::Claim, true) => FENCE,
             (Request::Claim, false) => CHECKS_FIRST,
             (Request::Consume, true) => "\r\nconsume\r\n",
             (Request::Consume, false) => REMOVES_FIRST,
@@ -112,11 +104,8 @@ impl Scene<'_> {
                 (false, _) => proxy.cut_at(word, Mood::PassOn),
             }
         }
-        let start = Instant::now();
         let has_come = |proxy: &&Proxy| proxy.has_sprung();
-        while start.elapsed() < span && (is_silent || !proxies.iter().all(has_come)) {
-            thread::sleep(Duration::from_millis(5));
-        }
+        comes_true(span, || !is_silent && proxies.iter().all(has_come));
         for proxy in proxies {
             if is_silent {
                 // What was swallowed is missing for good.
