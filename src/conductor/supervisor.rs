@@ -145,14 +145,7 @@ impl Supervisor {
             // What was claimed last is still to be started.
             Rest::Picked(Ok(())) => {}
         }
-        if !matches!(rest, Rest::Picked(_)) {
-            // With a claim under way it ends once that is answered; how, does not matter any more.
-            let _ = self.picker.end().await?;
-        }
-        while let Ok(won) = self.won.try_recv() {
-            self.perform(won);
-        }
-        self.finish(signals, matches!(rest, Rest::Told)).await;
+        self.finish(signals, &rest).await?;
         drop(self.finished);
         match rest {
             Rest::Picked(Err(error)) | Rest::Unsettled(error) => Err(error.into()),
@@ -225,10 +218,17 @@ impl Supervisor {
     }
 
     /// Lets what runs come to its end, or brings that about.
-    async fn finish(&mut self, signals: &mut Signals, is_told: bool) {
+    async fn finish(&mut self, signals: &mut Signals, rest: &Rest) -> Result<(), Halted> {
         let mut last = Boottime::now();
-        let mut hurry = is_told.then(|| Boottime::now() + self.grace);
+        let mut hurry = matches!(rest, Rest::Told).then(|| last + self.grace);
+        let mut is_picking = !matches!(rest, Rest::Picked(_));
         loop {
+            while let Ok(won) = self.won.try_recv() {
+                self.perform(won);
+            }
+            if !is_picking && self.attempts.is_empty() {
+                return Ok(());
+            }
             let over = async {
                 match hurry {
                     Some(moment) => clock::sleep_until(moment).await,
@@ -237,7 +237,12 @@ impl Supervisor {
             };
             tokio::select! {
                 biased;
-                ended = self.attempts.join_next() => if ended.is_none() { return },
+                Some(_) = self.attempts.join_next() => {}
+                // With a claim under way it ends once that is answered; how, does not matter any more.
+                ended = self.picker.end(), if is_picking => {
+                    let _ = ended?;
+                    is_picking = false;
+                }
                 () = over => {
                     hurry = None;
                     self.abort_by(Boottime::now() + GRACE);

@@ -10,6 +10,7 @@ use crate::{
     faults::size,
     support::{
         env::{Running, wait_until},
+        process::{Tag, no_echo},
         proxy::{Mood, Proxy},
     },
 };
@@ -183,6 +184,28 @@ fn a_claim_that_comes_late(opened: Option<(Stage, Way)>) {
     }
 }
 
+fn a_second_signal_amid_a_claim(opened: Option<(Stage, Way)>) {
+    let Some((stage, way)) = opened else { return };
+    let (conductor, proxy) = start(&stage, &["-j2", "--lease", "60s"]);
+    let tag = Tag::new();
+    stage.post(
+        "deaf",
+        &format!("trap '' TERM; sleep {0}; sleep {0}", tag.text()),
+    );
+    wait_until("it runs", || tag.sleepers().len() == 1);
+    proxy.set_at(way.claim, Mood::Halt);
+    stage.post("a", "true");
+    wait_until("a claim is under way", || proxy.has_sprung());
+    conductor.signal(Signal::INT);
+    stage.says(&conductor, "stopping");
+    no_echo();
+    conductor.signal(Signal::INT);
+    // Before the claim is answered.
+    wait_until("the command is killed", || tag.commands().is_empty());
+    proxy.set(Mood::PassOn);
+    conductor.ended().succeeded();
+}
+
 macro_rules! on_servers {
     ($($promise:ident),* $(,)?) => {
         mod redis {
@@ -201,4 +224,5 @@ on_servers!(
     a_success_amid_silence,
     a_failure_amid_silence,
     a_claim_that_comes_late,
+    a_second_signal_amid_a_claim,
 );
