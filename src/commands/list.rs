@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::parts::shared_trash::SharedArgs;
 use crate::{
     board::{
-        Board, BoardError, Detail, Order, PeerOrder, Query, Which,
+        Board, BoardError, Detail, Health, Order, PeerOrder, Query, Which,
         filter::{Filter, Filters},
     },
     context::Context,
@@ -356,9 +356,14 @@ pub(super) async fn say_none(ctx: &Context, board: &dyn Board, what: &str) -> an
 /// Tells an empty board from one that never was, such as a misspelt one.
 pub(crate) async fn say_if_unused(ctx: &Context, board: &dyn Board) -> anyhow::Result<bool> {
     let health = board.health().await.with_context(|| trying(ctx))?;
+    note_if_unused(ctx, board, &health);
+    Ok(!health.is_used)
+}
+
+/// Does so with what is known of the board.
+pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) {
     if !health.is_used {
         ctx.out
             .note(format!("nothing was ever posted on {}", board.name()));
     }
-    Ok(!health.is_used)
 }

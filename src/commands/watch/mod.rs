@@ -186,17 +186,20 @@ impl Watch<'_> {
     /// Says what there is before anything happens.
     async fn introduce(&self, ctx: &Context) -> anyhow::Result<()> {
         match self.board.health().await {
-            Ok(health) => ctx.out.note(format!(
-                "watching {}: {} on the board, {} in the trash",
-                self.board.name(),
-                select::count(health.jobs),
-                health.trashed
-            )),
+            Ok(health) => {
+                ctx.out.note(format!(
+                    "watching {}: {} on the board, {} in the trash",
+                    self.board.name(),
+                    select::count(health.jobs),
+                    health.trashed
+                ));
+                list::note_if_unused(ctx, self.board, &health);
+                Ok(())
+            }
             // The stream is about to say the same.
-            Err(error) if error.is_retryable() => return Ok(()),
-            Err(error) => return Err(error).with_context(|| ctx.trying("watch", "the jobs")),
+            Err(error) if error.is_retryable() => Ok(()),
+            Err(error) => Err(error).with_context(|| ctx.trying("watch", "the jobs")),
         }
-        list::say_if_unused(ctx, self.board).await.map(drop)
     }
 
     async fn tell(
