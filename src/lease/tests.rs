@@ -2,17 +2,12 @@
 
 use std::{collections::VecDeque, future::Future, io, sync::Mutex};
 
-use async_trait::async_trait;
-use futures_util::stream::BoxStream;
 use tokio::time;
 
 use super::*;
 use crate::{
-    board::{Capabilities, ClaimRules, Event, Health, JobRef, Posted, Query, Result, Settled},
-    job::{
-        Claimant, Claimed, Conductor, Draft, Entry as Record, Fence, JobKey, Owner, Settlement,
-        Shelf,
-    },
+    board::{Result, testing::scripted::Scripted},
+    job::{Fence, JobKey, Owner},
 };
 
 /// What the board does with a request to renew.
@@ -28,21 +23,54 @@ enum Answer {
     Silence,
 }
 
-/// A board that can only renew; once its list of answers has run out it repeats the last.
-#[derive(Debug)]
-struct Fake {
-    expiring_claims: bool,
+/// What a board answers that can only renew; once it has run out it repeats the last.
+struct Renewals {
+    has_expiring_claims: bool,
     answers: Mutex<VecDeque<Answer>>,
     asked: Mutex<Vec<(Boottime, Vec<String>)>>,
 }
 
-impl Fake {
-    fn new(expiring_claims: bool, answers: &[Answer]) -> Arc<Self> {
+impl Renewals {
+    fn new(has_expiring_claims: bool, answers: &[Answer]) -> Arc<Self> {
         Arc::new(Self {
-            expiring_claims,
+            has_expiring_claims,
             answers: Mutex::new(answers.iter().copied().collect()),
             asked: Mutex::default(),
         })
+    }
+
+    /// Starts to keep claims of the board that answers so.
+    fn keeper(self: &Arc<Self>) -> Keeper {
+        let renewals = Arc::clone(self);
+        let renew = move |claims: &[Claim]| renewals.renew(claims);
+        Keeper::start(Arc::new(Scripted::renewing(
+            self.has_expiring_claims,
+            renew,
+        )))
+    }
+
+    fn renew(&self, claims: &[Claim]) -> Option<Result<Vec<Result<()>>>> {
+        let keys: Vec<String> = claims.iter().map(|it| it.key.to_string()).collect();
+        let asked = (Boottime::now(), keys.clone());
+        self.asked.lock().unwrap().push(asked);
+        let refused = match self.answer() {
+            Answer::Grant => "",
+            Answer::Refuse(key) => key,
+            Answer::Unreachable => {
+                return Some(Err(BoardError::Unreachable {
+                    board: "scripted".to_owned(),
+                    source: Box::new(io::Error::other("cut")),
+                }));
+            }
+            Answer::Fail => return Some(Err(broken())),
+            Answer::FailEach => return Some(Ok(keys.iter().map(|_| Err(broken())).collect())),
+            Answer::Silence => return None,
+        };
+        let answer = |key: &String| match key == refused {
+            true => Err(BoardError::NotClaimed),
+            false => Ok(()),
+        };
+        Some(Ok(keys.iter().map(answer).collect()))
     }
 
     fn answer(&self) -> Answer {
@@ -68,102 +96,10 @@ impl Fake {
     }
 }
 
-#[async_trait]
-impl Board for Fake {
-    fn name(&self) -> &str {
-        "fake"
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            has_expiring_claims: self.expiring_claims,
-            peer_order: None,
-        }
-    }
-
-    async fn lease_term(&self, wanted: Duration) -> crate::board::Result<Duration> {
-        Ok(wanted)
-    }
-
-    async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
-        let keys: Vec<String> = claims.iter().map(|it| it.key.to_string()).collect();
-        self.asked
-            .lock()
-            .unwrap()
-            .push((Boottime::now(), keys.clone()));
-        let refused = match self.answer() {
-            Answer::Grant => "",
-            Answer::Refuse(key) => key,
-            Answer::Unreachable => {
-                return Err(BoardError::Unreachable {
-                    board: "fake".to_owned(),
-                    source: Box::new(io::Error::other("cut")),
-                });
-            }
-            Answer::Fail => return Err(broken()),
-            Answer::FailEach => return Ok(keys.iter().map(|_| Err(broken())).collect()),
-            Answer::Silence => return std::future::pending().await,
-        };
-        let answer = |key: &String| match key == refused {
-            true => Err(BoardError::NotClaimed),
-            false => Ok(()),
-        };
-        Ok(keys.iter().map(answer).collect())
-    }
-
-    async fn post(&self, _: &[Draft], _: Option<&Claimant>) -> Result<Vec<Result<Posted>>> {
-        unimplemented!()
-    }
-    fn entries(&self, _: Query) -> BoxStream<'_, Result<Record>> {
-        unimplemented!()
-    }
-    async fn find(&self, _: Shelf, _: &[JobRef]) -> Result<Vec<Vec<Record>>> {
-        unimplemented!()
-    }
-    async fn claim(
-        &self,
-        _: &[JobKey],
-        _: &Claimant,
-        _: usize,
-        _: ClaimRules,
-    ) -> Result<Vec<Result<Claimed>>> {
-        unimplemented!()
-    }
-    async fn settle(&self, _: &[Settlement]) -> Result<Vec<Result<Settled>>> {
-        unimplemented!()
-    }
-    async fn restore(&self, _: &[JobKey]) -> Result<Vec<Result<()>>> {
-        unimplemented!()
-    }
-    async fn purge(&self, _: &[JobKey]) -> Result<Vec<Result<()>>> {
-        unimplemented!()
-    }
-    async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
-        unimplemented!()
-    }
-    fn lack_of_events(&self) -> Option<String> {
-        None
-    }
-
-    async fn register(&self, _: &Conductor) -> Result<()> {
-        unimplemented!()
-    }
-    async fn tell_unsettled(&self, _: &[crate::job::Unsettled]) -> Result<()> {
-        unimplemented!()
-    }
-    async fn conductors(&self) -> Result<Vec<Conductor>> {
-        unimplemented!()
-    }
-    async fn health(&self) -> Result<Health> {
-        unimplemented!()
-    }
-    async fn close(&self) {}
-}
-
 fn broken() -> BoardError {
     BoardError::Failed {
         doing: "read",
-        board: "fake".to_owned(),
+        board: "scripted".to_owned(),
         source: Box::new(io::Error::other("broken")),
     }
 }
@@ -190,8 +126,8 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 
 #[tokio::test]
 async fn claims_are_renewed_together_and_stay_beyond_their_term() {
-    let board = Fake::new(true, &[Answer::Grant]);
-    let keeper = Keeper::start(board.clone());
+    let board = Renewals::new(true, &[Answer::Grant]);
+    let keeper = board.keeper();
     let start = Boottime::now();
     let mut a = keeper.hold(claim("a", LONG), start);
     let mut b = keeper.hold(claim("b", LONG), start);
@@ -209,8 +145,8 @@ async fn claims_are_renewed_together_and_stay_beyond_their_term() {
 
 #[tokio::test]
 async fn a_refused_claim_is_lost_at_once_and_the_others_are_kept() {
-    let board = Fake::new(true, &[Answer::Refuse("b"), Answer::Grant]);
-    let keeper = Keeper::start(board.clone());
+    let board = Renewals::new(true, &[Answer::Refuse("b"), Answer::Grant]);
+    let keeper = board.keeper();
     let start = Boottime::now();
     let mut a = keeper.hold(claim("a", TERM), start);
     let mut b = keeper.hold(claim("b", TERM), start);
@@ -234,8 +170,8 @@ async fn a_refused_claim_is_lost_at_once_and_the_others_are_kept() {
 async fn a_claim_that_cannot_be_renewed_is_lost_before_its_deadline() {
     use Answer::{Fail, FailEach, Silence, Unreachable};
     for answer in [Unreachable, Fail, FailEach, Silence] {
-        let board = Fake::new(true, &[Answer::Grant, answer]);
-        let keeper = Keeper::start(board.clone());
+        let board = Renewals::new(true, &[Answer::Grant, answer]);
+        let keeper = board.keeper();
         let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
         let lost = soon(lease.lost()).await;
         let confirmed = board.asked()[0].0;
@@ -254,8 +190,8 @@ async fn a_claim_that_cannot_be_renewed_is_lost_before_its_deadline() {
 #[tokio::test]
 async fn a_board_that_comes_back_in_time_costs_nothing() {
     use Answer::{Fail, FailEach, Grant, Silence, Unreachable};
-    let board = Fake::new(true, &[Unreachable, Fail, FailEach, Grant, Silence, Grant]);
-    let keeper = Keeper::start(board.clone());
+    let board = Renewals::new(true, &[Unreachable, Fail, FailEach, Grant, Silence, Grant]);
+    let keeper = board.keeper();
     let mut lease = keeper.hold(claim("a", LONG), Boottime::now());
     tokio::select! {
         lost = lease.lost() => panic!("{lost}"),
@@ -265,8 +201,8 @@ async fn a_board_that_comes_back_in_time_costs_nothing() {
 
 #[tokio::test]
 async fn a_claim_that_was_asked_for_too_long_ago_is_lost() {
-    let board = Fake::new(true, &[Answer::Grant]);
-    let keeper = Keeper::start(board.clone());
+    let board = Renewals::new(true, &[Answer::Grant]);
+    let keeper = board.keeper();
     let mut unnoticed = keeper.hold(claim("b", TERM), Boottime::now() - TERM);
     assert!(unnoticed.lost_by_now().is_some());
     let mut lease = keeper.hold(claim("a", TERM), Boottime::now() - TERM);
@@ -276,8 +212,8 @@ async fn a_claim_that_was_asked_for_too_long_ago_is_lost() {
 
 #[tokio::test]
 async fn a_session_counts_from_the_last_confirmation_but_one() {
-    let board = Fake::new(false, &[Answer::Grant, Answer::Grant, Answer::Unreachable]);
-    let keeper = Keeper::start(board.clone());
+    let board = Renewals::new(false, &[Answer::Grant, Answer::Grant, Answer::Unreachable]);
+    let keeper = board.keeper();
     let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
     let lost = soon(lease.lost()).await;
     let [first, second] = [0, 1].map(|n| board.asked()[n].0);
@@ -287,8 +223,8 @@ async fn a_session_counts_from_the_last_confirmation_but_one() {
 
 #[tokio::test]
 async fn claims_come_and_go_while_others_are_kept() {
-    let board = Fake::new(true, &[Answer::Grant]);
-    let keeper = Keeper::start(board.clone());
+    let board = Renewals::new(true, &[Answer::Grant]);
+    let keeper = board.keeper();
     let a = keeper.hold(claim("a", TERM), Boottime::now());
     board.asked_times(1).await;
     let b = keeper.hold(claim("b", TERM), Boottime::now());
@@ -304,8 +240,8 @@ async fn claims_come_and_go_while_others_are_kept() {
 
 #[tokio::test]
 async fn without_its_keeper_a_claim_counts_as_lost() {
-    let board = Fake::new(true, &[Answer::Grant]);
-    let keeper = Keeper::start(board);
+    let board = Renewals::new(true, &[Answer::Grant]);
+    let keeper = board.keeper();
     let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
     drop(keeper);
     assert!(matches!(

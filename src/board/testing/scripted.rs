@@ -1,8 +1,12 @@
-//! A board in memory that happens as a test says, for those who look at boards and listen to them.
+//! A board in memory that happens as a test says, for those who look at boards, listen to them and keep
+//! claims.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    fmt, future,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -25,8 +29,10 @@ use crate::{
     },
 };
 
-/// A board that can be looked at and listened to, once.
-#[derive(Debug)]
+/// What happens when claims are to be renewed; `None` is no answer at all.
+type Renew = dyn Fn(&[Claim]) -> Option<Result<Vec<Result<()>>>> + Send + Sync;
+
+/// A board that can be looked at and listened to, once, or whose claims can be renewed.
 pub(crate) struct Scripted {
     jobs: Mutex<Vec<Job>>,
     tell: UnboundedSender<Event>,
@@ -35,10 +41,26 @@ pub(crate) struct Scripted {
     failure: Mutex<Option<Vec<Event>>>,
     looks: AtomicUsize,
     finds: AtomicUsize,
+    has_expiring_claims: bool,
+    renew: Box<Renew>,
+}
+
+impl fmt::Debug for Scripted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scripted")
+    }
 }
 
 impl Scripted {
     pub(crate) fn new() -> Self {
+        Self::renewing(false, |_| unasked())
+    }
+
+    /// A board that renews claims in this way.
+    pub(crate) fn renewing(
+        has_expiring_claims: bool,
+        renew: impl Fn(&[Claim]) -> Option<Result<Vec<Result<()>>>> + Send + Sync + 'static,
+    ) -> Self {
         let (tell, told) = unbounded_channel();
         Self {
             jobs: Mutex::default(),
@@ -47,6 +69,8 @@ impl Scripted {
             failure: Mutex::default(),
             looks: AtomicUsize::new(0),
             finds: AtomicUsize::new(0),
+            has_expiring_claims,
+            renew: Box::new(renew),
         }
     }
 
@@ -185,15 +209,23 @@ impl Board for Scripted {
         None
     }
 
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            has_expiring_claims: self.has_expiring_claims,
+            peer_order: None,
+        }
+    }
+
+    async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
+        match (self.renew)(claims) {
+            Some(answer) => answer,
+            None => future::pending().await,
+        }
+    }
+
     async fn close(&self) {}
 
-    fn capabilities(&self) -> Capabilities {
-        unasked()
-    }
     async fn lease_term(&self, _: std::time::Duration) -> Result<std::time::Duration> {
-        unasked()
-    }
-    async fn renew(&self, _: &[Claim]) -> Result<Vec<Result<()>>> {
         unasked()
     }
     async fn post(&self, _: &[Draft], _: Option<&Claimant>) -> Result<Vec<Result<Posted>>> {
@@ -231,7 +263,7 @@ impl Board for Scripted {
     }
 }
 
-/// Fails: whoever only looks and waits asks for nothing more.
+/// Fails: no test was to come to that.
 fn unasked() -> ! {
-    panic!("it does more than look and wait")
+    panic!("it does more than look, wait and renew")
 }
