@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::support::env::{Env, Outcome};
+use crate::support::env::{Env, Outcome, wait_until};
 
 /// What errors can be about, as the documentation has it.
 const KINDS: [&str; 16] = [
@@ -95,9 +95,25 @@ impl Of<'_> {
     }
 
     fn expect_words(&mut self, kind: &str, words: &[&str]) {
-        let run = self.env.jobboard(&[&["--json"], words].concat()).run();
+        self.expect_saying("", kind, words);
+    }
+
+    /// Does so with one that may have to be run again until its error has these words.
+    fn expect_saying(&mut self, text: &str, kind: &str, words: &[&str]) {
+        let env = self.env;
+        let says_it = |words: &[&str]| {
+            let mut run = env.jobboard(words).run();
+            wait_until(text, || {
+                run.stderr.contains(text) || {
+                    run = env.jobboard(words).run();
+                    false
+                }
+            });
+            run
+        };
+        let run = says_it(&[&["--json"], words].concat());
         let told = self.expect_run(kind, &words.join(" "), &run);
-        let run = self.env.jobboard(words).run();
+        let run = says_it(words);
         let hint = told.hint.map(|hint| format!("hint: {hint}\n"));
         let end = format!(": {}\n{}", told.message, hint.unwrap_or_default());
         assert!(run.stderr.ends_with(&end), "{end:?} {run}");

@@ -16,8 +16,9 @@ fn the_first_posts_on_a_board_may_come_all_at_once() {
     // Only now and then do they come between two steps of one another.
     for _ in 0..50 {
         let env = Env::new();
-        let posts = at_once(&env, 8, &["post", "resize"]);
-        let readers = at_once(&env, 4, &["list"]);
+        // However long the others take.
+        let posts = at_once(&env, 8, &["post", "resize", "--op-timeout", "30s"]);
+        let readers = at_once(&env, 4, &["list", "--op-timeout", "30s"]);
         let posted: BTreeSet<_> = posts
             .into_iter()
             .map(|post| post.ended().posted())

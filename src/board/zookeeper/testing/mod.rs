@@ -4,7 +4,11 @@
 
 mod process;
 
-use std::{fs, net::TcpStream, path::Path};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 pub(in crate::board::zookeeper) use self::process::{Ensemble, Process as Server, free_port};
 use crate::board::testing::needs;
@@ -44,8 +48,12 @@ impl Server {
             .chain(lines.iter().copied())
             .collect();
         let server = Self::start(&lines)?;
+        // The first time takes by far the longest.
         wait_until("it speaks TLS", || {
-            TcpStream::connect(("127.0.0.1", port)).is_ok()
+            let mut client = Command::new("openssl");
+            client.args(["s_client", "-connect", &format!("127.0.0.1:{port}")]);
+            let shown = client.stdin(Stdio::null()).output().unwrap().stdout;
+            String::from_utf8_lossy(&shown).contains("BEGIN CERTIFICATE")
         });
         Some((server, port))
     }

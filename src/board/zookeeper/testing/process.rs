@@ -74,7 +74,6 @@ impl Process {
             let mut process = Self::start(&[])?;
             // What is static is never dropped. With the first session the server has opened all
             // files that it ever needs.
-            open_session(process.port).unwrap();
             process.folder = None;
             Some(process)
         });
@@ -254,13 +253,15 @@ fn spawn(folder: &Path) -> Child {
     child.recv().unwrap()
 }
 
-/// Waits until a server serves; `false` if it ends instead.
+/// Waits until a server serves, and has given somebody a session; `false` if it ends instead.
 fn serves(port: u16, child: &mut Child) -> bool {
     let end = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {
         // A server that is starting may take a connection, and never look at it.
         let soon = Duration::from_millis(200);
         if ask(port, "srvr", soon).is_ok_and(|answer| answer.contains("Mode: ")) {
+            // The first one takes by far the longest.
+            let _ = open_session(port);
             // Perhaps it was somebody else who has answered on that port.
             return child.try_wait().unwrap().is_none();
         }
@@ -270,16 +271,20 @@ fn serves(port: u16, child: &mut Child) -> bool {
     false
 }
 
-/// Opens a session, and leaves it.
+/// Opens a session, and closes it.
 fn open_session(port: u16) -> io::Result<()> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     let mut request = [0; 48];
     // Its length, the timeout in milliseconds, and the length of a password that is none yet.
     request[3] = 44;
     request[18..20].copy_from_slice(&1000_u16.to_be_bytes());
     request[31] = 16;
     stream.write_all(&request)?;
-    stream.read_exact(&mut [0; 40])
+    stream.read_exact(&mut [0; 40])?;
+    // Its length, its number, and what it asks for: -11 is the end.
+    stream.write_all(&[0, 0, 0, 8, 0, 0, 0, 1, 255, 255, 255, 245])?;
+    io::copy(&mut stream, &mut io::sink()).map(drop)
 }
 
 fn ask(port: u16, word: &str, patience: Duration) -> io::Result<String> {
