@@ -320,6 +320,9 @@ impl Client {
     ) -> Result<Session, Error> {
         let mut connector = zookeeper_client::Client::connector()
             .with_session_timeout(timeout)
+            // A server that starts may take a connection and never look at it. By itself the client waits
+            // for it as long as for one in a session's life: two fifths of that.
+            .with_connection_timeout(PATIENCE.min(timeout * 2 / 5))
             .with_fail_eagerly();
         if let Some(user) = &self.url.user {
             let password = self.url.password.as_ref().map_or("", Secret::expose);

@@ -39,6 +39,27 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
 }
 
 #[tokio::test]
+async fn a_connection_at_which_nobody_looks_is_given_up_long_before_the_session() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let proxy = Proxy::start(server.port());
+    let url = format!("zk://127.0.0.1:{}?session=60s", proxy.port);
+    let client = Client::new(&zookeeper_url(&url), None, OP_TIMEOUT);
+    let session = ping(&client).await;
+    proxy.cut();
+    proxy.set_at("", Mood::Silent);
+    while !proxy.has_sprung() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // The answer comes, and nobody hears it.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    proxy.set(Mood::PassOn);
+    let again = tokio::time::timeout(Duration::from_secs(15), session.connected());
+    assert!(again.await.is_ok_and(|session| session.is_ok()));
+}
+
+#[tokio::test]
 async fn a_multi_says_which_of_its_operations_was_refused() {
     let Some(server) = Server::shared() else {
         return;
