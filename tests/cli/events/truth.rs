@@ -111,7 +111,8 @@ fn after_whatever_broke_a_resync_is_followed_by_the_truth_on_zookeeper() {
             thread::sleep(Duration::from_secs(2));
             it.server.process().start_again();
         }),
-        ("stop", "?session=1s", |it| {
+        // One that a busy machine does not end by itself.
+        ("stop", "?session=4s", |it| {
             it.watching.signal(Signal::STOP);
             wait_until("the session has expired", || !it.server.is_watched());
             it.env.post("meanwhile");

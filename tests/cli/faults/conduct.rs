@@ -75,7 +75,7 @@ fn runs(stage: &Stage) -> BTreeMap<String, Runs> {
 }
 
 /// Waits for a process that has much to do.
-fn finishes(running: &mut Running, most: Duration) {
+pub(super) fn finishes(running: &mut Running, most: Duration) {
     let has_ended = comes_true(most, || running.has_ended());
     assert!(has_ended, "still at work: {}", running.stderr());
 }
@@ -228,8 +228,9 @@ fn neighbours_of_a_job_that_kills_its_conductor_lose_no_attempt(stage: &Stage) {
     );
     let behind = stage.post_many(20, script);
     let conduct = ["--lease", "1s", "--drain", "--max-attempts", "2", "-q"];
-    let (mut deaths, mut had_claimed) = (0, 0);
+    let (mut deaths, mut in_turn, mut had_claimed) = (0, 0, 0);
     loop {
+        let before = stage.log().len();
         let mut conductor = stage.conduct(&conduct).spawn();
         finishes(&mut conductor, SOON);
         let run = conductor.ended();
@@ -238,6 +239,7 @@ fn neighbours_of_a_job_that_kills_its_conductor_lose_no_attempt(stage: &Stage) {
             break;
         }
         deaths += 1;
+        in_turn += usize::from(stage.log().len() == before);
         let mut innocent = innocent_of(stage, &culprit);
         let is_claimed = |job: &Value| job["state"] == "CLAIMED";
         had_claimed += innocent.iter().filter(|job| is_claimed(job)).count();
@@ -255,8 +257,9 @@ fn neighbours_of_a_job_that_kills_its_conductor_lose_no_attempt(stage: &Stage) {
             "{innocent:?}"
         );
     }
-    // Its first one may have been claimed ahead of its turn, and then it does not count.
-    assert!((2..=3).contains(&deaths), "{deaths}");
+    // Behind others it may have been claimed ahead of its turn, and then that does not count. Only what
+    // had ended and was not settled comes before it again.
+    assert!(deaths >= 2 && in_turn <= 2, "{in_turn} of {deaths}");
     // However slow the machine is; on a quick one there are some.
     eprintln!("faults: {had_claimed} neighbours of a job that kills its conductor were claimed");
     let log = stage.log();

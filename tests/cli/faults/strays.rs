@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use serde_json::json;
 
-use super::size;
+use super::{conduct::finishes, size};
 use crate::{
     conduct::{Stage, on_every_board},
     support::{
@@ -255,9 +255,12 @@ fn whoever_has_just_begun_is_not_taken_for_what_a_neighbour_has_left() {
     );
     stage.post_many(size(600, 250), &script);
     let conduct = "--drain -j8 --max-attempts 1 --on-failure trash -q --output discard";
-    let run = stage.conduct(&conduct.split(' ').collect::<Vec<_>>()).run();
+    let mut conductor = stage
+        .conduct(&conduct.split(' ').collect::<Vec<_>>())
+        .spawn();
+    finishes(&mut conductor, SOON * 4);
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
-    run.succeeded();
+    conductor.ended().succeeded();
     assert!(left.sleepers().is_empty());
 }
 
