@@ -74,7 +74,7 @@ const MISTAKES: &[&str] = &[
     "post a command=x -- true",
     "post a --",
     "run a",
-    "run a --on-failure consume -- true",
+    "run a --on-failure purge -- true",
     "wait",
     "watch --count x",
     "conduct --jobs 0",
