@@ -52,12 +52,8 @@ pub(crate) fn follow(board: &dyn Board, start: Start) -> BoxStream<'_, Result<Ne
         is_lost: false,
         owes_resync: false,
     };
-    stream::unfold(Some(follower), |follower| async {
-        let mut follower = follower?;
-        match follower.next().await {
-            Ok(news) => Some((Ok(news), Some(follower))),
-            Err(error) => Some((Err(error), None)),
-        }
+    stream::try_unfold(follower, |mut follower| async {
+        Ok(Some((follower.next().await?, follower)))
     })
     .boxed()
 }

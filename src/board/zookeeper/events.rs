@@ -56,12 +56,8 @@ pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Eve
     };
     // Behind the watches: what changes while it is looked at is told as well, and known already.
     watcher.look().await?;
-    Ok(stream::unfold(Some(watcher), |watcher| async {
-        let mut watcher = watcher?;
-        match watcher.next().await {
-            Ok(event) => Some((Ok(event), Some(watcher))),
-            Err(error) => Some((Err(error), None)),
-        }
+    Ok(stream::try_unfold(watcher, |mut watcher| async {
+        Ok(Some((watcher.next().await?, watcher)))
     })
     .boxed())
 }

@@ -58,12 +58,8 @@ pub(in crate::board::embedded) async fn events(
         losses,
         pending: VecDeque::new(),
     };
-    Ok(stream::unfold(Some(listener), |listener| async {
-        let mut listener = listener?;
-        match listener.next().await {
-            Ok(event) => Some((Ok(event), Some(listener))),
-            Err(error) => Some((Err(error), None)),
-        }
+    Ok(stream::try_unfold(listener, |mut listener| async {
+        Ok(Some((listener.next().await?, listener)))
     })
     .boxed())
 }

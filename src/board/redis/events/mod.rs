@@ -48,12 +48,8 @@ pub(super) async fn events(board: &Redis) -> Result<BoxStream<'_, Result<Event>>
     let mut watcher = Watcher::new(board, subscription);
     // Only now: what is touched from here on is told.
     watcher.start().await?;
-    Ok(stream::unfold(Some(watcher), |watcher| async {
-        let mut watcher = watcher?;
-        match watcher.next().await {
-            Ok(event) => Some((Ok(event), Some(watcher))),
-            Err(error) => Some((Err(error), None)),
-        }
+    Ok(stream::try_unfold(watcher, |mut watcher| async {
+        Ok(Some((watcher.next().await?, watcher)))
     })
     .boxed())
 }
