@@ -38,6 +38,7 @@ pub(crate) use self::{
     event::{Event, EventKind},
     ext::BoardExt,
     reference::{JobRef, uuid_of},
+    wire::json::oversized_integer,
 };
 use crate::job::{
     Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Settlement, Shelf, Term,

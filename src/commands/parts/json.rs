@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::board::oversized_integer;
+
 /// Reads a JSON text, and says in words where it is wrong.
 ///
 /// An integer that 64 bits do not hold is refused: it would be stored as another number.
@@ -32,44 +34,6 @@ fn worded(text: &str, error: &serde_json::Error) -> String {
         what => what,
     };
     format!("{what}, at {place}")
-}
-
-/// Returns the first integer in a valid JSON text that is too large to be kept exactly.
-fn oversized_integer(text: &str) -> Option<&str> {
-    let mut rest = text;
-    let begins = |byte: u8| matches!(byte, b'"' | b'-' | b'0'..=b'9');
-    while let Some(start) = rest.bytes().position(begins) {
-        rest = &rest[start..];
-        if rest.starts_with('"') {
-            rest = behind_string(rest);
-            continue;
-        }
-        let is_of_number = |character: char| {
-            character.is_ascii_digit() || matches!(character, '-' | '+' | '.' | 'e' | 'E')
-        };
-        let end = rest
-            .find(|character| !is_of_number(character))
-            .unwrap_or(rest.len());
-        let (number, behind) = rest.split_at(end);
-        let is_integer = !number.contains(['.', 'e', 'E']);
-        if is_integer && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
-            return Some(number);
-        }
-        rest = behind;
-    }
-    None
-}
-
-/// Returns what comes behind the string that the text begins with.
-fn behind_string(text: &str) -> &str {
-    let mut is_escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match byte {
-            b'"' if !is_escaped => return &text[at + 1..],
-            byte => is_escaped = byte == b'\\' && !is_escaped,
-        }
-    }
-    ""
 }
 
 /// Names the kind of a JSON value.

@@ -20,5 +20,6 @@ pub(crate) use self::{
     entity::Entity,
     lock::{Lock, lock, read_lock},
     read::{decode, weight},
+    value::oversized_integer,
     write::encode,
 };

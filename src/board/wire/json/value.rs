@@ -45,6 +45,24 @@ fn next(reader: &mut Reader<'_>) -> Result<Value, Problem> {
     })
 }
 
+/// Returns the first integer in a JSON text that 64 bits do not hold.
+pub(crate) fn oversized_integer(text: &str) -> Option<&str> {
+    fn seek<'a>(reader: &mut Reader<'a>, found: &mut Option<&'a str>) -> Result<(), Problem> {
+        match reader.token()? {
+            Token::Integer(literal) if integer(literal).is_object() => {
+                found.get_or_insert(literal);
+                Ok(())
+            }
+            Token::List => reader.values(|reader| seek(reader, found)),
+            Token::Map => reader.members(|reader, _| seek(reader, found)),
+            _ => Ok(()),
+        }
+    }
+    let mut found = None;
+    seek(&mut Reader::new(text), &mut found).ok()?;
+    found
+}
+
 fn key(text: Text<'_>) -> String {
     match text.read() {
         Some(text) => text.into_owned(),
