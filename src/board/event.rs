@@ -3,9 +3,11 @@
 use std::{fmt, str::FromStr};
 
 use chrono::{DateTime, Utc};
+use futures_util::stream::BoxStream;
 use serde::Serialize;
 use thiserror::Error;
 
+use super::BoardError;
 use crate::job::{Fence, JobKey, Owner, Rank};
 
 /// What kind of thing happened.
@@ -114,6 +116,15 @@ impl Event {
     pub(crate) fn resync() -> Self {
         Self::now(EventKind::Resync)
     }
+}
+
+/// What happens on a board, as it is told.
+pub(crate) struct Events<'a> {
+    /// It may merge events and never invents one; [`EventKind::Resync`] says that something may
+    /// have been missed. An `Err` is the last item.
+    pub(crate) stream: BoxStream<'a, Result<Event, BoardError>>,
+    /// Why some are told late or not at all; none, if all of them are pushed.
+    pub(crate) lack: Option<String>,
 }
 
 /// The job an event is about, with all that ranking it takes.

@@ -20,8 +20,8 @@ const STEADY: Duration = Duration::from_secs(5);
 /// What there is to tell whoever follows a board.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// Whoever looks at the board from here on misses nothing.
-    Listening,
+    /// Whoever looks at the board from here on misses nothing; what of it is told late, and why.
+    Listening(Option<String>),
     Event(Event),
     /// The board cannot be heard. It is told once; listening goes on as soon as it can be.
     Lost(BoardError),
@@ -106,13 +106,14 @@ impl Follower<'_> {
     /// Begins to listen, after a pause if it was tried before.
     async fn listen(&mut self) -> Result<News> {
         time::sleep(self.backoff.pause()).await;
-        self.events = Some((self.board.events().await?, Instant::now()));
+        let events = self.board.events().await?;
+        self.events = Some((events.stream, Instant::now()));
         self.is_lost = false;
         if std::mem::replace(&mut self.was_heard, true) {
             self.owes_resync = true;
             return Ok(News::Back);
         }
-        Ok(News::Listening)
+        Ok(News::Listening(events.lack))
     }
 
     fn is_worth_another_attempt(&self, error: &BoardError) -> bool {

@@ -35,7 +35,7 @@ use futures_util::stream::BoxStream;
 
 pub(crate) use self::{
     error::BoardError,
-    event::{Event, EventKind},
+    event::{Event, EventKind, Events},
     ext::BoardExt,
     reference::{JobRef, uuid_of},
     wire::json::oversized_integer,
@@ -227,14 +227,7 @@ pub(crate) trait Board: fmt::Debug + Send + Sync {
     async fn purge(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>>;
 
     /// Listens, and returns what happens from now on; once it has answered, nothing is missed.
-    ///
-    /// The stream may merge events and never invents one; [`EventKind::Resync`] says that
-    /// something may have been missed. An `Err` is the last item.
-    async fn events(&self) -> Result<BoxStream<'_, Result<Event>>>;
-
-    /// Returns in words why events are told late or not at all, as found when they were last asked
-    /// for; none, if all of them are pushed.
-    fn lack_of_events(&self) -> Option<String>;
+    async fn events(&self) -> Result<Events<'_>>;
 
     /// Enters a conductor in the registry for as long as this board stays open.
     ///

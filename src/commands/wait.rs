@@ -98,12 +98,8 @@ pub(super) fn say(ctx: &Context, board: &dyn Board, news: &News) {
     match news {
         News::Lost(error) => ctx.out.note(format!("{}; trying again", chain(error))),
         News::Back => ctx.out.note(format!("{} is back", board.name())),
-        News::Listening => {
-            if let Some(lack) = board.lack_of_events() {
-                ctx.out.note(lack);
-            }
-        }
-        News::Event(_) => {}
+        News::Listening(Some(lack)) => ctx.out.note(lack),
+        News::Listening(None) | News::Event(_) => {}
     }
 }
 

@@ -41,7 +41,7 @@ fn all_of(name: &str, kinds: &[EventKind]) -> Vec<(EventKind, String)> {
 
 pub(crate) async fn each_verb_yields_its_event_in_order(board: &Subject) {
     use EventKind::{Abandoned, Claimed, Consumed, Posted, Purged, Restored, Trashed};
-    let mut events = board.events().await.unwrap();
+    let mut events = board.events().await.unwrap().stream;
     let key = post_one(board, "resize").await;
     let posted = next_event(&mut events).await;
     assert_eq!(posted.kind, Posted);
@@ -77,7 +77,7 @@ pub(crate) async fn each_verb_yields_its_event_in_order(board: &Subject) {
 
 pub(crate) async fn an_override_yields_the_event_of_its_outcome(board: &Subject) {
     use EventKind::{Consumed, Posted, Trashed};
-    let mut events = board.events().await.unwrap();
+    let mut events = board.events().await.unwrap().stream;
     for (outcome, told) in [
         (Outcome::Consume, Consumed),
         (Outcome::Trash(None), Trashed),
@@ -107,7 +107,7 @@ pub(crate) async fn a_claim_that_lapses_is_told_at_its_deadline(board: &Subject)
     let key = post_one(board, "resize").await;
     let by = claimant("ada", Term::For(SHORT));
     claim_one(board, &key, &by).await.unwrap();
-    let mut events = board.events().await.unwrap();
+    let mut events = board.events().await.unwrap().stream;
     let expired = next_event(&mut events).await;
     assert_eq!(expired.kind, EventKind::Expired);
     assert_eq!(expired.owner, Some(by.owner));
@@ -124,7 +124,7 @@ pub(crate) async fn renewing_a_kept_lease_is_no_event_and_extending_is(board: &S
     let key = post_one(board, "resize").await;
     let by = claimant("ada", Term::Kept(LONG));
     let claimed = claim_one(board, &key, &by).await.unwrap();
-    let mut events = board.events().await.unwrap();
+    let mut events = board.events().await.unwrap().stream;
     let kept = Claim {
         key: key.clone(),
         owner: by.owner,
@@ -148,7 +148,7 @@ pub(crate) async fn renewing_a_kept_lease_is_no_event_and_extending_is(board: &S
 
 pub(crate) async fn a_job_that_came_and_went_is_told_whole(board: &Subject) {
     use EventKind::{Claimed, Consumed, Posted};
-    let mut events = board.events().await.unwrap();
+    let mut events = board.events().await.unwrap().stream;
     for name in ["one", "two"] {
         let key = post_one(board, name).await;
         claim_one(board, &key, &ada()).await.unwrap();
@@ -174,8 +174,8 @@ pub(crate) async fn a_job_that_came_and_went_is_told_whole(board: &Subject) {
 
 pub(crate) async fn an_event_says_which_job_and_whose_claim_it_is_about(board: &Subject) {
     let old = post_one(board, "old").await;
-    let mut events = board.events().await.unwrap();
-    let mut other = board.events().await.unwrap();
+    let mut events = board.events().await.unwrap().stream;
+    let mut other = board.events().await.unwrap().stream;
     // What was there before is not told.
     use EventKind::{Abandoned, Claimed, Consumed};
     let steps = [
@@ -260,7 +260,7 @@ impl Followed {
 }
 
 pub(crate) async fn following_the_events_leads_to_what_is_listed(board: &Subject) {
-    let mut events = board.events().await.unwrap();
+    let mut events = board.events().await.unwrap().stream;
     let workers = (0..4).map(|number| tokio::spawn(work(Arc::clone(board), number)));
     for worker in workers.collect::<Vec<_>>() {
         worker.await.unwrap();
@@ -312,7 +312,7 @@ async fn registered(board: &Subject) -> Vec<Conductor> {
 
 pub(crate) async fn conductors_come_and_go(board: &Subject) {
     post_one(board, "resize").await;
-    let mut events = board.events().await.unwrap();
+    let mut events = board.events().await.unwrap().stream;
     let night = conductor("night");
     board.register(&night).await.unwrap();
     let known: Vec<_> = registered(board)

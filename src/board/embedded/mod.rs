@@ -22,7 +22,7 @@ use self::{
     write::change::alone,
 };
 use super::{
-    Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, Posted, Query, Result,
+    Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, Posted, Query, Result,
     Settled, pages, registration::Registration,
 };
 use crate::job::{
@@ -199,12 +199,9 @@ impl Board for Embedded {
         Ok(purged.unwrap_or_else(|| no_such_jobs(keys.len())))
     }
 
-    async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
-        events::watch::events(&self.file).await
-    }
-
-    fn lack_of_events(&self) -> Option<String> {
-        None
+    async fn events(&self) -> Result<Events<'_>> {
+        let stream = events::watch::events(&self.file).await?;
+        Ok(Events { stream, lack: None })
     }
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {

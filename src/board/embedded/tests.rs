@@ -271,7 +271,7 @@ async fn a_claim_keeps_its_deadline_through_a_reboot() {
 async fn a_watcher_that_falls_behind_is_told_so() {
     let (board, folder) = open();
     let key = post_one(&board, "resize").await;
-    let mut events = board.events().await.unwrap();
+    let mut events = board.events().await.unwrap().stream;
     claim_one(&board, &key, &ada()).await.unwrap();
     board
         .settle_one(&key, Outcome::Consume, Authority::Owner(owner("ada")))
@@ -290,7 +290,7 @@ async fn a_watcher_that_falls_behind_is_told_so() {
 #[tokio::test]
 async fn a_watcher_sees_what_another_program_posts() {
     let (board, folder) = open();
-    let mut events = board.events().await.unwrap();
+    let mut events = board.events().await.unwrap().stream;
     let other = board_in(&folder);
     let key = post_one(&other, "resize").await;
     other.claim_one(&key, &ada(), BY_HAND).await.unwrap();

@@ -12,11 +12,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -29,7 +25,7 @@ use self::{
     write::{change::Target, predicted::PredictedNumbers},
 };
 use super::{
-    Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted, Query,
+    Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, PeerOrder, Posted, Query,
     Result, Settled, pages, registration::Registration, url::redis::RedisUrl, wire::posting::Limit,
 };
 use crate::{
@@ -45,8 +41,6 @@ pub(crate) struct Redis {
     keys: Keys,
     predicted: PredictedNumbers,
     registration: Registration,
-    /// What of the events cannot be heard, as was found when they were last listened to.
-    lack: Mutex<Option<String>>,
 }
 
 impl Redis {
@@ -65,12 +59,7 @@ impl Redis {
             keys: Keys::of(url.namespace.as_deref()),
             predicted: PredictedNumbers::default(),
             registration: Registration::default(),
-            lack: Mutex::new(None),
         }
-    }
-
-    fn set_lack(&self, lack: Option<String>) {
-        *self.lack.lock().unwrap_or_else(PoisonError::into_inner) = lack;
     }
 
     fn target(&self) -> Target<'_> {
@@ -147,13 +136,8 @@ impl Board for Redis {
         self.target().purge(keys).await
     }
 
-    async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
+    async fn events(&self) -> Result<Events<'_>> {
         events::events(self).await
-    }
-
-    fn lack_of_events(&self) -> Option<String> {
-        let lack = self.lack.lock().unwrap_or_else(PoisonError::into_inner);
-        lack.clone()
     }
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {

@@ -236,7 +236,7 @@ mod tests {
             return;
         };
         let board = Redis::new(&server.url(""), None, Duration::from_secs(5), Limit::USUAL);
-        let mut events = board.events().await.unwrap();
+        let mut events = board.events().await.unwrap().stream;
         let mut told = async || {
             let event = tokio::time::timeout(Duration::from_secs(10), events.next());
             event.await.unwrap().unwrap().unwrap().kind

@@ -20,8 +20,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::{
     board::{
-        Board, BoardError, Capabilities, ClaimRules, Event, EventKind, Health, JobRef, Posted,
-        Query, Result, Settled, Which, event::Subject,
+        Board, BoardError, Capabilities, ClaimRules, Event, EventKind, Events, Health, JobRef,
+        Posted, Query, Result, Settled, Which, event::Subject,
     },
     job::{
         Claim, Claimant, Claimed, Conductor, Draft, Entry, History, Holding, Job, JobKey, Lease,
@@ -199,14 +199,11 @@ impl Board for Scripted {
         Ok(found.collect())
     }
 
-    async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
+    async fn events(&self) -> Result<Events<'_>> {
         let told = self.told.lock().unwrap().take().unwrap();
         let next = async |mut told: UnboundedReceiver<Event>| Some((Ok(told.recv().await?), told));
-        Ok(stream::unfold(told, next).boxed())
-    }
-
-    fn lack_of_events(&self) -> Option<String> {
-        None
+        let stream = stream::unfold(told, next).boxed();
+        Ok(Events { stream, lack: None })
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -53,7 +53,7 @@ impl<'a> Waiter<'a> {
             is_lost: false,
             pending: VecDeque::new(),
         };
-        while !matches!(waiter.news().await?, News::Listening) {}
+        while !matches!(waiter.news().await?, News::Listening(_)) {}
         Ok(waiter)
     }
 
@@ -196,7 +196,7 @@ impl<'a> Waiter<'a> {
                 Ok(news) => match news? {
                     News::Event(event) => self.pending.push_back(event),
                     News::Lost(_) => {}
-                    News::Back | News::Listening => return Ok(()),
+                    News::Back | News::Listening(_) => return Ok(()),
                 },
             }
         }
@@ -249,7 +249,7 @@ impl<'a> Waiter<'a> {
                 self.is_lost = false;
                 (self.tell)(news);
             }
-            News::Listening => (self.tell)(news),
+            News::Listening(_) => (self.tell)(news),
             News::Event(_) => {}
         }
     }
@@ -258,7 +258,7 @@ impl<'a> Waiter<'a> {
 fn event_of(news: News) -> Option<Event> {
     match news {
         News::Event(event) => Some(event),
-        News::Listening | News::Lost(_) | News::Back => None,
+        News::Listening(_) | News::Lost(_) | News::Back => None,
     }
 }
 

@@ -36,7 +36,7 @@ use self::{
     registration::{Registration, SWEEP},
 };
 use super::{
-    Board, BoardError, Capabilities, ClaimRules, Event, Health, JobRef, PeerOrder, Posted, Query,
+    Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, PeerOrder, Posted, Query,
     Result, Settled,
     net::failure::{self, Failure},
     pages,
@@ -225,16 +225,12 @@ impl Board for ZooKeeper {
         self.target(&session).purge(keys).await
     }
 
-    async fn events(&self) -> Result<BoxStream<'_, Result<Event>>> {
-        let events = events::events(self).await?;
+    async fn events(&self) -> Result<Events<'_>> {
+        let stream = events::events(self).await?;
         // They come by another session: what it has seen, and will not tell, must be seen here.
         let session = self.client.session(READING).await?;
         self.catch_up(&session).await?;
-        Ok(events)
-    }
-
-    fn lack_of_events(&self) -> Option<String> {
-        None
+        Ok(Events { stream, lack: None })
     }
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {

@@ -174,7 +174,7 @@ impl Watch<'_> {
                 News::Event(event) => self.tell(ctx, handler.as_deref_mut(), event).await?,
                 news => {
                     wait::say(ctx, self.board, &news);
-                    if matches!(news, News::Listening) {
+                    if matches!(news, News::Listening(_)) {
                         self.introduce(ctx).await?;
                     }
                 }

@@ -51,7 +51,7 @@ impl Pick<'_> {
         }
         // From before the look on, so that nothing falls in between.
         if self.events.is_none() {
-            self.events = Some(self.board.events().await?);
+            self.events = Some(self.board.events().await?.stream);
         }
         self.look().await?;
         if self.backlog.is_full() {

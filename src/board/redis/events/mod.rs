@@ -18,15 +18,12 @@ mod watcher;
 #[cfg(test)]
 mod tests;
 
-use futures_util::{
-    StreamExt,
-    stream::{self, BoxStream},
-};
+use futures_util::{StreamExt, stream};
 use redis::{Cmd, Value};
 
 use self::watcher::Watcher;
 use super::{Redis, link::Listener};
-use crate::board::{BoardError, Event, Result};
+use crate::board::{BoardError, Events, Result};
 
 /// What a listener was doing when it failed.
 const DOING: &str = "listen to";
@@ -42,16 +39,19 @@ struct Subscription {
 }
 
 /// Starts to listen to a board.
-pub(super) async fn events(board: &Redis) -> Result<BoxStream<'_, Result<Event>>> {
+pub(super) async fn events(board: &Redis) -> Result<Events<'_>> {
     let subscription = Subscription::open(board).await?;
-    board.set_lack(subscription.lack.clone());
+    let lack = subscription.lack.clone();
     let mut watcher = Watcher::new(board, subscription);
     // Only now: what is touched from here on is told.
     watcher.start().await?;
-    Ok(stream::try_unfold(watcher, |mut watcher| async {
+    let stream = stream::try_unfold(watcher, |mut watcher| async {
         Ok(Some((watcher.next().await?, watcher)))
+    });
+    Ok(Events {
+        stream: stream.boxed(),
+        lack,
     })
-    .boxed())
 }
 
 impl Subscription {

@@ -43,7 +43,7 @@ async fn numbers_that_were_foreseen_wrongly_are_put_right() {
     for last in [122, 250, 65_530, 4_294_967_290] {
         server.run::<()>(&["FLUSHALL"]);
         server.run::<()>(&["SET", SEQUENCE, &last.to_string()]);
-        let mut events = board.events().await.unwrap();
+        let mut events = board.events().await.unwrap().stream;
         let mut posted = Vec::new();
         for (poster, count) in [
             (&board, 2),

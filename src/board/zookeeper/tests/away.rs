@@ -53,7 +53,7 @@ async fn who_listens_is_told_that_he_may_have_missed_something_and_then_the_trut
     let site = Site::on(&server);
     let (board, others) = (site.board(), site.board());
     let missed = post_one(&others, "missed").await;
-    let mut events = board.events().await.unwrap();
+    let mut events = board.events().await.unwrap().stream;
     others.close().await;
     server.stop();
     server.start_again();

@@ -10,19 +10,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::stream::BoxStream;
-
 use super::{super::testing::Server, *};
 use crate::{
     board::{
-        Board, EventKind,
+        Board, Event, EventKind,
         conformance::{Subject, draft, post_one},
         wire::posting::Limit,
     },
     job::JobKey,
 };
-
-type Events<'a> = BoxStream<'a, Result<Event>>;
 
 /// How long anything may take that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -53,7 +49,7 @@ async fn in_time<T>(work: impl Future<Output = T>) -> T {
 }
 
 async fn next(events: &mut Events<'_>) -> Event {
-    in_time(events.next()).await.unwrap().unwrap()
+    in_time(events.stream.next()).await.unwrap().unwrap()
 }
 
 /// Returns all that is told up to an event of this kind, and of which job.
