@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, future::Future, io, sync::Mutex};
 
+use futures_util::future::join_all;
 use tokio::time;
 
 use super::*;
@@ -104,6 +105,7 @@ fn broken() -> BoardError {
     }
 }
 
+/// For what is lost in any case.
 const TERM: Duration = Duration::from_millis(600);
 
 /// Longer than a busy machine keeps anybody waiting.
@@ -148,8 +150,8 @@ async fn a_refused_claim_is_lost_at_once_and_the_others_are_kept() {
     let board = Renewals::new(true, &[Answer::Refuse("b"), Answer::Grant]);
     let keeper = board.keeper();
     let start = Boottime::now();
-    let mut a = keeper.hold(claim("a", TERM), start);
-    let mut b = keeper.hold(claim("b", TERM), start);
+    let mut a = keeper.hold(claim("a", LONG), start);
+    let mut b = keeper.hold(claim("b", LONG), start);
     let lost = soon(b.lost()).await;
     assert!(matches!(
         lost,
@@ -158,7 +160,7 @@ async fn a_refused_claim_is_lost_at_once_and_the_others_are_kept() {
             ..
         }
     ));
-    assert!(lost.kill_at() <= Boottime::now() + TERM / 12);
+    assert!(lost.kill_at() <= Boottime::now() + LONG / 12);
     tokio::select! {
         lost = a.lost() => panic!("{lost}"),
         () = board.asked_times(4) => {}
@@ -169,22 +171,24 @@ async fn a_refused_claim_is_lost_at_once_and_the_others_are_kept() {
 #[tokio::test]
 async fn a_claim_that_cannot_be_renewed_is_lost_before_its_deadline() {
     use Answer::{Fail, FailEach, Silence, Unreachable};
-    for answer in [Unreachable, Fail, FailEach, Silence] {
-        let board = Renewals::new(true, &[Answer::Grant, answer]);
-        let keeper = board.keeper();
-        let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
-        let lost = soon(lease.lost()).await;
-        let confirmed = board.asked()[0].0;
-        assert!((confirmed + TERM * 5 / 6 - Duration::from_millis(5)).is_past());
-        assert!(lost.kill_at() <= confirmed + TERM, "{answer:?}");
-        assert!(board.asked().len() > 2, "{answer:?}: tried again");
-        let Lost::Expired { last, .. } = lost else {
-            panic!("{lost}")
-        };
-        assert_eq!(last.is_some(), !matches!(answer, Answer::Silence));
-        // With nothing left to keep nothing more is asked.
-        assert!(keeper.ledger.is_empty());
-    }
+    join_all([Unreachable, Fail, FailEach, Silence].map(is_lost_in_time)).await;
+}
+
+async fn is_lost_in_time(answer: Answer) {
+    let board = Renewals::new(true, &[Answer::Grant, answer]);
+    let keeper = board.keeper();
+    let mut lease = keeper.hold(claim("a", LONG), Boottime::now());
+    let lost = soon(lease.lost()).await;
+    let confirmed = board.asked()[0].0;
+    assert!((confirmed + LONG * 5 / 6 - Duration::from_millis(5)).is_past());
+    assert!(lost.kill_at() <= confirmed + LONG, "{answer:?}");
+    assert!(board.asked().len() > 2, "{answer:?}: tried again");
+    let Lost::Expired { last, .. } = lost else {
+        panic!("{lost}")
+    };
+    assert_eq!(last.is_some(), !matches!(answer, Answer::Silence));
+    // With nothing left to keep nothing more is asked.
+    assert!(keeper.ledger.is_empty());
 }
 
 #[tokio::test]
@@ -214,20 +218,20 @@ async fn a_claim_that_was_asked_for_too_long_ago_is_lost() {
 async fn a_session_counts_from_the_last_confirmation_but_one() {
     let board = Renewals::new(false, &[Answer::Grant, Answer::Grant, Answer::Unreachable]);
     let keeper = board.keeper();
-    let mut lease = keeper.hold(claim("a", TERM), Boottime::now());
+    let mut lease = keeper.hold(claim("a", LONG), Boottime::now());
     let lost = soon(lease.lost()).await;
     let [first, second] = [0, 1].map(|n| board.asked()[n].0);
-    assert!(lost.kill_at() < first + TERM);
-    assert!(lost.kill_at() + TERM / 12 < second + TERM);
+    assert!(lost.kill_at() < first + LONG);
+    assert!(lost.kill_at() + LONG / 12 < second + LONG);
 }
 
 #[tokio::test]
 async fn claims_come_and_go_while_others_are_kept() {
     let board = Renewals::new(true, &[Answer::Grant]);
     let keeper = board.keeper();
-    let a = keeper.hold(claim("a", TERM), Boottime::now());
+    let a = keeper.hold(claim("a", LONG), Boottime::now());
     board.asked_times(1).await;
-    let b = keeper.hold(claim("b", TERM), Boottime::now());
+    let b = keeper.hold(claim("b", LONG), Boottime::now());
     board.asked_times(2).await;
     drop(a);
     board.asked_times(3).await;
