@@ -29,7 +29,6 @@ use crate::{
         child::Process,
         clock::Boottime,
         command::{Command, NotRun},
-        label::JOB,
         spawn::Bonds,
     },
     retry::{Case, Course, Verdict},
@@ -167,7 +166,9 @@ impl Attempt {
         command: &mut Command,
         at_our_death: Option<Signal>,
     ) -> Result<(Process, Capture), Result<Course, Lost>> {
-        self.introduce(shared, command);
+        let job = &self.job;
+        shared.output.apply(command);
+        command.introduce(&job.uuid, &job.name, job.history.attempts, &self.fence);
         if let Some(folder) = command.cwd.as_deref().filter(|it| !it.is_dir()) {
             // The kernel would say the same as of a program that is not there.
             let source = io::Error::other(format!("there is no folder {}", folder.display()));
@@ -217,16 +218,6 @@ impl Attempt {
                 Err(Ok(Course::NoRoom))
             }
         }
-    }
-
-    /// Tells the command which job it performs.
-    fn introduce(&self, shared: &Shared, command: &mut Command) {
-        shared.output.apply(command);
-        command.set(JOB, &self.job.uuid);
-        command.set("JOBBOARD_NAME", self.job.name.replace('\0', " "));
-        let attempt = self.job.history.attempts.to_string();
-        command.set("JOBBOARD_ATTEMPT", attempt);
-        command.set("JOBBOARD_FENCE", &self.fence.0);
     }
 }
 

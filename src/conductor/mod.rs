@@ -41,8 +41,7 @@ use crate::{
     board::{Board, BoardError, filter::Filters},
     job::Conductor,
     process::{
-        guard::{CONDUCTOR, Guard, Launch, LeftOver},
-        label::MARK,
+        guard::{Guard, Launch, LeftOver},
         signal::Signals,
         spawn::Spawner,
     },
@@ -67,7 +66,7 @@ pub(crate) struct Settings {
     pub(crate) time_limit: TimeLimit,
     pub(crate) grace: Duration,
     /// Variables of ours that no command may inherit.
-    pub(crate) secrets: Vec<&'static str>,
+    pub(crate) withheld: Vec<&'static str>,
 }
 
 /// How long commands may take.
@@ -128,7 +127,11 @@ pub(crate) async fn conduct(
         patience: settings.patience.clone(),
         output: settings.output.clone(),
         time_limit: settings.time_limit,
-        spawner: spawner(&settings)?,
+        spawner: Spawner::of_conductor(
+            &settings.withheld,
+            &settings.mark,
+            &settings.conductor.owner,
+        )?,
         reporter,
         in_flight: InFlight::default(),
         passed_over: PassedOver::default(),
@@ -149,15 +152,4 @@ pub(crate) async fn conduct(
     Supervisor::start(board, &settings, shared, lease_term)
         .lead(signals)
         .await
-}
-
-/// Puts together what all commands of a conductor inherit.
-fn spawner(settings: &Settings) -> io::Result<Spawner> {
-    let mut spawner = Spawner::ours()?;
-    for name in &settings.secrets {
-        spawner.unset(name);
-    }
-    spawner.set(MARK, &settings.mark)?;
-    spawner.set(CONDUCTOR, &settings.conductor.owner.to_string())?;
-    Ok(spawner)
 }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 use rustix::{process::geteuid, system::uname};
 
 use super::{Source, Sourced};
-use crate::{board::url::BoardUrl, secret::SECRET_VARIABLES};
+use crate::{board::url::BoardUrl, process::job_control, secret::SECRET_VARIABLES};
 
 /// Finds a variable by its name.
 type Lookup = Box<dyn Fn(&str) -> Option<OsString>>;
@@ -45,8 +45,8 @@ impl Environment {
         }
     }
 
-    /// Returns the variables that no command may inherit, because they hold a secret.
-    pub(crate) fn secrets(&self) -> Vec<&'static str> {
+    /// Returns the variables that no command may inherit: they hold a secret, or are for us alone.
+    pub(crate) fn withheld(&self) -> Vec<&'static str> {
         let [password, url] = SECRET_VARIABLES;
         // The name of a board, or an address that is understood and has no password.
         let is_harmless = |text: &str| {
@@ -57,8 +57,10 @@ impl Environment {
         };
         // A board that is no secret may be of use to the command.
         match self.variable(url) {
-            Some(board) if !board.to_str().is_some_and(is_harmless) => vec![password, url],
-            _ => vec![password],
+            Some(board) if !board.to_str().is_some_and(is_harmless) => {
+                vec![job_control::MARK, password, url]
+            }
+            _ => vec![job_control::MARK, password],
         }
     }
 

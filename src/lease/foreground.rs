@@ -13,7 +13,7 @@ use crate::process::{
     guard::Guard,
     label::Label,
     signal::Signals,
-    spawn::Bonds,
+    spawn::{Bonds, Spawner},
     terminal::Terminal,
 };
 
@@ -51,7 +51,7 @@ pub(crate) enum NotPerformed {
 /// `signals` must have been caught since before the job was claimed. The claim is kept all the
 /// while, and still when this returns, unless it was lost.
 pub(crate) async fn perform_here(
-    (command, label): (&Command, Label),
+    (spawner, command, label): (&Spawner, &Command, Label),
     lease: &mut KeptLease,
     guard: &Arc<Guard>,
     signals: &mut Signals,
@@ -75,7 +75,7 @@ pub(crate) async fn perform_here(
         terminal.rejoin();
         return Err(error.into());
     }
-    let started = start(command, label).await;
+    let started = start(spawner, command, label).await;
     if started.is_err() {
         guard.not_started();
     }
@@ -104,12 +104,12 @@ pub(crate) async fn perform_here(
     Ok(performed?)
 }
 
-async fn start(command: &Command, label: Label) -> Result<Process, NotRun> {
+async fn start(spawner: &Spawner, command: &Command, label: Label) -> Result<Process, NotRun> {
     let bonds = Bonds {
         label,
         at_our_death: Some(Signal::KILL),
     };
-    let mut process = Process::start(command, Some(bonds))?;
+    let mut process = Process::start_with(spawner, command, Some(bonds))?;
     process.begun(command).await?;
     Ok(process)
 }

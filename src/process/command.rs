@@ -12,6 +12,9 @@ use rustix::{
 };
 use thiserror::Error;
 
+use super::label::JOB;
+use crate::job::Fence;
+
 /// Says why a command did not come to run.
 #[derive(Debug, Error)]
 pub(crate) enum NotRun {
@@ -107,8 +110,17 @@ impl Command {
         })
     }
 
+    /// Tells the command which job it performs, in which attempt, under which claim.
+    pub(crate) fn introduce(&mut self, uuid: &str, name: &str, attempt: u32, fence: &Fence) {
+        self.set(JOB, uuid);
+        // What has a NUL in it could not be told at all.
+        self.set("JOBBOARD_NAME", name.replace('\0', " "));
+        self.set("JOBBOARD_ATTEMPT", attempt.to_string());
+        self.set("JOBBOARD_FENCE", &fence.0);
+    }
+
     /// Sets a variable in the environment of the command.
-    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
+    pub(super) fn set(&mut self, name: &str, value: impl Into<OsString>) {
         self.env.push((name.into(), Some(value.into())));
     }
 

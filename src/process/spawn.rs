@@ -28,10 +28,12 @@ use rustix::{
 
 use super::{
     command::{Command, Input, NotRun, Output},
-    label::Label,
+    guard::CONDUCTOR,
+    label::{Label, MARK},
     leash::{self, Answer, Leash},
     signal::Ignored,
 };
+use crate::job::Owner;
 
 /// What all commands inherit from us.
 ///
@@ -90,14 +92,29 @@ impl Spawner {
         })
     }
 
+    /// Takes what there is now without what is withheld, and says whose commands inherit it.
+    pub(crate) fn of_conductor(
+        withheld: &[&str],
+        mark: &str,
+        conductor: &Owner,
+    ) -> io::Result<Self> {
+        let mut spawner = Self::ours()?;
+        for name in withheld {
+            spawner.unset(name);
+        }
+        spawner.set(MARK, mark)?;
+        spawner.set(CONDUCTOR, &conductor.to_string())?;
+        Ok(spawner)
+    }
+
     /// Takes a variable out of it.
-    pub(crate) fn unset(&mut self, name: &str) {
+    fn unset(&mut self, name: &str) {
         self.variables
             .retain(|variable| !is_called(variable, name.as_ref()));
     }
 
     /// Puts a variable into it.
-    pub(crate) fn set(&mut self, name: &str, value: &str) -> io::Result<()> {
+    fn set(&mut self, name: &str, value: &str) -> io::Result<()> {
         self.unset(name);
         self.variables
             .push(variable(name.as_ref(), value.as_ref())?);

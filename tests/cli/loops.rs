@@ -245,3 +245,13 @@ fn what_is_said_of_failures_needs_a_command_that_can_fail() {
         .failed(2);
     assert_eq!(env.state("@1"), "UNCLAIMED");
 }
+
+#[test]
+fn a_command_is_told_any_name_that_a_job_may_have() {
+    let env = Env::new();
+    env.post("a");
+    let peer = "UPDATE job SET name = 'a' || char(0) || 'b'";
+    env.database().execute(peer, []).unwrap();
+    let claim = ["claim", "--next", "--", "sh", "-c", "echo $JOBBOARD_NAME"];
+    assert_eq!(env.jobboard(&claim).run().succeeded(), "a b\n");
+}

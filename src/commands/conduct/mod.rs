@@ -21,7 +21,7 @@ use crate::{
     duration,
     exit::CommandError,
     job::{Conductor, Owner},
-    process::{job_control, signal::Signals},
+    process::signal::Signals,
     retry::Patience,
 };
 
@@ -187,8 +187,6 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
     let name = args.name.clone().unwrap_or_else(|| process.clone());
     let owner =
         Owner::new(&name).map_err(|error| CommandError::usage(format!("--name: {error}")))?;
-    let mut secrets = ctx.environment.secrets();
-    secrets.push(job_control::MARK);
     Ok(Settings {
         conductor: Conductor {
             name,
@@ -215,6 +213,6 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
             most: args.job_timeout_max,
         },
         grace: args.grace,
-        secrets,
+        withheld: ctx.environment.withheld(),
     })
 }

@@ -23,9 +23,9 @@ use crate::{
         child::Ended,
         clock::Boottime,
         command::{Command, NotRun},
-        guard::{CONDUCTOR, Guard, Launch, LeftOver},
-        label::{JOB, MARK},
+        guard::{Guard, Launch, LeftOver},
         signal::Signals,
+        spawn::Spawner,
     },
     retry::{self, Case, Course, Fate, Patience, Verdict},
 };
@@ -54,6 +54,7 @@ pub(in crate::commands) fn lease(text: &str) -> Result<Duration, String> {
 #[derive(Debug)]
 pub(crate) struct Performer {
     command: Command,
+    spawner: Spawner,
     /// Caught from before a job is claimed.
     pub(in crate::commands) signals: Signals,
     guard: Arc<Guard>,
@@ -128,17 +129,13 @@ impl Performer {
         let owner = kept_owner(ctx.who())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
         let search = ctx.environment.variable("PATH");
-        let mut command =
+        let command =
             Command::here(&argv, search.as_deref()).map_err(|error| not_run(ctx, error))?;
-        for name in ctx.environment.secrets() {
-            command.unset(name);
-        }
-        command.unset(crate::process::job_control::MARK);
-        command.set(MARK, owner.to_string());
         let lease = board.lease_term(lease.unwrap_or(LEASE)).await?;
-        command.set(CONDUCTOR, owner.to_string());
+        let withheld = ctx.environment.withheld();
         Ok(Self {
             command,
+            spawner: Spawner::of_conductor(&withheld, &owner.text(), &owner)?,
             signals: Signals::ending()?,
             guard: Arc::new(Guard::start(Launch::this_program(), &owner.text())?),
             by: Claimant {
@@ -162,7 +159,8 @@ impl Performer {
         board: Arc<dyn Board>,
         job: Held,
     ) -> anyhow::Result<()> {
-        self.introduce(&job);
+        let command = &mut self.command;
+        command.introduce(&job.uuid, &job.name, job.history.attempts, &job.fence);
         let keeper = Keeper::start(Arc::clone(&board));
         let claim = Claim {
             key: job.key.clone(),
@@ -175,7 +173,7 @@ impl Performer {
         LeftOver::default().end(&job.uuid, Boottime::now()).await;
         let label = self.guard.label(&job.uuid);
         let performed = perform_here(
-            (&self.command, label),
+            (&self.spawner, &self.command, label),
             &mut lease,
             &self.guard,
             &mut self.signals,
@@ -229,15 +227,6 @@ impl Performer {
         let verdict = self.settle(ctx, board, job, &Course::Spent).await?;
         tell(ctx, job, verdict, None);
         Ok(true)
-    }
-
-    /// Tells the command which job it performs.
-    fn introduce(&mut self, job: &Held) {
-        let command = &mut self.command;
-        command.set(JOB, &job.uuid);
-        command.set("JOBBOARD_NAME", &job.name);
-        command.set("JOBBOARD_ATTEMPT", job.history.attempts.to_string());
-        command.set("JOBBOARD_FENCE", &job.fence.0);
     }
 
     /// Settles the job by how its command ended, and returns what became of it.

@@ -12,7 +12,6 @@ use crate::{
         child::{Ended, Process},
         clock::Boottime,
         command::{Command, Input},
-        job_control,
     },
 };
 
@@ -41,10 +40,9 @@ impl Handler {
         let search = ctx.environment.variable("PATH");
         let mut command = Command::here(&argv, search.as_deref())
             .map_err(|error| under_claim::not_run(ctx, error))?;
-        for name in ctx.environment.secrets() {
+        for name in ctx.environment.withheld() {
             command.unset(name);
         }
-        command.unset(job_control::MARK);
         Ok(Self::new(command))
     }
 
