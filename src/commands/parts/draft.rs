@@ -81,7 +81,7 @@ impl DraftArgs {
                 ));
             }
         }
-        let (uuid, chosen) = identity(self.uuid, self.unique.as_deref(), Uuid::new_v4)?;
+        let (uuid, chosen) = identity(self.uuid, self.unique.as_deref())?;
         let draft = Draft {
             uuid,
             chosen,
@@ -106,17 +106,13 @@ fn usage(message: impl Into<String>) -> anyhow::Error {
 }
 
 /// Returns the uuid of a new job, and whether others may choose the same.
-pub(crate) fn identity(
-    uuid: Option<Uuid>,
-    unique: Option<&str>,
-    random: impl FnOnce() -> Uuid,
-) -> anyhow::Result<(Uuid, bool)> {
+pub(crate) fn identity(uuid: Option<Uuid>, unique: Option<&str>) -> anyhow::Result<(Uuid, bool)> {
     match (uuid, unique) {
         (Some(_), Some(_)) => Err(usage("a job has a uuid or a unique key, not both")),
         (_, Some("")) => Err(usage("a unique key must not be empty")),
         (_, Some(key)) => Ok((uuid_of(key), true)),
         (Some(uuid), None) => Ok((uuid, true)),
-        (None, None) => Ok((random(), false)),
+        (None, None) => Ok((Uuid::new_v4(), false)),
     }
 }
 
@@ -249,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_key_always_becomes_the_same_uuid() {
-        let of = |key| identity(None, Some(key), Uuid::new_v4).unwrap();
+        let of = |key| identity(None, Some(key)).unwrap();
         let (one, chosen) = of("nightly");
         assert!(chosen);
         assert_eq!(one, of("nightly").0);

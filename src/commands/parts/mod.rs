@@ -12,5 +12,4 @@ pub(super) mod settle;
 pub(super) mod shared_trash;
 pub(super) mod unconfirmed;
 pub(super) mod under_claim;
-pub(super) mod uuids;
 pub(super) mod verb;

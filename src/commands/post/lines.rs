@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use uuid::Uuid;
 
 use crate::{
-    commands::parts::{draft, json, uuids::Uuids},
+    commands::parts::{draft, json},
     context::on_file,
     exit::CommandError,
     job::{Book, Draft, Priority},
@@ -141,7 +141,6 @@ pub(in crate::commands) struct Lines {
     is_file: bool,
     number: u64,
     max_details: u64,
-    uuids: Uuids,
 }
 
 impl Lines {
@@ -167,7 +166,6 @@ impl Lines {
             is_file,
             number: 0,
             max_details,
-            uuids: Uuids::default(),
         })
     }
 
@@ -235,8 +233,7 @@ impl Lines {
         let size = line.len();
         let may_be_too_large = (size as u64).saturating_mul(SWELLING) > self.max_details;
         let line = read(line).map_err(CommandError::usage)?;
-        let (uuid, chosen) =
-            draft::identity(line.uuid, line.unique.as_deref(), || self.uuids.next())?;
+        let (uuid, chosen) = draft::identity(line.uuid, line.unique.as_deref())?;
         let draft = Draft {
             uuid,
             chosen,

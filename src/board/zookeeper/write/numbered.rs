@@ -8,7 +8,6 @@
 use std::{collections::HashSet, time::Duration};
 
 use futures_util::future::join;
-use uuid::Uuid;
 use zookeeper_client::{CreateMode, Error};
 
 use super::{
@@ -17,6 +16,7 @@ use super::{
     post::{Encoded, Undone},
 };
 use crate::{
+    backoff::jittered,
     board::{
         BoardError, Posted, Result,
         wire::{json, sidecar::Sidecar},
@@ -86,8 +86,8 @@ impl<'t> Target<'t> {
                 Err(refused) => self.make_way(refused).await?,
             }
             // So that those who are in each other's way do not meet again.
-            let chance = u64::from(Uuid::new_v4().as_bytes()[0]) * u64::from(attempt);
-            tokio::time::sleep(Duration::from_micros(chance * 4)).await;
+            let most = Duration::from_millis(u64::from(attempt));
+            tokio::time::sleep(jittered(most, 1.0)).await;
         }
         Err(BoardError::Changed.into())
     }
