@@ -1,13 +1,10 @@
 //! What the process was given: its variables, its user, and its machine.
 
-use std::{
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsString, path::PathBuf};
 
 use anyhow::{Context as _, ensure};
-use rustix::{process::geteuid, system::uname};
+use nix::unistd::{Uid, User};
+use rustix::system::uname;
 
 use super::{Source, Sourced};
 use crate::{board::url::BoardUrl, process::job_control, secret::SECRET_VARIABLES};
@@ -21,6 +18,7 @@ type Lookup = Box<dyn Fn(&str) -> Option<OsString>>;
 pub(crate) struct Environment {
     variables: Lookup,
     etc: PathBuf,
+    account: fn() -> Option<Account>,
 }
 
 impl Environment {
@@ -29,12 +27,17 @@ impl Environment {
         Self {
             variables: Box::new(|name| std::env::var_os(name)),
             etc: PathBuf::from("/etc"),
+            account,
         }
     }
 
     /// Makes an environment up, with a folder that stands for `/etc`.
     #[cfg(test)]
-    pub(crate) fn made_of(variables: &[(&str, &str)], etc: &Path) -> Self {
+    pub(super) fn made_of(
+        variables: &[(&str, &str)],
+        etc: &std::path::Path,
+        account: fn() -> Option<Account>,
+    ) -> Self {
         let variables: std::collections::BTreeMap<String, OsString> = variables
             .iter()
             .map(|(name, value)| ((*name).to_owned(), OsString::from(value)))
@@ -42,6 +45,7 @@ impl Environment {
         Self {
             variables: Box::new(move |name| variables.get(name).cloned()),
             etc: etc.to_owned(),
+            account,
         }
     }
 
@@ -126,40 +130,32 @@ impl Environment {
 
     fn home(&self) -> Option<PathBuf> {
         self.absolute("HOME")
-            .or_else(|| Some(account(&self.etc)?.home))
+            .or_else(|| Some((self.account)()?.home))
     }
 
     /// Returns `user@host`, as far as the machine knows them.
     ///
     /// Somebody who used `su` is who they are, not who `USER` says they were.
     pub(super) fn user_at_host(&self) -> String {
-        let user = account(&self.etc)
+        let user = (self.account)()
             .map(|account| account.name)
             .or_else(|| self.variable("USER")?.into_string().ok())
             .filter(|user| !user.is_empty())
-            .unwrap_or_else(|| geteuid().as_raw().to_string());
+            .unwrap_or_else(|| Uid::effective().to_string());
         format!("{user}@{}", uname().nodename().to_string_lossy())
     }
 }
 
-/// What `/etc/passwd` has about the user of this process.
-struct Account {
-    name: String,
-    home: PathBuf,
+/// What the machine has about the user of this process, in its files or in a directory.
+pub(super) struct Account {
+    pub(super) name: String,
+    pub(super) home: PathBuf,
 }
 
-fn account(etc: &Path) -> Option<Account> {
-    // Other people's real names may be in any encoding.
-    let bytes = fs::read(etc.join("passwd")).ok()?;
-    let user = geteuid().as_raw().to_string();
-    String::from_utf8_lossy(&bytes).lines().find_map(|line| {
-        let fields: Vec<&str> = line.split(':').collect();
-        let [name, _, id, _, _, home, ..] = fields[..] else {
-            return None;
-        };
-        (id == user).then(|| Account {
-            name: name.to_owned(),
-            home: PathBuf::from(home),
-        })
+fn account() -> Option<Account> {
+    let user = User::from_uid(Uid::effective()).ok()??;
+    Some(Account {
+        name: user.name,
+        home: user.dir,
     })
 }

@@ -44,7 +44,7 @@ impl Machine {
         let home = self.text("home");
         let mut all = vec![("HOME", home.as_str())];
         all.extend(variables);
-        Environment::made_of(&all, &self.path("etc"))
+        Environment::made_of(&all, &self.path("etc"), || None)
     }
 
     fn try_load(&self, flags: Flags, variables: &[(&str, &str)]) -> Result<Config, String> {
@@ -150,15 +150,19 @@ fn without_a_home_only_the_default_board_is_missing() {
 #[test]
 fn the_account_of_the_user_comes_before_the_variable() {
     let machine = Machine::new();
-    let id = geteuid().as_raw();
-    let passwd = format!("eve:x:99999:0::/:\nada:x:{id}:0:Ada:/home/ada:/bin/sh\n");
-    machine.write("etc/passwd", &passwd);
-    let config = machine.load(Flags::default(), &[("USER", "eve"), ("HOME", "")]);
+    let ada = || {
+        Some(environment::Account {
+            name: "ada".to_owned(),
+            home: PathBuf::from("/home/ada"),
+        })
+    };
+    let env = Environment::made_of(&[("USER", "eve")], &machine.path("etc"), ada);
+    let config = Config::load(Flags::default(), &env).unwrap();
     assert!(config.who.value.text().starts_with("ada@"));
     let url = config.board.value.url.to_string();
     assert_eq!(url, "sqlite:/home/ada/.local/state/jobboard/board.db");
 
-    fs::remove_file(machine.path("etc/passwd")).unwrap();
+    let id = geteuid().as_raw();
     let config = machine.load(Flags::default(), &[]);
     assert!(config.who.value.text().starts_with(&format!("{id}@")));
 }
