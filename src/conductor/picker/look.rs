@@ -6,6 +6,7 @@ use tokio::time::{Duration, Instant};
 
 use super::Pick;
 use crate::{
+    backoff::doubled,
     board::{
         Detail, JobRef, Order, Query, Result, Which,
         backlog::{CAPACITY, Candidate},
@@ -231,9 +232,8 @@ impl Pick<'_> {
             Left::Candidates => self.fruitless.saturating_add(1),
             Left::Nothing | Left::Held => 0,
         };
-        let pause = SURVEY_PAUSE.0 * 2_u32.pow(self.fruitless.min(16));
-        self.surveyed_until =
-            Instant::now() + (start.elapsed() * 20).max(pause.min(SURVEY_PAUSE.1));
+        let pause = doubled(SURVEY_PAUSE, self.fruitless);
+        self.surveyed_until = Instant::now() + (start.elapsed() * 20).max(pause);
         self.has_heard = false;
         if held_for_ever > 0 && !std::mem::replace(&mut self.has_told_held, true) {
             let note = Note::new("held_without_expiry").with("jobs", held_for_ever);
