@@ -34,10 +34,13 @@ fn is_unknown(run: &Outcome) {
 /// Makes the server know all scripts: one that it does not know is answered before it runs.
 fn warm_up(env: &Env) {
     env.post("warm-up");
+    // Whoever may choose the same uuid is posted by another one.
+    let chosen = ["post", "warm-up", "--unique", "warm-up"];
+    env.jobboard(&chosen).run().succeeded();
     env.claim("@1", "ada");
     let abandon = ["abandon", "@1", "--who", "ada"];
     env.jobboard(&abandon).run().succeeded();
-    let consume = ["consume", "@1", "--force", "--yes"];
+    let consume = ["consume", "@1", "@2", "--force", "--yes"];
     env.jobboard(&consume).run().succeeded();
 }
 
