@@ -151,6 +151,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l op-timeout -d
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l unclaimed -d 'List only jobs that nobody has claimed'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l trash -d 'List the trash instead'
+complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l past -d 'List the jobs that have left the board instead, the latest first'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l reverse -d 'List in the opposite order'
 complete -c jobboard -n "__fish_jobboard_using_subcommand list" -l count -d 'Print only how many there are'
@@ -184,6 +185,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l op-timeout -d '
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l unclaimed -d 'List only jobs that nobody has claimed'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l trash -d 'List the trash instead'
+complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l past -d 'List the jobs that have left the board instead, the latest first'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l reverse -d 'List in the opposite order'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ls" -l count -d 'Print only how many there are'
@@ -286,6 +288,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l filter -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
@@ -314,6 +317,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l filter -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
@@ -342,6 +346,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l filter -d 'A
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
@@ -397,6 +402,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l filter -d 'A
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l older-than -d 'Purge what has been in the trash for longer than this' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
@@ -437,6 +443,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l op-timeout -d
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l empty -d 'Wait until no job is on the board'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l any -d 'Wait until a job can be claimed, and print it'
+complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l gone-ok -d 'Take a whole uuid of which nothing is known for a job that is complete'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'

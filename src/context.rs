@@ -5,7 +5,11 @@ use std::{fmt::Display, sync::Arc};
 use anyhow::Context as _;
 
 use crate::{
-    board::{Board, open::open, url::BoardUrl},
+    board::{
+        Board,
+        open::{Bounds, open},
+        url::BoardUrl,
+    },
     config::{Config, Environment},
     exit::{CommandError, Teller, Trying},
     job::Owner,
@@ -76,8 +80,11 @@ impl Context {
             true => self.config.password()?,
             false => None,
         };
-        let (patience, most) = (&self.config.op_timeout, &self.config.max_details);
-        let board = open(url, patience.value, password, most.value)?;
+        let bounds = Bounds {
+            max_details: self.config.max_details.value,
+            history: self.config.history.value,
+        };
+        let board = open(url, self.config.op_timeout.value, password, bounds)?;
         if self.config.is_board_chosen {
             let (chosen, who) = (&self.config.board.source, &self.config.who.value);
             self.out.detail(format!(

@@ -147,8 +147,10 @@ impl Patience {
         let is_spent = case.history.attempts >= self.most(case.max_attempts);
         match self.on_failure {
             OnFailure::Consume => Verdict {
+                outcome: Outcome::GiveUp(failure(&reason, ended, case)),
+                fate: Fate::GivenUp,
                 reason: Some(reason),
-                ..Verdict::plain(Outcome::Consume, Fate::GivenUp)
+                not_before: None,
             },
             OnFailure::Abandon if !is_spent => {
                 let not_before = self.later(case.history.attempts.saturating_sub(1));
@@ -368,8 +370,11 @@ mod tests {
         );
         let consumed = judge(&of(OnFailure::Consume), &course, 1, 0);
         assert_eq!(
-            (consumed.outcome, consumed.fate),
-            (Outcome::Consume, Fate::GivenUp)
+            (
+                matches!(consumed.outcome, Outcome::GiveUp(_)),
+                consumed.fate
+            ),
+            (true, Fate::GivenUp)
         );
     }
 }

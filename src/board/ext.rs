@@ -7,8 +7,7 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 
 use super::{
-    Board, BoardError, ClaimRules, JobRef, Order, Posted, Query, Result, Settled, Which,
-    filter::Filters,
+    Board, BoardError, ClaimRules, JobRef, Order, Posted, Query, Result, Which, filter::Filters,
 };
 use crate::job::{
     Aftermath, Authority, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Owner, Settlement,
@@ -75,18 +74,15 @@ pub(crate) trait BoardExt: Board {
         the_answer(answers)
     }
 
-    /// Settles one job.
+    /// Settles one job, of which nothing is to be remembered.
+    #[cfg(test)]
     async fn settle_one(
         &self,
         key: &JobKey,
         outcome: Outcome,
         authority: Authority,
-    ) -> Result<Settled> {
-        let settlement = Settlement {
-            key: key.clone(),
-            outcome,
-            authority,
-        };
+    ) -> Result<super::Settled> {
+        let settlement = Settlement::of(key.clone(), outcome, authority);
         let answers = self.settle(std::slice::from_ref(&settlement)).await?;
         the_answer(answers)
     }
@@ -108,12 +104,9 @@ pub(crate) trait BoardExt: Board {
         for ((key, aftermath), mut found) in jobs.into_iter().zip(found) {
             match found.pop() {
                 Some(entry) if entry.is_owned_by(owner) => {
-                    settlements.push(Settlement {
-                        key,
-                        outcome: Outcome::Abandon(aftermath),
-                        // As it was seen: whatever is the matter with what is beside it.
-                        authority: Authority::Override(Witness::of(&entry)),
-                    });
+                    // As it was seen: whatever is the matter with what is beside it.
+                    let authority = Authority::Override(Witness::of(&entry));
+                    settlements.push(Settlement::of(key, Outcome::Abandon(aftermath), authority));
                     ours.push(entry);
                 }
                 Some(Entry::Job(job)) if job.holding.is_none() => {
@@ -171,7 +164,7 @@ pub(crate) trait BoardExt: Board {
 impl<B: Board + ?Sized> BoardExt for B {}
 
 /// Returns the answer to the only thing that was asked.
-fn the_answer<T>(mut answers: Vec<Result<T>>) -> Result<T> {
+pub(crate) fn the_answer<T>(mut answers: Vec<Result<T>>) -> Result<T> {
     // A board that gives none has found nothing to answer for.
     answers.pop().unwrap_or(Err(BoardError::NoSuchJob))
 }

@@ -41,8 +41,8 @@ pub(crate) use self::{
     wire::json::oversized_integer,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Settlement, Shelf, Term,
-    Unsettled,
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Purge, Settlement, Shelf,
+    Term, Unsettled,
 };
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
@@ -138,10 +138,12 @@ impl ClaimRules {
 }
 
 /// A job that was settled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settled {
     /// Whether a namesake had to leave the trash for it.
     pub(crate) replaced_namesake: bool,
+    /// Why nothing is remembered of it, though it should be.
+    pub(crate) forgotten: Option<String>,
 }
 
 /// How a board is.
@@ -224,7 +226,7 @@ pub(crate) trait Board: fmt::Debug + Send + Sync {
     async fn restore(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>>;
 
     /// Removes trashed jobs for good.
-    async fn purge(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>>;
+    async fn purge(&self, jobs: &[Purge]) -> Result<Vec<Result<()>>>;
 
     /// Listens, and returns what happens from now on; once it has answered, nothing is missed.
     async fn events(&self) -> Result<Events<'_>>;

@@ -12,18 +12,26 @@ use super::{
 };
 use crate::secret::Secret;
 
+/// How much a board keeps, and is read of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// How large details are read; on ZooKeeper they are hardly larger than usual.
+    pub(crate) max_details: u64,
+    /// How many jobs are remembered after they have left the board.
+    pub(crate) history: u32,
+}
+
 /// Returns the board at a URL; embedded ones are opened when they are first needed.
 ///
-/// `patience` is how long one operation may take, and `max_details` how large details are read; on
-/// ZooKeeper they are hardly larger than usual.
+/// `patience` is how long one operation may take.
 pub(crate) fn open(
     url: &BoardUrl,
     patience: Duration,
     password: Option<Secret>,
-    max_details: u64,
+    bounds: Bounds,
 ) -> Result<Arc<dyn Board>> {
     let limit = Limit {
-        details: usize::try_from(max_details).unwrap_or(usize::MAX),
+        details: usize::try_from(bounds.max_details).unwrap_or(usize::MAX),
     };
     match url {
         BoardUrl::Embedded(url) => Ok(Arc::new(Embedded::new(Options {
@@ -36,8 +44,20 @@ pub(crate) fn open(
             },
             patience,
             limit,
+            history: bounds.history,
         }))),
-        BoardUrl::Redis(url) => Ok(Arc::new(Redis::new(url, password, patience, limit))),
-        BoardUrl::ZooKeeper(url) => Ok(Arc::new(ZooKeeper::new(url, password, patience))),
+        BoardUrl::Redis(url) => Ok(Arc::new(Redis::new(
+            url,
+            password,
+            patience,
+            limit,
+            bounds.history,
+        ))),
+        BoardUrl::ZooKeeper(url) => Ok(Arc::new(ZooKeeper::new(
+            url,
+            password,
+            patience,
+            bounds.history,
+        ))),
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{Aftermath, Claim, Claimant, Claimed, Outcome, Shelf, Term},
+    job::{Aftermath, Authority, Claim, Claimant, Claimed, Outcome, Settlement, Shelf, Term},
     lease::Keeper,
     process::{clock::Boottime, signal::Signals},
     retry::Patience,
@@ -216,13 +216,12 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         }
     }
     let outcome = Outcome::Abandon(Aftermath::None);
-    let claim = (&by.owner, &claimed.fence);
-    settle_kept(&*board, &claimed.job.key, outcome, claim)
-        .await
-        .with_context(|| {
-            let trying = ctx.trying("abandon", &claimed.job.name);
-            trying.with(&claimed.job.uuid)
-        })?;
+    let authority = Authority::Claim(by.owner.clone(), claimed.fence.clone());
+    let settlement = Settlement::of(claimed.job.key.clone(), outcome, authority);
+    settle_kept(&*board, &settlement).await.with_context(|| {
+        let trying = ctx.trying("abandon", &claimed.job.name);
+        trying.with(&claimed.job.uuid)
+    })?;
     told
 }
 

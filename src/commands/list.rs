@@ -16,13 +16,14 @@ use crate::{
     context::Context,
     exit::{CommandError, Trying},
     job::{Entry, Job, Shelf, State},
-    output::{Format, JobView, Page, Record, Report, Row},
+    output::{Column, Format, JobView, Page, PastView, Record, Report, Row, Rows},
 };
 
 /// List the jobs on the board
 ///
 /// On a terminal it is a table; in a pipe each line has, separated by tabs: uuid, name, state,
-/// priority, age, owner, held, expires and key, with times in seconds.
+/// priority, age, owner, held, expires and key, with times in seconds; with --past it has uuid,
+/// name, outcome, priority, ended, waited, took, by and reason.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// List only jobs in this state
@@ -41,13 +42,18 @@ pub(crate) struct ListArgs {
     #[arg(long, conflicts_with = "state")]
     trash: bool,
 
+    /// List the jobs that have left the board instead, the latest first
+    #[arg(long, conflicts_with_all = ["state", "trash", "unclaimed"])]
+    past: bool,
+
     #[command(flatten)]
     shared: SharedArgs,
 
     /// List only jobs for which this holds, such as 'priority>=HIGH'; several must all hold
     ///
     /// FIELD OP VALUE, and more of them with `and` between. Fields: name state owner priority
-    /// sequence age held expires attempts size details.PATH. Operators: = and != (with * and ?), ~ and
+    /// sequence age held expires attempts size details.PATH, and of the past: ended outcome by reason
+    /// waited took exit_code. Operators: = and != (with * and ?), ~ and
     /// !~ (regular expressions), < <= > >=. The value `none` is for what is absent: 'owner=none',
     /// 'expires=none'. A value with spaces or commas stands in quotes: 'name="big resize"'. `jobboard
     /// help filters` tells more.
@@ -72,13 +78,24 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
+    fn shelf(&self) -> Shelf {
+        match self.state {
+            _ if self.past => Shelf::Past,
+            Some(State::Complete) => Shelf::Past,
+            Some(State::Trashed) => Shelf::Trash,
+            _ if self.trash => Shelf::Trash,
+            _ => Shelf::Board,
+        }
+    }
+
     /// Says in words that nothing was found of what was asked for.
     fn nothing(&self) -> &'static str {
         let is_any = self.filter.is_empty() && self.state.is_none() && !self.unclaimed;
-        match (is_any, self.trash) {
+        match (is_any, self.shelf()) {
             (false, _) => "no job matches",
-            (true, true) => "no jobs are in the trash",
-            (true, false) => "no jobs",
+            (true, Shelf::Trash) => "no jobs are in the trash",
+            (true, Shelf::Past) => "no job that left the board is remembered",
+            (true, Shelf::Board) => "no jobs",
         }
     }
 }
@@ -227,11 +244,7 @@ impl Wanted {
 fn query(ctx: &Context, args: &ListArgs, wanted: &Wanted) -> Query {
     let shows_details = ctx.out.is_json() && !args.count;
     Query {
-        shelf: if args.trash || args.state == Some(State::Trashed) {
-            Shelf::Trash
-        } else {
-            Shelf::Board
-        },
+        shelf: args.shelf(),
         which: if args.unclaimed || args.state == Some(State::Unclaimed) {
             Which::Unclaimed
         } else {
@@ -273,7 +286,8 @@ async fn stream(
     let mut entries = board.entries(query(ctx, args, wanted));
     let tried = trying(ctx);
     let limit = args.limit.map_or(u64::MAX, |limit| limit as u64);
-    let mut rows = ctx.out.rows(JobView::COLUMNS);
+    let shelf = args.shelf();
+    let mut rows = ctx.out.rows(columns(shelf));
     let (mut seen, now) = (0, wanted.now);
     loop {
         let entry = match entries.try_next().await {
@@ -290,7 +304,7 @@ async fn stream(
         }
         seen += 1;
         if seen <= limit {
-            rows.push(&view(&entry, now))?;
+            push(&mut rows, shelf, view(&entry, now))?;
         }
     }
     rows.finish()?;
@@ -317,13 +331,29 @@ async fn sorted(
         found.reverse();
     }
     let limit = args.limit.unwrap_or(usize::MAX);
-    let mut rows = ctx.out.rows(JobView::COLUMNS);
+    let shelf = args.shelf();
+    let mut rows = ctx.out.rows(columns(shelf));
     for entry in found.iter().take(limit) {
-        rows.push(&view(entry, wanted.now))?;
+        push(&mut rows, shelf, view(entry, wanted.now))?;
     }
     rows.finish()?;
     say_left_out(ctx, found.len().saturating_sub(limit) as u64);
     Ok(found.len() as u64)
+}
+
+/// Returns the columns in which people see a shelf.
+fn columns(shelf: Shelf) -> &'static [Column] {
+    match shelf {
+        Shelf::Board | Shelf::Trash => JobView::COLUMNS,
+        Shelf::Past => PastView::COLUMNS,
+    }
+}
+
+fn push(rows: &mut Rows<'_>, shelf: Shelf, view: JobView<'_>) -> anyhow::Result<()> {
+    match shelf {
+        Shelf::Board | Shelf::Trash => rows.push(&view),
+        Shelf::Past => rows.push(&PastView(view)),
+    }
 }
 
 /// Returns a record as a row of a listing.

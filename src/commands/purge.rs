@@ -4,19 +4,17 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{
-    parts::{
-        dry_run::dry_run,
-        select::{Named, Selection, confirm},
-        shared_trash::SharedArgs,
-        verb::{Verb, act},
-    },
-    restore::keys,
+use super::parts::{
+    dry_run::dry_run,
+    reason::ReasonArgs,
+    select::{Named, Selection, confirm},
+    shared_trash::SharedArgs,
+    verb::{Verb, act},
 };
 use crate::{
     context::{Consent, Context},
     duration,
-    job::{Entry, Shelf},
+    job::{Entry, Identity, Purge, Shelf},
 };
 
 /// Remove trashed jobs for good
@@ -29,6 +27,9 @@ pub(crate) struct PurgeArgs {
 
     #[command(flatten)]
     shared: SharedArgs,
+
+    #[command(flatten)]
+    reason: ReasonArgs,
 
     #[command(flatten)]
     consent: Consent,
@@ -74,7 +75,15 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
         return dry_run(ctx, verb.now, chosen);
     }
     confirm(ctx, &args.consent, "purge {} for good?", &chosen)?;
-    let purge = async |entries: &[&Entry]| board.purge(&keys(entries)).await;
+    let remark = args.reason.remark(ctx, false);
+    let purge = async |entries: &[&Entry]| {
+        let purges = entries.iter().map(|entry| Purge {
+            key: entry.key().clone(),
+            job: entry.job().map(Identity::from),
+            remark: remark.clone(),
+        });
+        board.purge(&purges.collect::<Vec<_>>()).await
+    };
     act(ctx, verb, chosen, purge, |(), done| (done, None)).await
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use chrono::Utc;
 
 use super::parts::{
     draft::DraftArgs,
@@ -12,7 +13,7 @@ use super::parts::{
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Posted},
     context::{Context, Creation},
-    job::{Claimant, Draft, Fence, History, JobKey, Shelf},
+    job::{Claimant, Draft, Fence, History, Identity, JobKey, Shelf},
     process::clock::Boottime,
     retry::Patience,
 };
@@ -86,13 +87,21 @@ async fn posted_job(
     by: &Claimant,
 ) -> anyhow::Result<Held> {
     let uuid = draft.uuid.to_string();
+    let (now, sequence) = (Utc::now(), posted.as_ref().ok().map(|it| it.sequence));
     let (key, fence) = the_claim(board, posted, &uuid, &draft.name, by)
         .await
         .with_context(|| ctx.trying("post", &draft.name).with(&uuid))?;
     Ok(Held {
         key,
-        uuid,
-        name: draft.name.clone(),
+        identity: Identity {
+            uuid,
+            name: draft.name.clone(),
+            priority: draft.priority,
+            sequence,
+            created_on: Some(now),
+            book: draft.book.clone(),
+            claimed_on: Some(now),
+        },
         fence,
         history: History {
             attempts: 1,

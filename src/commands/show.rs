@@ -14,7 +14,7 @@ use crate::{
 
 /// Show all that is known of jobs
 ///
-/// Looks on the board first, then in the trash. In a pipe it prints a row as `list` does; -o table
+/// Looks on the board first, then in the trash, then among the jobs that have left the board. In a pipe it prints a row as `list` does; -o table
 /// and --json tell all. What looks like a secret in the details is covered
 /// for people; JSON has everything.
 #[derive(Debug, clap::Args)]
@@ -63,19 +63,22 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
     }
 }
 
-/// Looks on the board, and in the trash for what is not there.
+/// Looks on the board, in the trash for what is not there, and in the past for the rest.
 pub(crate) async fn look_everywhere(
     board: &dyn Board,
     wanted: &[JobRef],
 ) -> Result<Vec<Result<Entry, BoardError>>, BoardError> {
     let mut found = board.resolve(Shelf::Board, wanted).await?;
-    let is_missing =
-        |entry: &Result<Entry, BoardError>| matches!(entry, Err(BoardError::NoSuchJob));
-    if found.iter().any(is_missing) {
-        let trashed = board.resolve(Shelf::Trash, wanted).await?;
-        for (entry, trashed) in found.iter_mut().zip(trashed) {
+    for shelf in [Shelf::Trash, Shelf::Past] {
+        let is_missing =
+            |entry: &Result<Entry, BoardError>| matches!(entry, Err(BoardError::NoSuchJob));
+        if !found.iter().any(is_missing) {
+            break;
+        }
+        let elsewhere = board.resolve(shelf, wanted).await?;
+        for (entry, elsewhere) in found.iter_mut().zip(elsewhere) {
             if is_missing(entry) {
-                *entry = trashed;
+                *entry = elsewhere;
             }
         }
     }

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, backlog::Candidate},
-    job::{Aftermath, Authority, JobKey, Settlement},
+    job::{Aftermath, Authority, Identity, JobKey, Settlement},
     lease::Lost,
     retry::{Fate, Verdict},
 };
@@ -75,6 +75,8 @@ pub(super) struct Settler {
     pub(super) tally: Tally,
     /// What the board refuses to settle, for a reason of its own.
     pub(super) refused: Refused,
+    /// Whether it was told that the board does not remember what ends.
+    pub(super) has_told_of_forgetting: bool,
 }
 
 /// A job that is to be settled.
@@ -229,6 +231,8 @@ impl Settler {
         let settlements: Vec<_> = due
             .iter()
             .map(|due| Settlement {
+                job: Some(Identity::from(&due.attempt.job)),
+                remark: None,
                 key: due.attempt.job.key.clone(),
                 outcome: due.verdict.outcome.clone(),
                 authority: Authority::Claim(self.shared.owner.clone(), due.attempt.fence.clone()),
@@ -253,7 +257,10 @@ impl Settler {
         let mut answers = answers.into_iter();
         for mut item in due.drain(..) {
             match answers.next() {
-                Some(Ok(_)) => self.done(item),
+                Some(Ok(settled)) => {
+                    self.tell_of_forgetting(settled.forgotten);
+                    self.done(item);
+                }
                 Some(Err(error)) if error.is_about_the_claim() => match item.is_unconfirmed {
                     true => self.done(item),
                     false => self.lose(&item.attempt, &refused(error)),
@@ -271,6 +278,16 @@ impl Settler {
         }
         *due = open;
         failure.map_or(Ok(()), Err)
+    }
+
+    /// Says once that nothing is remembered of the jobs that end, if that is so.
+    fn tell_of_forgetting(&mut self, why: Option<String>) {
+        if let Some(why) = why
+            && !std::mem::replace(&mut self.has_told_of_forgetting, true)
+        {
+            let note = Note::new("not_remembered").with("reason", why);
+            self.shared.reporter.tell(note);
+        }
     }
 
     /// Notes that a job is settled, and tells of it.

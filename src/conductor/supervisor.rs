@@ -118,6 +118,7 @@ impl Supervisor {
             remembers_failures: until.drained || until.jobs.is_some(),
             tally: Tally::default(),
             refused: Refused::default(),
+            has_told_of_forgetting: false,
         };
         Self {
             shared,

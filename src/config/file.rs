@@ -44,6 +44,7 @@ pub(super) struct BoardTable {
     pub(super) protected: Option<bool>,
     pub(super) password_file: Option<PathBuf>,
     pub(super) password_command: Option<Program>,
+    pub(super) history: Option<u32>,
 }
 
 /// A table, and the file it is in.

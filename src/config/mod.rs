@@ -30,7 +30,12 @@ use self::{
     file::{ConfigFiles, FoundTable},
     password::Password,
 };
-use crate::{duration, job::Owner, output::Format, secret::Secret};
+use crate::{
+    duration,
+    job::{HISTORY, Owner},
+    output::Format,
+    secret::Secret,
+};
 
 /// What the command line says about the configuration.
 ///
@@ -67,6 +72,8 @@ pub(crate) struct Config {
     pub(crate) op_timeout: Sourced<Duration>,
     /// How many bytes the details of a job may have.
     pub(crate) max_details: Sourced<u64>,
+    /// How many jobs the board remembers after they have left it.
+    pub(crate) history: Sourced<u32>,
     password: Sourced<Password>,
     files: Vec<Sourced<PathBuf>>,
 }
@@ -97,6 +104,9 @@ impl Config {
             max_details: files
                 .max_details()
                 .unwrap_or(Sourced::default(limit::MAX_DETAILS)),
+            history: table
+                .and_then(|table| table.value(|table| table.history))
+                .unwrap_or(Sourced::default(HISTORY)),
             password: password::choose(&flags, env, table, &chosen.board.value)?,
             is_board_chosen: chosen.board.source != Source::Default,
             board: chosen.board,
@@ -147,6 +157,7 @@ impl Config {
                 &timeout.source,
             ),
             Setting::new("max_details", limit::size_text(size.value), &size.source),
+            Setting::new("history", self.history.value, &self.history.source),
         ];
         for file in &self.files {
             let path = file.value.to_string_lossy();

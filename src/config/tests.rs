@@ -728,6 +728,7 @@ fn every_value_is_listed_with_its_source() {
             ("format", "none", "default"),
             ("op_timeout", "5s", "default"),
             ("max_details", "2MiB", &system),
+            ("history", "10000", "default"),
             ("config_file", &user, "default"),
             ("config_file", &system, "default"),
         ]

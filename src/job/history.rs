@@ -3,6 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::Remark;
+
 /// How one attempt at a job failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
@@ -28,6 +30,9 @@ pub(crate) struct History {
     pub(crate) not_before: Option<DateTime<Utc>>,
     /// The last few failures, oldest first.
     pub(crate) failures: Vec<Failure>,
+    pub(crate) first_claimed_on: Option<DateTime<Utc>>,
+    /// Who did the last thing to it that is not its ordinary course, and why.
+    pub(crate) remark: Option<Remark>,
 }
 
 impl History {

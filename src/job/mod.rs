@@ -2,6 +2,7 @@
 
 mod claim;
 mod history;
+mod past;
 mod settlement;
 mod state;
 
@@ -15,7 +16,8 @@ use uuid::Uuid;
 pub(crate) use self::{
     claim::{Claim, Claimant, Claimed, Fence, Holding, Lease, Owner, Term},
     history::{Failure, History},
-    settlement::{Aftermath, Authority, Outcome, Settlement, Witness},
+    past::{Ended, Ending, HISTORY, Identity, Remark},
+    settlement::{Aftermath, Authority, Outcome, Purge, Settlement, Witness},
     state::{Priority, State, UnknownPriority, UnknownState},
 };
 
@@ -49,6 +51,8 @@ pub(crate) enum Shelf {
     Board,
     /// Where jobs are kept that were given up.
     Trash,
+    /// What is remembered of jobs that left the board.
+    Past,
 }
 
 /// Which board a trashed record is of, where several share a trash.
@@ -90,6 +94,8 @@ pub(crate) struct Job {
     pub(crate) raw: Vec<u8>,
     /// Set for a job in the trash, where known.
     pub(crate) trashed_on: Option<DateTime<Utc>>,
+    /// Set for a job of the past.
+    pub(crate) ended: Option<Ended>,
     pub(crate) shelf: Shelf,
     pub(crate) origin: Origin,
     pub(crate) book: Option<Book>,
@@ -106,6 +112,7 @@ impl Job {
     pub(crate) fn state(&self) -> State {
         match (self.shelf, &self.holding) {
             (Shelf::Trash, _) => State::Trashed,
+            (Shelf::Past, _) => State::Complete,
             (Shelf::Board, Some(_)) => State::Claimed,
             (Shelf::Board, None) => State::Unclaimed,
         }

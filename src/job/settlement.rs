@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Entry, Failure, Fence, JobKey, Owner};
+use super::{Entry, Failure, Fence, Identity, JobKey, Owner, Remark};
 
 /// What a conductor knows of a job that it gives back.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,8 @@ pub(crate) enum Aftermath {
 pub(crate) enum Outcome {
     Abandon(Aftermath),
     Consume,
+    /// Off the board although it failed, as that was wanted.
+    GiveUp(Failure),
     Trash(Option<Failure>),
     /// To the trash, for what came of former attempts; the present claim was none.
     Spent(Failure),
@@ -73,10 +75,47 @@ impl Witness {
     }
 }
 
+/// A trashed job that is to be removed for good.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Purge {
+    pub(crate) key: JobKey,
+    /// What is to be remembered of it; none, if it is not known.
+    pub(crate) job: Option<Identity>,
+    pub(crate) remark: Option<Remark>,
+}
+
+#[cfg(test)]
+impl Purge {
+    /// Removes a job of which nothing is to be remembered.
+    pub(crate) fn of(key: JobKey) -> Self {
+        Self {
+            key,
+            job: None,
+            remark: None,
+        }
+    }
+}
+
 /// One job to be settled.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settlement {
     pub(crate) key: JobKey,
     pub(crate) outcome: Outcome,
     pub(crate) authority: Authority,
+    /// What is to be remembered of the job if it ends by this; none, if it is not known.
+    pub(crate) job: Option<Identity>,
+    pub(crate) remark: Option<Remark>,
+}
+
+impl Settlement {
+    /// Settles a job of which nothing is to be remembered.
+    pub(crate) fn of(key: JobKey, outcome: Outcome, authority: Authority) -> Self {
+        Self {
+            key,
+            outcome,
+            authority,
+            job: None,
+            remark: None,
+        }
+    }
 }

@@ -29,7 +29,7 @@ use thiserror::Error;
 
 pub(crate) use self::{
     console::{Console, Side},
-    job::{JobView, covered_text, rfc3339, short},
+    job::{JobView, PastView, covered_text, rfc3339, short},
     page::{Page, Tone},
     progress::Progress,
     record::{Record, Report, Row},

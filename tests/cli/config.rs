@@ -18,6 +18,7 @@ fn the_defaults_are_shown_as_such() {
     format	none	default
     op_timeout	5s	default
     max_details	1MiB	default
+    history	10000	default
     --- stderr
     ");
 }
@@ -47,6 +48,7 @@ fn each_value_is_shown_with_who_said_it() {
     format	none	default
     op_timeout	1m30s	--op-timeout
     max_details	2MiB	ROOT/config/jobboard/config.toml
+    history	10000	default
     config_file	ROOT/config/jobboard/config.toml	default
     --- stderr
     ");
@@ -70,7 +72,7 @@ fn a_mistake_in_the_file_is_told_with_its_line() {
     exit code 2
     --- stdout
     --- stderr
-    error: ROOT/config/jobboard/config.toml, line 4: unknown key `readonly`, expected one of `url`, `who`, `read_only`, `protected`, `password_file`, `password_command`
+    error: ROOT/config/jobboard/config.toml, line 4: unknown key `readonly`, expected one of `url`, `who`, `read_only`, `protected`, `password_file`, `password_command`, `history`
     hint: `jobboard help config` tells all about it
     ");
 }

@@ -65,7 +65,10 @@ pub(crate) async fn each_verb_yields_its_event_in_order(board: &Subject) {
     claim_one(board, &key, &ada()).await.unwrap();
     tells(&mut events, &[Claimed]).await;
     settle_as_ada(board, &key, Outcome::Trash(None)).await;
-    board.purge(std::slice::from_ref(&key)).await.unwrap();
+    board
+        .purge(&[crate::job::Purge::of(key.clone())])
+        .await
+        .unwrap();
     tells(&mut events, &[Trashed, Purged]).await;
     let key = post_one(board, "resize").await;
     tells(&mut events, &[Posted]).await;

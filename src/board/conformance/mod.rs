@@ -5,6 +5,7 @@
 pub(crate) mod claiming;
 pub(crate) mod events;
 pub(crate) mod listing;
+pub(crate) mod past;
 pub(crate) mod posting;
 pub(crate) mod settling;
 pub(crate) mod trash;
@@ -81,6 +82,11 @@ macro_rules! keeps_its_promises {
             trash::a_namesake_on_the_board_keeps_a_job_in_the_trash,
             trash::a_purged_job_is_gone_for_good,
             trash::what_is_not_in_the_trash_can_be_neither_restored_nor_purged,
+            past::a_consumed_job_is_remembered_as_it_was,
+            past::each_end_is_told_from_the_others,
+            past::what_ended_last_is_listed_first,
+            past::a_job_that_is_given_back_is_not_past,
+            past::of_many_ends_none_is_lost_or_doubled,
             events::each_verb_yields_its_event_in_order,
             events::an_override_yields_the_event_of_its_outcome,
             events::a_claim_that_lapses_is_told_at_its_deadline,

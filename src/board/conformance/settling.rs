@@ -130,11 +130,7 @@ pub(crate) async fn each_of_several_settlements_has_its_own_answer(board: &Subje
         if number != 1 {
             claim_one(board, &key, &ada()).await.unwrap();
         }
-        settlements.push(Settlement {
-            key,
-            outcome,
-            authority: by_name("ada"),
-        });
+        settlements.push(Settlement::of(key, outcome, by_name("ada")));
     }
     let answers = board.settle(&settlements).await.unwrap();
     assert!(answers[0].is_ok() && answers[2].is_ok(), "{answers:?}");

@@ -25,7 +25,7 @@ async fn restore(board: &Subject, key: &JobKey) -> Result<()> {
 
 async fn purge(board: &Subject, key: &JobKey) -> Result<()> {
     board
-        .purge(std::slice::from_ref(key))
+        .purge(&[crate::job::Purge::of(key.clone())])
         .await
         .unwrap()
         .pop()

@@ -2,6 +2,7 @@
 
 mod events;
 mod limit;
+mod past;
 mod read;
 mod registry;
 mod store;
@@ -23,10 +24,10 @@ use self::{
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, Posted, Query, Result,
-    Settled, pages, registration::Registration,
+    Settled, pages, registration::Registration, wire::past::find as find_past,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Unsettled,
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Settlement, Shelf, Unsettled,
 };
 
 /// A board in a file.
@@ -41,6 +42,17 @@ impl Embedded {
             file: Arc::new(File::new(options)),
             registration: Registration::default(),
         }
+    }
+}
+
+impl Embedded {
+    /// Returns what is remembered of the jobs that left the board, the latest end first.
+    async fn past(&self) -> Result<Vec<Entry>> {
+        let history = self.file.history();
+        let past = self
+            .file
+            .read(|transaction, _| past::entries(transaction, history));
+        Ok(past.await?.unwrap_or_default())
     }
 }
 
@@ -79,6 +91,9 @@ impl Board for Embedded {
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
+        if query.shelf == Shelf::Past {
+            return pages::flatten(stream::once(self.past()));
+        }
         let pages = stream::try_unfold(
             read::look::Cursor::new(query),
             move |mut cursor| async move {
@@ -99,6 +114,9 @@ impl Board for Embedded {
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+        if shelf == Shelf::Past {
+            return Ok(find_past(&self.past().await?, wanted));
+        }
         let found = self
             .file
             .read(|transaction, view| {
@@ -158,7 +176,7 @@ impl Board for Embedded {
                     .iter()
                     .map(|settlement| {
                         alone(transaction, &settlement.key, || {
-                            write::settle::settle(transaction, now, settlement)
+                            write::settle::settle(transaction, now, settlement, self.file.history())
                         })
                     })
                     .collect()
@@ -183,20 +201,21 @@ impl Board for Embedded {
         Ok(restored.unwrap_or_else(|| no_such_jobs(keys.len())))
     }
 
-    async fn purge(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+    async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
         let purged = self
             .file
             .write(|transaction, now| {
-                keys.iter()
-                    .map(|key| {
-                        alone(transaction, key, || {
-                            write::settle::purge(transaction, now, key)
+                purges
+                    .iter()
+                    .map(|purge| {
+                        alone(transaction, &purge.key, || {
+                            write::settle::purge(transaction, now, purge, self.file.history())
                         })
                     })
                     .collect()
             })
             .await?;
-        Ok(purged.unwrap_or_else(|| no_such_jobs(keys.len())))
+        Ok(purged.unwrap_or_else(|| no_such_jobs(purges.len())))
     }
 
     async fn events(&self) -> Result<Events<'_>> {

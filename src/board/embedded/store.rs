@@ -114,6 +114,7 @@ impl Store {
             // Another process may have been first.
             if version(&change)? == 0 {
                 change.execute_batch(include_str!("store/schema.sql"))?;
+                change.execute_batch(include_str!("store/past.sql"))?;
                 change.execute("UPDATE board SET boot = ?1", params![store.boot])?;
                 change.pragma_update(None, "application_id", APPLICATION_ID)?;
                 change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
@@ -186,6 +187,13 @@ impl Store {
         }
         if found < 3 {
             change.execute_batch("ALTER TABLE conductor ADD COLUMN unsettled TEXT")?;
+        }
+        if found < 4 {
+            change.execute_batch(
+                "ALTER TABLE job ADD COLUMN first_claimed_on INTEGER;
+                 ALTER TABLE job ADD COLUMN remark TEXT;",
+            )?;
+            change.execute_batch(include_str!("store/past.sql"))?;
             change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         }
         Ok(change.commit()?)

@@ -11,20 +11,25 @@ use crate::{
         BoardError, BoardExt, EventKind,
         conformance::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant,
-            keeps_its_promises, on_board, owner, post_one,
+            keeps_its_promises, on_board, owner, past, post_one,
         },
         wire::posting::Limit,
     },
-    job::{Authority, Entry, Outcome, Shelf, Term, Witness},
+    job::{Authority, Entry, HISTORY, Outcome, Shelf, Term, Witness},
 };
 
 fn board_in(folder: &tempfile::TempDir) -> Subject {
+    remembering(folder, HISTORY)
+}
+
+fn remembering(folder: &tempfile::TempDir, history: u32) -> Subject {
     Arc::new(Embedded::new(Options {
         path: folder.path().join("board.db"),
         makes_folder: false,
         durability: Durability::Process,
         patience: Duration::from_secs(5),
         limit: Limit::USUAL,
+        history,
     }))
 }
 
@@ -43,6 +48,17 @@ fn some() -> Option<(Subject, tempfile::TempDir)> {
 }
 
 keeps_its_promises!(some);
+
+#[tokio::test]
+async fn what_is_remembered_for_too_long_is_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let board = remembering(&folder, past::FEW);
+    past::no_more_is_remembered_than_is_wanted(&board).await;
+    let kept: i64 = sqlite(&folder)
+        .query_row("SELECT count(*) FROM past", [], |row| row.get(0))
+        .unwrap();
+    assert!((20..90).contains(&kept), "{kept}");
+}
 
 #[tokio::test]
 async fn reading_creates_nothing() {
@@ -159,6 +175,8 @@ async fn a_board_of_the_first_layout_is_used_as_it_is() {
     sqlite(&folder)
         .execute_batch(
             "ALTER TABLE job DROP COLUMN ahead; ALTER TABLE conductor DROP COLUMN unsettled;
+             ALTER TABLE job DROP COLUMN first_claimed_on; ALTER TABLE job DROP COLUMN remark;
+             DROP TABLE past;
              PRAGMA user_version = 1",
         )
         .unwrap();
@@ -167,7 +185,7 @@ async fn a_board_of_the_first_layout_is_used_as_it_is() {
     let version: i64 = sqlite(&folder)
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 3);
+    assert_eq!(version, 4);
 }
 
 #[tokio::test]
@@ -197,6 +215,7 @@ async fn who_keeps_the_file_locked_is_waited_for_and_not_for_ever() {
         durability: Durability::Process,
         patience: Duration::from_millis(100),
         limit: Limit::USUAL,
+        history: crate::job::HISTORY,
     }));
     let key = post_one(&board, "resize").await;
     let other = sqlite(&folder);

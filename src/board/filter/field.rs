@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// All fields but the details, and where their values come from.
-const FIELDS: [(&str, Kind); 10] = [
+const FIELDS: [(&str, Kind); 17] = [
     ("name", Kind::Text(reading::name)),
     ("state", Kind::State),
     ("owner", Kind::Text(reading::owner)),
@@ -29,6 +29,13 @@ const FIELDS: [(&str, Kind); 10] = [
     ("expires", Kind::Span(reading::expires)),
     ("attempts", Kind::Number(reading::attempts, number::whole)),
     ("size", Kind::Number(reading::size, number::size)),
+    ("ended", Kind::Span(reading::ended)),
+    ("outcome", Kind::Text(reading::outcome)),
+    ("by", Kind::Text(reading::by)),
+    ("reason", Kind::Text(reading::reason)),
+    ("waited", Kind::Span(reading::waited)),
+    ("took", Kind::Span(reading::took)),
+    ("exit_code", Kind::Number(reading::exit_code, number::whole)),
 ];
 
 /// The field that has fields of its own.

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::details::Path;
-use crate::job::{Entry, Holding, Job, Lease, Priority, State};
+use crate::job::{Entry, Holding, Job, Lease, Priority, Remark, State};
 
 /// What was found where a value may be.
 #[derive(Debug)]
@@ -110,6 +110,49 @@ pub(super) fn expires(entry: &Entry, _now: DateTime<Utc>) -> Found<Duration> {
         }) => Found::Value(*left),
         Some(_) | None => Found::Unknown,
     }
+}
+
+/// Returns how long ago a job left its board.
+pub(super) fn ended(entry: &Entry, now: DateTime<Utc>) -> Found<Duration> {
+    let ended = entry.job().and_then(|job| job.ended);
+    ended.map(|ended| elapsed(ended.on, now)).into()
+}
+
+pub(super) fn outcome(entry: &Entry) -> Found<Cow<'_, str>> {
+    let ended = entry.job().and_then(|job| job.ended);
+    ended.map(|ended| Cow::Borrowed(ended.ending.name())).into()
+}
+
+pub(super) fn by(entry: &Entry) -> Found<Cow<'_, str>> {
+    let remark = remark(entry);
+    remark
+        .map(|remark| Cow::Borrowed(remark.by.as_str()))
+        .into()
+}
+
+pub(super) fn reason(entry: &Entry) -> Found<Cow<'_, str>> {
+    let reason = remark(entry).and_then(|remark| remark.reason.as_deref());
+    reason.map(Cow::Borrowed).into()
+}
+
+pub(super) fn waited(entry: &Entry, _now: DateTime<Utc>) -> Found<Duration> {
+    let waited = entry.job().and_then(Job::waited);
+    waited.and_then(|span| span.to_std().ok()).into()
+}
+
+pub(super) fn took(entry: &Entry, _now: DateTime<Utc>) -> Found<Duration> {
+    let took = entry.job().and_then(Job::took);
+    took.and_then(|span| span.to_std().ok()).into()
+}
+
+/// A command that a signal ended has no exit code.
+pub(super) fn exit_code(entry: &Entry) -> Found<i128> {
+    let last = entry.job().and_then(Job::last_exit);
+    last.and_then(|(code, _)| code).map(i128::from).into()
+}
+
+fn remark(entry: &Entry) -> Option<&Remark> {
+    entry.job()?.history.remark.as_ref()
 }
 
 /// Details that were not fetched are missing like any others.

@@ -79,6 +79,11 @@ impl Keys {
         self.named("fence")
     }
 
+    /// What is remembered of the jobs that left the board.
+    pub(super) fn past(&self) -> String {
+        self.named("past")
+    }
+
     /// The channel on which our scripts tell what they did.
     pub(super) fn events(&self) -> String {
         self.named("events")

@@ -15,7 +15,7 @@ mod tests;
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{self, BoxStream};
 use redis::Pipeline;
 
 use self::{
@@ -26,11 +26,15 @@ use self::{
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, PeerOrder, Posted, Query,
-    Result, Settled, pages, registration::Registration, url::redis::RedisUrl, wire::posting::Limit,
+    Result, Settled, pages,
+    registration::Registration,
+    url::redis::RedisUrl,
+    wire::{past, posting::Limit},
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Unsettled,
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Settlement, Shelf,
+        Unsettled,
     },
     secret::Secret,
 };
@@ -41,6 +45,8 @@ pub(crate) struct Redis {
     keys: Keys,
     predicted: PredictedNumbers,
     registration: Registration,
+    /// How many jobs are remembered after they have left the board.
+    history: u32,
 }
 
 impl Redis {
@@ -51,6 +57,7 @@ impl Redis {
         password: Option<Secret>,
         op_timeout: Duration,
         limit: Limit,
+        history: u32,
     ) -> Self {
         let mut client = Client::new(url, password, op_timeout);
         client.set_limit(limit);
@@ -59,6 +66,7 @@ impl Redis {
             keys: Keys::of(url.namespace.as_deref()),
             predicted: PredictedNumbers::default(),
             registration: Registration::default(),
+            history,
         }
     }
 
@@ -67,6 +75,7 @@ impl Redis {
             client: &self.client,
             keys: &self.keys,
             predicted: &self.predicted,
+            history: self.history,
         }
     }
 }
@@ -99,10 +108,18 @@ impl Board for Redis {
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
+        if query.shelf == Shelf::Past {
+            let past = read::past::entries(&self.client, &self.keys, self.history);
+            return pages::flatten(stream::once(past));
+        }
         pages::flatten(read::look::pages(&self.client, &self.keys, query))
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+        if shelf == Shelf::Past {
+            let past = read::past::entries(&self.client, &self.keys, self.history);
+            return Ok(past::find(&past.await?, wanted));
+        }
         read::look::find(&self.client, &self.keys, shelf, wanted).await
     }
 
@@ -132,8 +149,8 @@ impl Board for Redis {
         self.target().restore(keys).await
     }
 
-    async fn purge(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
-        self.target().purge(keys).await
+    async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
+        self.target().purge(purges).await
     }
 
     async fn events(&self) -> Result<Events<'_>> {

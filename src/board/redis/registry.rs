@@ -235,7 +235,13 @@ mod tests {
         let Some(server) = Server::start(&[]) else {
             return;
         };
-        let board = Redis::new(&server.url(""), None, Duration::from_secs(5), Limit::USUAL);
+        let board = Redis::new(
+            &server.url(""),
+            None,
+            Duration::from_secs(5),
+            Limit::USUAL,
+            crate::job::HISTORY,
+        );
         let mut events = board.events().await.unwrap().stream;
         let mut told = async || {
             let event = tokio::time::timeout(Duration::from_secs(10), events.next());
@@ -260,7 +266,13 @@ mod tests {
         };
         let proxy = Proxy::start(server.port());
         let url = redis_url(&format!("redis://127.0.0.1:{}", proxy.port));
-        let board = Redis::new(&url, None, Duration::from_millis(500), Limit::USUAL);
+        let board = Redis::new(
+            &url,
+            None,
+            Duration::from_millis(500),
+            Limit::USUAL,
+            crate::job::HISTORY,
+        );
         board.register(&night()).await.unwrap();
         for mood in [Mood::Silent, Mood::HangUp] {
             proxy.set(mood);
@@ -282,7 +294,15 @@ mod tests {
         let Some(server) = Server::start(&[]) else {
             return;
         };
-        let open = || Redis::new(&server.url(""), None, Duration::from_secs(5), Limit::USUAL);
+        let open = || {
+            Redis::new(
+                &server.url(""),
+                None,
+                Duration::from_secs(5),
+                Limit::USUAL,
+                crate::job::HISTORY,
+            )
+        };
         let (board, other) = (open(), open());
         board.register(&night()).await.unwrap();
         let taken = other.register(&night()).await;

@@ -21,14 +21,15 @@ use crate::{
         wire::posting::Limit,
     },
     job::{
-        Aftermath, Authority, Claim, Failure, Fence, Job, JobKey, Outcome, Priority, Settlement,
-        Shelf, Term, Witness,
+        Aftermath, Authority, Claim, Failure, Fence, HISTORY, Job, JobKey, Outcome, Priority,
+        Settlement, Shelf, Term, Witness,
     },
 };
 
 mod alone;
 mod counter;
 mod oddity;
+mod past;
 mod permission;
 mod restart;
 
@@ -43,7 +44,7 @@ fn open() -> Option<(Subject, Server)> {
 fn board_of(server: &Server, user: Option<&str>) -> Subject {
     let user = user.map_or_else(String::new, |user| format!("{user}@"));
     let url = super::testing::redis_url(&format!("redis://{user}127.0.0.1:{}", server.port()));
-    Arc::new(Redis::new(&url, None, PATIENCE, Limit::USUAL))
+    Arc::new(Redis::new(&url, None, PATIENCE, Limit::USUAL, HISTORY))
 }
 
 keeps_its_promises!(open);
@@ -220,6 +221,8 @@ async fn what_somebody_put_beside_a_job_by_hand_harms_no_other() {
         key,
         outcome: Outcome::Consume,
         authority: by_name("ada"),
+        job: None,
+        remark: None,
     });
     let answers = board.settle(&settlements).await.unwrap();
     let settled: Vec<_> = answers.iter().map(Result::is_ok).collect();

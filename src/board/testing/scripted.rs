@@ -91,6 +91,7 @@ impl Scripted {
             is_unfit: false,
             raw: Vec::new(),
             trashed_on: None,
+            ended: None,
             shelf: Shelf::Board,
             book: None,
             details: Some(json!({ "size": size })),
@@ -243,7 +244,7 @@ impl Board for Scripted {
     async fn restore(&self, _: &[JobKey]) -> Result<Vec<Result<()>>> {
         unasked()
     }
-    async fn purge(&self, _: &[JobKey]) -> Result<Vec<Result<()>>> {
+    async fn purge(&self, _: &[crate::job::Purge]) -> Result<Vec<Result<()>>> {
         unasked()
     }
     async fn register(&self, _: &Conductor) -> Result<()> {

@@ -4,6 +4,7 @@
 
 pub(crate) mod json;
 pub(crate) mod msgpack;
+pub(crate) mod past;
 pub(crate) mod posting;
 mod shown;
 pub(crate) mod sidecar;

@@ -6,7 +6,8 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
-use crate::job::{Aftermath, Failure, Fence, History};
+use super::past::PastJob;
+use crate::job::{Aftermath, Failure, Fence, History, Remark};
 
 /// The version of the record that is understood here.
 const VERSION: u32 = 1;
@@ -15,7 +16,7 @@ const VERSION: u32 = 1;
 const LONGEST: usize = 256 * 1024;
 
 /// The members that are understood here.
-const MEMBERS: [&str; 12] = [
+const MEMBERS: [&str; 15] = [
     "v",
     "owner",
     "claimed_on",
@@ -28,6 +29,9 @@ const MEMBERS: [&str; 12] = [
     "failures",
     "trashed_on",
     "created_on",
+    "first_claimed_on",
+    "remark",
+    "past",
 ];
 
 /// What is kept beside a job.
@@ -62,6 +66,13 @@ pub(crate) struct Sidecar {
     /// When the job was posted, where moving it makes the server forget.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
     pub(crate) created_on: Option<DateTime<Utc>>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time")]
+    pub(crate) first_claimed_on: Option<DateTime<Utc>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) remark: Option<Remark>,
+    /// What is remembered of the job, once it is gone, where nothing else is left of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) past: Option<Box<PastJob>>,
 }
 
 impl Default for Sidecar {
@@ -79,6 +90,9 @@ impl Default for Sidecar {
             failures: Vec::new(),
             trashed_on: None,
             created_on: None,
+            first_claimed_on: None,
+            remark: None,
+            past: None,
         }
     }
 }
@@ -119,9 +133,10 @@ impl Sidecar {
     }
 
     /// Returns the record of a job that is posted as it is claimed, which is its first attempt.
-    pub(crate) fn first_attempt() -> Self {
+    pub(crate) fn first_attempt(now: DateTime<Utc>) -> Self {
         Self {
             attempts: 1,
+            first_claimed_on: Some(now),
             ..Self::default()
         }
     }
@@ -147,6 +162,8 @@ impl Sidecar {
             postponed: self.postponed,
             not_before: self.not_before,
             failures: self.failures,
+            first_claimed_on: self.first_claimed_on,
+            remark: self.remark,
         }
     }
 
@@ -239,9 +256,27 @@ pub(crate) fn text_of(time: DateTime<Utc>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::{Identity, JobKey, Priority, Purge};
 
     fn eventful() -> Sidecar {
         let now = Utc::now();
+        let remark = Remark {
+            by: "olga".to_owned(),
+            reason: None,
+        };
+        let purge = Purge {
+            key: JobKey::new("job0000000001"),
+            job: Some(Identity {
+                uuid: "u1".to_owned(),
+                name: "resize".to_owned(),
+                priority: Priority::High,
+                sequence: None,
+                created_on: None,
+                book: None,
+                claimed_on: None,
+            }),
+            remark: None,
+        };
         Sidecar {
             owner: Some("ada".to_owned()),
             claimed_on: Some(now),
@@ -261,6 +296,9 @@ mod tests {
             }],
             trashed_on: Some(now),
             created_on: Some(now),
+            first_claimed_on: Some(now),
+            remark: Some(remark.clone()),
+            past: PastJob::purged(&purge, now).map(Box::new),
             ..Sidecar::default()
         }
     }

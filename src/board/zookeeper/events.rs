@@ -96,6 +96,7 @@ impl Watcher<'_> {
                     match shelf {
                         Shelf::Board => self.picture.add_to_board(key, known, is_blocked),
                         Shelf::Trash => self.picture.add_to_trash(key, known),
+                        Shelf::Past => {}
                     }
                 }
                 asked = answered;

@@ -3,6 +3,7 @@
 mod events;
 mod link;
 mod origin;
+mod past;
 mod paths;
 mod read;
 mod registration;
@@ -22,6 +23,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures_util::{future::join, stream, stream::BoxStream};
+use tokio::task::JoinHandle;
 use zookeeper_client::{CreateMode, Error};
 
 use self::{
@@ -31,7 +33,7 @@ use self::{
         session::Session,
         transaction::{Refused, Transaction, WRITING},
     },
-    paths::Paths,
+    paths::{Paths, number_of},
     read::{look::Reader, record::Record},
     registration::{Registration, SWEEP},
 };
@@ -41,10 +43,11 @@ use super::{
     net::failure::{self, Failure},
     pages,
     url::zookeeper::ZooKeeperUrl,
+    wire::past::find as find_past,
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Settlement, Shelf, Term,
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Settlement, Shelf, Term,
         Unsettled,
     },
     secret::Secret,
@@ -56,20 +59,34 @@ const TRIES: usize = 16;
 /// How many jobs are changed at once: what was read of the last one shall not be old by then.
 const AT_ONCE: usize = 256;
 
+/// After one in so many settlements it is looked for what has been remembered for too long.
+const RARELY: i64 = 1024;
+
 /// A board on a ZooKeeper server, or on an ensemble of them.
 pub(crate) struct ZooKeeper {
     client: Arc<Client>,
     paths: Paths,
     registration: Mutex<Option<Registration>>,
+    /// How many jobs are remembered after they have left the board.
+    history: u32,
+    /// What forgets those beyond.
+    forgetting: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl ZooKeeper {
     /// Takes the address of a board; connects when something is asked first.
-    pub(crate) fn new(url: &ZooKeeperUrl, password: Option<Secret>, op_timeout: Duration) -> Self {
+    pub(crate) fn new(
+        url: &ZooKeeperUrl,
+        password: Option<Secret>,
+        op_timeout: Duration,
+        history: u32,
+    ) -> Self {
         Self {
             client: Arc::new(Client::new(url, password, op_timeout)),
             paths: Paths::of(&url.path),
             registration: Mutex::default(),
+            history,
+            forgetting: Mutex::default(),
         }
     }
 
@@ -78,6 +95,7 @@ impl ZooKeeper {
             client: &self.client,
             session,
             paths: &self.paths,
+            history: self.history,
         }
     }
 }
@@ -88,6 +106,8 @@ struct Target<'a> {
     client: &'a Client,
     session: &'a Session,
     paths: &'a Paths,
+    /// How many jobs are remembered after they have left the board.
+    history: u32,
 }
 
 impl<'a> Target<'a> {
@@ -139,6 +159,12 @@ impl<'a> Target<'a> {
     }
 }
 
+impl Drop for ZooKeeper {
+    fn drop(&mut self) {
+        self.stop_forgetting();
+    }
+}
+
 impl fmt::Debug for ZooKeeper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ZooKeeper")
@@ -170,6 +196,9 @@ impl Board for ZooKeeper {
     }
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
+        if query.shelf == Shelf::Past {
+            return pages::flatten(stream::once(self.past()));
+        }
         let reader = Reader::new(query);
         let pages = stream::try_unfold(reader, async move |mut reader| {
             let session = self.client.session(READING).await?;
@@ -180,6 +209,9 @@ impl Board for ZooKeeper {
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+        if shelf == Shelf::Past {
+            return Ok(find_past(&self.past().await?, wanted));
+        }
         // Somebody else's word for what is there may have come by another server than ours.
         let session = self.client.session(READING).await?;
         let caught_up = self.catch_up(&session);
@@ -212,7 +244,9 @@ impl Board for ZooKeeper {
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
         let session = self.client.session(WRITING).await?;
-        self.target(&session).settle(settlements).await
+        let settled = self.target(&session).settle(settlements).await;
+        self.forget_now_and_then(settlements);
+        settled
     }
 
     async fn restore(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
@@ -220,9 +254,9 @@ impl Board for ZooKeeper {
         self.target(&session).restore(keys).await
     }
 
-    async fn purge(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+    async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
         let session = self.client.session(WRITING).await?;
-        self.target(&session).purge(keys).await
+        self.target(&session).purge(purges).await
     }
 
     async fn events(&self) -> Result<Events<'_>> {
@@ -239,7 +273,8 @@ impl Board for ZooKeeper {
             return Err(BoardError::NameTaken { name: name.clone() });
         }
         let (client, paths) = (Arc::clone(&self.client), self.paths.clone());
-        let entered = Registration::enter(client, paths, conductor.clone(), SWEEP).await?;
+        let entered =
+            Registration::enter(client, paths, conductor.clone(), (SWEEP, self.history)).await?;
         *self.registration() = Some(entered);
         Ok(())
     }
@@ -283,6 +318,7 @@ impl Board for ZooKeeper {
 
     async fn close(&self) {
         self.registration().take();
+        self.stop_forgetting();
         self.client.close().await;
     }
 }
@@ -291,6 +327,50 @@ impl ZooKeeper {
     fn registration(&self) -> MutexGuard<'_, Option<Registration>> {
         let locked = self.registration.lock();
         locked.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn past(&self) -> Result<Vec<Entry>> {
+        let session = self.client.session(READING).await?;
+        self.catch_up(&session).await?;
+        self.target(&session).past().await
+    }
+
+    /// Begins to forget what has been remembered for too long, after one of many settlements.
+    fn forget_now_and_then(&self, settlements: &[Settlement]) {
+        let is_due = |one: &Settlement| {
+            one.job.is_some() && number_of(&one.key).is_some_and(|number| number % RARELY == 0)
+        };
+        if !settlements.iter().any(is_due) {
+            return;
+        }
+        let mut forgetting = self.forgetting();
+        if forgetting.as_ref().is_some_and(|task| !task.is_finished()) {
+            return;
+        }
+        let (client, paths, history) = (Arc::clone(&self.client), self.paths.clone(), self.history);
+        *forgetting = Some(tokio::spawn(async move {
+            // What cannot be removed now is removed another time.
+            if let Ok(session) = client.session(WRITING).await {
+                let target = Target {
+                    client: &client,
+                    session: &session,
+                    paths: &paths,
+                    history,
+                };
+                let _ = target.forget().await;
+            }
+        }));
+    }
+
+    fn forgetting(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        let locked = self.forgetting.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop_forgetting(&self) {
+        if let Some(task) = self.forgetting().take() {
+            task.abort();
+        }
     }
 
     /// Has the server to which we are connected know all that any of them knew when we asked, which

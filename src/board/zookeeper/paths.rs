@@ -70,6 +70,7 @@ impl Paths {
         match shelf {
             Shelf::Board => path,
             Shelf::Trash => path.replace(&self.board, &self.trash),
+            Shelf::Past => self.side(key),
         }
     }
 
@@ -88,7 +89,7 @@ impl Paths {
     /// Returns the job that a child of a shelf's folder is, if it is one.
     pub(super) fn key_of(&self, shelf: Shelf, child: &str) -> Option<JobKey> {
         let key = match shelf {
-            Shelf::Board => JobKey::new(child),
+            Shelf::Board | Shelf::Past => JobKey::new(child),
             Shelf::Trash => self.trashed_key(child),
         };
         is_job(key.as_str()).then_some(key)

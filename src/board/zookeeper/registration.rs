@@ -34,13 +34,14 @@ impl Registration {
         client: Arc<Client>,
         paths: Paths,
         conductor: Conductor,
-        sweep: Duration,
+        (sweep, history): (Duration, u32),
     ) -> Result<Self> {
         let name = conductor.name.clone();
         let place = Place {
             client,
             paths,
             conductor,
+            history,
         };
         let states = place.enter().await?;
         let stay = tokio::spawn(place.stay(states, sweep));
@@ -64,6 +65,7 @@ struct Place {
     client: Arc<Client>,
     paths: Paths,
     conductor: Conductor,
+    history: u32,
 }
 
 impl Place {
@@ -123,6 +125,7 @@ impl Place {
             client: &self.client,
             session,
             paths: &self.paths,
+            history: self.history,
         }
     }
 }
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
     use crate::{
         board::zookeeper::testing::Server,
-        job::{JobKey, Owner},
+        job::{HISTORY, JobKey, Owner},
     };
 
     fn conductor(name: &str) -> Conductor {
@@ -162,8 +165,12 @@ mod tests {
         let client = Arc::new(Client::new(&server.url(""), None, Duration::from_secs(5)));
         let paths = Paths::of(&format!("/{}/jobs", Uuid::new_v4()));
         let soon = Duration::from_millis(20);
-        let entered =
-            Registration::enter(Arc::clone(&client), paths.clone(), conductor("night"), soon);
+        let entered = Registration::enter(
+            Arc::clone(&client),
+            paths.clone(),
+            conductor("night"),
+            (soon, HISTORY),
+        );
         let _entered = entered.await.unwrap();
         let session = client.session(READING).await.unwrap();
         let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
@@ -185,7 +192,7 @@ mod tests {
         let paths = Paths::of(&format!("/{}/jobs", Uuid::new_v4()));
         let enter = |client: &Arc<Client>| {
             let (client, paths) = (Arc::clone(client), paths.clone());
-            Registration::enter(client, paths, conductor("night"), SWEEP)
+            Registration::enter(client, paths, conductor("night"), (SWEEP, HISTORY))
         };
         drop(enter(&client).await.unwrap());
         let _entered = enter(&client).await.unwrap();

@@ -36,8 +36,8 @@ use crate::{
         },
     },
     job::{
-        Authority, Claim, Draft, Entry, Fence, Job, JobKey, Outcome, Settlement, Shelf, Term,
-        Witness,
+        Authority, Claim, Draft, Entry, Fence, HISTORY, Job, JobKey, Outcome, Settlement, Shelf,
+        Term, Witness,
     },
 };
 
@@ -50,7 +50,7 @@ fn open() -> Option<(Subject, ())> {
 /// Returns a board with a session of its own.
 fn board_at(port: u16, path: &str) -> Subject {
     let url = zookeeper_url(&format!("zk://127.0.0.1:{port}{path}"));
-    Arc::new(ZooKeeper::new(&url, None, PATIENCE))
+    Arc::new(ZooKeeper::new(&url, None, PATIENCE, HISTORY))
 }
 
 keeps_its_promises!(open);
@@ -174,6 +174,8 @@ async fn settle(
         key: key.clone(),
         outcome,
         authority,
+        job: None,
+        remark: None,
     };
     let mut answers = board.settle(&[settlement]).await?;
     answers.pop().unwrap().map(drop)
@@ -192,7 +194,11 @@ async fn restore(board: &Subject, key: &JobKey) -> Result<()> {
 }
 
 async fn purge(board: &Subject, key: &JobKey) -> Result<()> {
-    board.purge(std::slice::from_ref(key)).await?.pop().unwrap()
+    board
+        .purge(&[crate::job::Purge::of(key.clone())])
+        .await?
+        .pop()
+        .unwrap()
 }
 
 /// Posts a job and has ada trash it.

@@ -12,7 +12,10 @@ use clap_complete::{
 use futures_util::TryStreamExt;
 
 use crate::{
-    board::{self, Board, Detail, JobRef, Order, Query, Which, open::open},
+    board::{
+        self, Board, Detail, JobRef, Order, Query, Which,
+        open::{Bounds, open},
+    },
     commands::Cli,
     config::{Config, Environment, Flags},
     job::{Entry, Job, Origin, Shelf},
@@ -57,7 +60,10 @@ fn look(shelf: Shelf, typed: &str) -> anyhow::Result<Vec<CompletionCandidate>> {
         &config.board.value.url,
         PATIENCE,
         None,
-        config.max_details.value,
+        Bounds {
+            max_details: config.max_details.value,
+            history: config.history.value,
+        },
     )?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

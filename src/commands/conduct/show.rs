@@ -187,8 +187,8 @@ fn fit(parts: &mut Vec<Part>, room: usize) -> &'static str {
 fn is_bad(note: &Note) -> bool {
     let tells = |fact: &str| note.facts.iter().any(|(name, _)| *name == fact);
     match note.event {
-        "board_unreachable" | "claim_lost" | "missed" | "not_settled" | "not_watched"
-        | "output_not_kept" | "job_trashed" => true,
+        "board_unreachable" | "claim_lost" | "missed" | "not_remembered" | "not_settled"
+        | "not_watched" | "output_not_kept" | "job_trashed" => true,
         "job_abandoned" => tells("reason"),
         _ => tells("failure"),
     }

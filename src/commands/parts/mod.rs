@@ -7,6 +7,7 @@ pub(super) mod early_format;
 pub(super) mod failures;
 pub(super) mod json;
 pub(super) mod misuse;
+pub(super) mod reason;
 pub(super) mod select;
 pub(super) mod settle;
 pub(super) mod shared_trash;

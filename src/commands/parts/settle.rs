@@ -1,9 +1,12 @@
 //! What abandoning, consuming and trashing have in common.
 
+use std::cell::Cell;
+
 use chrono::{SubsecRound, TimeDelta, Utc};
 
 use super::{
     dry_run::dry_run,
+    reason::ReasonArgs,
     select::{Chosen, Named, Selection, confirm, confirm_bulk, count},
     under_claim::LEASE,
     verb::{Verb, act},
@@ -13,7 +16,8 @@ use crate::{
     context::{Consent, Context},
     exit::CommandError,
     job::{
-        Aftermath, Authority, Entry, Failure, Lease, Outcome, Owner, Settlement, Shelf, Witness,
+        Aftermath, Authority, Entry, Failure, Identity, Lease, Outcome, Owner, Remark, Settlement,
+        Shelf, Witness,
     },
 };
 
@@ -32,6 +36,9 @@ pub(crate) struct SettleArgs {
     /// With --force: act only if this is the owner, whatever the board showed before
     #[arg(long, value_name = "NAME", requires = "force")]
     owner: Option<String>,
+
+    #[command(flatten)]
+    reason: ReasonArgs,
 
     #[command(flatten)]
     consent: Consent,
@@ -69,17 +76,28 @@ pub(crate) async fn settle(
         (true, None) => Right::Force,
         (true, Some(owner)) => Right::ForceFrom(owner),
     };
+    // That a job is done, or given back by whoever has it, is its ordinary course.
+    let is_ordinary = !args.force && !outcome.is_trash();
+    let remark = args.reason.remark(ctx, is_ordinary);
     if let Right::Owner(_) = right {
         refuse_malformed(&mut chosen);
     }
     let settle = async |entries: &[&Entry]| {
-        let answers = batch(&*board, entries, &outcome, &right).await?;
+        let answers = batch(&*board, entries, (&outcome, &remark), &right).await?;
         let answers = entries.iter().zip(answers);
         Ok(answers.map(|(entry, it)| right.judged(entry, it)).collect())
     };
+    let has_told = Cell::new(false);
     act(ctx, verb, chosen, settle, |settled: &Settled, done| {
-        let note = "a job of the same uuid was in the trash and has been replaced";
-        (done, settled.replaced_namesake.then(|| note.to_owned()))
+        let note = match &settled.forgotten {
+            Some(why) if !has_told.replace(true) => {
+                Some(format!("warning: what ends here is not remembered: {why}"))
+            }
+            _ => settled.replaced_namesake.then(|| {
+                "a job of the same uuid was in the trash and has been replaced".to_owned()
+            }),
+        };
+        (done, note)
     })
     .await
 }
@@ -124,7 +142,7 @@ impl Right {
 async fn batch(
     board: &dyn Board,
     entries: &[&Entry],
-    outcome: &Outcome,
+    (outcome, remark): (&Outcome, &Option<Remark>),
     right: &Right,
 ) -> Result<Vec<Result<Settled>>> {
     let settlements: Vec<_> = entries
@@ -138,6 +156,8 @@ async fn batch(
                 (outcome, _) => outcome.clone(),
             },
             authority: right.over(entry),
+            job: entry.job().map(Identity::from),
+            remark: remark.clone(),
         })
         .collect();
     board.settle(&settlements).await

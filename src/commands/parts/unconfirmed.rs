@@ -5,11 +5,10 @@ use std::time::Duration;
 use tokio::time::{self, Instant};
 
 use crate::{
-    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef},
+    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, ext::the_answer},
     exit::CommandError,
     job::{
-        Aftermath, Authority, Claimant, Claimed, Entry, Fence, Job, JobKey, Outcome, Owner, Shelf,
-        Term,
+        Aftermath, Claimant, Claimed, Entry, Fence, Job, JobKey, Owner, Settlement, Shelf, Term,
     },
 };
 
@@ -172,15 +171,15 @@ pub(in crate::commands) async fn posted_claim(
 /// that is settled, and at most once.
 pub(in crate::commands) async fn settle_kept(
     board: &dyn Board,
-    key: &JobKey,
-    outcome: Outcome,
-    (owner, fence): (&Owner, &Fence),
+    settlement: &Settlement,
 ) -> board::Result<()> {
     let end = Instant::now() + PATIENCE;
     let mut unheard = None;
     loop {
-        let authority = Authority::Claim(owner.clone(), fence.clone());
-        let answer = board.settle_one(key, outcome.clone(), authority);
+        let answer = async {
+            let answers = board.settle(std::slice::from_ref(settlement)).await?;
+            the_answer(answers)
+        };
         let answer = match unheard {
             None => answer.await,
             // What is unknown stays so if nobody answers in time.

@@ -14,7 +14,10 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{Claim, Claimant, Claimed, Fence, History, JobKey, Owner, Term},
+    job::{
+        Authority, Claim, Claimant, Claimed, Fence, History, Identity, JobKey, Owner, Settlement,
+        Term,
+    },
     lease::{
         Keeper,
         foreground::{NotPerformed, Performed, perform_here},
@@ -67,8 +70,7 @@ pub(crate) struct Performer {
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) key: JobKey,
-    pub(crate) uuid: String,
-    pub(crate) name: String,
+    pub(crate) identity: Identity,
     pub(crate) fence: Fence,
     /// This attempt is counted.
     pub(crate) history: History,
@@ -83,9 +85,8 @@ impl Held {
     pub(crate) fn new(Claimed { job, fence }: Claimed, asked: Boottime) -> Self {
         Self {
             max_attempts: job.details.as_ref().and_then(max_attempts),
+            identity: Identity::from(&job),
             key: job.key,
-            uuid: job.uuid,
-            name: job.name,
             fence,
             history: job.history,
             asked,
@@ -160,7 +161,8 @@ impl Performer {
         job: Held,
     ) -> anyhow::Result<()> {
         let command = &mut self.command;
-        command.introduce(&job.uuid, &job.name, job.history.attempts, &job.fence);
+        let Identity { uuid, name, .. } = &job.identity;
+        command.introduce(uuid, name, job.history.attempts, &job.fence);
         let keeper = Keeper::start(Arc::clone(&board));
         let claim = Claim {
             key: job.key.clone(),
@@ -170,8 +172,10 @@ impl Performer {
         };
         let mut lease = keeper.hold(claim, job.asked);
         // Whoever had the job before may have died together with its guard.
-        LeftOver::default().end(&job.uuid, Boottime::now()).await;
-        let label = self.guard.label(&job.uuid);
+        LeftOver::default()
+            .end(&job.identity.uuid, Boottime::now())
+            .await;
+        let label = self.guard.label(&job.identity.uuid);
         let performed = perform_here(
             (&self.spawner, &self.command, label),
             &mut lease,
@@ -205,7 +209,10 @@ impl Performer {
                 failed => Err(code(failed)),
             },
             Ok(Performed::Lost(lost)) => {
-                let what = format!("{} was taken from us, and its command was ended", job.name);
+                let what = format!(
+                    "{} was taken from us, and its command was ended",
+                    job.identity.name
+                );
                 Err(anyhow::Error::from(lost).context(what))
             }
             Ok(Performed::NotStarted(signal)) => Err(code(128 + signal.as_raw())),
@@ -245,10 +252,15 @@ impl Performer {
             stderr: String::new(),
         };
         let verdict = self.patience.judge(course, case);
-        let (outcome, claim) = (verdict.outcome.clone(), (&self.by.owner, &job.fence));
-        settle_kept(board, &job.key, outcome, claim)
-            .await
-            .with_context(|| ctx.trying("settle", &job.name).with(&job.uuid))?;
+        let authority = Authority::Claim(self.by.owner.clone(), job.fence.clone());
+        let settlement = Settlement {
+            job: Some(job.identity.clone()),
+            ..Settlement::of(job.key.clone(), verdict.outcome.clone(), authority)
+        };
+        settle_kept(board, &settlement).await.with_context(|| {
+            ctx.trying("settle", &job.identity.name)
+                .with(&job.identity.uuid)
+        })?;
         Ok(verdict)
     }
 }
@@ -270,7 +282,8 @@ fn tell(ctx: &Context, job: &Held, verdict: Verdict, ended: Option<Ended>) {
     };
     let reason = verdict.reason.or_else(|| Some(ended?.to_string()));
     if let Some(reason) = reason {
-        ctx.out.note(format!("{} {fate}: {reason}", job.name));
+        ctx.out
+            .note(format!("{} {fate}: {reason}", job.identity.name));
     }
 }
 

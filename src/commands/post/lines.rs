@@ -34,7 +34,7 @@ const MEMBERS: [(&str, &str); 6] = [
 ];
 
 /// What `list -o jsonl` says of a job beside that, which a new job has no use for.
-const OF_LISTINGS: [&str; 16] = [
+const OF_LISTINGS: [&str; 25] = [
     "key",
     "state",
     "sequence",
@@ -46,6 +46,15 @@ const OF_LISTINGS: [&str; 16] = [
     "claimed_on",
     "fence",
     "trashed_on",
+    "ended_on",
+    "outcome",
+    "by",
+    "reason",
+    "waited",
+    "took",
+    "exit_code",
+    "signal",
+    "failures",
     "attempts",
     "postponed",
     "not_before",

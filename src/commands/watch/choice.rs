@@ -162,6 +162,7 @@ fn only(subject: &Subject) -> Job {
         is_unfit: false,
         raw: Vec::new(),
         trashed_on: None,
+        ended: None,
         shelf: Shelf::Board,
         book: None,
         details: None,

@@ -23,6 +23,7 @@ fn job(name: &str, details: Value) -> Job {
         is_unfit: false,
         raw: Vec::new(),
         trashed_on: None,
+        ended: None,
         shelf: Shelf::Board,
         book: None,
         details: Some(details),

@@ -150,7 +150,7 @@ impl Settler {
 fn refusal(due: &Due, reason: &str, error: &BoardError) -> Note {
     let wanted = match due.verdict.outcome {
         Outcome::Abandon(_) => "abandon",
-        Outcome::Consume => "consume",
+        Outcome::Consume | Outcome::GiveUp(_) => "consume",
         Outcome::Trash(_) | Outcome::Spent(_) => "trash",
     };
     let note = Note::new("not_settled")

@@ -40,6 +40,7 @@ impl JobView<'_> {
         self.moment(page, "created", job.created_on);
         self.moment(page, "modified", job.last_modified);
         self.moment(page, "trashed", job.trashed_on);
+        self.end(page, job);
         if let Some(holding) = &job.holding {
             self.holding(page, holding);
         }
@@ -59,6 +60,26 @@ impl JobView<'_> {
         let Some(time) = time else { return };
         let ago = duration::brief(self.since(time));
         page.fact(name, format!("{} ({ago} ago)", rfc3339(time)));
+    }
+
+    /// Says how the job came to its end, and who had a hand in what became of it.
+    fn end(&self, page: &mut Page, job: &Job) {
+        if let Some(ended) = &job.ended {
+            self.moment(page, "ended", Some(ended.on));
+            page.fact("outcome", ended.ending.name());
+        }
+        let spans = [("waited", job.waited()), ("took", job.took())];
+        for (name, span) in spans.into_iter().filter(|_| job.ended.is_some()) {
+            if let Some(span) = span.and_then(|span| span.to_std().ok()) {
+                page.fact(name, duration::brief(span));
+            }
+        }
+        if let Some(remark) = &job.history.remark {
+            page.fact("by", &remark.by);
+            if let Some(reason) = &remark.reason {
+                page.fact("reason", reason);
+            }
+        }
     }
 
     fn holding(&self, page: &mut Page, holding: &Holding) {

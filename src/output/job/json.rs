@@ -1,11 +1,11 @@
 //! A job as JSON: every key is always there.
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::{JobView, rfc3339};
-use crate::job::{Entry, Failure, History};
+use crate::job::{Entry, Failure, History, Job};
 
 impl Serialize for JobView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -38,6 +38,7 @@ impl Serialize for JobView<'_> {
         )?;
         map.serialize_entry("fence", &holding.and_then(|holding| holding.fence.as_ref()))?;
         map.serialize_entry("trashed_on", &time(job.and_then(|job| job.trashed_on)))?;
+        self.ending(&mut map)?;
         map.serialize_entry("book", &job.and_then(|job| job.book.as_ref()))?;
         map.serialize_entry("details", &job.and_then(|job| job.details.as_ref()))?;
         let history = job.map(|job| &job.history);
@@ -48,6 +49,7 @@ impl Serialize for JobView<'_> {
             &time(history.and_then(|history| history.not_before)),
         )?;
         map.serialize_entry("last_failure", &history.and_then(last_failure))?;
+        map.serialize_entry("failures", &history.map(|history| &history.failures))?;
         map.serialize_entry("problem", &self.problem())?;
         let raw = match self.entry {
             Entry::Job(job) => (job.size, &job.raw),
@@ -62,6 +64,23 @@ impl Serialize for JobView<'_> {
 }
 
 impl JobView<'_> {
+    /// Says how the job came to its end, or was kept from it, as far as that is known.
+    fn ending<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        let job = self.entry.job();
+        let ended = job.and_then(|job| job.ended.as_ref());
+        let remark = job.and_then(|job| job.history.remark.as_ref());
+        let seconds = |span: Option<TimeDelta>| span.map(|span| span.as_seconds_f64());
+        map.serialize_entry("ended_on", &ended.map(|ended| rfc3339(ended.on)))?;
+        map.serialize_entry("outcome", &ended.map(|ended| ended.ending))?;
+        map.serialize_entry("by", &remark.map(|remark| &remark.by))?;
+        map.serialize_entry("reason", &remark.and_then(|remark| remark.reason.as_ref()))?;
+        map.serialize_entry("waited", &seconds(job.and_then(Job::waited)))?;
+        map.serialize_entry("took", &seconds(job.and_then(Job::took)))?;
+        let (exit_code, signal) = job.and_then(Job::last_exit).unzip();
+        map.serialize_entry("exit_code", &exit_code.flatten())?;
+        map.serialize_entry("signal", &signal.flatten())
+    }
+
     fn problem(&self) -> Option<&str> {
         match self.entry {
             Entry::Job(job) => job.problem.as_deref(),

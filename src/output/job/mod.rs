@@ -2,13 +2,14 @@
 
 mod detail;
 mod json;
+mod past;
 mod secrets;
 
 use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
 
-pub(crate) use self::secrets::covered_text;
+pub(crate) use self::{past::PastView, secrets::covered_text};
 use super::{Cell, Column, Fit, NOTHING, Record, Row, Tone};
 use crate::{
     duration,

@@ -16,7 +16,7 @@ use crate::{
     },
     job::{
         Book, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed, Owner,
-        Priority, Shelf,
+        Priority, Remark, Shelf,
     },
 };
 
@@ -25,6 +25,8 @@ pub(in crate::board::embedded) fn shelf_number(shelf: Shelf) -> i64 {
     match shelf {
         Shelf::Board => 0,
         Shelf::Trash => 1,
+        // Not in this table.
+        Shelf::Past => 2,
     }
 }
 
@@ -98,7 +100,8 @@ pub(in crate::board::embedded) fn columns(view: &View, detail: Detail) -> String
     format!(
         "sequence, uuid, shelf, name, priority, created_on, modified_on, book_name, book_uuid, \
          owner, fence, claimed_on, {}, attempts, postponed, not_before, failures, trashed_on, \
-         octet_length(name) + octet_length(details), {details}, ahead, octet_length(details)",
+         octet_length(name) + octet_length(details), {details}, ahead, octet_length(details), \
+         first_claimed_on, remark",
         view.expires_column()
     )
 }
@@ -139,7 +142,7 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
         (Some(_), ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => Limit::raw(bytes),
         _ => Vec::new(),
     };
-    let (failures, problem) = failures(row)?;
+    let (failures, problem) = failures_of(row, 16)?;
     let problem = together([oversized, problem]);
     let priority: i64 = row.get(4)?;
     let holding = holding(row, view)?;
@@ -162,6 +165,7 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
         is_unfit: problem.is_some(),
         raw,
         trashed_on: time(17)?,
+        ended: None,
         shelf: match row.get::<_, i64>(2)? {
             0 => Shelf::Board,
             _ => Shelf::Trash,
@@ -178,6 +182,8 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
             postponed: row.get(14)?,
             not_before: time(15)?,
             failures,
+            first_claimed_on: time(22)?,
+            remark: remark_of(row, 23)?,
         },
         size: row.get::<_, i64>(18)?.unsigned_abs(),
         problem,
@@ -201,8 +207,11 @@ fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Value>, Option<String>
 }
 
 /// Reads the failures; that they cannot be read is no reason not to read the job.
-fn failures(row: &Row<'_>) -> rusqlite::Result<(Vec<Failure>, Option<String>)> {
-    let read = match row.get_ref(16)? {
+pub(in crate::board::embedded) fn failures_of(
+    row: &Row<'_>,
+    at: usize,
+) -> rusqlite::Result<(Vec<Failure>, Option<String>)> {
+    let read = match row.get_ref(at)? {
         ValueRef::Null => return Ok((Vec::new(), None)),
         ValueRef::Text(text) => serde_json::from_slice(text).map_err(|error| error.to_string()),
         _ => Err("they are no text".to_owned()),
@@ -214,6 +223,15 @@ fn failures(row: &Row<'_>) -> rusqlite::Result<(Vec<Failure>, Option<String>)> {
             Some(format!("its failures cannot be read: {error}")),
         ),
     })
+}
+
+/// Reads who did something to it that is not its ordinary course; what cannot be read says nothing.
+pub(in crate::board::embedded) fn remark_of(
+    row: &Row<'_>,
+    at: usize,
+) -> rusqlite::Result<Option<Remark>> {
+    let stored: Option<String> = row.get(at)?;
+    Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
 fn holding(row: &Row<'_>, view: &View) -> rusqlite::Result<Option<Holding>> {

@@ -6,7 +6,7 @@ use rusqlite::ErrorCode;
 use thiserror::Error;
 
 /// The layout of `schema.sql` that is written now.
-pub(super) const SCHEMA_VERSION: i32 = 3;
+pub(super) const SCHEMA_VERSION: i32 = 4;
 
 /// What keeps a file from being opened as a board.
 #[derive(Debug, Error)]

@@ -30,6 +30,8 @@ pub(crate) struct Options {
     pub(crate) patience: Duration,
     /// How much of a posting is read.
     pub(crate) limit: Limit,
+    /// How many jobs are remembered after they have left the board.
+    pub(crate) history: u32,
 }
 
 /// The file, opened when it is first needed, and created when something is first posted.
@@ -122,6 +124,11 @@ impl File {
     /// Returns how much of a posting is read.
     pub(in crate::board::embedded) fn limit(&self) -> Limit {
         self.options.limit
+    }
+
+    /// Returns how many jobs are remembered after they have left the board.
+    pub(in crate::board::embedded) fn history(&self) -> u32 {
+        self.options.history
     }
 
     /// Reads the board; `None` if there is none yet.

@@ -36,6 +36,9 @@ CREATE TABLE job (
     trashed_on   INTEGER,
     -- 1: the last claim was made ahead of its turn, and counts as an attempt once it is settled.
     ahead        INTEGER NOT NULL DEFAULT 0,
+    first_claimed_on INTEGER,
+    -- Who did the last thing to it that is not its ordinary course, and why, as JSON.
+    remark       TEXT,
     UNIQUE (uuid, shelf)
 ) STRICT;
 

@@ -206,7 +206,8 @@ fn take(
         .prepare_cached(&format!(
             "UPDATE job SET owner = ?2, fence = ?3, claimed_on = ?4, modified_on = ?4,
                             expires_boot = ?5, expires_wall = ?6,
-                            attempts = attempts + (?7 AND attempts < 4294967295), ahead = ?8
+                            attempts = attempts + (?7 AND attempts < 4294967295), ahead = ?8,
+                            first_claimed_on = coalesce(first_claimed_on, ?4)
              WHERE sequence = ?1 RETURNING {}",
             RowJob::COLUMNS
         ))?

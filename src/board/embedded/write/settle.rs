@@ -9,11 +9,16 @@ use crate::{
         BoardError, EventKind, Result, Settled,
         embedded::{
             events::journal::{self, About},
+            past,
             read::record::RowJob,
             store::{clock::Moment, lapse::free},
         },
+        wire::past::PastJob,
     },
-    job::{Aftermath, Authority, Failure, History, JobKey, Outcome, Settlement, Shelf, Witness},
+    job::{
+        Aftermath, Authority, Failure, History, JobKey, Outcome, Purge, Remark, Settlement, Shelf,
+        Witness,
+    },
 };
 
 /// Abandons, consumes or trashes a job, if that is allowed.
@@ -21,6 +26,7 @@ pub(in crate::board::embedded) fn settle(
     transaction: &Transaction<'_>,
     now: Moment,
     settlement: &Settlement,
+    history: u32,
 ) -> Step<Settled> {
     let Some(job) = row(transaction, Shelf::Board, &settlement.key)? else {
         return Ok(Err(BoardError::NoSuchJob));
@@ -28,13 +34,22 @@ pub(in crate::board::embedded) fn settle(
     if let Err(refusal) = check_authority(&job, settlement) {
         return Ok(Err(refusal));
     }
+    if let Some(remark) = &settlement.remark {
+        note(transaction, job.sequence, remark)?;
+    }
     let mut replaced_namesake = false;
     let kind = match &settlement.outcome {
         Outcome::Abandon(aftermath) => {
             abandon(transaction, now, &job, aftermath)?;
             EventKind::Abandoned
         }
-        Outcome::Consume => {
+        Outcome::Consume | Outcome::GiveUp(_) => {
+            past::keep(
+                transaction,
+                job.sequence,
+                PastJob::of(settlement, now.time()),
+                history,
+            )?;
             delete(transaction, job.sequence)?;
             EventKind::Consumed
         }
@@ -48,7 +63,10 @@ pub(in crate::board::embedded) fn settle(
         }
     };
     journal::write(transaction, now, kind, About::Job(&job))?;
-    Ok(Ok(Settled { replaced_namesake }))
+    Ok(Ok(Settled {
+        replaced_namesake,
+        forgotten: None,
+    }))
 }
 
 fn check_authority(job: &RowJob, settlement: &Settlement) -> Result<()> {
@@ -179,7 +197,7 @@ pub(in crate::board::embedded) fn restore(
     transaction
         .prepare_cached(
             "UPDATE job SET shelf = 0, trashed_on = NULL, modified_on = ?2, attempts = 0,
-                            ahead = 0, postponed = 0, not_before = NULL
+                            ahead = 0, postponed = 0, not_before = NULL, first_claimed_on = NULL
              WHERE sequence = ?1",
         )?
         .execute(params![job.sequence, now.wall])?;
@@ -191,14 +209,29 @@ pub(in crate::board::embedded) fn restore(
 pub(in crate::board::embedded) fn purge(
     transaction: &Transaction<'_>,
     now: Moment,
-    key: &JobKey,
+    purge: &Purge,
+    history: u32,
 ) -> Step<()> {
-    let Some(job) = row(transaction, Shelf::Trash, key)? else {
+    let Some(job) = row(transaction, Shelf::Trash, &purge.key)? else {
         return Ok(Err(BoardError::NoSuchJob));
     };
+    past::keep(
+        transaction,
+        job.sequence,
+        PastJob::purged(purge, now.time()),
+        history,
+    )?;
     delete(transaction, job.sequence)?;
     journal::write(transaction, now, EventKind::Purged, About::Job(&job))?;
     Ok(Ok(()))
+}
+
+/// Notes who does something to a job that is not its ordinary course, and why.
+fn note(transaction: &Transaction<'_>, sequence: i64, remark: &Remark) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("UPDATE job SET remark = ?2 WHERE sequence = ?1")?
+        .execute(params![sequence, serde_json::json!(remark).to_string()])?;
+    Ok(())
 }
 
 fn delete(transaction: &Transaction<'_>, sequence: i64) -> rusqlite::Result<()> {

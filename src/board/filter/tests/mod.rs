@@ -37,6 +37,7 @@ fn job() -> Job {
         is_unfit: false,
         raw: Vec::new(),
         trashed_on: None,
+        ended: None,
         shelf: Shelf::Board,
         book: None,
         details: None,

@@ -2,6 +2,7 @@
 
 pub(super) mod field;
 pub(super) mod look;
+pub(super) mod past;
 pub(super) mod ranking;
 pub(super) mod record;
 pub(super) mod scan;

@@ -129,6 +129,7 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Sideca
         origin: crate::job::Origin::Here,
         is_unfit: side_problem.is_some() || posting.is_oversized,
         raw: Vec::new(),
+        ended: None,
         trashed_on: trashed_on.filter(|_| shelf == Shelf::Trash),
         shelf,
         book: posting.book,

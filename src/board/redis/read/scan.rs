@@ -145,6 +145,8 @@ pub(in crate::board::redis) fn hash(keys: &Keys, shelf: Shelf) -> String {
     match shelf {
         Shelf::Board => keys.listings(),
         Shelf::Trash => keys.trash(),
+        // No hash, and walked over by nobody.
+        Shelf::Past => keys.past(),
     }
 }
 

@@ -94,6 +94,8 @@ async fn a_record_that_cannot_be_read_stops_no_other_job_of_the_batch() {
                 key: key.clone(),
                 outcome: Outcome::Consume,
                 authority: by_name("ada"),
+                job: None,
+                remark: None,
             })
             .collect();
         let settled = board.settle(&settlements).await.unwrap();
@@ -161,6 +163,8 @@ async fn a_trash_that_is_none_keeps_nobody_from_ending_other_claims() {
                 key: claimed.job.key,
                 outcome,
                 authority: Authority::Claim(ada().owner, claimed.fence),
+                job: None,
+                remark: None,
             }
         })
         .collect();
@@ -202,6 +206,8 @@ async fn a_server_that_takes_no_writes_answers_so_for_all_and_does_nothing() {
             key: claim.key.clone(),
             outcome: Outcome::Consume,
             authority: by_name("ada"),
+            job: None,
+            remark: None,
         })
         .collect();
     let before = everything(&server);
@@ -223,7 +229,10 @@ async fn a_server_that_takes_no_writes_answers_so_for_all_and_does_nothing() {
             board.renew(&claims).await.map(drop),
             board.settle(&settlements).await.map(drop),
             board.restore(from_ref(&trashed)).await.map(drop),
-            board.purge(from_ref(&trashed)).await.map(drop),
+            board
+                .purge(&[crate::job::Purge::of(trashed.clone())])
+                .await
+                .map(drop),
         ];
         let is_refused = |answer: &Result<()>| {
             let source = answer.as_ref().err().and_then(std::error::Error::source);
@@ -259,7 +268,13 @@ async fn a_claim_that_cannot_be_given_back_is_not_hidden_behind_what_is_wrong_wi
 
     let proxy = Proxy::start(server.port());
     let url = redis_url(&format!("redis://127.0.0.1:{}", proxy.port));
-    let afar: Subject = Arc::new(Redis::new(&url, None, PATIENCE, Limit::USUAL));
+    let afar: Subject = Arc::new(Redis::new(
+        &url,
+        None,
+        PATIENCE,
+        Limit::USUAL,
+        crate::job::HISTORY,
+    ));
     proxy.set_at("EVALSHA", Mood::Stall);
     let claiming = tokio::spawn({
         let bad = bad.clone();

@@ -41,7 +41,7 @@ const COMMANDS: [&str; 11] = [
 /// All that somebody may need on a board in the namespace `taskflow`, as the documentation has it.
 const RIGHTS: &str = "~taskflow:* &taskflow:events +hello +client|setname +info +evalsha +eval \
                       +hscan +hkeys +hmget +hlen +hget +hset +hexists +hdel +mget +get +set +del +incrby \
-                      +time +exists +type +pttl +pexpire +scan +publish +subscribe +client|tracking +multi +exec";
+                      +time +exists +type +pttl +pexpire +xadd +xrevrange +scan +publish +subscribe +client|tracking +multi +exec";
 
 /// A board with a job that is free, one that ada has, and one that is in the trash.
 pub(super) struct Scene {
@@ -104,7 +104,9 @@ impl Scene {
                 all(board.settle(&[settlement]).await)
             }
             Change::Restore => all(board.restore(from_ref(&self.trashed)).await),
-            Change::Purge => all(board.purge(from_ref(&self.trashed)).await),
+            Change::Purge => all(board
+                .purge(&[crate::job::Purge::of(self.trashed.clone())])
+                .await),
         }
     }
 
@@ -128,6 +130,8 @@ impl Scene {
                 _ => Outcome::Trash(Some(failure)),
             },
             authority,
+            job: None,
+            remark: None,
         }
     }
 }
@@ -216,8 +220,8 @@ fn each_command_of_each_script_is_among_those_that_are_denied() {
             used.extend(calls.map(|rest| rest.split('"').next().unwrap().to_lowercase()));
         }
     }
-    // What it tells of a change may get lost.
-    assert!(used.remove("publish"));
+    // What it tells of a change may get lost, and what is remembered of a job.
+    assert!(used.remove("publish") && used.remove("xadd"));
     let denied: BTreeSet<_> = COMMANDS.map(str::to_owned).into();
     let unused: Vec<_> = denied.difference(&used).collect();
     assert_eq!(unused, ["evalsha"]);

@@ -17,11 +17,11 @@ use crate::{
             link::{Client, Failure},
             read::record::{self, Sidecars},
         },
-        wire::{msgpack, sidecar::text_of},
+        wire::{msgpack, past::PastJob, sidecar::text_of},
     },
     job::{
-        Aftermath, Authority, Claim, Claimant, Claimed, Fence, JobKey, Outcome, Owner, Settlement,
-        Term, Witness,
+        Aftermath, Authority, Claim, Claimant, Claimed, Fence, JobKey, Outcome, Owner, Purge,
+        Settlement, Term, Witness,
     },
 };
 
@@ -31,6 +31,8 @@ pub(in crate::board::redis) struct Target<'a> {
     pub(in crate::board::redis) client: &'a Client,
     pub(in crate::board::redis) keys: &'a Keys,
     pub(in crate::board::redis) predicted: &'a PredictedNumbers,
+    /// How many jobs are remembered after they have left the board.
+    pub(in crate::board::redis) history: u32,
 }
 
 impl Target<'_> {
@@ -144,11 +146,8 @@ impl Target<'_> {
 
     /// Ends a claim that was made just now; an error says that it may still be there.
     async fn release(self, key: JobKey, by: &Claimant, fence: Fence) -> Result<()> {
-        let release = Settlement {
-            key,
-            outcome: Outcome::Abandon(Aftermath::Interrupted),
-            authority: Authority::Claim(by.owner.clone(), fence),
-        };
+        let authority = Authority::Claim(by.owner.clone(), fence);
+        let release = Settlement::of(key, Outcome::Abandon(Aftermath::Interrupted), authority);
         let released = self.settle(std::slice::from_ref(&release)).await;
         match released.and_then(|answers| answers.into_iter().collect::<Result<Vec<_>>>()) {
             Err(error) if !error.is_about_the_claim() => Err(unknown(self.client.name(), error)),
@@ -186,9 +185,11 @@ impl Target<'_> {
         call.key("trash", self.keys.trash())
             .arg("now", msgpack::time(now))
             .arg("time", text_of(now));
+        self.add_past(&mut call);
         for settlement in settlements {
             self.beside(&mut call, &field_of(&settlement.key));
             add_settlement(&mut call, settlement);
+            add_remembered(&mut call, PastJob::of(settlement, now));
         }
         let replies = self.run(&call).await?;
         Ok(settlements
@@ -202,35 +203,63 @@ impl Target<'_> {
                 let reply = reply.done(self.client, &settlement.key, wanted)?;
                 Ok(Settled {
                     replaced_namesake: reply.fact(0) == b"1",
+                    forgotten: Some(reply.text(1)).filter(|why| !why.is_empty()),
                 })
             })
             .collect())
     }
 
     pub(in crate::board::redis) async fn restore(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
-        self.run_on_trash(Script::Restore, keys).await
-    }
-
-    pub(in crate::board::redis) async fn purge(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
-        self.run_on_trash(Script::Purge, keys).await
-    }
-
-    async fn run_on_trash(self, script: Script, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
         let now = Utc::now();
+        let mut call = self.on_trash(Script::Restore, now);
+        keys.iter()
+            .for_each(|key| self.beside(&mut call, &field_of(key)));
+        let replies = self.run(&call).await?.into_iter().zip(keys);
+        Ok(replies
+            .map(|(reply, key)| self.was_done(reply, key))
+            .collect())
+    }
+
+    pub(in crate::board::redis) async fn purge(self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
+        let now = Utc::now();
+        let mut call = self.on_trash(Script::Purge, now);
+        self.add_past(&mut call);
+        for purge in purges {
+            self.beside(&mut call, &field_of(&purge.key));
+            add_remembered(&mut call, PastJob::purged(purge, now));
+        }
+        let replies = self.run(&call).await?.into_iter().zip(purges);
+        Ok(replies
+            .map(|(reply, purge)| self.was_done(reply, &purge.key))
+            .collect())
+    }
+
+    /// Says where it is kept what is remembered of jobs, and of how many.
+    fn add_past(self, call: &mut Call) {
+        call.arg("past", self.keys.past())
+            .arg("history", self.history.to_string());
+    }
+
+    /// Begins what is done to jobs in the trash.
+    fn on_trash(self, script: Script, now: DateTime<Utc>) -> Call {
         let mut call = self.call(script);
         call.key("trash", self.keys.trash())
             .arg("now", msgpack::time(now))
             .arg("time", text_of(now));
-        for key in keys {
-            self.beside(&mut call, &field_of(key));
-        }
-        let replies = self.run(&call).await?;
-        Ok(keys
-            .iter()
-            .zip(replies)
-            .map(|(key, reply)| reply.done(self.client, key, None).map(drop))
-            .collect())
+        call
     }
+
+    fn was_done(self, reply: Reply, key: &JobKey) -> Result<()> {
+        reply.done(self.client, key, None).map(drop)
+    }
+}
+
+/// Adds what is to be remembered of a job that goes.
+fn add_remembered(call: &mut Call, past: Option<PastJob>) {
+    call.arg(
+        "remembered",
+        past.map(|past| past.write()).unwrap_or_default(),
+    );
 }
 
 fn add_settlement(call: &mut Call, settlement: &Settlement) {
@@ -248,7 +277,7 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
                 Aftermath::Interrupted => (None, -1, 0, None),
             },
         ),
-        Outcome::Consume => ("consume", nothing),
+        Outcome::Consume | Outcome::GiveUp(_) => ("consume", nothing),
         Outcome::Trash(failure) => ("trash", (None, 0, 0, failure.as_ref())),
         Outcome::Spent(failure) => ("trash", (None, -1, 0, Some(failure))),
     };
@@ -264,6 +293,8 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
         ),
     };
     let failure = failure.map(|failure| serde_json::json!(failure).to_string());
+    let remark = settlement.remark.as_ref();
+    let remark = remark.map(|remark| serde_json::json!(remark).to_string());
     call.arg("outcome", word)
         .arg("authority", authority)
         .arg("owner", owner)
@@ -271,7 +302,8 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
         .arg("not_before", not_before.map(text_of).unwrap_or_default())
         .arg("attempts", attempts.to_string())
         .arg("postponed", postponed.to_string())
-        .arg("failure", failure.unwrap_or_default());
+        .arg("failure", failure.unwrap_or_default())
+        .arg("remark", remark.unwrap_or_default());
 }
 
 pub(in crate::board::redis) fn life(term: Term) -> String {

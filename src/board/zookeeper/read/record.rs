@@ -14,6 +14,7 @@ use crate::{
         },
         zookeeper::{
             link::nodes::Node,
+            past::past_of,
             paths::{is_numbered, number_of},
         },
     },
@@ -133,10 +134,15 @@ impl Record {
     /// Whether what is beside the job is about it, and not about an earlier one of its number.
     ///
     /// Boards that are removed and made anew count from zero again. A job in the trash may have
-    /// been put there by a peer, who leaves alone what is beside it.
+    /// been put there by a peer, who leaves alone what is beside it, or from another board; what tells
+    /// of the past is about none that is still there.
     fn is_ours(&self, side: &Node) -> bool {
         let is_older = side.stat.mzxid < self.posting.stat.czxid;
-        side.is_denied() || self.shelf == Shelf::Trash || !is_older
+        match self.shelf {
+            _ if side.is_denied() => true,
+            Shelf::Trash => past_of(side).is_none(),
+            Shelf::Board | Shelf::Past => !is_older,
+        }
     }
 
     /// Whether we may read all that decides about the job.
@@ -151,7 +157,7 @@ impl Record {
         // The server dates the node, which is another one once the job was moved.
         moved.or_else(|| match self.shelf {
             Shelf::Board => time(self.posting.stat.ctime),
-            Shelf::Trash => None,
+            Shelf::Trash | Shelf::Past => None,
         })
     }
 
@@ -175,6 +181,7 @@ impl Record {
             origin: self.origin.clone(),
             is_unfit: side_problem.is_some() || posting.is_oversized,
             raw: Vec::new(),
+            ended: None,
             trashed_on: (self.shelf == Shelf::Trash)
                 .then(|| side.trashed_on.or_else(|| time(stat.ctime)))
                 .flatten(),

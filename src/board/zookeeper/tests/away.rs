@@ -84,7 +84,12 @@ async fn a_session_that_ends_is_followed_by_another_between_two_pages() {
     };
     let proxy = Proxy::start(site.port);
     let url = format!("zk://127.0.0.1:{}{}?session=1s", proxy.port, site.path);
-    let board: Subject = Arc::new(ZooKeeper::new(&zookeeper_url(&url), None, PATIENCE));
+    let board: Subject = Arc::new(ZooKeeper::new(
+        &zookeeper_url(&url),
+        None,
+        PATIENCE,
+        crate::job::HISTORY,
+    ));
     let drafts: Vec<_> = (0..600).map(|_| draft("many")).collect();
     board.post(&drafts, None).await.unwrap();
     let key = list(&board, WHOLE_BOARD).await.remove(0).key;

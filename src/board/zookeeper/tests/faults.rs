@@ -188,7 +188,8 @@ async fn what_an_ensemble_has_acknowledged_outlives_its_leader() {
         return;
     };
     let url = zookeeper_url(&format!("zk://{}/load/jobs", ensemble.hosts()));
-    let open = || -> Subject { Arc::new(ZooKeeper::new(&url, None, PATIENCE)) };
+    let open =
+        || -> Subject { Arc::new(ZooKeeper::new(&url, None, PATIENCE, crate::job::HISTORY)) };
     let end = tokio::time::Instant::now() + Duration::from_secs(size(10, 3) as u64);
     let workers: Vec<_> = (0..4)
         .map(|number| tokio::spawn(work(open(), format!("worker-{number}"), end)))

@@ -22,7 +22,7 @@ impl Lossy {
         let site = Site::new()?;
         let proxy = Proxy::start(site.port);
         let url = zookeeper_url(&format!("zk://127.0.0.1:{}{}", proxy.port, site.path));
-        let board: Subject = Arc::new(ZooKeeper::new(&url, None, IMPATIENCE));
+        let board: Subject = Arc::new(ZooKeeper::new(&url, None, IMPATIENCE, crate::job::HISTORY));
         // With it come all the folders, for which there would be another attempt.
         let key = post(&board, chosen("folders", Uuid::new_v4())).await;
         claim_one(&board, &key, &ada()).await.unwrap();

@@ -79,6 +79,8 @@ async fn many_settlements_in_one_call_are_all_answered() {
         key: key.clone(),
         outcome: trash(),
         authority: by_name("ada"),
+        job: None,
+        remark: None,
     });
     let settled = board.settle(&trashed.collect::<Vec<_>>()).await.unwrap();
     assert!(settled.iter().all(Result::is_ok));

@@ -28,7 +28,12 @@ async fn reading_where_nothing_is_creates_nothing() {
         "zk://127.0.0.1:{}{}?chroot=/none/here",
         plain.port, plain.path
     );
-    let inside: Subject = Arc::new(ZooKeeper::new(&zookeeper_url(&url), None, PATIENCE));
+    let inside: Subject = Arc::new(ZooKeeper::new(
+        &zookeeper_url(&url),
+        None,
+        PATIENCE,
+        crate::job::HISTORY,
+    ));
     for board in [plain.board(), inside] {
         assert!(entries(&board, Order::Rank).await.is_empty());
         assert!(entries(&board, Order::Any).await.is_empty());
@@ -91,6 +96,8 @@ async fn a_node_that_we_may_not_read_hides_no_other() {
         key: key.clone(),
         outcome: Outcome::Consume,
         authority: by_name("ada"),
+        job: None,
+        remark: None,
     });
     let answers = board.settle(&consume.collect::<Vec<_>>()).await.unwrap();
     let denied = answers
@@ -159,7 +166,12 @@ async fn what_a_creator_makes_is_his_alone_and_what_anybody_makes_is_anybodys() 
             site.port, site.path
         );
         let password = (!user.is_empty()).then(|| crate::secret::Secret::new("hunter2"));
-        let board: Subject = Arc::new(ZooKeeper::new(&zookeeper_url(&url), password, PATIENCE));
+        let board: Subject = Arc::new(ZooKeeper::new(
+            &zookeeper_url(&url),
+            password,
+            PATIENCE,
+            crate::job::HISTORY,
+        ));
         let key = trashed(&board, chosen("one", Uuid::new_v4())).await;
         restore(&board, &key).await.unwrap();
         claim_one(&board, &key, &ada()).await.unwrap();

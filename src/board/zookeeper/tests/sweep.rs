@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::*;
-use crate::job::Conductor;
+use crate::{board::conformance::past, job::Conductor};
 
 fn conductor(name: &str) -> Conductor {
     Conductor {
@@ -119,4 +119,22 @@ async fn what_is_in_use_is_never_swept() {
     let all = async { tokio::join!(moving, posting, sweeping) };
     let in_time = tokio::time::timeout(Duration::from_secs(60), all).await;
     assert!(in_time.is_ok(), "{moves:?} moves, {sweeps:?} sweeps");
+}
+
+#[tokio::test]
+async fn what_is_remembered_for_too_long_is_swept() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let url = zookeeper_url(&format!(
+        "zk://127.0.0.1:{}{}",
+        site.port,
+        site.paths.board()
+    ));
+    let board: Subject = Arc::new(ZooKeeper::new(&url, None, PATIENCE, past::FEW));
+    past::no_more_is_remembered_than_is_wanted(&board).await;
+    board.register(&conductor("worker")).await.unwrap();
+    let kept = site.nodes().await.below(&site.paths.sides()).await;
+    // The folder is one of them.
+    assert_eq!(kept.len(), past::FEW as usize + 1);
 }

@@ -1,6 +1,7 @@
 //! A trash that boards share which are beside each other.
 
 use super::*;
+use crate::board::conformance::past;
 
 /// Two boards whose jobs have the same numbers and go to the same trash.
 fn neighbours() -> Option<(Site, Site)> {
@@ -57,6 +58,27 @@ async fn what_is_kept_of_our_job_outlives_their_trashed_one() {
     purge(&ours, &key).await.unwrap();
     assert_eq!(on_board(&ours, &key).await.history.attempts, 1);
     assert!(get(&theirs, Shelf::Trash, &key).await.is_none());
+}
+
+#[tokio::test]
+async fn what_is_remembered_of_our_job_outlives_their_trashed_one() {
+    let Some((one, two)) = neighbours() else {
+        return;
+    };
+    let (ours, theirs) = (one.board(), two.board());
+    let key = trashed(&theirs, draft("theirs")).await;
+    assert_eq!(post_one(&ours, "ours").await, key);
+    ours.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
+    past::end(&ours, &key, Outcome::Consume, None).await;
+    let trashed = get(&ours, Shelf::Trash, &key).await.unwrap();
+    assert_eq!(
+        (trashed.name.as_str(), trashed.history.attempts),
+        ("theirs", 0)
+    );
+    past::purge(&ours, &key).await;
+    let remembered = list(&ours, past::PAST).await;
+    let names: Vec<_> = remembered.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["ours"]);
 }
 
 #[tokio::test]

@@ -145,6 +145,7 @@ impl Target<'_> {
         // learns that there was another one, even if their locks are alike.
         let side = side.map(|mut side| {
             side.session = session_of(bid.by.term, self.session);
+            side.first_claimed_on = side.first_claimed_on.or_else(|| Some(Utc::now()));
             side.ahead = bid.is_ahead;
             let attempt = u32::from(bid.rules.is_attempt && !bid.is_ahead);
             side.attempts = side.attempts.saturating_add(attempt);

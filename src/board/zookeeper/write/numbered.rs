@@ -7,6 +7,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
+use chrono::Utc;
 use futures_util::future::join;
 use zookeeper_client::{CreateMode, Error};
 
@@ -158,7 +159,7 @@ impl<'t> Target<'t> {
             if let Some(by) = claimant {
                 let (lock, owner) = (self.paths.lock(key), json::lock(&by.owner));
                 transaction.create(Step::Lock, lock, &owner, mode(by.term)?);
-                let (path, mut side) = (self.paths.side(key), Sidecar::first_attempt());
+                let (path, mut side) = (self.paths.side(key), Sidecar::first_attempt(Utc::now()));
                 side.session = session_of(by.term, self.session);
                 let side = side.write();
                 // What is there is another job's, and nothing of it stays.

@@ -9,13 +9,14 @@ use crate::{
     board::{
         BoardError, Result, Settled,
         net::failure::not_done,
-        wire::sidecar::Sidecar,
+        wire::{past::PastJob, sidecar::Sidecar},
         zookeeper::{
             AT_ONCE, TRIES, Target,
             link::{
                 nodes,
                 transaction::{Refused, Step, Transaction},
             },
+            past::past_of,
             paths::number_of,
             read::{look::records, record::Record},
         },
@@ -65,7 +66,7 @@ impl<'t> Target<'t> {
                 found = self.record(Shelf::Board, &settlement.key).await?;
                 record = self.permitted(settlement, found.as_ref(), &seen)?;
             }
-            let transaction = self.settling(record, &settlement.outcome, mark.as_ref());
+            let transaction = self.settling(record, settlement, mark.as_ref());
             match transaction
                 .commit()
                 .await
@@ -74,6 +75,7 @@ impl<'t> Target<'t> {
                 Ok(_) => {
                     return Ok(Settled {
                         replaced_namesake: mark.is_some_and(|mark| mark.has_namesake()),
+                        forgotten: None,
                     });
                 }
                 Err(refused) => self.make_way(refused).await?,
@@ -100,7 +102,13 @@ impl<'t> Target<'t> {
     }
 
     /// Takes the steps of an outcome, all under the condition that nothing has changed.
-    fn settling(self, record: &Record, outcome: &Outcome, mark: Option<&Mark>) -> Transaction<'t> {
+    fn settling(
+        self,
+        record: &Record,
+        settlement: &Settlement,
+        mark: Option<&Mark>,
+    ) -> Transaction<'t> {
+        let outcome = &settlement.outcome;
         let mut transaction = self.transaction();
         if outcome.is_trash() {
             if let Some(mark) = mark {
@@ -123,33 +131,31 @@ impl<'t> Target<'t> {
         );
         match outcome {
             Outcome::Abandon(_) => transaction.check(Step::Job, job, version),
-            Outcome::Consume | Outcome::Trash(_) | Outcome::Spent(_) => {
+            Outcome::Consume | Outcome::GiveUp(_) | Outcome::Trash(_) | Outcome::Spent(_) => {
                 transaction.delete(Step::Job, job, version)
             }
         }
         if record.lock.is_none() {
             transaction.delete(Step::Lock, lock, 0);
         }
-        self.note(&mut transaction, record, outcome);
+        self.note(&mut transaction, record, settlement);
         transaction
     }
 
     /// Keeps the record beside the job up to date; also makes sure that nobody else changed it.
-    fn note(self, transaction: &mut Transaction<'_>, record: &Record, outcome: &Outcome) {
+    fn note(self, transaction: &mut Transaction<'_>, record: &Record, settlement: &Settlement) {
         let path = self.paths.side(&record.key);
         let trashed = |mut side: Sidecar| {
             side.trashed_on = Some(Utc::now());
             side.created_on = record.created_on();
             side
         };
-        let side = match outcome {
-            Outcome::Consume => {
-                return match &record.side {
-                    Some(node) => transaction.delete(Step::Sidecar, path, node.stat.version),
-                    None => transaction.assert_absent(Step::Sidecar, path),
-                };
+        let side = match &settlement.outcome {
+            Outcome::Consume | Outcome::GiveUp(_) => {
+                let past = PastJob::of(settlement, Utc::now());
+                return self.leave(transaction, record, past);
             }
-            Outcome::Abandon(Aftermath::None) => {
+            Outcome::Abandon(Aftermath::None) if settlement.remark.is_none() => {
                 return match &record.side {
                     Some(node) => transaction.check(Step::Sidecar, path, node.stat.version),
                     None => transaction.assert_absent(Step::Sidecar, path),
@@ -171,7 +177,34 @@ impl<'t> Target<'t> {
                 trashed(side)
             }),
         };
+        let side = side.map(|mut side| {
+            side.remark = settlement.remark.clone().or(side.remark);
+            side
+        });
         transaction.put(Step::Sidecar, path, &record.side, side.as_ref());
+    }
+
+    /// Has the record beside a job that goes say what is to be remembered of it, or go as well.
+    pub(in crate::board::zookeeper) fn leave(
+        self,
+        transaction: &mut Transaction<'_>,
+        record: &Record,
+        past: Option<PastJob>,
+    ) {
+        let path = self.paths.side(&record.key);
+        let past = past.filter(|_| self.history > 0).map(Box::new);
+        match (past, record.side(), &record.side) {
+            // It is of another board, and this is not about it.
+            (_, _, Some(node)) if record.shelf == Shelf::Trash && past_of(node).is_some() => {
+                transaction.check(Step::Sidecar, path, node.stat.version);
+            }
+            (Some(past), Some(mut side), _) => {
+                side.past = Some(past);
+                transaction.put(Step::Sidecar, path, &record.side, Some(&side));
+            }
+            (_, _, Some(node)) => transaction.delete(Step::Sidecar, path, node.stat.version),
+            (_, _, None) => transaction.assert_absent(Step::Sidecar, path),
+        }
     }
 
     /// Prepares for another attempt after a refused one; an error, if there is no use in it.

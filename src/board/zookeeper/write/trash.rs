@@ -1,5 +1,6 @@
 //! The trash: what comes back from it, and what leaves it for good.
 
+use chrono::Utc;
 use futures_util::future::join_all;
 use zookeeper_client::{CreateMode, Error};
 
@@ -7,7 +8,7 @@ use super::marker::uuid_of;
 use crate::{
     board::{
         BoardError, Detail, Result,
-        wire::{json, posting::Limit, sidecar::Sidecar},
+        wire::{json, past::PastJob, posting::Limit, sidecar::Sidecar},
         zookeeper::{
             AT_ONCE, TRIES, Target,
             link::{
@@ -18,7 +19,7 @@ use crate::{
             read::record::Record,
         },
     },
-    job::{JobKey, Shelf},
+    job::{JobKey, Purge, Shelf},
 };
 
 impl Target<'_> {
@@ -35,11 +36,11 @@ impl Target<'_> {
 
     pub(in crate::board::zookeeper) async fn purge(
         self,
-        keys: &[JobKey],
+        purges: &[Purge],
     ) -> Result<Vec<Result<()>>> {
-        let mut answers = Vec::with_capacity(keys.len());
-        for keys in keys.chunks(AT_ONCE) {
-            answers.extend(join_all(keys.iter().map(|key| self.purge_one(key))).await);
+        let mut answers = Vec::with_capacity(purges.len());
+        for purges in purges.chunks(AT_ONCE) {
+            answers.extend(join_all(purges.iter().map(|one| self.purge_one(one))).await);
         }
         Ok(answers)
     }
@@ -111,23 +112,24 @@ impl Target<'_> {
         })
     }
 
-    async fn purge_one(self, key: &JobKey) -> Result<()> {
+    async fn purge_one(self, purge: &Purge) -> Result<()> {
+        let key = &purge.key;
         for _ in 0..TRIES {
             let found = self.record(Shelf::Trash, key).await?;
             let record = self.require(found.as_ref())?;
             let mut transaction = self.transaction();
             let path = self.paths.job(Shelf::Trash, key);
             transaction.delete(Step::Trashed, path, record.posting.stat.version);
-            if let Some(node) = &record.side
-                && !self.is_on_board(key).await?
-            {
-                transaction.delete(Step::Sidecar, self.paths.side(key), node.stat.version);
+            // With another job of that number on the board, what is beside them is about that one.
+            if !self.is_on_board(key).await? {
+                self.leave(&mut transaction, record, PastJob::purged(purge, Utc::now()));
             }
             let done = transaction.commit().await;
             match done.map_err(|failure| self.unknown(failure))? {
                 Ok(_) => return Ok(()),
                 // It went meanwhile, which the next look tells.
-                Err(refused) if refused.error == Error::NoNode => {}
+                Err(refused) if refused.step == Step::Trashed && refused.error == Error::NoNode => {
+                }
                 Err(refused) => self.make_way(refused).await?,
             }
         }

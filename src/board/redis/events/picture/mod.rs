@@ -52,7 +52,8 @@ impl Picture {
     fn shelf(&self, shelf: Shelf) -> &HashMap<JobKey, Known> {
         match shelf {
             Shelf::Board => &self.board,
-            Shelf::Trash => &self.trash,
+            // The past is not followed.
+            Shelf::Trash | Shelf::Past => &self.trash,
         }
     }
 
@@ -81,6 +82,7 @@ impl Picture {
         match shelf {
             Shelf::Board => after.board = Some(known),
             Shelf::Trash => after.trash = Some(known),
+            Shelf::Past => {}
         }
         self.set(key, after);
     }

@@ -90,6 +90,7 @@ fn known_at(now: Now, looked: Looked) -> Known {
         is_unfit: false,
         raw: Vec::new(),
         trashed_on: None,
+        ended: None,
         shelf: Shelf::Board,
         book: None,
         details: None,

@@ -26,7 +26,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Starts a server with these arguments, and opens a board on it.
 fn open(arguments: &[&str]) -> Option<(Arc<Redis>, Server)> {
     let server = Server::start(arguments)?;
-    let board = Redis::new(&server.url(""), None, PATIENCE, Limit::USUAL);
+    let board = Redis::new(
+        &server.url(""),
+        None,
+        PATIENCE,
+        Limit::USUAL,
+        crate::job::HISTORY,
+    );
     Some((Arc::new(board), server))
 }
 

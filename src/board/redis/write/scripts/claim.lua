@@ -33,6 +33,7 @@ return for_each_job(function()
   if problem then error(problem) end
   local fence = digits(number)
   if side then
+    side.first_claimed_on = side.first_claimed_on or time
     side.owner, side.claimed_on, side.fence, side.ahead = owner, time, fence, is_ahead or nil
     if is_attempt == "1" and not is_ahead then side.attempts = math.min((side.attempts or 0) + 1, 2 ^ 32 - 1) end
   end

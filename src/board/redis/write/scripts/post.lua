@@ -38,7 +38,7 @@ return for_each_job(function()
   local fence = ""
   if owner ~= "" then
     fence = digits(claims)
-    give_to(owner, { v = 1, owner = owner, claimed_on = time, fence = fence, attempts = 1 })
+    give_to(owner, { v = 1, owner = owner, claimed_on = time, fence = fence, attempts = 1, first_claimed_on = time })
   end
   redis.call("HSET", listings, field, posting .. cmsgpack.pack(number))
   note("posted", posting, { sequence = number })

@@ -3,6 +3,7 @@
 --   keys    listings, trash (hashes); sequence, fences (counters); of each job: owned, modified, sidecar
 --   values  channel; now (msgpack), time (text) of the change; life, the time to live of a claim in ms, "" for none;
 --           of each job: field
+--           past (stream), history (its length); of each job: remembered, what is kept of it there, "" for nothing
 -- The record beside a job ("side") is JSON; one that cannot be read, or is of a version that is not known here, is left
 -- as it is. All times are text of one form, so that they compare as text.
 
@@ -131,11 +132,17 @@ local function are_failures(value)
   return count == #value
 end
 
+local function is_remark(value)
+  if type(value) ~= "table" or not is_text(value.by) then return false end
+  return value.reason == nil or value.reason == cjson.null or is_text(value.reason)
+end
+
 -- What each member of the record has to be; the same as the program itself requires of it.
 local SIDE = {
   owner = is_nothing_or(is_text), fence = is_nothing_or(is_text), session = is_nothing_or(is_number),
   claimed_on = is_nothing_or(is_time), not_before = is_nothing_or(is_time),
   trashed_on = is_nothing_or(is_time), created_on = is_nothing_or(is_time),
+  first_claimed_on = is_nothing_or(is_time), remark = is_nothing_or(is_remark),
   attempts = is_count, postponed = is_count, ahead = is_flag, failures = are_failures,
 }
 
@@ -225,6 +232,14 @@ local function texts_of(posting)
     texts[name] = value
   end
   return texts
+end
+
+-- Keeps what is to be remembered of a job that goes, with what was beside it. The job is gone by now: that it cannot be
+-- kept is no reason to fail, and returned.
+local function remember(side)
+  if remembered == "" or history == "0" then return "" end
+  local kept = redis.pcall("XADD", past, "MAXLEN", "~", history, "*", "job", remembered, "side", side or "")
+  return type(kept) == "table" and kept.err or ""
 end
 
 local events = {}

@@ -9,8 +9,13 @@ return for_each_job(function()
   local posting = redis.call("HGET", trash, field)
   if not posting then return { "no-such-job" } end
   -- With a namesake on the board, what is beside them is about that one.
-  if redis.call("HEXISTS", listings, field) == 0 then redis.call("DEL", modified, sidecar) end
+  local side
+  if redis.call("HEXISTS", listings, field) == 0 then
+    side = text_under(sidecar)
+    redis.call("DEL", modified, sidecar)
+  end
   redis.call("HDEL", trash, field)
+  remember(side)
   note("purged", posting)
   return { "ok" }
 end)

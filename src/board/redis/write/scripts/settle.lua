@@ -1,8 +1,9 @@
 -- Abandons, consumes or trashes jobs, each by its own authority.
 -- Of each job: outcome, "abandon", "consume" or "trash"; authority, "owner" (of that name), "seen" (claimed by that owner)
 -- or "free" (seen unclaimed); owner; fence ("" for any); not_before ("" for none); by how many attempts and postponed to
--- change the counts; failure (JSON, "" for none).
--- Returns for each job {"ok", "1" if a namesake had to leave the trash}, {"no-such-job"},
+-- change the counts; failure (JSON, "" for none); remark (JSON, "" for none).
+-- The past is no key that is declared: who may not write to it settles jobs all the same.
+-- Returns for each job {"ok", "1" if a namesake had to leave the trash, why nothing is remembered of it}, {"no-such-job"},
 -- {"not-claimed"}, {"not-owner", owner}, {"changed"} or {"failed", why}.
 permit({ "HGET", "HEXISTS", "HDEL" }, listings, "field")
 permit({ "HSET", "HEXISTS" }, trash, "field", "value")
@@ -39,6 +40,7 @@ local function record(side)
   if side.ahead and (failure ~= "" or attempts ~= "0") then
     side.attempts, side.ahead = (side.attempts or 0) + 1, nil
   end
+  if remark ~= "" then side.remark = cjson.decode(remark) end
   if not_before ~= "" then side.not_before = not_before end
   side.attempts = count(side.attempts, attempts)
   side.postponed = count(side.postponed, postponed)
@@ -53,13 +55,15 @@ end
 return for_each_job(function()
   local refused = refusal()
   if refused then return refused end
-  local replaced = "0"
+  local replaced, forgotten = "0", ""
   -- A fence that was asked for is the one that it was compared with.
   local claim = { owner = owner, fence = fence ~= "" and fence or fence_of(owner) }
   local posting = redis.call("HGET", listings, field)
   if outcome == "consume" then
+    local side = text_under(sidecar)
     redis.call("DEL", owned, modified, sidecar)
     redis.call("HDEL", listings, field)
+    forgotten = remember(side)
   else
     local side = read_side()
     if side then record(side) end
@@ -74,5 +78,5 @@ return for_each_job(function()
     if outcome == "trash" then redis.call("HDEL", listings, field) end
   end
   note(PAST[outcome], posting, claim)
-  return { "ok", replaced }
+  return { "ok", replaced, forgotten }
 end)

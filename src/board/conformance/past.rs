@@ -1,0 +1,189 @@
+//! Promises about what a board remembers of the jobs that left it.
+
+use chrono::Utc;
+
+use super::{settling::failure, *};
+use crate::job::{Ending, Identity, Purge, Remark, Settlement};
+
+pub(crate) const PAST: Query = Query {
+    shelf: Shelf::Past,
+    ..WHOLE_BOARD
+};
+
+fn remark(reason: &str) -> Option<Remark> {
+    Some(Remark {
+        by: "olga".to_owned(),
+        reason: Some(reason.to_owned()),
+    })
+}
+
+/// Settles a job that somebody has by hand, so that it is remembered.
+pub(crate) async fn end(board: &Subject, key: &JobKey, outcome: Outcome, remark: Option<Remark>) {
+    let job = on_board(board, key).await;
+    let authority = Authority::Owner(job.owner().unwrap().clone());
+    let settlement = Settlement {
+        job: Some(Identity::from(&job)),
+        remark,
+        ..Settlement::of(key.clone(), outcome, authority)
+    };
+    let settled = board.settle(&[settlement]).await.unwrap().remove(0);
+    assert_eq!(settled.unwrap().forgotten, None);
+}
+
+pub(crate) async fn purge(board: &Subject, key: &JobKey) {
+    let job = get(board, Shelf::Trash, key).await.unwrap();
+    let purge = Purge {
+        key: key.clone(),
+        job: Some(Identity::from(&job)),
+        remark: remark("too old"),
+    };
+    board.purge(&[purge]).await.unwrap().remove(0).unwrap();
+}
+
+/// Finds a job of the past by its uuid.
+async fn remembered(board: &Subject, uuid: &str) -> Job {
+    let wanted = JobRef::Uuid(uuid.to_owned());
+    let found = board.find(Shelf::Past, &[wanted]).await.unwrap();
+    let mut found = found.into_iter().flatten();
+    match (found.next(), found.next()) {
+        (Some(Entry::Job(job)), None) => *job,
+        found => panic!("{found:?}"),
+    }
+}
+
+pub(crate) async fn a_consumed_job_is_remembered_as_it_was(board: &Subject) {
+    let before = Utc::now() - chrono::TimeDelta::seconds(1);
+    let key = post(board, urgent("resize", Priority::High)).await;
+    let claimed = board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
+    let release = Outcome::Abandon(Aftermath::Failed {
+        failure: failure("no room"),
+        not_before: None,
+    });
+    end(board, &key, release, None).await;
+    board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
+    end(board, &key, Outcome::Consume, None).await;
+    let past = remembered(board, &claimed.job.uuid).await;
+    assert_eq!(past.state(), crate::job::State::Complete);
+    assert_eq!(
+        (past.name.as_str(), past.priority),
+        ("resize", Priority::High)
+    );
+    assert_eq!(past.sequence, claimed.job.sequence);
+    assert_eq!(past.history.attempts, 2);
+    assert_eq!(past.history.failures[0].reason, "no room");
+    // Details may be long, or secret.
+    assert_eq!(past.details, None);
+    let ended = past.ended.unwrap();
+    assert_eq!(
+        (ended.ending, ended.has_succeeded),
+        (Ending::Consumed, false)
+    );
+    assert!(ended.on > before && ended.on <= Utc::now());
+    assert!(past.took().is_some() && past.waited().is_some(), "{past:?}");
+    assert_eq!(get(board, Shelf::Board, &key).await, None);
+}
+
+pub(crate) async fn each_end_is_told_from_the_others(board: &Subject) {
+    let mut uuids = Vec::new();
+    for name in ["done", "failed", "purged"] {
+        let key = post_one(board, name).await;
+        claim_one(board, &key, &ada()).await.unwrap();
+        uuids.push(on_board(board, &key).await.uuid);
+        match name {
+            "done" => end(board, &key, Outcome::Consume, remark("by hand")).await,
+            "failed" => end(board, &key, Outcome::GiveUp(failure("no room")), None).await,
+            _ => {
+                end(board, &key, Outcome::Trash(None), remark("broken")).await;
+                let trashed = get(board, Shelf::Trash, &key).await.unwrap();
+                assert_eq!(trashed.history.remark, remark("broken"));
+                purge(board, &key).await;
+            }
+        }
+    }
+    let [done, failed, purged] = &uuids[..] else {
+        unreachable!()
+    };
+    let done = remembered(board, done).await;
+    assert_eq!(done.ended.unwrap().ending, Ending::Consumed);
+    assert_eq!(done.history.remark, remark("by hand"));
+    let failed = remembered(board, failed).await;
+    assert_eq!(failed.ended.unwrap().ending, Ending::Failed);
+    assert_eq!(failed.last_exit(), Some((Some(1), None)));
+    let purged = remembered(board, purged).await;
+    assert_eq!(purged.ended.unwrap().ending, Ending::Purged);
+    assert_eq!(purged.history.remark, remark("too old"));
+}
+
+pub(crate) async fn what_ended_last_is_listed_first(board: &Subject) {
+    for name in ["first", "second", "third"] {
+        let key = post_one(board, name).await;
+        claim_one(board, &key, &ada()).await.unwrap();
+        end(board, &key, Outcome::Consume, None).await;
+    }
+    let past = list(board, PAST).await;
+    let names: Vec<_> = past.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["third", "second", "first"]);
+    assert_eq!(list(board, WHOLE_BOARD).await, []);
+}
+
+pub(crate) async fn a_job_that_is_given_back_is_not_past(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    let given_back = Outcome::Abandon(Aftermath::None);
+    end(board, &key, given_back, remark("wrong machine")).await;
+    assert_eq!(list(board, PAST).await, []);
+    let job = on_board(board, &key).await;
+    assert_eq!(job.history.remark, remark("wrong machine"));
+    assert_eq!((job.ended, job.took()), (None, None));
+}
+
+/// More than a batch of what is dropped at once, and than a page.
+pub(crate) async fn of_many_ends_none_is_lost_or_doubled(board: &Subject) {
+    const JOBS: usize = 300;
+    let drafts: Vec<_> = (0..JOBS)
+        .map(|number| draft(&format!("job{number}")))
+        .collect();
+    let posted = board.post(&drafts, Some(&ada())).await.unwrap();
+    let keys: Vec<_> = posted
+        .into_iter()
+        .map(|posted| posted.unwrap().key)
+        .collect();
+    let enders = keys.chunks(JOBS / 8 + 1).map(|keys| {
+        let (board, keys) = (Arc::clone(board), keys.to_vec());
+        tokio::spawn(async move {
+            for key in keys {
+                end(&board, &key, Outcome::Consume, None).await;
+            }
+        })
+    });
+    for ender in enders.collect::<Vec<_>>() {
+        ender.await.unwrap();
+    }
+    let mut uuids: Vec<_> = list(board, PAST)
+        .await
+        .into_iter()
+        .map(|job| job.uuid)
+        .collect();
+    uuids.sort_unstable();
+    uuids.dedup();
+    assert_eq!(uuids.len(), JOBS);
+}
+
+/// How many jobs the board remembers that [`no_more_is_remembered_than_is_wanted`] is tried on.
+pub(crate) const FEW: u32 = 20;
+
+/// For boards that remember [`FEW`] jobs, which is no promise of those that all others are tried on.
+pub(crate) async fn no_more_is_remembered_than_is_wanted(board: &Subject) {
+    for number in 0..100 {
+        let key = post_one(board, &format!("job{number}")).await;
+        claim_one(board, &key, &ada()).await.unwrap();
+        end(board, &key, Outcome::Consume, None).await;
+    }
+    let past = list(board, PAST).await;
+    let names: Vec<_> = past.into_iter().map(|job| job.name).collect();
+    let last: Vec<_> = (80..100)
+        .rev()
+        .map(|number| format!("job{number}"))
+        .collect();
+    assert_eq!(names, last);
+}

@@ -1,0 +1,41 @@
+//! What is remembered of the jobs that left the board.
+
+use redis::Cmd;
+
+use crate::{
+    board::{
+        Result,
+        redis::{keys::Keys, link::Client},
+        wire::past,
+    },
+    job::Entry,
+};
+
+/// An entry of a stream: its id, and names and values by turns.
+type Stored = (String, Vec<Vec<u8>>);
+
+/// Returns what is remembered, the latest end first.
+pub(in crate::board::redis) async fn entries(
+    client: &Client,
+    keys: &Keys,
+    history: u32,
+) -> Result<Vec<Entry>> {
+    if history == 0 {
+        return Ok(Vec::new());
+    }
+    let mut command = Cmd::new();
+    command.arg("XREVRANGE").arg(keys.past()).arg("+").arg("-");
+    command.arg("COUNT").arg(history);
+    let (stored, _): (Vec<Stored>, _) = client.read(&command).await?;
+    Ok(stored.iter().map(entry).collect())
+}
+
+fn entry((id, parts): &Stored) -> Entry {
+    let part = |name: &[u8]| {
+        let mut pairs = parts.chunks_exact(2);
+        let pair = pairs.find(|pair| pair[0] == name)?;
+        Some(pair[1].as_slice())
+    };
+    let side = part(b"side").filter(|side| !side.is_empty());
+    past::read(id, part(b"job").unwrap_or_default(), side)
+}

@@ -1,0 +1,183 @@
+//! What is stored of a job that has left its board, the same on every kind of board.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::sidecar::Sidecar;
+use crate::{
+    board::JobRef,
+    job::{
+        Authority, Ended, Ending, Entry, Failure, History, Identity, Job, JobKey, Malformed,
+        Origin, Outcome, Purge, Remark, Settlement, Shelf,
+    },
+};
+
+/// The version of the record that is understood here.
+const VERSION: u32 = 1;
+
+/// How many candidates an ambiguous reference yields.
+const CANDIDATES: usize = 10;
+
+/// What is stored of a job that is gone, apart from what was kept beside it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PastJob {
+    v: u32,
+    job: Identity,
+    ended_on: DateTime<Utc>,
+    outcome: Ending,
+    /// Whether it ended by the success of a command.
+    #[serde(default, skip_serializing_if = "is_false")]
+    succeeded: bool,
+    /// How it failed, if it ended by that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<Failure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<Remark>,
+}
+
+impl PastJob {
+    /// Returns what is to be remembered of a job if it is settled so; none, if it does not end by
+    /// that, or is not known.
+    pub(crate) fn of(settlement: &Settlement, now: DateTime<Utc>) -> Option<Self> {
+        let (outcome, failure) = match &settlement.outcome {
+            Outcome::Consume => (Ending::Consumed, None),
+            Outcome::GiveUp(failure) => (Ending::Failed, Some(failure.clone())),
+            Outcome::Abandon(_) | Outcome::Trash(_) | Outcome::Spent(_) => return None,
+        };
+        Some(Self {
+            v: VERSION,
+            job: settlement.job.clone()?,
+            ended_on: now,
+            outcome,
+            // Whoever has a job by hand settles it by the owner's name alone.
+            succeeded: outcome == Ending::Consumed
+                && matches!(settlement.authority, Authority::Claim(..)),
+            failure,
+            remark: settlement.remark.clone(),
+        })
+    }
+
+    /// Returns what is to be remembered of a job that is purged; none, if it is not known.
+    pub(crate) fn purged(purge: &Purge, now: DateTime<Utc>) -> Option<Self> {
+        Some(Self {
+            v: VERSION,
+            job: purge.job.clone()?,
+            ended_on: now,
+            outcome: Ending::Purged,
+            succeeded: false,
+            failure: None,
+            remark: purge.remark.clone(),
+        })
+    }
+
+    pub(crate) fn write(&self) -> String {
+        serde_json::json!(self).to_string()
+    }
+
+    pub(crate) fn ended_on(&self) -> DateTime<Utc> {
+        self.ended_on
+    }
+
+    /// Makes a job of it, and of what was kept beside that.
+    pub(crate) fn into_job(self, key: JobKey, mut side: Sidecar) -> Job {
+        // Something came of its last claim, whenever that was made.
+        side.count_ahead();
+        Job {
+            key,
+            ..self.job(side.history(), None)
+        }
+    }
+
+    /// Makes a job of it, and of what had happened to that before.
+    fn job(self, mut history: History, problem: Option<String>) -> Job {
+        history.failures.extend(self.failure);
+        let surplus = history.failures.len().saturating_sub(History::FAILURES);
+        history.failures.drain(..surplus);
+        history.remark = self.remark.or(history.remark);
+        Job {
+            key: JobKey::new(self.job.uuid.clone()),
+            uuid: self.job.uuid,
+            name: self.job.name,
+            priority: self.job.priority,
+            sequence: self.job.sequence,
+            created_on: self.job.created_on,
+            last_modified: None,
+            holding: None,
+            is_blocked: false,
+            is_unfit: problem.is_some(),
+            raw: Vec::new(),
+            trashed_on: None,
+            ended: Some(Ended {
+                on: self.ended_on,
+                ending: self.outcome,
+                claimed_on: self.job.claimed_on,
+                has_succeeded: self.succeeded,
+            }),
+            shelf: Shelf::Past,
+            origin: Origin::Here,
+            book: self.job.book,
+            details: None,
+            history,
+            size: 0,
+            problem,
+        }
+    }
+}
+
+/// Reads what is stored of a job that is gone, and what was kept beside it.
+pub(crate) fn read(key: &str, past: &[u8], side: Option<&[u8]>) -> Entry {
+    let (mut side, problem) = Sidecar::read(side);
+    // Something came of its last claim, whenever that was made.
+    side.count_ahead();
+    entry(key, past, side.history(), problem)
+}
+
+/// Reads what is stored of a job that is gone, of which the rest is known.
+pub(crate) fn entry(key: &str, past: &[u8], history: History, problem: Option<String>) -> Entry {
+    let past = match serde_json::from_slice::<PastJob>(past) {
+        Ok(read) if read.v == VERSION => read,
+        read => {
+            let problem = match read {
+                Ok(read) => format!("it has version {}, which is not known", read.v),
+                Err(error) => error.to_string(),
+            };
+            return Entry::Malformed(Malformed {
+                key: JobKey::new(key),
+                problem: format!("what is remembered of it cannot be read: {problem}"),
+                size: past.len() as u64,
+                raw: Vec::new(),
+                holding: None,
+                origin: Origin::Here,
+            });
+        }
+    };
+    Entry::Job(Box::new(past.job(history, problem)))
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// Returns which of these each reference could mean.
+pub(crate) fn find(entries: &[Entry], wanted: &[JobRef]) -> Vec<Vec<Entry>> {
+    let could_mean = |wanted: &JobRef, entry: &Entry| match wanted {
+        JobRef::Key(key) => entry.key() == key,
+        JobRef::Uuid(beginning) => entry.job().is_some_and(|job| {
+            let uuid = job.uuid.to_ascii_lowercase();
+            uuid.starts_with(beginning.as_str())
+        }),
+        JobRef::Sequence(number) => entry.job().is_some_and(|job| job.sequence == Some(*number)),
+    };
+    let found = |wanted: &JobRef| {
+        let mut found: Vec<_> = entries
+            .iter()
+            .filter(|entry| could_mean(wanted, entry))
+            .take(CANDIDATES)
+            .cloned()
+            .collect();
+        // A uuid may have come to its end more than once; the last time counts.
+        found.dedup_by(|later, earlier| later.key() == earlier.key());
+        found
+    };
+    wanted.iter().map(found).collect()
+}

@@ -1,0 +1,24 @@
+//! Why somebody does something to a job that is not its ordinary course.
+
+use crate::{context::Context, job::Remark};
+
+/// Why it is done.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReasonArgs {
+    /// Say why; it is kept with your name, for `show`, `list --past` and whoever asks later
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+impl ReasonArgs {
+    /// Returns what is kept of it: who does it, and why; nothing, if it is ordinary and no reason is
+    /// given.
+    pub(crate) fn remark(&self, ctx: &Context, is_ordinary: bool) -> Option<Remark> {
+        let reason = self.reason.as_deref().map(str::trim);
+        let reason = reason.filter(|reason| !reason.is_empty());
+        (!is_ordinary || reason.is_some()).then(|| Remark {
+            by: ctx.who().to_string(),
+            reason: reason.map(str::to_owned),
+        })
+    }
+}

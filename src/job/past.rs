@@ -1,0 +1,105 @@
+//! What is remembered of a job after it has left its board.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+
+/// How many jobs a board remembers after they have left it, unless somebody says otherwise.
+pub(crate) const HISTORY: u32 = 10_000;
+
+use super::{Book, Job, Priority};
+
+/// What a job is, whatever became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) priority: Priority,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sequence: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) created_on: Option<DateTime<Utc>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) book: Option<Book>,
+    /// When it was claimed last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) claimed_on: Option<DateTime<Utc>>,
+}
+
+impl From<&Job> for Identity {
+    fn from(job: &Job) -> Self {
+        Self {
+            uuid: job.uuid.clone(),
+            name: job.name.clone(),
+            priority: job.priority,
+            sequence: job.sequence,
+            created_on: job.created_on,
+            book: job.book.clone(),
+            claimed_on: job.held_since(),
+        }
+    }
+}
+
+/// Who did something to a job that is not its ordinary course, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Remark {
+    pub(crate) by: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+}
+
+/// In which way a job left its board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Ending {
+    Consumed,
+    /// It was consumed although its command failed.
+    Failed,
+    Purged,
+}
+
+impl Ending {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Consumed => "consumed",
+            Self::Failed => "failed",
+            Self::Purged => "purged",
+        }
+    }
+}
+
+/// The end of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) on: DateTime<Utc>,
+    pub(crate) ending: Ending,
+    /// When it was claimed last.
+    pub(crate) claimed_on: Option<DateTime<Utc>>,
+    /// Whether it ended by the success of a command.
+    pub(crate) has_succeeded: bool,
+}
+
+impl Job {
+    /// Returns the exit code and the signal by which the last attempt ended whose end is known.
+    pub(crate) fn last_exit(&self) -> Option<(Option<i32>, Option<i32>)> {
+        if self.ended.is_some_and(|ended| ended.has_succeeded) {
+            return Some((Some(0), None));
+        }
+        let last = self.history.failures.last()?;
+        Some((last.exit_code, last.signal))
+    }
+
+    /// Returns how long it waited for its first claim, as far as that is known.
+    pub(crate) fn waited(&self) -> Option<TimeDelta> {
+        let waited = self.history.first_claimed_on? - self.created_on?;
+        Some(waited.max(TimeDelta::zero()))
+    }
+
+    /// Returns how long it took from its last claim to its end.
+    pub(crate) fn took(&self) -> Option<TimeDelta> {
+        let ended = self.ended?;
+        let took = ended.on - ended.claimed_on?;
+        // Clocks may disagree.
+        Some(took.max(TimeDelta::zero()))
+    }
+}
