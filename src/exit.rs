@@ -68,9 +68,15 @@ pub(crate) enum CommandError {
         message: String,
         hint: Option<String>,
     },
-    /// A job that was waited for ended in the trash.
+    /// A job that was waited for came to no good end.
     #[error("{0}")]
-    Trashed(String),
+    InVain(String),
+    /// A job that was to be waited for.
+    #[error(
+        "nothing is known of it: it was never posted here, or somebody else ended it, or it ended \
+         longer ago than the board remembers"
+    )]
+    NotKnown,
     #[error("{0}")]
     TimedOut(String),
     /// A command that was run ended like this; it has said itself what there is to say.
@@ -273,13 +279,14 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<Judged
     let (code, kind) = match error {
         CommandError::Usage { .. } => (USAGE, "usage"),
         CommandError::Nothing(_) => (NOTHING, "not-found"),
+        CommandError::NotKnown => (NOT_FOUND, "not-found"),
         CommandError::UnreadableOwner => (AGAINST_THE_RULES, "malformed"),
         CommandError::Yours { .. } => (AGAINST_THE_RULES, "already-claimed"),
         CommandError::NotHeldBy(_) => (AGAINST_THE_RULES, "changed"),
         CommandError::Unheard { .. } => (FAILED, "unknown"),
         CommandError::Partly { .. } => (PARTLY, "failed"),
         CommandError::Refused { .. } => (UNSAFE, "refused"),
-        CommandError::Trashed(_) => (TRASHED, "failed"),
+        CommandError::InVain(_) => (TRASHED, "failed"),
         CommandError::TimedOut(_) => (TIMED_OUT, "timeout"),
         CommandError::Command(code) => (*code, "failed"),
         // What it is about is among its own causes.

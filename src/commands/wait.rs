@@ -1,13 +1,13 @@
 //! `jobboard wait`.
 
-mod trashed;
+mod ended;
 
 use std::{collections::HashSet, time::Duration};
 
 use anyhow::Context as _;
 use serde::Serialize;
 
-use self::trashed::{Trashed, last_failure};
+use self::ended::{InVain, learn};
 use super::{
     completions::complete,
     list,
@@ -30,8 +30,8 @@ use crate::{
 
 /// Wait until jobs are finished, the board is empty, or a job can be claimed
 ///
-/// Exits with 9 if a job that was waited for ended in the trash, and says why; with 124 at the
-/// timeout. A whole uuid that is on the board no more, or never was, counts as complete.
+/// Exits with 9 if a job that was waited for ended in the trash, was purged, or was consumed although
+/// it failed, and says why; with 3 if nothing is known of a job; with 124 at the timeout.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
     /// The jobs to wait for: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or -
@@ -50,6 +50,10 @@ pub(crate) struct WaitArgs {
     /// With --any: wait for a job for which this holds
     #[arg(long, value_name = "EXPR", requires = "any", conflicts_with_all = ["jobs", "empty"])]
     filter: Vec<Filter>,
+
+    /// Take a whole uuid of which nothing is known for a job that is complete
+    #[arg(long, conflicts_with_all = ["empty", "any"])]
+    gone_ok: bool,
 
     /// Wait no longer than this
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
@@ -71,7 +75,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
         return ctx.out.report(&Emptied { done: "empty" });
     }
     if args.any {
-        let filters = Filters::new(args.filter);
+        let filters = Filters::new(args.filter.clone());
         let nothing = HashSet::new();
         let claimable = async {
             let mut waiter = waiter(ctx, &*board).await?;
@@ -82,7 +86,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
             .with_context(|| ctx.trying("wait for", "a job"))?;
         return ctx.out.report(&Done::new("claimable", job.uuid, job.name));
     }
-    for_named(ctx, &*board, &wanted, args.timeout).await
+    for_named(ctx, &*board, &wanted, &args).await
 }
 
 /// Listens to a board, and says so where the connection breaks.
@@ -129,12 +133,11 @@ pub(crate) async fn for_posted(
     timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
     let endings = finished(ctx, board, std::slice::from_ref(&job), timeout).await?;
-    let mut trashed = Trashed::default();
-    if let Some(Some(Ending::Trashed)) = endings.first() {
-        let failure = last_failure(board, &job).await;
-        trashed.add(ctx, name.to_owned(), failure.as_ref());
+    let mut in_vain = InVain::default();
+    if let Some(Some(ending)) = endings.first() {
+        learn(ctx, board, (name, &job, *ending), &mut in_vain).await;
     }
-    trashed.end()
+    in_vain.end()
 }
 
 /// Finds a job that was there before, by its uuid; none, if it has ended meanwhile.
@@ -175,9 +178,9 @@ async fn for_named(
     ctx: &mut Context,
     board: &dyn Board,
     wanted: &[JobRef],
-    timeout: Option<Duration>,
+    args: &WaitArgs,
 ) -> anyhow::Result<()> {
-    let found = look_up(ctx, board, wanted).await?;
+    let found = look_up(ctx, board, wanted, args.gone_ok).await?;
     if found.iter().any(|job| matches!(job, Found::Unknown(_))) {
         list::say_if_unused(ctx, board).await?;
     }
@@ -186,8 +189,10 @@ async fn for_named(
         Found::Unknown(_) => None,
     });
     let awaited: Vec<_> = there.collect();
-    let mut endings = finished(ctx, board, &awaited, timeout).await?.into_iter();
-    let mut trashed = Trashed::default();
+    let mut endings = finished(ctx, board, &awaited, args.timeout)
+        .await?
+        .into_iter();
+    let mut in_vain = InVain::default();
     for job in &found {
         let entry = match job {
             Found::Unknown(uuid) => {
@@ -199,16 +204,19 @@ async fn for_named(
         let done = match endings.next().flatten() {
             // Another one is in the trash, and there is nothing more to wait for.
             None => continue,
-            Some(Ending::Complete) => Done::of("complete", entry),
-            Some(Ending::Trashed) => {
-                let failure = last_failure(board, &Awaited::of(entry)).await;
-                trashed.add(ctx, entry.name().to_owned(), failure.as_ref());
-                Done::of("trashed", entry).with("last_failure", serde_json::json!(failure))
+            Some(ending) => {
+                let job = (entry.name(), &Awaited::of(entry), ending);
+                let end = learn(ctx, board, job, &mut in_vain).await;
+                let done = Done::of(end.outcome, entry);
+                match end.failure {
+                    None if end.outcome == "complete" => done,
+                    failure => done.with("last_failure", serde_json::json!(failure)),
+                }
             }
         };
         ctx.out.report(&done)?;
     }
-    trashed.end()
+    in_vain.end()
 }
 
 /// Finds the jobs, also those that are already in the trash; a whole uuid may be long gone.
@@ -216,7 +224,9 @@ async fn look_up(
     ctx: &Context,
     board: &dyn Board,
     wanted: &[JobRef],
+    gone_ok: bool,
 ) -> anyhow::Result<Vec<Found>> {
+    let name = board.name();
     let found = show::look_everywhere(board, wanted)
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
@@ -225,10 +235,13 @@ async fn look_up(
         jobs.push(match (found, wanted) {
             (Ok(entry), _) => Found::There(entry),
             (Err(BoardError::NoSuchJob), JobRef::Uuid(uuid)) if wanted.is_exact() => {
+                if !gone_ok {
+                    list::say_if_unused(ctx, board).await?;
+                    return Err(CommandError::NotKnown)
+                        .with_context(|| ctx.trying("wait for", wanted).with(wanted));
+                }
                 ctx.out.note(format!(
-                    "{uuid} is neither on {} nor in its trash: nothing is known of it, and it \
-                     counts as complete",
-                    board.name()
+                    "nothing is known of {uuid} on {name}, and it counts as complete"
                 ));
                 Found::Unknown(uuid.clone())
             }

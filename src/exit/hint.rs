@@ -44,7 +44,13 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::NotHeldBy(_) => {
             "nothing was done; `jobboard owner JOB` shows who holds it".into()
         }
-        CommandError::Trashed(_) => "`jobboard list --trash` shows what is in the trash".into(),
+        CommandError::NotKnown => {
+            "with --gone-ok it counts as complete; `jobboard list --past` shows what is remembered"
+                .into()
+        }
+        CommandError::InVain(_) => {
+            "`jobboard list --trash` and `jobboard list --past` show how jobs ended".into()
+        }
         CommandError::TimedOut(_) => "`jobboard list` shows what is on the board".into(),
         // Each of the several was told of by itself, and a command has said what there is to say.
         CommandError::Partly { .. } | CommandError::Command(_) | CommandError::Ours(_) => {

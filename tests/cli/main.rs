@@ -47,6 +47,7 @@ mod loops;
 mod malformed;
 mod mending;
 mod output;
+mod past;
 mod precedence;
 mod redis;
 mod references;

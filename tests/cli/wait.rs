@@ -38,7 +38,7 @@ fn a_job_that_ends_in_the_trash_is_told_by_the_exit_code() {
     00000001-0000-0000-0000-000000000000	resize	trashed
     --- stderr
     error: resize ended in the trash
-    hint: `jobboard list --trash` shows what is in the trash
+    hint: `jobboard list --trash` and `jobboard list --past` show how jobs ended
     ");
 }
 
@@ -51,28 +51,39 @@ fn a_job_that_was_trashed_before_counts_too() {
 }
 
 #[test]
-fn a_whole_uuid_that_is_not_on_the_board_is_complete() {
+fn a_whole_uuid_of_which_nothing_is_known_is_complete_only_if_that_is_asked_for() {
     let env = Env::new();
     env.post("resize");
     let gone = "00000000-0000-4000-8000-000000000001";
-    let run = env.jobboard(&["wait", gone]).run();
     env.jobboard(&["wait", "00000000"]).run().failed(3);
-    let json = env.jobboard(&["wait", gone, "--json"]).run().json();
-    assert_eq!(json["name"], serde_json::Value::Null);
+    let run = env.jobboard(&["wait", gone]).run();
+    insta::assert_snapshot!(run, @"
+    exit code 3
+    --- stdout
+    --- stderr
+    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: nothing is known of it: it was never posted here, or somebody else ended it, or it ended longer ago than the board remembers
+    hint: with --gone-ok it counts as complete; `jobboard list --past` shows what is remembered
+    ");
+    let run = env.jobboard(&["wait", gone, "--gone-ok"]).run();
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
     00000001-0000-0000-0000-000000000000		complete
     --- stderr
-    00000001-0000-0000-0000-000000000000 is neither on sqlite:ROOT/state/jobboard/board.db nor in its trash: nothing is known of it, and it counts as complete
+    nothing is known of 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db, and it counts as complete
     ");
+    let json = env
+        .jobboard(&["wait", gone, "--gone-ok", "--json"])
+        .run()
+        .json();
+    assert_eq!(json["name"], serde_json::Value::Null);
 }
 
 #[test]
 fn where_nothing_was_ever_posted_that_is_said_too() {
     let env = Env::new();
     let run = env.jobboard(&["wait", "unique:nightly"]).run();
-    run.succeeded();
+    assert_eq!(run.code, 3, "{run}");
     for said in ["nothing is known of it", "nothing was ever posted on"] {
         assert!(run.stderr.contains(said), "{run}");
     }
@@ -99,7 +110,7 @@ fn why_a_job_is_in_the_trash_is_told() {
       boom
       password=********
     error: resize ended in the trash; the last failure: the command ended with code 3
-    hint: `jobboard list --trash` shows what is in the trash
+    hint: `jobboard list --trash` and `jobboard list --past` show how jobs ended
     ");
     let json = env.jobboard(&["wait", "@1", "--json", "-q"]).run();
     assert_eq!(json.values()[0]["last_failure"]["exit_code"], 3);

@@ -1,0 +1,184 @@
+//! What a board remembers of the jobs that left it, as each command tells it.
+
+use serde_json::{Value, json};
+
+use crate::{
+    conduct::{Stage, on_every_board},
+    support::env::{Outcome, wait_until},
+};
+
+on_every_board!(
+    each_end_is_told_alike_wherever_it_is_asked_for,
+    who_overrides_is_known_and_why,
+    a_job_that_is_posted_and_waited_for_tells_how_it_ended,
+    conductors_leave_a_past_that_filters_choose_from,
+    a_board_without_history_remembers_nothing,
+);
+
+/// Runs a command on the stage's board.
+fn run(stage: &Stage, words: &[&str]) -> Outcome {
+    stage.env.jobboard(words).run()
+}
+
+/// Returns the past, the latest end first.
+fn past(stage: &Stage, words: &[&str]) -> Vec<Value> {
+    let list = [&["list", "--past", "--json"], words].concat();
+    let listed = run(stage, &list).json();
+    listed.as_array().unwrap().clone()
+}
+
+fn each_end_is_told_alike_wherever_it_is_asked_for(stage: &Stage) {
+    let (done, failed, purged) = (
+        stage.env.post("done"),
+        stage.env.post("failed"),
+        stage.env.post("purged"),
+    );
+    let command = |job: &str, words: &[&str], script: &str| {
+        let claim = [&["claim", job], words, &["--", "sh", "-c", script]].concat();
+        run(stage, &claim)
+    };
+    command(&done, &[], "true").succeeded();
+    command(&failed, &["--on-failure", "consume"], "exit 3").failed(3);
+    run(stage, &["trash", "--force", "--yes", &purged]).succeeded();
+    run(stage, &["purge", "--yes", &purged]).succeeded();
+    let listed = past(stage, &[]);
+    let ends = [
+        ("purged", &purged),
+        ("failed", &failed),
+        ("consumed", &done),
+    ];
+    assert_eq!(listed.len(), 3);
+    for ((outcome, uuid), listed) in ends.into_iter().zip(&listed) {
+        assert_eq!(listed["outcome"], outcome);
+        assert_eq!(
+            (&listed["uuid"], &listed["state"]),
+            (&json!(uuid), &json!("COMPLETE"))
+        );
+        assert!(listed["ended_on"].is_string(), "{listed}");
+        // By itself it is told as it is listed.
+        assert_eq!(&stage.env.show(uuid), listed);
+        let told = run(stage, &["show", uuid, "-o", "table"]);
+        let told = told.succeeded();
+        assert!(told.contains(&format!("outcome       {outcome}")), "{told}");
+        let waited = run(stage, &["wait", uuid]);
+        assert_eq!(waited.code, if outcome == "consumed" { 0 } else { 9 });
+    }
+    assert_eq!(listed[1]["exit_code"], 3);
+    assert_eq!(listed[1]["last_failure"]["exit_code"], 3);
+    assert_eq!(listed[2]["exit_code"], 0);
+    for listed in &listed[1..] {
+        assert!(listed["waited"].as_f64() >= Some(0.0), "{listed}");
+        assert!(listed["took"].as_f64() >= Some(0.0), "{listed}");
+        assert_eq!(listed["attempts"], 1);
+    }
+    let rows = run(stage, &["list", "--past"]);
+    let columns: Vec<_> = rows
+        .succeeded()
+        .lines()
+        .map(|row| row.split('\t').count())
+        .collect();
+    assert_eq!(columns, [9, 9, 9]);
+}
+
+fn who_overrides_is_known_and_why(stage: &Stage) {
+    let job = stage.env.post("resize");
+    stage.env.claim(&job, "ada");
+    let olga = ["--who", "olga", "--yes"];
+    let free = [
+        &["abandon", "--force", &job, "--reason", "ada is ill"],
+        &olga[..],
+    ]
+    .concat();
+    run(stage, &free).succeeded();
+    let told = |reason: Option<&str>| {
+        let shown = stage.env.show(&job);
+        assert_eq!(shown["by"], "olga", "{shown}");
+        assert_eq!(shown["reason"], json!(reason), "{shown}");
+    };
+    told(Some("ada is ill"));
+    let trash = [&["trash", "--force", &job], &olga[..]].concat();
+    run(stage, &trash).succeeded();
+    told(None);
+    let purge = [&["purge", &job, "--reason", "no such volume"], &olga[..]].concat();
+    run(stage, &purge).succeeded();
+    told(Some("no such volume"));
+}
+
+fn a_job_that_is_posted_and_waited_for_tells_how_it_ended(stage: &Stage) {
+    let posting = stage.env.jobboard(&["post", "resize", "--wait"]).spawn();
+    wait_until("it is posted", || !stage.env.names().is_empty());
+    let claim = [
+        "claim",
+        "--next",
+        "--on-failure",
+        "consume",
+        "--",
+        "sh",
+        "-c",
+        "exit 7",
+    ];
+    run(stage, &claim).failed(7);
+    let posted = posting.ended();
+    assert_eq!(posted.code, 9, "{posted:?}");
+    let why =
+        "resize was consumed although it failed; the last failure: the command ended with code 7";
+    assert!(posted.stderr.contains(why), "{}", posted.stderr);
+}
+
+fn conductors_leave_a_past_that_filters_choose_from(stage: &Stage) {
+    for (name, script) in [("good", "true"), ("bad", "exit 4")] {
+        run(stage, &["post", name, "--", "sh", "-c", script]).succeeded();
+    }
+    let words = [
+        "conduct",
+        "--drain",
+        "--allow-any",
+        "--on-failure",
+        "consume",
+        "-j2",
+    ];
+    run(stage, &words);
+    let names = |filter: &str| {
+        let past = past(stage, &["--filter", filter]);
+        past.iter()
+            .map(|job| job["name"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names("outcome=failed"), ["bad"]);
+    assert_eq!(names("exit_code=0"), ["good"]);
+    assert_eq!(
+        names("exit_code=4 and ended<1h and took<1h and waited<1h"),
+        ["bad"]
+    );
+    assert_eq!(names("ended>1h"), [""; 0]);
+    let count = run(stage, &["list", "--past", "--count"]);
+    assert_eq!(count.succeeded(), "2\n");
+}
+
+fn a_board_without_history_remembers_nothing(stage: &Stage) {
+    let config = run(stage, &["config", "--json"]).json();
+    let url = config
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["key"] == "url")
+        .unwrap();
+    let remember = |history: &str| {
+        let board = format!(
+            "default = \"b\"\n[board.b]\nurl = {}\n{history}",
+            url["value"]
+        );
+        stage.env.configure(&board);
+    };
+    let job = stage.env.post("resize");
+    remember("history = 0");
+    run(stage, &["consume", "--force", "--yes", &job]).succeeded();
+    remember("");
+    assert_eq!(past(stage, &[]), [Value::Null; 0]);
+    run(stage, &["wait", &job]).failed(3);
+    let waited = run(stage, &["wait", &job, "--gone-ok", "--json"]).json();
+    assert_eq!(
+        (&waited["uuid"], &waited["done"]),
+        (&json!(job), &json!("complete"))
+    );
+}
