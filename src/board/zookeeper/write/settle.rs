@@ -62,7 +62,8 @@ impl<'t> Target<'t> {
             let mut mark = None;
             if settlement.outcome.is_trash() {
                 mark = self.mark_of(record).await?;
-                // A claim by a peer leaves no trace but the lock itself: as late a look as can be.
+                // A claim by a peer leaves no trace but the lock itself, and each lock begins with
+                // version 0: as late a look as can be.
                 found = self.record(Shelf::Board, &settlement.key).await?;
                 record = self.permitted(settlement, found.as_ref(), &seen)?;
             }
