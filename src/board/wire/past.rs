@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::sidecar::Sidecar;
 use crate::{
     board::JobRef,
     job::{
@@ -71,25 +70,16 @@ impl PastJob {
     }
 
     pub(crate) fn write(&self) -> String {
-        serde_json::json!(self).to_string()
+        // Texts, numbers and times have nothing that JSON has no form for.
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     pub(crate) fn ended_on(&self) -> DateTime<Utc> {
         self.ended_on
     }
 
-    /// Makes a job of it, and of what was kept beside that.
-    pub(crate) fn into_job(self, key: JobKey, mut side: Sidecar) -> Job {
-        // Something came of its last claim, whenever that was made.
-        side.count_ahead();
-        Job {
-            key,
-            ..self.job(side.history(), None)
-        }
-    }
-
     /// Makes a job of it, and of what had happened to that before.
-    fn job(self, mut history: History, problem: Option<String>) -> Job {
+    pub(crate) fn job(self, mut history: History, problem: Option<String>) -> Job {
         history.failures.extend(self.failure);
         let surplus = history.failures.len().saturating_sub(History::FAILURES);
         history.failures.drain(..surplus);
@@ -124,15 +114,8 @@ impl PastJob {
     }
 }
 
-/// Reads what is stored of a job that is gone, and what was kept beside it.
-pub(crate) fn read(key: &str, past: &[u8], side: Option<&[u8]>) -> Entry {
-    let (mut side, problem) = Sidecar::read(side);
-    // Something came of its last claim, whenever that was made.
-    side.count_ahead();
-    entry(key, past, side.history(), problem)
-}
-
-/// Reads what is stored of a job that is gone, of which the rest is known.
+/// Reads what is stored of a job that is gone, to which that had happened before; where it cannot be
+/// read, it is called by the name that it is stored under.
 pub(crate) fn entry(key: &str, past: &[u8], history: History, problem: Option<String>) -> Entry {
     let past = match serde_json::from_slice::<PastJob>(past) {
         Ok(read) if read.v == VERSION => read,

@@ -167,6 +167,13 @@ impl Sidecar {
         }
     }
 
+    /// Returns what happened to a job that has come to its end: that is something that came of its last
+    /// claim, whenever it was made.
+    pub(crate) fn history_at_the_end(mut self) -> History {
+        self.count_ahead();
+        self.history()
+    }
+
     /// Notes what came of an attempt.
     pub(crate) fn note(&mut self, aftermath: &Aftermath) {
         match aftermath {

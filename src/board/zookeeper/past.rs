@@ -17,34 +17,35 @@ use crate::{
         net::failure::Failure,
         wire::{past::PastJob, sidecar::Sidecar},
     },
-    job::{Entry, JobKey},
+    job::{Entry, Job, JobKey},
 };
 
 impl Target<'_> {
     /// Returns what is remembered, the latest end first.
     pub(super) async fn past(self) -> Result<Vec<Entry>> {
-        let (remembered, _) = self.remembered().await?;
-        let past = remembered.iter();
-        Ok(past.filter_map(|(path, node)| entry(path, node)).collect())
+        let mut gone = self.gone().await?;
+        gone.truncate(self.history as usize);
+        Ok(gone.into_iter().map(Gone::into_entry).collect())
     }
 
     /// Forgets what has been remembered for too long.
     pub(super) async fn forget(self) -> Result<()> {
-        let (_, surplus) = self.remembered().await?;
+        let gone = self.gone().await?.into_iter();
+        let surplus = gone.skip(self.history as usize);
+        let surplus: Vec<_> = surplus.map(|gone| (gone.path, gone.node)).collect();
         self.delete(&surplus).await
     }
 
-    /// Returns the records of jobs that are gone, the latest end first, and those beyond what is to
-    /// be remembered.
-    async fn remembered(self) -> Result<(Vec<(String, Node)>, Vec<(String, Node)>)> {
+    /// Returns the records of all jobs that are gone, the latest end first.
+    async fn gone(self) -> Result<Vec<Gone>> {
         let sides = self.paths.sides();
         let recorded = nodes::children(self.session, &sides).await?;
         let recorded = recorded.into_iter().map(|name| format!("{sides}/{name}"));
-        let mut past = self.read_all(recorded.collect()).await?;
-        past.retain(|(_, node)| past_of(node).is_some());
-        past.sort_by_cached_key(|(_, node)| Reverse(past_of(node).map(|past| past.ended_on())));
-        let surplus = past.split_off(past.len().min(self.history as usize));
-        Ok((past, surplus))
+        let recorded = self.read_all(recorded.collect()).await?.into_iter();
+        let gone = recorded.filter_map(|(path, node)| Gone::of(path, node));
+        let mut gone: Vec<_> = gone.collect();
+        gone.sort_unstable_by_key(|gone| Reverse(gone.past.ended_on()));
+        Ok(gone)
     }
 
     /// Deletes nodes that are still as they were read.
@@ -63,12 +64,34 @@ impl Target<'_> {
     }
 }
 
-/// Makes a job of a record, if its job is gone.
-fn entry(path: &str, node: &Node) -> Option<Entry> {
-    let (mut side, _) = Sidecar::read(Some(&node.data));
-    let past = side.past.take()?;
-    let key = JobKey::new(path.rsplit('/').next().unwrap_or_default());
-    Some(Entry::Job(Box::new(past.into_job(key, side))))
+/// The record of a job that is gone.
+struct Gone {
+    path: String,
+    node: Node,
+    side: Sidecar,
+    past: PastJob,
+}
+
+impl Gone {
+    fn of(path: String, node: Node) -> Option<Self> {
+        let (mut side, _) = Sidecar::read(Some(&node.data));
+        let past = *side.past.take()?;
+        Some(Self {
+            path,
+            node,
+            side,
+            past,
+        })
+    }
+
+    fn into_entry(self) -> Entry {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        let job = self.past.job(self.side.history_at_the_end(), None);
+        Entry::Job(Box::new(Job {
+            key: JobKey::new(name),
+            ..job
+        }))
+    }
 }
 
 /// Returns what a record says of a job that is gone; none, if its job is not.

@@ -1,6 +1,6 @@
 -- What is remembered of the jobs that left the board; the oldest rows are dropped.
 CREATE TABLE past (
-    id               INTEGER PRIMARY KEY AUTOINCREMENT,
+    id               INTEGER PRIMARY KEY,
     -- What the job was, and how it ended, as JSON.
     record           TEXT NOT NULL,
     -- As they were in the row of the job.

@@ -6,7 +6,7 @@ use crate::{
     board::{
         Result,
         redis::{keys::Keys, link::Client},
-        wire::past,
+        wire::{past, sidecar::Sidecar},
     },
     job::Entry,
 };
@@ -37,5 +37,7 @@ fn entry((id, parts): &Stored) -> Entry {
         Some(pair[1].as_slice())
     };
     let side = part(b"side").filter(|side| !side.is_empty());
-    past::read(id, part(b"job").unwrap_or_default(), side)
+    let (side, problem) = Sidecar::read(side);
+    let job = part(b"job").unwrap_or_default();
+    past::entry(id, job, side.history_at_the_end(), problem)
 }
