@@ -326,7 +326,10 @@ async fn sorted(
         }
     }
     let peers = board.capabilities().peer_order;
-    found.sort_by(|one, other| args.sort.compare(one, other, peers));
+    // The past comes in the order in which it ended.
+    if args.shelf() != Shelf::Past || !args.sort.is_native() {
+        found.sort_by(|one, other| args.sort.compare(one, other, peers));
+    }
     if args.reverse {
         found.reverse();
     }

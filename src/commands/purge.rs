@@ -14,7 +14,7 @@ use super::parts::{
 use crate::{
     context::{Consent, Context},
     duration,
-    job::{Entry, Identity, Purge, Shelf},
+    job::{Entry, Identity, Origin, Purge, Shelf},
 };
 
 /// Remove trashed jobs for good
@@ -79,7 +79,11 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
     let purge = async |entries: &[&Entry]| {
         let purges = entries.iter().map(|entry| Purge {
             key: entry.key().clone(),
-            job: entry.job().map(Identity::from),
+            // What another board's job was is nothing for ours to remember.
+            job: entry
+                .job()
+                .filter(|job| !matches!(job.origin, Origin::Beside(_)))
+                .map(Identity::from),
             remark: remark.clone(),
         });
         board.purge(&purges.collect::<Vec<_>>()).await

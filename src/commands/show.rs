@@ -75,7 +75,12 @@ pub(crate) async fn look_everywhere(
         if !found.iter().any(is_missing) {
             break;
         }
-        let elsewhere = board.resolve(shelf, wanted).await?;
+        let elsewhere = match board.resolve(shelf, wanted).await {
+            Ok(elsewhere) => elsewhere,
+            // Who may not read the past finds what is there all the same.
+            Err(error) if shelf == Shelf::Past && !error.is_retryable() => break,
+            Err(error) => return Err(error),
+        };
         for (entry, elsewhere) in found.iter_mut().zip(elsewhere) {
             if is_missing(entry) {
                 *entry = elsewhere;

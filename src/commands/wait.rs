@@ -135,7 +135,9 @@ pub(crate) async fn for_posted(
     let endings = finished(ctx, board, std::slice::from_ref(&job), timeout).await?;
     let mut in_vain = InVain::default();
     if let Some(Some(ending)) = endings.first() {
-        learn(ctx, board, (name, &job, *ending), &mut in_vain).await;
+        learn(ctx, board, (name, &job, *ending), &mut in_vain)
+            .await
+            .with_context(|| ctx.trying("wait for", name))?;
     }
     in_vain.end()
 }
@@ -206,7 +208,9 @@ async fn for_named(
             None => continue,
             Some(ending) => {
                 let job = (entry.name(), &Awaited::of(entry), ending);
-                let end = learn(ctx, board, job, &mut in_vain).await;
+                let end = learn(ctx, board, job, &mut in_vain)
+                    .await
+                    .with_context(|| ctx.trying("wait for", entry.name()))?;
                 let done = Done::of(end.outcome, entry);
                 match end.failure {
                     None if end.outcome == "complete" => done,

@@ -182,3 +182,31 @@ fn a_board_without_history_remembers_nothing(stage: &Stage) {
         (&json!(job), &json!("complete"))
     );
 }
+
+#[test]
+fn a_past_that_cannot_be_read_hides_no_job() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let job = stage.env.post("resize");
+    let server = stage.redis_server().unwrap();
+    let taken = server.run(&["EVAL", TAKE_THE_PAST, "0"]);
+    assert_eq!(taken.trim(), "1");
+    let gone = "00000000-0000-4000-8000-000000000001";
+    let shown = run(&stage, &["show", &job, gone]);
+    assert_eq!(shown.code, 7, "{shown:?}");
+    assert!(shown.stdout.contains("resize"), "{shown:?}");
+    run(&stage, &["show", gone]).failed(3);
+    run(&stage, &["wait", gone, "--gone-ok"]).succeeded();
+    assert_ne!(run(&stage, &["list", "--past"]).code, 0);
+    // The job is done all the same, and it is said that nothing is remembered of it.
+    let consumed = run(&stage, &["consume", "--force", "--yes", &job]);
+    consumed.succeeded();
+    let warning = "warning: what ends here is not remembered: WRONGTYPE";
+    assert!(consumed.stderr.contains(warning), "{consumed:?}");
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+}
+
+/// Puts something else where the past of the only board is kept.
+const TAKE_THE_PAST: &str = "local listings = redis.call('KEYS', '*listings'); \
+    redis.call('SET', (listings[1]:gsub('listings$', 'past')), 'x'); return #listings";

@@ -30,7 +30,7 @@ pub(crate) async fn end(board: &Subject, key: &JobKey, outcome: Outcome, remark:
     assert_eq!(settled.unwrap().forgotten, None);
 }
 
-pub(crate) async fn purge(board: &Subject, key: &JobKey) {
+async fn purge(board: &Subject, key: &JobKey) {
     let job = get(board, Shelf::Trash, key).await.unwrap();
     let purge = Purge {
         key: key.clone(),

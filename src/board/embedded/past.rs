@@ -1,6 +1,7 @@
 //! What is remembered of the jobs that left the board.
 
-use rusqlite::{Transaction, params};
+use rusqlite::{Row, Transaction, params};
+use serde::de::Error as _;
 
 use super::{
     read::record::{failures_of, remark_of},
@@ -48,17 +49,27 @@ pub(super) fn entries(transaction: &Transaction<'_>, history: u32) -> rusqlite::
              FROM past ORDER BY id DESC LIMIT ?1",
         )?
         .query_map(params![history], |row| {
-            let (failures, problem) = failures_of(row, 4)?;
-            let past = History {
-                attempts: row.get(2)?,
-                postponed: row.get(3)?,
-                not_before: None,
-                failures,
-                first_claimed_on: row.get::<_, Option<i64>>(5)?.map(from_micros),
-                remark: remark_of(row, 6)?,
-            };
-            let (id, record): (i64, String) = (row.get(0)?, row.get(1)?);
-            Ok(entry(&id.to_string(), record.as_bytes(), past, problem))
+            let id: i64 = row.get(0)?;
+            let id = id.to_string();
+            // A row that somebody has spoilt hides no other.
+            Ok(read(row, &id).unwrap_or_else(|problem| {
+                let problem = serde_json::Error::custom(problem);
+                entry(&id, Err(problem), History::default(), None)
+            }))
         })?
         .collect()
+}
+
+fn read(row: &Row<'_>, id: &str) -> rusqlite::Result<Entry> {
+    let (failures, problem) = failures_of(row, 4)?;
+    let past = History {
+        attempts: row.get(2)?,
+        postponed: row.get(3)?,
+        not_before: None,
+        failures,
+        first_claimed_on: row.get::<_, Option<i64>>(5)?.map(from_micros),
+        remark: remark_of(row, 6)?,
+    };
+    let record: String = row.get(1)?;
+    Ok(entry(id, serde_json::from_str(&record), past, problem))
 }

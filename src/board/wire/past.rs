@@ -1,5 +1,7 @@
 //! What is stored of a job that has left its board, the same on every kind of board.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -74,10 +76,6 @@ impl PastJob {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    pub(crate) fn ended_on(&self) -> DateTime<Utc> {
-        self.ended_on
-    }
-
     /// Makes a job of it, and of what had happened to that before.
     pub(crate) fn job(self, mut history: History, problem: Option<String>) -> Job {
         history.failures.extend(self.failure);
@@ -116,8 +114,13 @@ impl PastJob {
 
 /// Reads what is stored of a job that is gone, to which that had happened before; where it cannot be
 /// read, it is called by the name that it is stored under.
-pub(crate) fn entry(key: &str, past: &[u8], history: History, problem: Option<String>) -> Entry {
-    let past = match serde_json::from_slice::<PastJob>(past) {
+pub(crate) fn entry(
+    key: &str,
+    past: serde_json::Result<PastJob>,
+    history: History,
+    problem: Option<String>,
+) -> Entry {
+    let past = match past {
         Ok(read) if read.v == VERSION => read,
         read => {
             let problem = match read {
@@ -127,7 +130,7 @@ pub(crate) fn entry(key: &str, past: &[u8], history: History, problem: Option<St
             return Entry::Malformed(Malformed {
                 key: JobKey::new(key),
                 problem: format!("what is remembered of it cannot be read: {problem}"),
-                size: past.len() as u64,
+                size: 0,
                 raw: Vec::new(),
                 holding: None,
                 origin: Origin::Here,
@@ -152,15 +155,14 @@ pub(crate) fn find(entries: &[Entry], wanted: &[JobRef]) -> Vec<Vec<Entry>> {
         JobRef::Sequence(number) => entry.job().is_some_and(|job| job.sequence == Some(*number)),
     };
     let found = |wanted: &JobRef| {
-        let mut found: Vec<_> = entries
+        // A job may have come to its end more than once; the last time counts.
+        let mut seen = HashSet::new();
+        entries
             .iter()
-            .filter(|entry| could_mean(wanted, entry))
+            .filter(|entry| could_mean(wanted, entry) && seen.insert(entry.reference()))
             .take(CANDIDATES)
             .cloned()
-            .collect();
-        // A uuid may have come to its end more than once; the last time counts.
-        found.dedup_by(|later, earlier| later.key() == earlier.key());
-        found
+            .collect()
     };
     wanted.iter().map(found).collect()
 }

@@ -6,7 +6,6 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
-use super::past::PastJob;
 use crate::job::{Aftermath, Failure, Fence, History, Remark};
 
 /// The version of the record that is understood here.
@@ -16,7 +15,7 @@ const VERSION: u32 = 1;
 const LONGEST: usize = 256 * 1024;
 
 /// The members that are understood here.
-const MEMBERS: [&str; 15] = [
+const MEMBERS: [&str; 14] = [
     "v",
     "owner",
     "claimed_on",
@@ -31,7 +30,6 @@ const MEMBERS: [&str; 15] = [
     "created_on",
     "first_claimed_on",
     "remark",
-    "past",
 ];
 
 /// What is kept beside a job.
@@ -70,9 +68,6 @@ pub(crate) struct Sidecar {
     pub(crate) first_claimed_on: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) remark: Option<Remark>,
-    /// What is remembered of the job, once it is gone, where nothing else is left of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) past: Option<Box<PastJob>>,
 }
 
 impl Default for Sidecar {
@@ -92,7 +87,6 @@ impl Default for Sidecar {
             created_on: None,
             first_claimed_on: None,
             remark: None,
-            past: None,
         }
     }
 }
@@ -263,26 +257,12 @@ pub(crate) fn text_of(time: DateTime<Utc>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Identity, JobKey, Priority, Purge};
 
     fn eventful() -> Sidecar {
         let now = Utc::now();
         let remark = Remark {
             by: "olga".to_owned(),
             reason: None,
-        };
-        let purge = Purge {
-            key: JobKey::new("job0000000001"),
-            job: Some(Identity {
-                uuid: "u1".to_owned(),
-                name: "resize".to_owned(),
-                priority: Priority::High,
-                sequence: None,
-                created_on: None,
-                book: None,
-                claimed_on: None,
-            }),
-            remark: None,
         };
         Sidecar {
             owner: Some("ada".to_owned()),
@@ -304,8 +284,7 @@ mod tests {
             trashed_on: Some(now),
             created_on: Some(now),
             first_claimed_on: Some(now),
-            remark: Some(remark.clone()),
-            past: PastJob::purged(&purge, now).map(Box::new),
+            remark: Some(remark),
             ..Sidecar::default()
         }
     }

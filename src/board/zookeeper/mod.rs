@@ -33,7 +33,7 @@ use self::{
         session::Session,
         transaction::{Refused, Transaction, WRITING},
     },
-    paths::{Paths, number_of},
+    paths::Paths,
     read::{look::Reader, record::Record},
     registration::{Registration, SWEEP},
 };
@@ -46,6 +46,7 @@ use super::{
     wire::past::find as find_past,
 };
 use crate::{
+    backoff::chance,
     job::{
         Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Settlement, Shelf, Term,
         Unsettled,
@@ -60,7 +61,10 @@ const TRIES: usize = 16;
 const AT_ONCE: usize = 256;
 
 /// After one in so many settlements it is looked for what has been remembered for too long.
-const RARELY: i64 = 1024;
+const RARELY: f64 = 512.0;
+
+/// How long that is waited for in the end.
+const FORGETTING: Duration = Duration::from_secs(1);
 
 /// A board on a ZooKeeper server, or on an ensemble of them.
 pub(crate) struct ZooKeeper {
@@ -318,7 +322,11 @@ impl Board for ZooKeeper {
 
     async fn close(&self) {
         self.registration().take();
-        self.stop_forgetting();
+        let forgetting = self.forgetting().take();
+        if let Some(task) = forgetting {
+            // A single settlement is soon over, and yet it may be its turn.
+            let _ = tokio::time::timeout(FORGETTING, task).await;
+        }
         self.client.close().await;
     }
 }
@@ -337,10 +345,8 @@ impl ZooKeeper {
 
     /// Begins to forget what has been remembered for too long, after one of many settlements.
     fn forget_now_and_then(&self, settlements: &[Settlement]) {
-        let is_due = |one: &Settlement| {
-            one.job.is_some() && number_of(&one.key).is_some_and(|number| number % RARELY == 0)
-        };
-        if !settlements.iter().any(is_due) {
+        let ended = settlements.iter().filter(|one| one.job.is_some()).count();
+        if ended as f64 <= RARELY * chance() {
             return;
         }
         let mut forgetting = self.forgetting();

@@ -1,100 +1,116 @@
-//! What is remembered of the jobs that left the board: the records beside them, which stay.
-
-use std::cmp::Reverse;
+//! What is remembered of the jobs that left the board: nodes in a folder of their own, numbered in the
+//! order in which jobs ended.
 
 use futures_util::future::join_all;
+use serde::{Deserialize, Serialize};
+use zookeeper_client::CreateMode;
 
 use super::{
     AT_ONCE, Target,
     link::{
-        nodes::{self, Node},
-        transaction::WRITING,
+        nodes,
+        transaction::{Step, Transaction, WRITING},
     },
+    read::record::Record,
 };
 use crate::{
     board::{
         Result,
         net::failure::Failure,
-        wire::{past::PastJob, sidecar::Sidecar},
+        wire::{
+            past::{PastJob, entry},
+            sidecar::Sidecar,
+        },
     },
-    job::{Entry, Job, JobKey},
+    job::{Entry, History, JobKey},
 };
 
+/// What a node says of a job that is gone.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    key: String,
+    job: PastJob,
+    /// What was kept beside it.
+    #[serde(default)]
+    side: Sidecar,
+}
+
 impl Target<'_> {
+    /// Has a transaction remember a job that goes by it.
+    pub(super) fn remember(
+        self,
+        transaction: &mut Transaction<'_>,
+        record: &Record,
+        past: Option<PastJob>,
+    ) {
+        let Some(job) = past.filter(|_| self.history > 0) else {
+            return;
+        };
+        let stored = Stored {
+            key: record.key.to_string(),
+            job,
+            side: record.side().unwrap_or_default(),
+        };
+        // Texts, numbers and times have nothing that JSON has no form for.
+        let data = serde_json::to_vec(&stored).unwrap_or_default();
+        let path = self.paths.new_past();
+        transaction.create(Step::Past, path, &data, CreateMode::PersistentSequential);
+    }
+
     /// Returns what is remembered, the latest end first.
     pub(super) async fn past(self) -> Result<Vec<Entry>> {
-        let mut gone = self.gone().await?;
-        gone.truncate(self.history as usize);
-        Ok(gone.into_iter().map(Gone::into_entry).collect())
+        let mut paths = self.remembered().await?;
+        let surplus = paths.len().saturating_sub(self.history as usize);
+        paths.drain(..surplus);
+        let found = nodes::read(self.session, &paths).await?;
+        let found = paths.iter().zip(found).rev();
+        let entries = found.filter_map(|(path, node)| Some(read(path, &node?.data)));
+        Ok(entries.collect())
     }
 
     /// Forgets what has been remembered for too long.
     pub(super) async fn forget(self) -> Result<()> {
-        let gone = self.gone().await?.into_iter();
-        let surplus = gone.skip(self.history as usize);
-        let surplus: Vec<_> = surplus.map(|gone| (gone.path, gone.node)).collect();
-        self.delete(&surplus).await
-    }
-
-    /// Returns the records of all jobs that are gone, the latest end first.
-    async fn gone(self) -> Result<Vec<Gone>> {
-        let sides = self.paths.sides();
-        let recorded = nodes::children(self.session, &sides).await?;
-        let recorded = recorded.into_iter().map(|name| format!("{sides}/{name}"));
-        let recorded = self.read_all(recorded.collect()).await?.into_iter();
-        let gone = recorded.filter_map(|(path, node)| Gone::of(path, node));
-        let mut gone: Vec<_> = gone.collect();
-        gone.sort_unstable_by_key(|gone| Reverse(gone.past.ended_on()));
-        Ok(gone)
-    }
-
-    /// Deletes nodes that are still as they were read.
-    pub(super) async fn delete(self, doomed: &[(String, Node)]) -> Result<()> {
-        for doomed in doomed.chunks(AT_ONCE) {
-            let gone = doomed.iter().map(|(path, node)| {
-                // One that is in use again by now is not what was seen, and stays.
-                let delete = self.session.client().delete(path, Some(node.stat.version));
+        let mut paths = self.remembered().await?;
+        let surplus = paths.len().saturating_sub(self.history as usize);
+        paths.truncate(surplus);
+        for paths in paths.chunks(AT_ONCE) {
+            let gone = paths.iter().map(|path| {
+                let delete = self.session.client().delete(path, None);
                 self.session.ask(WRITING, delete)
             });
-            // What one of them has against it is no reason to leave the others.
+            // Others may be forgetting it, too.
             let gone: Result<Vec<_>, Failure> = join_all(gone).await.into_iter().collect();
             gone?;
         }
         Ok(())
     }
-}
 
-/// The record of a job that is gone.
-struct Gone {
-    path: String,
-    node: Node,
-    side: Sidecar,
-    past: PastJob,
-}
-
-impl Gone {
-    fn of(path: String, node: Node) -> Option<Self> {
-        let (mut side, _) = Sidecar::read(Some(&node.data));
-        let past = *side.past.take()?;
-        Some(Self {
-            path,
-            node,
-            side,
-            past,
-        })
-    }
-
-    fn into_entry(self) -> Entry {
-        let name = self.path.rsplit('/').next().unwrap_or_default();
-        let job = self.past.job(self.side.history_at_the_end(), None);
-        Entry::Job(Box::new(Job {
-            key: JobKey::new(name),
-            ..job
-        }))
+    /// Returns the nodes of the past, the first end first.
+    async fn remembered(self) -> Result<Vec<String>> {
+        let folder = self.paths.past();
+        let mut names = nodes::children(self.session, &folder).await?;
+        names.sort_unstable();
+        let paths = names.iter().map(|name| format!("{folder}/{name}"));
+        Ok(paths.collect())
     }
 }
 
-/// Returns what a record says of a job that is gone; none, if its job is not.
-pub(super) fn past_of(node: &Node) -> Option<PastJob> {
-    Sidecar::read(Some(&node.data)).0.past.map(|past| *past)
+fn read(path: &str, data: &[u8]) -> Entry {
+    match serde_json::from_slice::<Stored>(data) {
+        Ok(Stored { key, job, side }) => {
+            match entry(&key, Ok(job), side.history_at_the_end(), None) {
+                Entry::Job(mut job) => {
+                    job.key = JobKey::new(key);
+                    Entry::Job(job)
+                }
+                malformed => malformed,
+            }
+        }
+        Err(error) => entry(
+            path.rsplit('/').next().unwrap_or_default(),
+            Err(error),
+            History::default(),
+            None,
+        ),
+    }
 }

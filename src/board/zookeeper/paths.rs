@@ -70,7 +70,7 @@ impl Paths {
         match shelf {
             Shelf::Board => path,
             Shelf::Trash => path.replace(&self.board, &self.trash),
-            Shelf::Past => self.side(key),
+            Shelf::Past => format!("{}/{key}", self.past()),
         }
     }
 
@@ -123,6 +123,16 @@ impl Paths {
 
     pub(super) fn side(&self, key: &JobKey) -> String {
         format!("{}/jobs/{key}", self.ours)
+    }
+
+    /// The folder of what is remembered of jobs that are gone.
+    pub(super) fn past(&self) -> String {
+        format!("{}/past", self.ours)
+    }
+
+    /// What the number of the next one is appended to.
+    pub(super) fn new_past(&self) -> String {
+        format!("{}/past/", self.ours)
     }
 
     /// The folder of the markers that keep uuids unique which somebody has chosen.

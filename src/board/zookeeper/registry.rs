@@ -3,20 +3,20 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
+use futures_util::future::join_all;
 use zookeeper_client::{CreateMode, Error};
 
 use super::{
-    Target,
+    AT_ONCE, Target,
     link::{
         nodes::{self, Node},
         transaction::{Step, WRITING},
     },
-    past::past_of,
     paths::conductor_of,
     write::marker::Whereabouts,
 };
 use crate::{
-    board::{BoardError, Result, wire::json::Entity},
+    board::{BoardError, Result, net::failure::Failure, wire::json::Entity},
     job::{Conductor, JobKey, Owner, Shelf, Unsettled},
 };
 
@@ -94,8 +94,7 @@ impl Target<'_> {
         Ok(conductors)
     }
 
-    /// Removes what is kept of jobs that are neither on the board nor in the trash any more, but for
-    /// what is to be remembered of them.
+    /// Removes what is kept of jobs that are neither on the board nor in the trash any more.
     pub(super) async fn sweep(self) -> Result<()> {
         let sides = self.paths.sides();
         let recorded = nodes::children(self.session, &sides).await?;
@@ -119,17 +118,24 @@ impl Target<'_> {
             !known.contains(&JobKey::new(name))
         };
         let is_void = |node: &Node| Whereabouts::read(node).is_void(&known);
-        let stray = recorded
-            .iter()
-            .filter(|(path, node)| is_stray(path) && past_of(node).is_none());
+        let stray = recorded.iter().filter(|(path, _)| is_stray(path));
         let void = marked.iter().filter(|(_, node)| is_void(node));
-        let doomed: Vec<_> = stray.chain(void).cloned().collect();
-        self.delete(&doomed).await?;
+        let doomed: Vec<_> = stray.chain(void).collect();
+        for doomed in doomed.chunks(AT_ONCE) {
+            let gone = doomed.iter().map(|(path, node)| {
+                // One that is in use again by now is not what was seen, and stays.
+                let delete = self.session.client().delete(path, Some(node.stat.version));
+                self.session.ask(WRITING, delete)
+            });
+            // What one of them has against it is no reason to leave the others.
+            let gone: Result<Vec<_>, Failure> = join_all(gone).await.into_iter().collect();
+            gone?;
+        }
         self.forget().await
     }
 
     /// Reads those of these nodes that we may read.
-    pub(super) async fn read_all(self, paths: Vec<String>) -> Result<Vec<(String, Node)>> {
+    async fn read_all(self, paths: Vec<String>) -> Result<Vec<(String, Node)>> {
         let found = nodes::read(self.session, &paths).await?;
         let found = paths
             .into_iter()

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::{
     board::{
-        Board, JobRef,
+        self, Board, JobRef,
         wait::{Awaited, Ending},
     },
     context::Context,
-    exit::CommandError,
+    exit::{CommandError, chain},
     job::{self, Entry, Failure, Job, Shelf},
     output::covered_text,
 };
@@ -66,18 +66,28 @@ pub(super) struct End {
 
 /// Finds out how a job ended, and notes it if it came to no good end.
 ///
-/// That it has ended is all that the wait depends on; if no more can be learnt, that is no failure.
+/// If no more can be learnt than that it has ended, that is no failure, but for a board that does not
+/// answer when it would have to say whether the job was done.
 pub(super) async fn learn(
     ctx: &Context,
     board: &dyn Board,
     (name, job, ending): (&str, &Awaited, Ending),
     in_vain: &mut InVain,
-) -> End {
+) -> board::Result<End> {
     let shelf = match ending {
         Ending::Complete => Shelf::Past,
         Ending::Trashed => Shelf::Trash,
     };
-    let found = found(board, shelf, job).await;
+    let found = match found(board, shelf, job).await {
+        Ok(found) => found,
+        Err(error) if ending == Ending::Complete && error.is_retryable() => return Err(error),
+        Err(error) => {
+            let why = chain(&error);
+            ctx.out
+                .note(format!("how {name} ended cannot be read: {why}"));
+            None
+        }
+    };
     let failure = found.as_ref().and_then(|job| job.history.failures.last());
     let (outcome, how) = match (ending, found.as_ref().and_then(|job| job.ended)) {
         (Ending::Trashed, _) => ("trashed", Some("ended in the trash")),
@@ -95,24 +105,24 @@ pub(super) async fn learn(
         },
     };
     let Some(how) = how else {
-        return End {
+        return Ok(End {
             outcome,
             failure: None,
-        };
+        });
     };
     in_vain.add(ctx, how, name, failure);
-    End {
+    Ok(End {
         outcome,
         failure: failure.cloned(),
-    }
+    })
 }
 
-async fn found(board: &dyn Board, shelf: Shelf, job: &Awaited) -> Option<Job> {
+async fn found(board: &dyn Board, shelf: Shelf, job: &Awaited) -> board::Result<Option<Job>> {
     let wanted = [JobRef::Key(job.key.clone())];
-    let found = board.find(shelf, &wanted).await.ok()?;
+    let found = board.find(shelf, &wanted).await?;
     let mut entries = found.into_iter().flatten();
-    match entries.find(|entry| job.is_of(entry))? {
-        Entry::Job(job) => Some(*job),
-        Entry::Malformed(_) => None,
-    }
+    Ok(match entries.find(|entry| job.is_of(entry)) {
+        Some(Entry::Job(job)) => Some(*job),
+        Some(Entry::Malformed(_)) | None => None,
+    })
 }

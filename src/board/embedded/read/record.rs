@@ -230,8 +230,10 @@ pub(in crate::board::embedded) fn remark_of(
     row: &Row<'_>,
     at: usize,
 ) -> rusqlite::Result<Option<Remark>> {
-    let stored: Option<String> = row.get(at)?;
-    Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
+    Ok(match row.get_ref(at)? {
+        ValueRef::Text(text) => serde_json::from_slice(text).ok(),
+        _ => None,
+    })
 }
 
 fn holding(row: &Row<'_>, view: &View) -> rusqlite::Result<Option<Holding>> {

@@ -197,7 +197,8 @@ pub(in crate::board::embedded) fn restore(
     transaction
         .prepare_cached(
             "UPDATE job SET shelf = 0, trashed_on = NULL, modified_on = ?2, attempts = 0,
-                            ahead = 0, postponed = 0, not_before = NULL, first_claimed_on = NULL
+                            ahead = 0, postponed = 0, not_before = NULL, first_claimed_on = NULL,
+                            remark = NULL
              WHERE sequence = ?1",
         )?
         .execute(params![job.sequence, now.wall])?;

@@ -189,7 +189,7 @@ impl Target<'_> {
         for settlement in settlements {
             self.beside(&mut call, &field_of(&settlement.key));
             add_settlement(&mut call, settlement);
-            add_remembered(&mut call, PastJob::of(settlement, now));
+            self.add_remembered(&mut call, PastJob::of(settlement, now));
         }
         let replies = self.run(&call).await?;
         Ok(settlements
@@ -226,7 +226,7 @@ impl Target<'_> {
         self.add_past(&mut call);
         for purge in purges {
             self.beside(&mut call, &field_of(&purge.key));
-            add_remembered(&mut call, PastJob::purged(purge, now));
+            self.add_remembered(&mut call, PastJob::purged(purge, now));
         }
         let replies = self.run(&call).await?.into_iter().zip(purges);
         Ok(replies
@@ -238,6 +238,15 @@ impl Target<'_> {
     fn add_past(self, call: &mut Call) {
         call.arg("past", self.keys.past())
             .arg("history", self.history.to_string());
+    }
+
+    /// Adds what is to be remembered of a job that goes.
+    fn add_remembered(self, call: &mut Call, past: Option<PastJob>) {
+        let past = past.filter(|_| self.history > 0);
+        call.arg(
+            "remembered",
+            past.map(|past| past.write()).unwrap_or_default(),
+        );
     }
 
     /// Begins what is done to jobs in the trash.
@@ -252,14 +261,6 @@ impl Target<'_> {
     fn was_done(self, reply: Reply, key: &JobKey) -> Result<()> {
         reply.done(self.client, key, None).map(drop)
     }
-}
-
-/// Adds what is to be remembered of a job that goes.
-fn add_remembered(call: &mut Call, past: Option<PastJob>) {
-    call.arg(
-        "remembered",
-        past.map(|past| past.write()).unwrap_or_default(),
-    );
 }
 
 fn add_settlement(call: &mut Call, settlement: &Settlement) {

@@ -16,6 +16,7 @@ pub(in crate::board::zookeeper) enum Step {
     Job,
     Lock,
     Sidecar,
+    Past,
     Marker,
     Trashed,
     /// A namesake that has to leave the trash, and what is kept of it.

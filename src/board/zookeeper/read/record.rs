@@ -14,7 +14,6 @@ use crate::{
         },
         zookeeper::{
             link::nodes::Node,
-            past::past_of,
             paths::{is_numbered, number_of},
         },
     },
@@ -134,15 +133,10 @@ impl Record {
     /// Whether what is beside the job is about it, and not about an earlier one of its number.
     ///
     /// Boards that are removed and made anew count from zero again. A job in the trash may have
-    /// been put there by a peer, who leaves alone what is beside it, or from another board; what tells
-    /// of the past is about none that is still there.
+    /// been put there by a peer, who leaves alone what is beside it.
     fn is_ours(&self, side: &Node) -> bool {
         let is_older = side.stat.mzxid < self.posting.stat.czxid;
-        match self.shelf {
-            _ if side.is_denied() => true,
-            Shelf::Trash => past_of(side).is_none(),
-            Shelf::Board | Shelf::Past => !is_older,
-        }
+        side.is_denied() || self.shelf == Shelf::Trash || !is_older
     }
 
     /// Whether we may read all that decides about the job.

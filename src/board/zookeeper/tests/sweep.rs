@@ -134,7 +134,7 @@ async fn what_is_remembered_for_too_long_is_swept() {
     let board: Subject = Arc::new(ZooKeeper::new(&url, None, PATIENCE, past::FEW));
     past::no_more_is_remembered_than_is_wanted(&board).await;
     board.register(&conductor("worker")).await.unwrap();
-    let kept = site.nodes().await.below(&site.paths.sides()).await;
+    let kept = site.nodes().await.below(&site.paths.past()).await;
     // The folder is one of them.
     assert_eq!(kept.len(), past::FEW as usize + 1);
 }

@@ -75,7 +75,7 @@ async fn what_is_remembered_of_our_job_outlives_their_trashed_one() {
         (trashed.name.as_str(), trashed.history.attempts),
         ("theirs", 0)
     );
-    past::purge(&ours, &key).await;
+    purge(&ours, &key).await.unwrap();
     let remembered = list(&ours, past::PAST).await;
     let names: Vec<_> = remembered.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["ours"]);

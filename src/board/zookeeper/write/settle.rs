@@ -16,7 +16,6 @@ use crate::{
                 nodes,
                 transaction::{Refused, Step, Transaction},
             },
-            past::past_of,
             paths::number_of,
             read::{look::records, record::Record},
         },
@@ -153,8 +152,12 @@ impl<'t> Target<'t> {
         };
         let side = match &settlement.outcome {
             Outcome::Consume | Outcome::GiveUp(_) => {
+                match &record.side {
+                    Some(node) => transaction.delete(Step::Sidecar, path, node.stat.version),
+                    None => transaction.assert_absent(Step::Sidecar, path),
+                }
                 let past = PastJob::of(settlement, Utc::now());
-                return self.leave(transaction, record, past);
+                return self.remember(transaction, record, past);
             }
             Outcome::Abandon(Aftermath::None) if settlement.remark.is_none() => {
                 return match &record.side {
@@ -185,29 +188,6 @@ impl<'t> Target<'t> {
         transaction.put(Step::Sidecar, path, &record.side, side.as_ref());
     }
 
-    /// Has the record beside a job that goes say what is to be remembered of it, or go as well.
-    pub(in crate::board::zookeeper) fn leave(
-        self,
-        transaction: &mut Transaction<'_>,
-        record: &Record,
-        past: Option<PastJob>,
-    ) {
-        let path = self.paths.side(&record.key);
-        let past = past.filter(|_| self.history > 0).map(Box::new);
-        match (past, record.side(), &record.side) {
-            // It is of another board, and this is not about it.
-            (_, _, Some(node)) if record.shelf == Shelf::Trash && past_of(node).is_some() => {
-                transaction.check(Step::Sidecar, path, node.stat.version);
-            }
-            (Some(past), Some(mut side), _) => {
-                side.past = Some(past);
-                transaction.put(Step::Sidecar, path, &record.side, Some(&side));
-            }
-            (_, _, Some(node)) => transaction.delete(Step::Sidecar, path, node.stat.version),
-            (_, _, None) => transaction.assert_absent(Step::Sidecar, path),
-        }
-    }
-
     /// Prepares for another attempt after a refused one; an error, if there is no use in it.
     pub(in crate::board::zookeeper) async fn make_way(self, refused: Refused) -> Result<()> {
         match (refused.step, &refused.error) {
@@ -219,6 +199,7 @@ impl<'t> Target<'t> {
                 self.make_folder(&self.paths.folder(Shelf::Trash)).await
             }
             (Step::Sidecar, Error::NoNode) => self.make_folder(&self.paths.sides()).await,
+            (Step::Past, Error::NoNode) => self.make_folder(&self.paths.past()).await,
             (Step::Marker, Error::NoNode) => self.make_folder(&self.paths.markers()).await,
             (_, Error::NotEmpty) => {
                 let below = nodes::children(self.session, &refused.path).await?;

@@ -120,10 +120,13 @@ impl Target<'_> {
             let mut transaction = self.transaction();
             let path = self.paths.job(Shelf::Trash, key);
             transaction.delete(Step::Trashed, path, record.posting.stat.version);
-            // With another job of that number on the board, what is beside them is about that one.
-            if !self.is_on_board(key).await? {
-                self.leave(&mut transaction, record, PastJob::purged(purge, Utc::now()));
+            if let Some(node) = &record.side
+                && !self.is_on_board(key).await?
+            {
+                transaction.delete(Step::Sidecar, self.paths.side(key), node.stat.version);
             }
+            let past = PastJob::purged(purge, Utc::now());
+            self.remember(&mut transaction, record, past);
             let done = transaction.commit().await;
             match done.map_err(|failure| self.unknown(failure))? {
                 Ok(_) => return Ok(()),

@@ -237,7 +237,7 @@ end
 -- Keeps what is to be remembered of a job that goes, with what was beside it. The job is gone by now: that it cannot be
 -- kept is no reason to fail, and returned.
 local function remember(side)
-  if remembered == "" or history == "0" then return "" end
+  if remembered == "" then return "" end
   local kept = redis.pcall("XADD", past, "MAXLEN", "~", history, "*", "job", remembered, "side", side or "")
   return type(kept) == "table" and kept.err or ""
 end

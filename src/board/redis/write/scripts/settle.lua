@@ -60,7 +60,7 @@ return for_each_job(function()
   local claim = { owner = owner, fence = fence ~= "" and fence or fence_of(owner) }
   local posting = redis.call("HGET", listings, field)
   if outcome == "consume" then
-    local side = text_under(sidecar)
+    local side = remembered ~= "" and text_under(sidecar)
     redis.call("DEL", owned, modified, sidecar)
     redis.call("HDEL", listings, field)
     forgotten = remember(side)
