@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::list;
+use super::parts::unused;
 use crate::{
     context::Context,
     duration,
@@ -71,7 +71,7 @@ pub(crate) async fn run(
         .await
         .with_context(|| ctx.trying("list", "the conductors"))?;
     if conductors.is_empty() {
-        list::say_none(ctx, &*board, "no conductor is at work").await?;
+        unused::say_none(ctx, &*board, "no conductor is at work").await?;
     }
     let now = Utc::now();
     let mut rows = ctx.out.rows(Registered::COLUMNS);

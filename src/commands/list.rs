@@ -1,21 +1,24 @@
 //! `jobboard list`.
 
-use std::{cell::Cell, cmp::Ordering};
+mod sort;
+
+use std::cell::Cell;
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use serde::Serialize;
 
-use super::parts::shared_trash::SharedArgs;
+use self::sort::Sort;
+use super::parts::{shared_trash::SharedArgs, unused};
 use crate::{
     board::{
-        Board, BoardError, Detail, Health, Order, PeerOrder, Query, Which,
+        Board, BoardError, Detail, Order, Query, Which,
         filter::{Filter, Filters},
     },
     context::Context,
     exit::{CommandError, Trying},
-    job::{Entry, Job, Shelf, State},
+    job::{Entry, Shelf, State},
     output::{Column, Format, JobView, Page, PastView, Record, Report, Row, Rows},
 };
 
@@ -100,56 +103,6 @@ impl ListArgs {
     }
 }
 
-/// The order of a listing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Sort {
-    #[default]
-    Rank,
-    Age,
-    Name,
-    Owner,
-    /// As TaskFlow's own readers walk this kind of board
-    Taskflow,
-    None,
-}
-
-impl Sort {
-    /// Whether a board hands its records out in this order by itself.
-    fn is_native(self) -> bool {
-        matches!(self, Self::Rank | Self::None)
-    }
-
-    /// Compares two records; those that cannot be read come last.
-    fn compare(self, one: &Entry, other: &Entry, peers: Option<PeerOrder>) -> Ordering {
-        let (Entry::Job(one), Entry::Job(other)) = (one, other) else {
-            return one.job().is_none().cmp(&other.job().is_none());
-        };
-        let by_rank = || one.rank().cmp(&other.rank());
-        match self {
-            Self::Age => one.created_on.cmp(&other.created_on).then_with(by_rank),
-            Self::Name => one.name.cmp(&other.name).then_with(by_rank),
-            Self::Owner => by_owner(one, other).then_with(by_rank),
-            Self::Taskflow => as_peers_do(one, other, peers),
-            Self::Rank | Self::None => by_rank(),
-        }
-    }
-}
-
-/// Compares jobs as TaskFlow's readers of such a board do.
-fn as_peers_do(one: &Job, other: &Job, peers: Option<PeerOrder>) -> Ordering {
-    let place = |job: &Job| (job.priority, job.sequence);
-    let order = place(one).cmp(&place(other));
-    match peers {
-        Some(PeerOrder::NewestOfTheMostUrgent) => order.reverse(),
-        Some(PeerOrder::OldestOfTheLeastUrgent) | None => order,
-    }
-}
-
-/// Puts jobs that nobody has behind those that somebody has.
-fn by_owner(one: &Job, other: &Job) -> Ordering {
-    (one.owner().is_none(), one.owner()).cmp(&(other.owner().is_none(), other.owner()))
-}
-
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct Count(u64);
@@ -191,7 +144,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
         ));
     }
     match seen {
-        0 => say_none(ctx, &*board, args.nothing()).await,
+        0 => unused::say_none(ctx, &*board, args.nothing()).await,
         _ => Ok(()),
     }
 }
@@ -304,7 +257,7 @@ async fn stream(
         }
         seen += 1;
         if seen <= limit {
-            push(&mut rows, shelf, view(&entry, now))?;
+            push(&mut rows, shelf, JobView::of(&entry, now))?;
         }
     }
     rows.finish()?;
@@ -337,7 +290,7 @@ async fn sorted(
     let shelf = args.shelf();
     let mut rows = ctx.out.rows(columns(shelf));
     for entry in found.iter().take(limit) {
-        push(&mut rows, shelf, view(entry, wanted.now))?;
+        push(&mut rows, shelf, JobView::of(entry, wanted.now))?;
     }
     rows.finish()?;
     say_left_out(ctx, found.len().saturating_sub(limit) as u64);
@@ -359,15 +312,6 @@ fn push(rows: &mut Rows<'_>, shelf: Shelf, view: JobView<'_>) -> anyhow::Result<
     }
 }
 
-/// Returns a record as a row of a listing.
-pub(super) fn view(entry: &Entry, now: DateTime<Utc>) -> JobView<'_> {
-    JobView {
-        entry,
-        now,
-        is_revealed: false,
-    }
-}
-
 fn trying(ctx: &Context) -> Trying {
     ctx.trying("list", "the jobs")
 }
@@ -375,28 +319,5 @@ fn trying(ctx: &Context) -> Trying {
 fn say_left_out(ctx: &Context, left_out: u64) {
     if left_out > 0 {
         ctx.out.note(format!("{left_out} more not shown (--limit)"));
-    }
-}
-
-/// Says that a listing is empty, and why that may be.
-pub(super) async fn say_none(ctx: &Context, board: &dyn Board, what: &str) -> anyhow::Result<()> {
-    if !say_if_unused(ctx, board).await? && ctx.out.format() == Format::Table {
-        ctx.out.note(what);
-    }
-    Ok(())
-}
-
-/// Tells an empty board from one that never was, such as a misspelt one.
-pub(crate) async fn say_if_unused(ctx: &Context, board: &dyn Board) -> anyhow::Result<bool> {
-    let health = board.health().await.with_context(|| trying(ctx))?;
-    note_if_unused(ctx, board, &health);
-    Ok(!health.is_used)
-}
-
-/// Does so with what is known of the board.
-pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) {
-    if !health.is_used {
-        ctx.out
-            .note(format!("nothing was ever posted on {}", board.name()));
     }
 }

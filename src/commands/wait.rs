@@ -10,8 +10,7 @@ use serde::Serialize;
 use self::ended::{InVain, learn};
 use super::{
     completions::complete,
-    list,
-    parts::{done::Done, select::references},
+    parts::{done::Done, select::references, unused},
     show,
 };
 use crate::{
@@ -184,7 +183,7 @@ async fn for_named(
 ) -> anyhow::Result<()> {
     let found = look_up(ctx, board, wanted, args.gone_ok).await?;
     if found.iter().any(|job| matches!(job, Found::Unknown(_))) {
-        list::say_if_unused(ctx, board).await?;
+        unused::say_if_unused(ctx, board).await?;
     }
     let there = found.iter().filter_map(|job| match job {
         Found::There(entry) => Some(Awaited::of(entry)),
@@ -240,7 +239,7 @@ async fn look_up(
             (Ok(entry), _) => Found::There(entry),
             (Err(BoardError::NoSuchJob), JobRef::Uuid(uuid)) if wanted.is_exact() => {
                 if !gone_ok {
-                    list::say_if_unused(ctx, board).await?;
+                    unused::say_if_unused(ctx, board).await?;
                     return Err(CommandError::NotKnown)
                         .with_context(|| ctx.trying("wait for", wanted).with(wanted));
                 }

@@ -42,8 +42,8 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Starts to listen, on a session of its own.
 pub(super) async fn events(board: &ZooKeeper) -> Result<BoxStream<'_, Result<Event>>> {
-    let session = board.client.another(READING).await?;
-    let watches = Watches::set(&session, &board.paths).await?;
+    let session = board.root.client.another(READING).await?;
+    let watches = Watches::set(&session, &board.root.paths).await?;
     let mut watcher = Watcher {
         board,
         session,
@@ -87,7 +87,7 @@ impl Watcher<'_> {
                 detail: Detail::Brief,
             });
             let mut asked = Instant::now();
-            while let Some(page) = reader.next(&self.session, &self.board.paths).await? {
+            while let Some(page) = reader.next(&self.session, &self.board.root.paths).await? {
                 let answered = Instant::now();
                 for entry in page {
                     let known = Known::of(&entry, Looked { asked, answered });
@@ -126,7 +126,7 @@ impl Watcher<'_> {
 
     /// Waits until something is heard; an error, if that cannot be for too long.
     async fn listen(&mut self) -> Result<()> {
-        let heard = self.watches.next(&self.board.paths);
+        let heard = self.watches.next(&self.board.root.paths);
         let heard = match self.lost_since {
             None => heard.await,
             Some(since) => time::timeout_at(since + GRACE, heard)
@@ -147,7 +147,7 @@ impl Watcher<'_> {
             }
             let end = self.changes.end();
             let mut observations =
-                Observations::look(&self.session, &self.board.paths, &self.changes).await?;
+                Observations::look(&self.session, &self.board.root.paths, &self.changes).await?;
             // All that belongs to those changes has arrived by now, and may say what they were.
             self.hear_all()?;
             if self.has_lost_track() {
@@ -167,7 +167,7 @@ impl Watcher<'_> {
 
     /// Takes in what the watches have told by now.
     fn hear_all(&mut self) -> Result<()> {
-        while let Some(heard) = self.watches.next(&self.board.paths).now_or_never() {
+        while let Some(heard) = self.watches.next(&self.board.root.paths).now_or_never() {
             self.hear(heard)?;
         }
         Ok(())
@@ -188,7 +188,7 @@ impl Watcher<'_> {
     async fn start_over(&mut self) -> Result<()> {
         if std::mem::take(&mut self.is_reconnected) {
             // The old ones are dropped behind: with the last one on a folder the server ends it.
-            self.watches = Watches::set(&self.session, &self.board.paths).await?;
+            self.watches = Watches::set(&self.session, &self.board.root.paths).await?;
         }
         self.changes.clear();
         self.look().await?;

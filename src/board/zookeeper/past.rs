@@ -1,19 +1,27 @@
 //! What is remembered of the jobs that left the board: nodes in a folder of their own, numbered in the
 //! order in which jobs ended.
 
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
+use tokio::{task::JoinHandle, time};
 use zookeeper_client::CreateMode;
 
 use super::{
-    AT_ONCE, Target,
+    AT_ONCE,
     link::{
         nodes,
         transaction::{Step, Transaction, WRITING},
     },
     read::record::Record,
+    target::{Root, Target},
 };
 use crate::{
+    backoff::chance,
     board::{
         Result,
         net::failure::Failure,
@@ -22,8 +30,14 @@ use crate::{
             sidecar::Sidecar,
         },
     },
-    job::{Entry, History, JobKey},
+    job::{Entry, History, JobKey, Settlement},
 };
+
+/// After one in so many settlements it is looked for what has been remembered for too long.
+const RARELY: f64 = 512.0;
+
+/// How long that is waited for in the end.
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// What a node says of a job that is gone.
 #[derive(Serialize, Deserialize)]
@@ -92,6 +106,52 @@ impl Target<'_> {
         names.sort_unstable();
         let paths = names.iter().map(|name| format!("{folder}/{name}"));
         Ok(paths.collect())
+    }
+}
+
+/// What forgets, beside everything else, what has been remembered for too long.
+#[derive(Default)]
+pub(super) struct Forgetting(Mutex<Option<JoinHandle<()>>>);
+
+impl Forgetting {
+    /// Begins with it after one of many settlements.
+    pub(super) fn now_and_then(&self, root: &Root, settlements: &[Settlement]) {
+        let ended = settlements.iter().filter(|one| one.job.is_some()).count();
+        if ended as f64 <= RARELY * chance() {
+            return;
+        }
+        let mut task = self.task();
+        if task.as_ref().is_some_and(|task| !task.is_finished()) {
+            return;
+        }
+        let root = root.clone();
+        *task = Some(tokio::spawn(async move {
+            // What cannot be removed now is removed another time.
+            if let Ok(session) = root.client.session(WRITING).await {
+                let _ = root.target(&session).forget().await;
+            }
+        }));
+    }
+
+    /// Lets it come to its end, if that is soon.
+    pub(super) async fn finish(&self) {
+        let task = self.task().take();
+        if let Some(task) = task {
+            // A single settlement is soon over, and yet it may be its turn.
+            let _ = time::timeout(LONGEST, task).await;
+        }
+    }
+
+    fn task(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Forgetting {
+    fn drop(&mut self) {
+        if let Some(task) = self.task().take() {
+            task.abort();
+        }
     }
 }
 

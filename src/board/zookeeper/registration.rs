@@ -1,14 +1,13 @@
 //! The entry of this process in the registry, which is made anew whenever its session has ended.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tokio::{task::JoinHandle, time};
 use zookeeper_client::StateWatcher;
 
 use super::{
-    Target,
-    link::{Client, nodes::READING, session::Session, transaction::WRITING},
-    paths::Paths,
+    link::{nodes::READING, session::Session, transaction::WRITING},
+    target::Root,
 };
 use crate::{
     board::{BoardError, Result},
@@ -30,19 +29,9 @@ pub(super) struct Registration {
 
 impl Registration {
     /// Enters a conductor, unless another one is alive under its name.
-    pub(super) async fn enter(
-        client: Arc<Client>,
-        paths: Paths,
-        conductor: Conductor,
-        (sweep, history): (Duration, u32),
-    ) -> Result<Self> {
+    pub(super) async fn enter(root: Root, conductor: Conductor, sweep: Duration) -> Result<Self> {
         let name = conductor.name.clone();
-        let place = Place {
-            client,
-            paths,
-            conductor,
-            history,
-        };
+        let place = Place { root, conductor };
         let states = place.enter().await?;
         let stay = tokio::spawn(place.stay(states, sweep));
         Ok(Self { name, stay })
@@ -62,19 +51,17 @@ impl Drop for Registration {
 
 /// Where somebody is registered, and as whom.
 struct Place {
-    client: Arc<Client>,
-    paths: Paths,
+    root: Root,
     conductor: Conductor,
-    history: u32,
 }
 
 impl Place {
     /// Makes the entry, and returns what tells of the end of the session that bears it.
     async fn enter(&self) -> Result<StateWatcher> {
-        let session = self.client.bearing(WRITING, None).await?;
+        let session = self.root.client.bearing(WRITING, None).await?;
         // From before the entry on, so that no end of the session falls in between.
         let states = session.client().state_watcher();
-        match self.target(&session).register(&self.conductor).await {
+        match self.root.target(&session).register(&self.conductor).await {
             // An entry that was made without our hearing of it is ours nevertheless.
             Err(error @ BoardError::NameTaken { .. }) if !self.is_ours(&session).await? => {
                 Err(error)
@@ -86,7 +73,7 @@ impl Place {
 
     /// Returns whether the name is taken by this very session.
     async fn is_ours(&self, session: &Session) -> Result<bool> {
-        let name = self.paths.name(&self.conductor.name);
+        let name = self.root.paths.name(&self.conductor.name);
         let found = session.client().check_stat(&name);
         let found = session.ask(READING, found).await?;
         let stat = found.map_err(|error| session.refusal(READING, &error))?;
@@ -115,17 +102,8 @@ impl Place {
 
     async fn sweep(&self) {
         // What cannot be removed now is removed another time.
-        if let Ok(session) = self.client.session(WRITING).await {
-            let _ = self.target(&session).sweep().await;
-        }
-    }
-
-    fn target<'a>(&'a self, session: &'a Session) -> Target<'a> {
-        Target {
-            client: &self.client,
-            session,
-            paths: &self.paths,
-            history: self.history,
+        if let Ok(session) = self.root.client.session(WRITING).await {
+            let _ = self.root.target(&session).sweep().await;
         }
     }
 }
@@ -136,15 +114,25 @@ async fn ended(states: &mut StateWatcher) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use chrono::Utc;
     use uuid::Uuid;
     use zookeeper_client::{Acls, CreateMode};
 
     use super::*;
     use crate::{
-        board::zookeeper::testing::Server,
+        board::zookeeper::{link::Client, paths::Paths, testing::Server},
         job::{HISTORY, JobKey, Owner},
     };
+
+    fn root(server: &Server, paths: &Paths) -> Root {
+        Root {
+            client: Arc::new(Client::new(&server.url(""), None, Duration::from_secs(5))),
+            paths: paths.clone(),
+            history: HISTORY,
+        }
+    }
 
     fn conductor(name: &str) -> Conductor {
         Conductor {
@@ -162,17 +150,12 @@ mod tests {
         let Some(server) = Server::shared() else {
             return;
         };
-        let client = Arc::new(Client::new(&server.url(""), None, Duration::from_secs(5)));
         let paths = Paths::of(&format!("/{}/jobs", Uuid::new_v4()));
+        let root = root(server, &paths);
         let soon = Duration::from_millis(20);
-        let entered = Registration::enter(
-            Arc::clone(&client),
-            paths.clone(),
-            conductor("night"),
-            (soon, HISTORY),
-        );
+        let entered = Registration::enter(root.clone(), conductor("night"), soon);
         let _entered = entered.await.unwrap();
-        let session = client.session(READING).await.unwrap();
+        let session = root.client.session(READING).await.unwrap();
         let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
         let stray = paths.side(&JobKey::new("job0000000042"));
         session.client().mkdir(&stray, &options).await.unwrap();
@@ -188,16 +171,12 @@ mod tests {
         let Some(server) = Server::shared() else {
             return;
         };
-        let client = Arc::new(Client::new(&server.url(""), None, Duration::from_secs(5)));
         let paths = Paths::of(&format!("/{}/jobs", Uuid::new_v4()));
-        let enter = |client: &Arc<Client>| {
-            let (client, paths) = (Arc::clone(client), paths.clone());
-            Registration::enter(client, paths, conductor("night"), (SWEEP, HISTORY))
-        };
-        drop(enter(&client).await.unwrap());
-        let _entered = enter(&client).await.unwrap();
-        let other = Arc::new(Client::new(&server.url(""), None, Duration::from_secs(5)));
-        let refused = enter(&other).await;
+        let enter = |root: &Root| Registration::enter(root.clone(), conductor("night"), SWEEP);
+        let ours = root(server, &paths);
+        drop(enter(&ours).await.unwrap());
+        let _entered = enter(&ours).await.unwrap();
+        let refused = enter(&root(server, &paths)).await;
         assert!(matches!(refused, Err(BoardError::NameTaken { .. })));
     }
 }

@@ -7,12 +7,13 @@ use futures_util::future::join_all;
 use zookeeper_client::{CreateMode, Error};
 
 use super::{
-    AT_ONCE, Target,
+    AT_ONCE,
     link::{
         nodes::{self, Node},
         transaction::{Step, WRITING},
     },
     paths::conductor_of,
+    target::Target,
     write::marker::Whereabouts,
 };
 use crate::{

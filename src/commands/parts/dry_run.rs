@@ -4,7 +4,6 @@ use chrono::Utc;
 
 use super::{failures::Failures, select::Chosen};
 use crate::{
-    commands::list::view,
     context::Context,
     output::{JobView, Row},
 };
@@ -31,7 +30,7 @@ pub(in crate::commands) fn dry_run(
     let now = Utc::now();
     let mut rows = ctx.out.rows(JobView::COLUMNS);
     for entry in &entries {
-        rows.push(&view(entry, now))?;
+        rows.push(&JobView::of(entry, now))?;
     }
     rows.finish()?;
     if total == 0 {

@@ -13,4 +13,5 @@ pub(super) mod settle;
 pub(super) mod shared_trash;
 pub(super) mod unconfirmed;
 pub(super) mod under_claim;
+pub(super) mod unused;
 pub(super) mod verb;

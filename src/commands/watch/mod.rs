@@ -16,8 +16,7 @@ use self::{
     happening::Happening,
 };
 use super::{
-    list,
-    parts::{select, under_claim},
+    parts::{select, under_claim, unused},
     wait,
 };
 use crate::{
@@ -193,7 +192,7 @@ impl Watch<'_> {
                     select::count(health.jobs),
                     health.trashed
                 ));
-                list::note_if_unused(ctx, self.board, &health);
+                unused::note_if_unused(ctx, self.board, &health);
                 Ok(())
             }
             // The stream is about to say the same.

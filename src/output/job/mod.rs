@@ -28,6 +28,17 @@ pub(crate) struct JobView<'a> {
     pub(crate) is_revealed: bool,
 }
 
+impl<'a> JobView<'a> {
+    /// Shows a record as a listing does.
+    pub(crate) fn of(entry: &'a Entry, now: DateTime<Utc>) -> Self {
+        Self {
+            entry,
+            now,
+            is_revealed: false,
+        }
+    }
+}
+
 /// Returns as much of a uuid as people need.
 pub(crate) fn short(uuid: &str) -> &str {
     uuid.get(..SHORT).unwrap_or(uuid)

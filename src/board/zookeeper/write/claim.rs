@@ -10,7 +10,7 @@ use crate::{
         net::failure::Failure,
         wire::{json, sidecar::Sidecar},
         zookeeper::{
-            AT_ONCE, TRIES, Target,
+            AT_ONCE, TRIES,
             link::{
                 nodes::{self, Node, READING},
                 session::Session,
@@ -20,6 +20,7 @@ use crate::{
                 look::records,
                 record::{Record, fence},
             },
+            target::Target,
         },
     },
     job::{Claim, Claimant, Claimed, Entry, JobKey, Origin, Shelf, Term},

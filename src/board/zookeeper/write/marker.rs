@@ -11,13 +11,13 @@ use crate::{
         Detail, Result,
         wire::{json, posting::Limit},
         zookeeper::{
-            Target,
             link::{
                 nodes::{self, Node, READING},
                 transaction::{Step, Transaction},
             },
             paths::{Paths, is_job},
             read::record::Record,
+            target::Target,
         },
     },
     job::{JobKey, Shelf},

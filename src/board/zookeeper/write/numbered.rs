@@ -22,13 +22,13 @@ use crate::{
         BoardError, Posted, Result,
         wire::{json, sidecar::Sidecar},
         zookeeper::{
-            Target,
             link::{
                 nodes::{self, Node, READING},
                 transaction::{Step, Transaction},
             },
             paths::{number_of, numbered},
             read::record::fence,
+            target::Target,
         },
     },
     job::{Claimant, JobKey, Shelf},

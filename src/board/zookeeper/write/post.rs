@@ -9,13 +9,13 @@ use crate::{
         net::failure::{Failure, not_done, perhaps_posted},
         wire::json,
         zookeeper::{
-            Target,
             link::{
                 nodes::READING,
                 transaction::{Step, WRITING},
             },
             paths::number_of,
             read::find::find,
+            target::Target,
         },
     },
     job::{Claimant, Draft, Entry, JobKey, Shelf},

@@ -11,13 +11,14 @@ use crate::{
         net::failure::not_done,
         wire::{past::PastJob, sidecar::Sidecar},
         zookeeper::{
-            AT_ONCE, TRIES, Target,
+            AT_ONCE, TRIES,
             link::{
                 nodes,
                 transaction::{Refused, Step, Transaction},
             },
             paths::number_of,
             read::{look::records, record::Record},
+            target::Target,
         },
     },
     job::{Aftermath, Authority, Outcome, Settlement, Shelf, Witness},

@@ -10,13 +10,14 @@ use crate::{
         BoardError, Detail, Result,
         wire::{json, past::PastJob, posting::Limit, sidecar::Sidecar},
         zookeeper::{
-            AT_ONCE, TRIES, Target,
+            AT_ONCE, TRIES,
             link::{
                 nodes,
                 transaction::{Refused, Step},
             },
             paths::is_numbered,
             read::record::Record,
+            target::Target,
         },
     },
     job::{JobKey, Purge, Shelf},

@@ -1,0 +1,102 @@
+//! What is asked of the servers about a board, by which session.
+
+use std::{slice::from_ref, sync::Arc};
+
+use zookeeper_client::{CreateMode, Error};
+
+use super::{
+    link::{
+        Client,
+        nodes::READING,
+        session::Session,
+        transaction::{Refused, Transaction, WRITING},
+    },
+    paths::Paths,
+    read::{look, record::Record},
+};
+use crate::{
+    board::{
+        BoardError, Result,
+        net::failure::{self, Failure},
+    },
+    job::{JobKey, Shelf},
+};
+
+/// A board: the servers that have it, the nodes in which it is, and how much it remembers.
+#[derive(Clone)]
+pub(super) struct Root {
+    pub(super) client: Arc<Client>,
+    pub(super) paths: Paths,
+    /// How many jobs are remembered after they have left the board.
+    pub(super) history: u32,
+}
+
+impl Root {
+    pub(super) fn target<'a>(&'a self, session: &'a Session) -> Target<'a> {
+        Target {
+            client: &self.client,
+            session,
+            paths: &self.paths,
+            history: self.history,
+        }
+    }
+}
+
+/// The board that is changed, by the session on which it is.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) client: &'a Client,
+    pub(super) session: &'a Session,
+    pub(super) paths: &'a Paths,
+    /// How many jobs are remembered after they have left the board.
+    pub(super) history: u32,
+}
+
+impl<'a> Target<'a> {
+    pub(super) fn transaction(self) -> Transaction<'a> {
+        Transaction::new(self.session, self.client.acls())
+    }
+
+    /// Reads one job again.
+    pub(super) async fn record(self, shelf: Shelf, key: &JobKey) -> Result<Option<Record>> {
+        let found = look::records(self.session, self.paths, shelf, from_ref(key));
+        Ok(found.await?.into_iter().flatten().next())
+    }
+
+    /// Returns a job that is there, and of which we may know all that decides about it.
+    pub(super) fn require(self, found: Option<&Record>) -> Result<&Record> {
+        let record = found.ok_or(BoardError::NoSuchJob)?;
+        if !record.is_readable() {
+            return Err(self.session.refusal(READING, &Error::NoAuth));
+        }
+        Ok(record)
+    }
+
+    /// Makes the board as TaskFlow makes it, for its readers' sake as well.
+    pub(super) async fn make_board(self) -> Result<()> {
+        self.session.ensure_chroot(WRITING).await?;
+        self.make_folder(self.paths.board()).await?;
+        self.make_folder(&self.paths.folder(Shelf::Trash)).await
+    }
+
+    pub(super) async fn make_folder(self, path: &str) -> Result<()> {
+        let options = CreateMode::Persistent.with_acls(self.client.acls());
+        let made = self.session.client().mkdir(path, &options);
+        match self.session.ask(WRITING, made).await? {
+            Ok(()) | Err(Error::NodeExists) => Ok(()),
+            Err(error) => Err(self.session.refusal(WRITING, &error)),
+        }
+    }
+
+    /// Says of a request whether it is known to have come to nothing.
+    pub(super) fn unknown(self, failure: Failure) -> BoardError {
+        match failure {
+            Failure::NotSent(error) => error,
+            Failure::Lost(error) => failure::unknown(self.client.name(), error),
+        }
+    }
+
+    pub(super) fn refusal(self, refused: Refused) -> BoardError {
+        self.session.refusal(WRITING, &refused.error)
+    }
+}

@@ -1,0 +1,42 @@
+//! A board on which nothing is found: it may never have been one.
+
+use anyhow::Context as _;
+
+use crate::{
+    board::{Board, Health},
+    context::Context,
+    output::Format,
+};
+
+/// Says that a listing is empty, and why that may be.
+pub(in crate::commands) async fn say_none(
+    ctx: &Context,
+    board: &dyn Board,
+    what: &str,
+) -> anyhow::Result<()> {
+    if !say_if_unused(ctx, board).await? && ctx.out.format() == Format::Table {
+        ctx.out.note(what);
+    }
+    Ok(())
+}
+
+/// Tells an empty board from one that never was, such as a misspelt one.
+pub(in crate::commands) async fn say_if_unused(
+    ctx: &Context,
+    board: &dyn Board,
+) -> anyhow::Result<bool> {
+    let health = board
+        .health()
+        .await
+        .with_context(|| ctx.trying("list", "the jobs"))?;
+    note_if_unused(ctx, board, &health);
+    Ok(!health.is_used)
+}
+
+/// Does so with what is known of the board.
+pub(in crate::commands) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) {
+    if !health.is_used {
+        ctx.out
+            .note(format!("nothing was ever posted on {}", board.name()));
+    }
+}
