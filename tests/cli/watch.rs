@@ -141,6 +141,8 @@ fn a_filter_follows_a_job_until_it_is_gone() {
     let watching = watch(&env, &["--filter", "details.size>2", "--json"]);
     let small = env.jobboard(&["post", "small", "size:=1"]).run().posted();
     let large = env.jobboard(&["post", "large", "size:=3"]).run().posted();
+    // A job that is gone is judged by how it was last seen.
+    watching.prints(1);
     for uuid in [&before, &small, &large] {
         env.claim(uuid, "ada");
         consume(&env, uuid);

@@ -22,7 +22,7 @@ use crate::{
     },
     job::{
         Aftermath, Authority, Claim, Failure, Fence, HISTORY, Job, JobKey, Outcome, Priority,
-        Settlement, Shelf, Term, Witness,
+        Purge, Settlement, Shelf, Term, Witness,
     },
 };
 

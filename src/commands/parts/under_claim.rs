@@ -172,10 +172,9 @@ impl Performer {
         };
         let mut lease = keeper.hold(claim, job.asked);
         // Whoever had the job before may have died together with its guard.
-        LeftOver::default()
-            .end(&job.identity.uuid, Boottime::now())
-            .await;
-        let label = self.guard.label(&job.identity.uuid);
+        let left_over = LeftOver::default();
+        left_over.end(uuid, Boottime::now()).await;
+        let label = self.guard.label(uuid);
         let performed = perform_here(
             (&self.spawner, &self.command, label),
             &mut lease,
@@ -184,23 +183,18 @@ impl Performer {
             ctx.terminal.as_mut(),
         )
         .await;
-        let course = match &performed {
-            Ok(Performed::Lost(_)) => None,
-            Ok(Performed::Ended { ended, interrupted })
-                if *ended == Ended::Exit(0) || !is_by_hand(*ended, *interrupted) =>
-            {
-                Some(Course::Ended(*ended))
-            }
+        let (course, ended) = match &performed {
+            Ok(Performed::Lost(_)) => (None, None),
             // It says nothing of the job that somebody typed what cannot be run.
-            _ => Some(Course::Interrupted),
+            Ok(Performed::NotStarted(_)) | Err(_) => (Some(Course::Interrupted), None),
+            Ok(Performed::Ended { ended, interrupted }) => match is_by_hand(*ended, *interrupted) {
+                true => (Some(Course::Interrupted), Some(*ended)),
+                false => (Some(Course::Ended(*ended)), Some(*ended)),
+            },
         };
         if let Some(course) = course {
             let verdict = self.settle(ctx, &*board, &job, &course).await?;
             drop(lease);
-            let ended = match &performed {
-                Ok(Performed::Ended { ended, .. }) => Some(*ended),
-                _ => None,
-            };
             tell(ctx, &job, verdict, ended);
         }
         match performed {
@@ -209,10 +203,8 @@ impl Performer {
                 failed => Err(code(failed)),
             },
             Ok(Performed::Lost(lost)) => {
-                let what = format!(
-                    "{} was taken from us, and its command was ended",
-                    job.identity.name
-                );
+                let name = &job.identity.name;
+                let what = format!("{name} was taken from us, and its command was ended");
                 Err(anyhow::Error::from(lost).context(what))
             }
             Ok(Performed::NotStarted(signal)) => Err(code(128 + signal.as_raw())),
@@ -267,7 +259,10 @@ impl Performer {
 
 /// Whether a person has ended a command, here or at the terminal: that says nothing of the job.
 fn is_by_hand(ended: Ended, interrupted: Option<Signal>) -> bool {
-    interrupted.is_some() || ended == Ended::Signal(Signal::INT.as_raw())
+    match ended {
+        Ended::Exit(0) => false,
+        _ => interrupted.is_some() || ended == Ended::Signal(Signal::INT.as_raw()),
+    }
 }
 
 /// Tells what became of a job that was not done.

@@ -90,13 +90,7 @@ async fn a_record_that_cannot_be_read_stops_no_other_job_of_the_batch() {
         claim_one(&board, &keys[1], &ada()).await.unwrap();
         let settlements: Vec<_> = keys
             .iter()
-            .map(|key| Settlement {
-                key: key.clone(),
-                outcome: Outcome::Consume,
-                authority: by_name("ada"),
-                job: None,
-                remark: None,
-            })
+            .map(|key| Settlement::of(key.clone(), Outcome::Consume, by_name("ada")))
             .collect();
         let settled = board.settle(&settlements).await.unwrap();
         assert!(settled.iter().all(Result::is_ok), "{text}: {settled:?}");
@@ -159,13 +153,8 @@ async fn a_trash_that_is_none_keeps_nobody_from_ending_other_claims() {
         .zip(outcomes)
         .map(|(claimed, outcome)| {
             let claimed = claimed.unwrap();
-            Settlement {
-                key: claimed.job.key,
-                outcome,
-                authority: Authority::Claim(ada().owner, claimed.fence),
-                job: None,
-                remark: None,
-            }
+            let authority = Authority::Claim(ada().owner, claimed.fence);
+            Settlement::of(claimed.job.key, outcome, authority)
         })
         .collect();
     let settled: Vec<Result<Settled>> = board.settle(&settlements).await.unwrap();
@@ -202,13 +191,7 @@ async fn a_server_that_takes_no_writes_answers_so_for_all_and_does_nothing() {
         })
         .collect();
     let settlements: Vec<_> = (claims.iter())
-        .map(|claim| Settlement {
-            key: claim.key.clone(),
-            outcome: Outcome::Consume,
-            authority: by_name("ada"),
-            job: None,
-            remark: None,
-        })
+        .map(|claim| Settlement::of(claim.key.clone(), Outcome::Consume, by_name("ada")))
         .collect();
     let before = everything(&server);
     let by = claimant("bob", Term::Kept(LONG));
@@ -229,10 +212,7 @@ async fn a_server_that_takes_no_writes_answers_so_for_all_and_does_nothing() {
             board.renew(&claims).await.map(drop),
             board.settle(&settlements).await.map(drop),
             board.restore(from_ref(&trashed)).await.map(drop),
-            board
-                .purge(&[crate::job::Purge::of(trashed.clone())])
-                .await
-                .map(drop),
+            board.purge(&[Purge::of(trashed.clone())]).await.map(drop),
         ];
         let is_refused = |answer: &Result<()>| {
             let source = answer.as_ref().err().and_then(std::error::Error::source);
