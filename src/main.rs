@@ -118,7 +118,7 @@ fn run(cli: Cli) -> ExitCode {
     }
     let terminal = match divide(&cli, &environment) {
         Ok(Role::Done(code)) => return ExitCode::from(code),
-        Ok(Role::Holder(terminal)) => Some(terminal),
+        Ok(Role::Worker(terminal)) => Some(terminal),
         Ok(Role::Alone) => None,
         Err(error) => return teller.conclude(Err(error)),
     };

@@ -16,7 +16,7 @@ use uuid::Uuid;
 pub(crate) use self::{
     claim::{Claim, Claimant, Claimed, Fence, Holding, Lease, Owner, Term},
     history::{Failure, History},
-    past::{Ended, Ending, HISTORY, Identity, Remark},
+    past::{Departure, End, HISTORY, Identity, Remark},
     settlement::{Aftermath, Authority, Outcome, Purge, Settlement, Witness},
     state::{Priority, State, UnknownPriority, UnknownState},
 };
@@ -95,7 +95,7 @@ pub(crate) struct Job {
     /// Set for a job in the trash, where known.
     pub(crate) trashed_on: Option<DateTime<Utc>>,
     /// Set for a job of the past.
-    pub(crate) ended: Option<Ended>,
+    pub(crate) ended: Option<End>,
     pub(crate) shelf: Shelf,
     pub(crate) origin: Origin,
     pub(crate) book: Option<Book>,

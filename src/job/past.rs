@@ -51,14 +51,14 @@ pub(crate) struct Remark {
 /// In which way a job left its board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Ending {
+pub(crate) enum Departure {
     Consumed,
     /// It was consumed although its command failed.
     Failed,
     Purged,
 }
 
-impl Ending {
+impl Departure {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Consumed => "consumed",
@@ -70,9 +70,9 @@ impl Ending {
 
 /// The end of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct End {
     pub(crate) on: DateTime<Utc>,
-    pub(crate) ending: Ending,
+    pub(crate) departure: Departure,
     /// When it was claimed last.
     pub(crate) claimed_on: Option<DateTime<Utc>>,
     /// Whether it ended by the success of a command.

@@ -1,4 +1,4 @@
-//! The front: the process that a shell knows, while its child, the holder, does the work.
+//! The front: the process that a shell knows, while its child, the worker, does the work.
 //!
 //! A shell may stop what it started at any time. The one who keeps a claim alive must go on
 //! nevertheless; so the one who is stopped is another, and has nothing else to do.
@@ -34,7 +34,7 @@ use super::{
     terminal::{Terminal, Tty},
 };
 
-/// The variable that tells a holder who its front is; no command may see it.
+/// The variable that tells a worker who its front is; no command may see it.
 pub(crate) const MARK: &str = "JOBBOARD_FRONT";
 
 /// What this process is to be.
@@ -43,7 +43,7 @@ pub(crate) enum Role {
     /// It was the front, and ends with this code.
     Done(u8),
     /// It does the work for a front, whose terminal this is.
-    Holder(Terminal),
+    Worker(Terminal),
     /// It does the work, and there is no terminal.
     Alone,
 }
@@ -73,12 +73,12 @@ fn hold(front: Pid, terminal: Option<(Tty, Pid)>) -> io::Result<Role> {
     // Started from `/proc/self/exe`, it would be listed as "exe".
     let _ = set_name(c"jobboard");
     Ok(match terminal {
-        Some((tty, group)) => Role::Holder(Terminal::of_front(front, group, tty)),
+        Some((tty, group)) => Role::Worker(Terminal::of_front(front, group, tty)),
         None => Role::Alone,
     })
 }
 
-/// Makes sure that we are told how the holder ended, also if we were started to ignore it.
+/// Makes sure that we are told how the worker ended, also if we were started to ignore it.
 fn heed_children() -> io::Result<()> {
     if Ignored::now().has(Signal::CHILD) {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -105,7 +105,7 @@ struct Front {
     tty: Tty,
     modes: Option<Termios>,
     inbox: SignalFd,
-    holder: Child,
+    worker: Child,
     /// Whether the shell has our group in the foreground, whoever else may hold the terminal.
     in_foreground: bool,
 }
@@ -118,14 +118,14 @@ struct Received {
 }
 
 impl Front {
-    /// Starts the holder: this very program once more, in our group, with our streams.
+    /// Starts the worker: this very program once more, in our group, with our streams.
     fn start(tty: Tty, args: &[OsString]) -> io::Result<Self> {
         let signals = forwarded();
-        // Before there is a holder, that would have to be told of them; it unblocks them for itself.
+        // Before there is a worker, that would have to be told of them; it unblocks them for itself.
         signals.thread_block()?;
         let inbox = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         heed_children()?;
-        let holder = Command::new("/proc/self/exe")
+        let worker = Command::new("/proc/self/exe")
             .arg0("jobboard")
             .args(args)
             .env(MARK, getpid().to_string())
@@ -135,13 +135,13 @@ impl Front {
             in_foreground: has_our_group(&tty),
             tty,
             inbox,
-            holder,
+            worker,
         })
     }
 
-    /// Passes signals on until the holder ends, and returns the code to end with.
+    /// Passes signals on until the worker ends, and returns the code to end with.
     fn stand(mut self) -> io::Result<u8> {
-        let end = pidfd_open(self.holder_pid(), PidfdFlags::empty())?;
+        let end = pidfd_open(self.worker_pid(), PidfdFlags::empty())?;
         loop {
             let inbox = self.inbox.as_fd();
             let mut fds = [
@@ -155,7 +155,7 @@ impl Front {
             while let Some(received) = self.receive()? {
                 self.pass_on(&received)?;
             }
-            if let Some(status) = self.holder.try_wait()? {
+            if let Some(status) = self.worker.try_wait()? {
                 return Ok(self.conclude(status));
             }
         }
@@ -176,34 +176,34 @@ impl Front {
             }))
     }
 
-    /// Passes a signal on to the holder, and stops when the job is to stop.
+    /// Passes a signal on to the worker, and stops when the job is to stop.
     fn pass_on(&mut self, received: &Received) -> io::Result<()> {
         let signal = received.signal;
-        let is_from_holder = received.sender == Some(self.holder.id());
+        let is_from_worker = received.sender == Some(self.worker.id());
         // Before the command has started and after it has ended, the terminal reaches both.
-        let holder_has_it = received.sender.is_none() && self.is_together();
+        let worker_has_it = received.sender.is_none() && self.is_together();
         if signal == Signal::CONT {
             self.in_foreground = has_our_group(&self.tty);
         }
-        if !is_from_holder && !holder_has_it {
+        if !is_from_worker && !worker_has_it {
             // It cannot be gone: only we reap it.
-            let _ = kill_process(self.holder_pid(), signal);
+            let _ = kill_process(self.worker_pid(), signal);
         }
-        // Otherwise the holder first stops the command, and then us.
-        if signal == Signal::TSTP && (is_from_holder || self.is_together()) {
+        // Otherwise the worker first stops the command, and then us.
+        if signal == Signal::TSTP && (is_from_worker || self.is_together()) {
             act_by_default(nix_signal::SIGTSTP)?;
         }
         Ok(())
     }
 
-    /// Whether the holder is still, or again, in our group.
+    /// Whether the worker is still, or again, in our group.
     fn is_together(&self) -> bool {
-        Stat::of(self.holder_pid()).is_some_and(|stat| stat.group == own_group())
+        Stat::of(self.worker_pid()).is_some_and(|stat| stat.group == own_group())
     }
 
-    /// Ends as the holder did, which ended as the command did.
+    /// Ends as the worker did, which ended as the command did.
     fn conclude(&self, status: ExitStatus) -> u8 {
-        // A holder that was killed left the terminal with the command, in whatever state.
+        // A worker that was killed left the terminal with the command, in whatever state.
         if status.signal().is_some()
             && self.in_foreground
             && let Some(group) = own_group()
@@ -219,8 +219,8 @@ impl Front {
         code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
     }
 
-    fn holder_pid(&self) -> Pid {
-        Pid::from_child(&self.holder)
+    fn worker_pid(&self) -> Pid {
+        Pid::from_child(&self.worker)
     }
 }
 

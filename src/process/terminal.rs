@@ -1,6 +1,6 @@
 //! Lends the terminal to a command, and takes part in the shell's job control on its behalf.
 //!
-//! The shell knows of the front only. This process, the holder, is the front's child and must go
+//! The shell knows of the front only. This process, the worker, is the front's child and must go
 //! on while the job is stopped; so it has a group of its own, as the command has.
 
 use std::{cell::Cell, io, os::fd::OwnedFd, time::Duration};
@@ -19,7 +19,7 @@ use super::{
     signal::Signals,
 };
 
-/// The terminal of a command that a person typed, as its holder sees it.
+/// The terminal of a command that a person typed, as its worker sees it.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     tty: Tty,

@@ -3,7 +3,7 @@
 use chrono::Utc;
 
 use super::{settling::failure, *};
-use crate::job::{Ending, Identity, Purge, Remark, Settlement};
+use crate::job::{Departure, Identity, Purge, Remark, Settlement};
 
 pub(crate) const PAST: Query = Query {
     shelf: Shelf::Past,
@@ -75,8 +75,8 @@ pub(crate) async fn a_consumed_job_is_remembered_as_it_was(board: &Subject) {
     assert_eq!(past.details, None);
     let ended = past.ended.unwrap();
     assert_eq!(
-        (ended.ending, ended.has_succeeded),
-        (Ending::Consumed, false)
+        (ended.departure, ended.has_succeeded),
+        (Departure::Consumed, false)
     );
     assert!(ended.on > before && ended.on <= Utc::now());
     assert!(past.took().is_some() && past.waited().is_some(), "{past:?}");
@@ -104,13 +104,13 @@ pub(crate) async fn each_end_is_told_from_the_others(board: &Subject) {
         unreachable!()
     };
     let done = remembered(board, done).await;
-    assert_eq!(done.ended.unwrap().ending, Ending::Consumed);
+    assert_eq!(done.ended.unwrap().departure, Departure::Consumed);
     assert_eq!(done.history.remark, remark("by hand"));
     let failed = remembered(board, failed).await;
-    assert_eq!(failed.ended.unwrap().ending, Ending::Failed);
+    assert_eq!(failed.ended.unwrap().departure, Departure::Failed);
     assert_eq!(failed.last_exit(), Some((Some(1), None)));
     let purged = remembered(board, purged).await;
-    assert_eq!(purged.ended.unwrap().ending, Ending::Purged);
+    assert_eq!(purged.ended.unwrap().departure, Departure::Purged);
     assert_eq!(purged.history.remark, remark("too old"));
 }
 

@@ -18,7 +18,7 @@ use futures_util::{stream, stream::BoxStream};
 
 pub(crate) use self::store::{Durability, file::Options};
 use self::{
-    registry::Place,
+    registry::Entrant,
     store::{file::File, view::View},
     write::change::alone,
 };
@@ -225,8 +225,8 @@ impl Board for Embedded {
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let file = Arc::clone(&self.file);
-        let place = Place::enter(file, conductor.clone()).await?;
-        self.registration.begin(place);
+        let entrant = Entrant::enter(file, conductor.clone()).await?;
+        self.registration.begin(entrant);
         Ok(())
     }
 

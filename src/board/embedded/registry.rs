@@ -23,13 +23,13 @@ use crate::{
 };
 
 /// Where somebody is registered, and what is to be stored there.
-pub(super) struct Place {
+pub(super) struct Entrant {
     file: Arc<File>,
     conductor: Mutex<Conductor>,
     token: String,
 }
 
-impl Place {
+impl Entrant {
     /// Enters a conductor, unless another one is alive under its name.
     pub(super) async fn enter(file: Arc<File>, conductor: Conductor) -> Result<Self> {
         let token = Uuid::new_v4().to_string();
@@ -56,7 +56,7 @@ impl Place {
 }
 
 #[async_trait]
-impl Registered for Place {
+impl Registered for Entrant {
     fn set_unsettled(&self, jobs: &[Unsettled]) {
         self.conductor().unsettled = jobs.to_vec();
     }

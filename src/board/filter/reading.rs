@@ -120,7 +120,9 @@ pub(super) fn ended(entry: &Entry, now: DateTime<Utc>) -> Found<Duration> {
 
 pub(super) fn outcome(entry: &Entry) -> Found<Cow<'_, str>> {
     let ended = entry.job().and_then(|job| job.ended);
-    ended.map(|ended| Cow::Borrowed(ended.ending.name())).into()
+    ended
+        .map(|ended| Cow::Borrowed(ended.departure.name()))
+        .into()
 }
 
 pub(super) fn by(entry: &Entry) -> Found<Cow<'_, str>> {

@@ -21,7 +21,7 @@ use redis::Pipeline;
 use self::{
     keys::Keys,
     link::Client,
-    registry::Place,
+    registry::Entrant,
     write::{change::Target, predicted::PredictedNumbers},
 };
 use super::{
@@ -159,8 +159,8 @@ impl Board for Redis {
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let client = Arc::clone(&self.client);
-        let place = Place::enter(client, self.keys.clone(), conductor).await?;
-        self.registration.begin(place);
+        let entrant = Entrant::enter(client, self.keys.clone(), conductor).await?;
+        self.registration.begin(entrant);
         Ok(())
     }
 

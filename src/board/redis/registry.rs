@@ -43,13 +43,13 @@ struct Entry {
 const REGISTER: &str = include_str!("write/scripts/register.lua");
 
 /// Where somebody is registered, and what is to be stored there.
-pub(super) struct Place {
+pub(super) struct Entrant {
     client: Arc<Client>,
     keys: Keys,
     entry: Mutex<Entry>,
 }
 
-impl Place {
+impl Entrant {
     /// Enters a conductor, unless another one is alive under its name.
     pub(super) async fn enter(
         client: Arc<Client>,
@@ -65,13 +65,13 @@ impl Place {
             token: Uuid::new_v4().to_string(),
             unsettled: Vec::new(),
         };
-        let place = Self {
+        let entrant = Self {
             client,
             keys,
             entry: Mutex::new(entry),
         };
-        if place.put().await? {
-            return Ok(place);
+        if entrant.put().await? {
+            return Ok(entrant);
         }
         let name = conductor.name.clone();
         Err(BoardError::NameTaken { name })
@@ -87,7 +87,7 @@ impl Place {
         let text = serde_json::json!(*self.entry()).to_string();
         let answer = self.register(&text).await?;
         if answer == "entered" {
-            self.tell(EventKind::ConductorJoined).await;
+            self.publish(EventKind::ConductorJoined).await;
         }
         Ok(answer != "other")
     }
@@ -108,14 +108,14 @@ impl Place {
         self.client.ask(DOING, &register).await
     }
 
-    async fn tell(&self, kind: EventKind) {
+    async fn publish(&self, kind: EventKind) {
         let name = self.entry().name.clone();
-        tell(&self.client, &self.keys, kind, &name).await;
+        publish(&self.client, &self.keys, kind, &name).await;
     }
 }
 
 #[async_trait]
-impl Registered for Place {
+impl Registered for Entrant {
     fn set_unsettled(&self, jobs: &[Unsettled]) {
         self.entry().unsettled = jobs.to_vec();
     }
@@ -126,13 +126,13 @@ impl Registered for Place {
 
     async fn remove(&self) -> Result<()> {
         if self.register("").await? == "removed" {
-            self.tell(EventKind::ConductorLeft).await;
+            self.publish(EventKind::ConductorLeft).await;
         }
         Ok(())
     }
 }
 
-async fn tell(client: &Client, keys: &Keys, kind: EventKind, name: &str) {
+async fn publish(client: &Client, keys: &Keys, kind: EventKind, name: &str) {
     let time = text_of(Utc::now());
     let owner = ByteBuf::from(name.as_bytes());
     let event = BTreeMap::from([
@@ -248,14 +248,14 @@ mod tests {
             event.await.unwrap().unwrap().unwrap().kind
         };
         let client = Arc::clone(&board.client);
-        let place = Place::enter(client, board.keys.clone(), &night()).await;
-        let place = place.unwrap();
+        let entrant = Entrant::enter(client, board.keys.clone(), &night()).await;
+        let entrant = entrant.unwrap();
         for _ in 0..2 {
             assert_eq!(told().await, EventKind::ConductorJoined);
-            assert!(place.put().await.unwrap());
+            assert!(entrant.put().await.unwrap());
             server.run::<()>(&["DEL", "taskflow:conductor.night"]);
             assert_eq!(told().await, EventKind::ConductorLeft);
-            assert!(place.put().await.unwrap());
+            assert!(entrant.put().await.unwrap());
         }
     }
 

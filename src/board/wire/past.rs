@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     board::JobRef,
     job::{
-        Authority, Ended, Ending, Entry, Failure, History, Identity, Job, JobKey, Malformed,
+        Authority, Departure, End, Entry, Failure, History, Identity, Job, JobKey, Malformed,
         Origin, Outcome, Purge, Remark, Settlement, Shelf,
     },
 };
@@ -25,7 +25,7 @@ pub(crate) struct PastJob {
     v: u32,
     job: Identity,
     ended_on: DateTime<Utc>,
-    outcome: Ending,
+    outcome: Departure,
     /// Whether it ended by the success of a command.
     #[serde(default, skip_serializing_if = "is_false")]
     succeeded: bool,
@@ -41,8 +41,8 @@ impl PastJob {
     /// that, or is not known.
     pub(crate) fn of(settlement: &Settlement, now: DateTime<Utc>) -> Option<Self> {
         let (outcome, failure) = match &settlement.outcome {
-            Outcome::Consume => (Ending::Consumed, None),
-            Outcome::GiveUp(failure) => (Ending::Failed, Some(failure.clone())),
+            Outcome::Consume => (Departure::Consumed, None),
+            Outcome::GiveUp(failure) => (Departure::Failed, Some(failure.clone())),
             Outcome::Abandon(_) | Outcome::Trash(_) | Outcome::Spent(_) => return None,
         };
         Some(Self {
@@ -51,7 +51,7 @@ impl PastJob {
             ended_on: now,
             outcome,
             // Whoever has a job by hand settles it by the owner's name alone.
-            succeeded: outcome == Ending::Consumed
+            succeeded: outcome == Departure::Consumed
                 && matches!(settlement.authority, Authority::Claim(..)),
             failure,
             remark: settlement.remark.clone(),
@@ -64,7 +64,7 @@ impl PastJob {
             v: VERSION,
             job: purge.job.clone()?,
             ended_on: now,
-            outcome: Ending::Purged,
+            outcome: Departure::Purged,
             succeeded: false,
             failure: None,
             remark: purge.remark.clone(),
@@ -95,9 +95,9 @@ impl PastJob {
             is_unfit: problem.is_some(),
             raw: Vec::new(),
             trashed_on: None,
-            ended: Some(Ended {
+            ended: Some(End {
                 on: self.ended_on,
-                ending: self.outcome,
+                departure: self.outcome,
                 claimed_on: self.job.claimed_on,
                 has_succeeded: self.succeeded,
             }),

@@ -19,7 +19,7 @@ use zookeeper_client::{Acls, Error, SessionState};
 
 pub(super) use self::session::Session;
 use self::{
-    health::survey,
+    health::examine,
     problem::{Cause, Problem, of_all},
     session::Circumstances,
     tls::Tls,
@@ -292,7 +292,7 @@ impl Client {
         asked: Option<Duration>,
         deadline: Deadline,
     ) -> Result<Session, Problem> {
-        let (well, mut problems) = survey(&self.url.servers, tls, deadline).await;
+        let (well, mut problems) = examine(&self.url.servers, tls, deadline).await;
         if !well.is_empty() {
             let attempt = async {
                 match asked {

@@ -31,9 +31,9 @@ impl Registration {
     /// Enters a conductor, unless another one is alive under its name.
     pub(super) async fn enter(root: Root, conductor: Conductor, sweep: Duration) -> Result<Self> {
         let name = conductor.name.clone();
-        let place = Place { root, conductor };
-        let states = place.enter().await?;
-        let stay = tokio::spawn(place.stay(states, sweep));
+        let entrant = Entrant { root, conductor };
+        let states = entrant.enter().await?;
+        let stay = tokio::spawn(entrant.stay(states, sweep));
         Ok(Self { name, stay })
     }
 
@@ -50,12 +50,12 @@ impl Drop for Registration {
 }
 
 /// Where somebody is registered, and as whom.
-struct Place {
+struct Entrant {
     root: Root,
     conductor: Conductor,
 }
 
-impl Place {
+impl Entrant {
     /// Makes the entry, and returns what tells of the end of the session that bears it.
     async fn enter(&self) -> Result<StateWatcher> {
         let session = self.root.client.bearing(WRITING, None).await?;

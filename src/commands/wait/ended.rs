@@ -98,10 +98,10 @@ pub(super) async fn learn(
             ));
             ("complete", None)
         }
-        (Ending::Complete, Some(ended)) => match ended.ending {
-            job::Ending::Consumed => ("complete", None),
-            job::Ending::Failed => ("failed", Some("was consumed although it failed")),
-            job::Ending::Purged => ("purged", Some("was purged")),
+        (Ending::Complete, Some(ended)) => match ended.departure {
+            job::Departure::Consumed => ("complete", None),
+            job::Departure::Failed => ("failed", Some("was consumed although it failed")),
+            job::Departure::Purged => ("purged", Some("was purged")),
         },
     };
     let Some(how) = how else {

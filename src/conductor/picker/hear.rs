@@ -52,7 +52,7 @@ impl Pick<'_> {
             event = next(&mut self.events) => self.heed(event)?,
             () = at(ripe) => {}
             () = self.shared.in_flight.empty(), if self.drains && !others_work => {}
-            () = time::sleep_until(self.surveyed_until), if others_work && self.has_heard => {}
+            () = time::sleep_until(self.no_stock_before), if others_work && self.has_heard => {}
             () = time::sleep(LOOK_ANYWAY), if others_work => self.has_heard = true,
             // Nobody tells when a job has become old enough.
             () = time::sleep(LOOK_ANYWAY), if ages => self.looked = None,

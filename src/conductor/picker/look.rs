@@ -23,7 +23,7 @@ const STALE: Duration = Duration::from_secs(10);
 
 /// How long after one look at all that others hold the next one comes at the soonest, and how long if
 /// one after the other was in vain.
-const SURVEY_PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(5));
+const STOCK_PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(5));
 
 /// What a board has left for a conductor that is to drain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,7 +182,7 @@ impl Pick<'_> {
     }
 
     /// Looks whether there is anything left that this conductor may have to do.
-    pub(super) async fn survey(&mut self) -> Result<Left> {
+    pub(super) async fn take_stock(&mut self) -> Result<Left> {
         let mut entries = self.board.entries(Query {
             shelf: Shelf::Board,
             which: Which::All,
@@ -232,8 +232,8 @@ impl Pick<'_> {
             Left::Candidates => self.fruitless.saturating_add(1),
             Left::Nothing | Left::Held => 0,
         };
-        let pause = doubled(SURVEY_PAUSE, self.fruitless);
-        self.surveyed_until = Instant::now() + (start.elapsed() * 20).max(pause);
+        let pause = doubled(STOCK_PAUSE, self.fruitless);
+        self.no_stock_before = Instant::now() + (start.elapsed() * 20).max(pause);
         self.has_heard = false;
         if held_for_ever > 0 && !std::mem::replace(&mut self.has_told_held, true) {
             let note = Note::new("held_without_expiry").with("jobs", held_for_ever);

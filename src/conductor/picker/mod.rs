@@ -115,7 +115,7 @@ impl Picker {
             spread: 0,
             unreadable: HashMap::new(),
             wary_until: Instant::now(),
-            surveyed_until: Instant::now(),
+            no_stock_before: Instant::now(),
             fruitless: 0,
             has_looked: false,
             has_heard: true,
@@ -156,7 +156,7 @@ struct Pick<'a> {
     /// Until when claims may turn up of which we had heard nothing.
     wary_until: Instant,
     /// Until when all that others hold is not looked at again, however much is heard.
-    surveyed_until: Instant,
+    no_stock_before: Instant,
     /// How often in a row such a look found candidates none of which was won.
     fruitless: u32,
     /// Whether the board was ever looked at.
@@ -256,7 +256,7 @@ impl Pick<'_> {
                 continue;
             }
             if self.may_be_drained() {
-                let left = self.survey().await?;
+                let left = self.take_stock().await?;
                 match left {
                     Left::Nothing => return Ok(None),
                     Left::Candidates => (self.looked, self.has_heard) = (None, true),
@@ -272,7 +272,7 @@ impl Pick<'_> {
     /// Whether it is worth looking whether nothing is left to do.
     fn may_be_drained(&self) -> bool {
         let has_nothing = self.shared.in_flight.are_empty() && self.returned.is_empty();
-        let is_time = self.has_heard && self.surveyed_until <= Instant::now();
+        let is_time = self.has_heard && self.no_stock_before <= Instant::now();
         self.drains && has_nothing && is_time
     }
 

@@ -71,7 +71,7 @@ impl JobView<'_> {
         let remark = job.and_then(|job| job.history.remark.as_ref());
         let seconds = |span: Option<TimeDelta>| span.map(|span| span.as_seconds_f64());
         map.serialize_entry("ended_on", &ended.map(|ended| rfc3339(ended.on)))?;
-        map.serialize_entry("outcome", &ended.map(|ended| ended.ending))?;
+        map.serialize_entry("outcome", &ended.map(|ended| ended.departure))?;
         map.serialize_entry("by", &remark.map(|remark| &remark.by))?;
         map.serialize_entry("reason", &remark.and_then(|remark| remark.reason.as_ref()))?;
         map.serialize_entry("waited", &seconds(job.and_then(Job::waited)))?;

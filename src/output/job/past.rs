@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::{Cell, Column, Fit, JobView, NOTHING, Record, Row, Tone, short};
 use crate::{
     duration,
-    job::{Ending, Entry, Job, Remark},
+    job::{Departure, Entry, Job, Remark},
 };
 
 /// A job that has left its board, or a record of one that cannot be read.
@@ -49,7 +49,7 @@ impl Record for PastView<'_> {
             job.uuid.clone(),
             job.name.clone(),
             job.ended
-                .map(|ended| ended.ending.name())
+                .map(|ended| ended.departure.name())
                 .unwrap_or_default()
                 .to_owned(),
             job.priority.name().to_owned(),
@@ -103,8 +103,8 @@ impl Row for PastView<'_> {
         let remark = job.history.remark.as_ref();
         // Without a word of anybody, what it failed of tells most.
         let failure = job.history.failures.last().filter(|_| {
-            let ending = job.ended.map(|ended| ended.ending);
-            ending != Some(Ending::Consumed)
+            let departure = job.ended.map(|ended| ended.departure);
+            departure != Some(Departure::Consumed)
         });
         let reason = remark
             .and_then(|remark| remark.reason.as_ref())
@@ -112,8 +112,8 @@ impl Row for PastView<'_> {
         vec![
             Cell::toned(Tone::Strong, short(&job.uuid)),
             Cell::new(&job.name),
-            match job.ended.map(|ended| ended.ending) {
-                Some(Ending::Failed) => Cell::toned(Tone::Bad, Ending::Failed.name()),
+            match job.ended.map(|ended| ended.departure) {
+                Some(Departure::Failed) => Cell::toned(Tone::Bad, Departure::Failed.name()),
                 Some(ending) => Cell::new(ending.name()),
                 None => none(),
             },

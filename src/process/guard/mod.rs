@@ -158,7 +158,7 @@ impl Guard {
     pub(crate) fn expect(&self, ward: Ward) -> io::Result<()> {
         let mut state = self.lock();
         state.starting = Some(ward);
-        self.tell(&mut state, &Line::Start(ward))
+        self.send(&mut state, &Line::Start(ward))
     }
 
     /// Takes back that a command is about to start.
@@ -166,7 +166,7 @@ impl Guard {
         let mut state = self.lock();
         if state.starting.take().is_some() {
             // As for a group that is forgotten.
-            let _ = self.tell(&mut state, &Line::NotStarted);
+            let _ = self.send(&mut state, &Line::NotStarted);
         }
     }
 
@@ -180,7 +180,7 @@ impl Guard {
         state.watched.insert(group, Watched { ward, since });
         state.starting = None;
         self.stirred.notify_one();
-        self.tell(&mut state, &Line::Watch { group, ward })
+        self.send(&mut state, &Line::Watch { group, ward })
     }
 
     /// Changes the moments at which a group is ended; does nothing for one that is not watched.
@@ -193,7 +193,7 @@ impl Guard {
             }
             None => return Ok(()),
         };
-        self.tell(&mut state, &Line::Watch { group, ward })
+        self.send(&mut state, &Line::Watch { group, ward })
     }
 
     /// Takes a group out of the guard's care, which is told with the next thing that it is told.
@@ -240,7 +240,7 @@ impl Guard {
         }
     }
 
-    fn tell(&self, state: &mut State, line: &Line) -> io::Result<()> {
+    fn send(&self, state: &mut State, line: &Line) -> io::Result<()> {
         state.hold(line);
         self.pass_on(state)
     }

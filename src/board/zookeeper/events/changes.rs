@@ -138,7 +138,7 @@ impl Picture {
             true => EventKind::Restored,
             false => EventKind::Posted,
         };
-        let event = tell(kind, &key, &known);
+        let event = event(kind, &key, &known);
         self.board.insert(key, known);
         Some(event)
     }
@@ -157,12 +157,12 @@ impl Picture {
         let trashed = observations.of(&key).trashed;
         let is_ours = trashed.is_none_or(|trashed| is_same(&key, &known, &trashed));
         if is_ours && ahead.take(&Change::TrashCame(key.clone())) {
-            let event = tell(EventKind::Trashed, &key, &known);
+            let event = event(EventKind::Trashed, &key, &known);
             known.set_claim(None);
             self.trash.insert(key, known);
             return Some(event);
         }
-        Some(tell(EventKind::Consumed, &key, &known))
+        Some(event(EventKind::Consumed, &key, &known))
     }
 
     fn lock_came(
@@ -194,7 +194,7 @@ impl Picture {
             return None;
         }
         known.set_claim(Some(claim));
-        Some(tell(EventKind::Claimed, &key, known))
+        Some(event(EventKind::Claimed, &key, known))
     }
 
     fn lock_went(
@@ -223,7 +223,7 @@ impl Picture {
         Some(Event {
             owner,
             fence,
-            ..tell(EventKind::Abandoned, key, known)
+            ..event(EventKind::Abandoned, key, known)
         })
     }
 
@@ -238,7 +238,7 @@ impl Picture {
             return self.came(key, seen, true);
         }
         let known = self.trash.remove(&key)?;
-        Some(tell(EventKind::Purged, &key, &known))
+        Some(event(EventKind::Purged, &key, &known))
     }
 
     fn meddled(&mut self, key: JobKey, observations: &Observations) -> Option<Event> {
@@ -267,7 +267,7 @@ fn is_same(key: &JobKey, one: &Known, other: &Known) -> bool {
     one == other
 }
 
-fn tell(kind: EventKind, key: &JobKey, known: &Known) -> Event {
+fn event(kind: EventKind, key: &JobKey, known: &Known) -> Event {
     let (owner, fence) = known.claim().unwrap_or_default();
     Event {
         subject: Some(known.subject(key)),

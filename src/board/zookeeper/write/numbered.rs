@@ -38,7 +38,7 @@ use crate::{
 const TRIES: u32 = 64;
 
 /// What is known of the uuid that a draft has.
-enum Place {
+enum Use {
     /// Nobody else can have chosen it.
     Free,
     /// It may be taken, if its marker is still like this.
@@ -53,12 +53,12 @@ impl<'t> Target<'t> {
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>, Undone> {
         for attempt in 0..TRIES {
-            let places = self.places(batch).await?;
+            let uses = self.uses(batch).await?;
             let Some(next) = self.next_number().await? else {
                 self.make_board().await?;
                 continue;
             };
-            let keys = number(&places, next, claimant);
+            let keys = number(&uses, next, claimant);
             let locks: Vec<_> = keys
                 .iter()
                 .flatten()
@@ -75,7 +75,7 @@ impl<'t> Target<'t> {
                 None => Vec::new(),
             };
             let bid = claimant.map(|by| (by, sides));
-            let commit = self.posting(batch, &places, &keys, bid)?.commit();
+            let commit = self.posting(batch, &uses, &keys, bid)?.commit();
             // Behind it, and before it is answered: the locks as they were created.
             let read = nodes::read(self.session, if claimant.is_some() { &locks } else { &[] });
             let (done, locks) = join(commit, read).await;
@@ -94,7 +94,7 @@ impl<'t> Target<'t> {
     }
 
     /// Looks which of the uuids that somebody has chosen are taken.
-    async fn places(self, batch: &[Encoded<'_>]) -> Result<Vec<Place>> {
+    async fn uses(self, batch: &[Encoded<'_>]) -> Result<Vec<Use>> {
         let chosen = batch.iter().filter(|(draft, _)| draft.chosen);
         let paths: Vec<_> = chosen
             .map(|(draft, _)| self.paths.marker(&draft.uuid.to_string()))
@@ -117,20 +117,20 @@ impl<'t> Target<'t> {
         let (mut jobs, mut named) = (jobs.into_iter(), named.into_iter());
         let mut markers = markers.drain(..);
         let mut seen = HashSet::new();
-        let places = batch.iter().map(|(draft, _)| {
+        let uses = batch.iter().map(|(draft, _)| {
             if !draft.chosen {
-                return Place::Free;
+                return Use::Free;
             }
             let marker = markers.next().flatten();
             let job = named.next().flatten().and_then(|_| jobs.next().flatten());
             // Boards that are made anew number their jobs anew: it may be another one.
             let is_there = job.is_some_and(|job| uuid_of(&job) == Some(draft.uuid));
             if is_there || !seen.insert(draft.uuid) {
-                return Place::Taken;
+                return Use::Taken;
             }
-            Place::Marked(marker)
+            Use::Marked(marker)
         });
-        Ok(places.collect())
+        Ok(uses.collect())
     }
 
     /// Returns the number that the next job gets; none, if there is no board yet.
@@ -145,14 +145,14 @@ impl<'t> Target<'t> {
     fn posting(
         self,
         batch: &[Encoded<'_>],
-        places: &[Place],
+        uses: &[Use],
         keys: &[Option<JobKey>],
         bid: Option<(&Claimant, Vec<Option<Node>>)>,
     ) -> Result<Transaction<'t>> {
         let mut transaction = self.transaction();
         let (claimant, sides) = bid.unzip();
         let mut sides = sides.unwrap_or_default().into_iter();
-        for (((draft, posting), place), key) in batch.iter().zip(places).zip(keys) {
+        for (((draft, posting), known), key) in batch.iter().zip(uses).zip(keys) {
             let Some(key) = key else { continue };
             let path = self.paths.job(Shelf::Board, key);
             transaction.create(Step::Job, path, posting, CreateMode::Persistent);
@@ -168,7 +168,7 @@ impl<'t> Target<'t> {
                     Some(node) => transaction.set(Step::Sidecar, path, &side, node.stat.version),
                 }
             }
-            let Place::Marked(marker) = place else {
+            let Use::Marked(marker) = known else {
                 continue;
             };
             let path = self.paths.marker(&draft.uuid.to_string());
@@ -190,13 +190,13 @@ impl<'t> Target<'t> {
 }
 
 /// Numbers the jobs whose uuids are not taken, from the next number on.
-fn number(places: &[Place], next: i64, claimant: Option<&Claimant>) -> Vec<Option<JobKey>> {
+fn number(uses: &[Use], next: i64, claimant: Option<&Claimant>) -> Vec<Option<JobKey>> {
     // A lock is a child as well, and uses a number up.
     let step = if claimant.is_some() { 2 } else { 1 };
     let mut numbers = (next..).step_by(step);
-    let keys = places.iter().map(|place| match place {
-        Place::Taken => None,
-        Place::Free | Place::Marked(_) => numbers.next().map(numbered),
+    let keys = uses.iter().map(|known| match known {
+        Use::Taken => None,
+        Use::Free | Use::Marked(_) => numbers.next().map(numbered),
     });
     keys.collect()
 }

@@ -32,7 +32,8 @@ async fn asking_how_a_server_is_leaves_no_session_behind() {
     };
     let client = Client::new(&server.url(""), None, OP_TIMEOUT);
     for _ in 0..3 {
-        let (well, problems) = survey(&client.url.servers, None, Deadline::after(OP_TIMEOUT)).await;
+        let (well, problems) =
+            examine(&client.url.servers, None, Deadline::after(OP_TIMEOUT)).await;
         assert_eq!((well.len(), problems.len()), (1, 0));
     }
     let connected = || {
