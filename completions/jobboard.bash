@@ -1093,7 +1093,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__restore)
-            opts="-y -o -q -v -h --state --name --filter --limit --max --dry-run --shared --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --state --name --filter --limit --max --dry-run --shared --reason --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1116,6 +1116,10 @@ _jobboard() {
                     return 0
                     ;;
                 --max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

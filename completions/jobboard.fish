@@ -374,6 +374,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l name -d 'A
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l max -d 'Refuse to act on more jobs than this' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F

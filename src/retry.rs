@@ -8,7 +8,10 @@ use serde_json::Value;
 use crate::{
     backoff::{doubled, jittered},
     duration,
-    job::{Aftermath, Failure, History, Outcome, Owner},
+    job::{
+        Aftermath, Authority, Failure, Fence, History, Identity, JobKey, Outcome, Owner, Remark,
+        Settlement,
+    },
     process::{child::Ended, command::NotRun},
 };
 
@@ -74,6 +77,27 @@ pub(crate) struct Verdict {
     /// What went wrong, in words.
     pub(crate) reason: Option<String>,
     pub(crate) not_before: Option<DateTime<Utc>>,
+}
+
+impl Verdict {
+    /// Settles the job so, by the claim that an owner has on it.
+    pub(crate) fn settlement(
+        &self,
+        key: &JobKey,
+        job: impl FnOnce() -> Identity,
+        (owner, fence): (&Owner, &Fence),
+    ) -> Settlement {
+        let authority = Authority::Claim(owner.clone(), fence.clone());
+        let is_given_up = matches!(self.fate, Fate::Trashed | Fate::GivenUp);
+        Settlement {
+            job: self.outcome.is_end().then(job),
+            remark: is_given_up.then(|| Remark {
+                by: owner.to_string(),
+                reason: self.reason.clone(),
+            }),
+            ..Settlement::of(key.clone(), self.outcome.clone(), authority)
+        }
+    }
 }
 
 /// What becomes of a job.

@@ -274,8 +274,6 @@ mod tests {
 
     fn event(kind: EventKind, of: &Candidate) -> Event {
         Event {
-            kind,
-            time: Utc::now(),
             subject: Some(Subject {
                 key: of.key.clone(),
                 uuid: of.key.to_string(),
@@ -284,8 +282,7 @@ mod tests {
                 rank: of.rank,
                 not_before: of.not_before,
             }),
-            owner: None,
-            fence: None,
+            ..Event::now(kind)
         }
     }
 

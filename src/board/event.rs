@@ -8,7 +8,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::BoardError;
-use crate::job::{Fence, JobKey, Owner, Rank};
+use crate::job::{Departure, Fence, JobKey, Owner, Rank, Remark};
 
 /// What kind of thing happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -98,6 +98,10 @@ pub(crate) struct Event {
     pub(crate) subject: Option<Subject>,
     pub(crate) owner: Option<Owner>,
     pub(crate) fence: Option<Fence>,
+    /// How the job ended, if it did by this, as far as known.
+    pub(crate) departure: Option<Departure>,
+    /// Who did it and why, if it was not its ordinary course, as far as known.
+    pub(crate) remark: Option<Remark>,
 }
 
 impl Event {
@@ -109,6 +113,8 @@ impl Event {
             subject: None,
             owner: None,
             fence: None,
+            departure: None,
+            remark: None,
         }
     }
 

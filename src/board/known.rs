@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use tokio::time::{Duration, Instant};
 
 use super::{EventKind, event::Subject};
-use crate::job::{Entry, Fence, Holding, JobKey, Owner, Rank};
+use crate::job::{Entry, Fence, Holding, JobKey, Owner, Rank, Remark};
 
 /// How exactly a server tells how long something lasts.
 const GRAIN: Duration = Duration::from_millis(1);
@@ -22,6 +22,8 @@ pub(super) struct Known {
     pub(super) is_job: bool,
     pub(super) modified: Modified,
     pub(super) claim: Option<Box<Held>>,
+    /// Who did the last thing to it that was not its ordinary course, and why.
+    pub(super) remark: Option<Box<Remark>>,
 }
 
 /// When a record was last modified, by its own word.
@@ -74,6 +76,7 @@ impl Known {
                 is_job: true,
                 modified: job.last_modified.map_or(Modified::Never, Modified::At),
                 claim,
+                remark: job.history.remark.clone().map(Box::new),
             },
             Entry::Malformed(_) => Self {
                 uuid: Some("".into()),
@@ -84,6 +87,7 @@ impl Known {
                 is_job: false,
                 modified: Modified::Unknown,
                 claim,
+                remark: None,
             },
         }
     }
@@ -99,6 +103,7 @@ impl Known {
             is_job: !subject.uuid.is_empty(),
             modified: Modified::Unknown,
             claim: None,
+            remark: None,
         }
     }
 
@@ -123,6 +128,12 @@ impl Known {
             (Some(one), Some(other)) => one == other,
             _ => true,
         }
+    }
+
+    /// Returns who did something to it between this look and a later one, and why.
+    pub(super) fn remark_since(&self, later: &Self) -> Option<Remark> {
+        let remark = later.remark.as_deref();
+        remark.filter(|_| self.remark != later.remark).cloned()
     }
 
     /// Whether it is claimed by one of us, as peers do not number their claims.

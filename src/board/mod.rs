@@ -41,8 +41,8 @@ pub(crate) use self::{
     wire::json::oversized_integer,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Purge, Settlement, Shelf,
-    Term, Unsettled,
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Purge, Remark, Settlement,
+    Shelf, Term, Unsettled,
 };
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
@@ -222,8 +222,8 @@ pub(crate) trait Board: fmt::Debug + Send + Sync {
     /// A namesake in the trash is replaced. Only an override acts on a record that cannot be read.
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>>;
 
-    /// Puts trashed jobs back, unclaimed, attempts cleared.
-    async fn restore(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>>;
+    /// Puts trashed jobs back, unclaimed, attempts cleared, and keeps who does it and why.
+    async fn restore(&self, keys: &[JobKey], remark: Option<&Remark>) -> Result<Vec<Result<()>>>;
 
     /// Removes trashed jobs for good.
     async fn purge(&self, jobs: &[Purge]) -> Result<Vec<Result<()>>>;

@@ -2,13 +2,14 @@
 
 use super::parts::{
     dry_run::dry_run,
+    reason::ReasonArgs,
     select::{Selection, confirm_bulk},
     shared_trash::SharedArgs,
     verb::{Verb, act},
 };
 use crate::{
     context::{Consent, Context},
-    job::{Entry, JobKey, Shelf},
+    job::{Entry, Shelf},
 };
 
 /// Put trashed jobs back on the board
@@ -21,6 +22,9 @@ pub(crate) struct RestoreArgs {
 
     #[command(flatten)]
     shared: SharedArgs,
+
+    #[command(flatten)]
+    reason: ReasonArgs,
 
     #[command(flatten)]
     consent: Consent,
@@ -41,11 +45,10 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     }
     confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
     args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;
-    let restore = async |entries: &[&Entry]| board.restore(&keys(entries)).await;
+    let remark = args.reason.remark(ctx, false);
+    let restore = async |entries: &[&Entry]| {
+        let keys: Vec<_> = entries.iter().map(|entry| entry.key().clone()).collect();
+        board.restore(&keys, remark.as_ref()).await
+    };
     act(ctx, verb, chosen, restore, |(), done| (done, None)).await
-}
-
-/// Returns the keys of records.
-pub(crate) fn keys(entries: &[&Entry]) -> Vec<JobKey> {
-    entries.iter().map(|entry| entry.key().clone()).collect()
 }

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, backlog::Candidate},
-    job::{Aftermath, Authority, Identity, JobKey, Settlement},
+    job::{Aftermath, Identity, JobKey},
     lease::Lost,
     retry::{Fate, Verdict},
 };
@@ -230,13 +230,14 @@ impl Settler {
         }
         let settlements: Vec<_> = due
             .iter()
-            .map(|due| Settlement {
-                job: Some(Identity::from(&due.attempt.job)),
-                remark: None,
-                key: due.attempt.job.key.clone(),
-                outcome: due.verdict.outcome.clone(),
-                authority: Authority::Claim(self.shared.owner.clone(), due.attempt.fence.clone()),
-            })
+            .map(
+                |Due {
+                     attempt, verdict, ..
+                 }| {
+                    let claim = (&self.shared.owner, &attempt.fence);
+                    verdict.settlement(&attempt.job.key, || Identity::from(&attempt.job), claim)
+                },
+            )
             .collect();
         let answers = match self.board.settle(&settlements).await {
             Ok(answers) => answers,

@@ -59,6 +59,15 @@ pub(crate) enum Departure {
 }
 
 impl Departure {
+    const ALL: [Self; 3] = [Self::Consumed, Self::Failed, Self::Purged];
+
+    /// Returns what goes by this name.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|departure| departure.name() == name)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Consumed => "consumed",

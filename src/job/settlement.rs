@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Entry, Failure, Fence, Identity, JobKey, Owner, Remark};
+use super::{Departure, Entry, Failure, Fence, Identity, JobKey, Owner, Remark};
 
 /// What a conductor knows of a job that it gives back.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,22 @@ impl Outcome {
     /// Whether the job goes to the trash.
     pub(crate) fn is_trash(&self) -> bool {
         matches!(self, Self::Trash(_) | Self::Spent(_))
+    }
+
+    /// Whether the job leaves the board for good.
+    pub(crate) fn is_end(&self) -> bool {
+        matches!(self, Self::Consume | Self::GiveUp(_))
+    }
+
+    /// Returns how the attempt failed that came to this.
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Abandon(Aftermath::Failed { failure, .. })
+            | Self::GiveUp(failure)
+            | Self::Trash(Some(failure))
+            | Self::Spent(failure) => Some(failure),
+            Self::Abandon(_) | Self::Consume | Self::Trash(None) => None,
+        }
     }
 }
 
@@ -108,6 +124,20 @@ pub(crate) struct Settlement {
 }
 
 impl Settlement {
+    /// Returns how the job ends by this, and whether by the success of a command; none, if it stays
+    /// on the board or in the trash.
+    pub(crate) fn departure(&self) -> Option<(Departure, bool)> {
+        match self.outcome {
+            // Whoever has a job by hand settles it by the owner's name alone.
+            Outcome::Consume => Some((
+                Departure::Consumed,
+                matches!(self.authority, Authority::Claim(..)),
+            )),
+            Outcome::GiveUp(_) => Some((Departure::Failed, false)),
+            Outcome::Abandon(_) | Outcome::Trash(_) | Outcome::Spent(_) => None,
+        }
+    }
+
     /// Settles a job of which nothing is to be remembered.
     pub(crate) fn of(key: JobKey, outcome: Outcome, authority: Authority) -> Self {
         Self {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, stream::BoxStream};
 
-use super::*;
+use super::{past::remark, settling::failure, *};
 use crate::{
     board::{BoardError, Event, EventKind},
-    job::{Claim, Conductor, Unsettled, Witness},
+    job::{Claim, Conductor, Departure, Identity, Remark, Settlement, Unsettled, Witness},
 };
 
 type Events<'a> = BoxStream<'a, Result<Event>>;
@@ -59,7 +59,10 @@ pub(crate) async fn each_verb_yields_its_event_in_order(board: &Subject) {
         tells(&mut events, &[Claimed]).await;
         settle_as_ada(board, &key, Outcome::Trash(None)).await;
         tells(&mut events, &[Trashed]).await;
-        board.restore(std::slice::from_ref(&key)).await.unwrap();
+        board
+            .restore(std::slice::from_ref(&key), None)
+            .await
+            .unwrap();
         tells(&mut events, &[Restored]).await;
     }
     claim_one(board, &key, &ada()).await.unwrap();
@@ -91,6 +94,56 @@ pub(crate) async fn an_override_yields_the_event_of_its_outcome(board: &Subject)
         board.settle_one(&key, outcome, nobody).await.unwrap();
         tells(&mut events, &[told]).await;
     }
+}
+
+pub(crate) async fn an_event_tells_who_did_it_and_why(board: &Subject) {
+    let mut events = board.events().await.unwrap().stream;
+    let key = post_one(board, "resize").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    next(&mut events, 2).await;
+    let mut tells = async |departure: Option<Departure>, remark: &Option<Remark>| {
+        let told = next_event(&mut events).await;
+        // The nodes of a job that is gone on ZooKeeper say nothing of how it went.
+        if departure.is_none() || board.capabilities().has_expiring_claims {
+            assert_eq!(
+                (told.departure, &told.remark),
+                (departure, remark),
+                "{told:?}"
+            );
+        }
+    };
+    let override_claim = async |outcome: Outcome, why: &str| {
+        let job = on_board(board, &key).await;
+        let witness = Witness::of(&Entry::Job(Box::new(job.clone())));
+        let settlement = Settlement {
+            job: Some(Identity::from(&job)),
+            remark: remark(why),
+            ..Settlement::of(key.clone(), outcome, Authority::Override(witness))
+        };
+        board
+            .settle(&[settlement])
+            .await
+            .unwrap()
+            .remove(0)
+            .unwrap();
+        remark(why)
+    };
+    let freed = override_claim(release(), "ada is ill").await;
+    tells(None, &freed).await;
+    // What was done before is not done again by what comes later.
+    claim_one(board, &key, &ada()).await.unwrap();
+    tells(None, &None).await;
+    settle_as_ada(board, &key, release()).await;
+    tells(None, &None).await;
+    let trashed = override_claim(Outcome::Trash(None), "broken").await;
+    tells(None, &trashed).await;
+    let restored = remark("mended");
+    let keys = std::slice::from_ref(&key);
+    board.restore(keys, restored.as_ref()).await.unwrap();
+    tells(None, &restored).await;
+    assert_eq!(on_board(board, &key).await.history.remark, restored);
+    let failed = override_claim(Outcome::GiveUp(failure("no room")), "no use").await;
+    tells(Some(Departure::Failed), &failed).await;
 }
 
 async fn settle_as_ada(board: &Subject, key: &JobKey, outcome: Outcome) {

@@ -89,6 +89,7 @@ macro_rules! keeps_its_promises {
             past::of_many_ends_none_is_lost_or_doubled,
             events::each_verb_yields_its_event_in_order,
             events::an_override_yields_the_event_of_its_outcome,
+            events::an_event_tells_who_did_it_and_why,
             events::a_claim_that_lapses_is_told_at_its_deadline,
             events::renewing_a_kept_lease_is_no_event_and_extending_is,
             events::a_job_that_came_and_went_is_told_whole,

@@ -10,7 +10,7 @@ pub(crate) const PAST: Query = Query {
     ..WHOLE_BOARD
 };
 
-fn remark(reason: &str) -> Option<Remark> {
+pub(super) fn remark(reason: &str) -> Option<Remark> {
     Some(Remark {
         by: "olga".to_owned(),
         reason: Some(reason.to_owned()),

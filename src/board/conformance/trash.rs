@@ -16,7 +16,7 @@ async fn trash(board: &Subject, key: &JobKey) -> Settled {
 
 async fn restore(board: &Subject, key: &JobKey) -> Result<()> {
     board
-        .restore(std::slice::from_ref(key))
+        .restore(std::slice::from_ref(key), None)
         .await
         .unwrap()
         .pop()

@@ -15,19 +15,21 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::{stream, stream::BoxStream};
+use rusqlite::Transaction;
 
 pub(crate) use self::store::{Durability, file::Options};
 use self::{
     registry::Entrant,
-    store::{file::File, view::View},
-    write::change::alone,
+    store::{clock::Moment, file::File, view::View},
+    write::change::{Step, each},
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, Posted, Query, Result,
     Settled, pages, registration::Registration, wire::past::find as find_past,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Settlement, Shelf, Unsettled,
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Remark, Settlement, Shelf,
+    Unsettled,
 };
 
 /// A board in a file.
@@ -43,16 +45,27 @@ impl Embedded {
             registration: Registration::default(),
         }
     }
-}
 
-impl Embedded {
     /// Returns what is remembered of the jobs that left the board, the latest end first.
     async fn past(&self) -> Result<Vec<Entry>> {
         let history = self.file.history();
         let past = self
             .file
-            .read(|transaction, _| past::entries(transaction, history));
+            .read(|transaction, view| past::entries(transaction, view, history));
         Ok(past.await?.unwrap_or_default())
+    }
+
+    /// Changes jobs in one transaction, each with its own answer.
+    async fn each<T: Sync, A>(
+        &self,
+        all: &[T],
+        key: impl Fn(&T) -> &JobKey,
+        change: impl Fn(&Transaction<'_>, Moment, &T) -> Step<A>,
+    ) -> Result<Vec<Result<A>>> {
+        let changed = self.file.write(|transaction, now| {
+            each(transaction, all, &key, |one| change(transaction, now, one))
+        });
+        Ok(changed.await?.unwrap_or_else(|| no_such_jobs(all.len())))
     }
 }
 
@@ -152,70 +165,32 @@ impl Board for Embedded {
     }
 
     async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
-        let renewed = self
-            .file
-            .write(|transaction, now| {
-                claims
-                    .iter()
-                    .map(|claim| {
-                        alone(transaction, &claim.key, || {
-                            write::change::renew(transaction, now, claim)
-                        })
-                    })
-                    .collect()
-            })
-            .await?;
-        Ok(renewed.unwrap_or_else(|| no_such_jobs(claims.len())))
+        self.each(claims, |claim| &claim.key, write::change::renew)
+            .await
     }
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
-        let settled = self
-            .file
-            .write(|transaction, now| {
-                settlements
-                    .iter()
-                    .map(|settlement| {
-                        alone(transaction, &settlement.key, || {
-                            write::settle::settle(transaction, now, settlement, self.file.history())
-                        })
-                    })
-                    .collect()
-            })
-            .await?;
-        Ok(settled.unwrap_or_else(|| no_such_jobs(settlements.len())))
+        let history = self.file.history();
+        let settle = |transaction: &Transaction<'_>, now, settlement: &Settlement| {
+            write::settle::settle(transaction, now, settlement, history)
+        };
+        self.each(settlements, |settlement| &settlement.key, settle)
+            .await
     }
 
-    async fn restore(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
-        let restored = self
-            .file
-            .write(|transaction, now| {
-                keys.iter()
-                    .map(|key| {
-                        alone(transaction, key, || {
-                            write::settle::restore(transaction, now, key)
-                        })
-                    })
-                    .collect()
-            })
-            .await?;
-        Ok(restored.unwrap_or_else(|| no_such_jobs(keys.len())))
+    async fn restore(&self, keys: &[JobKey], remark: Option<&Remark>) -> Result<Vec<Result<()>>> {
+        let restore = |transaction: &Transaction<'_>, now, key: &JobKey| {
+            write::settle::restore(transaction, now, key, remark)
+        };
+        self.each(keys, |key| key, restore).await
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
-        let purged = self
-            .file
-            .write(|transaction, now| {
-                purges
-                    .iter()
-                    .map(|purge| {
-                        alone(transaction, &purge.key, || {
-                            write::settle::purge(transaction, now, purge, self.file.history())
-                        })
-                    })
-                    .collect()
-            })
-            .await?;
-        Ok(purged.unwrap_or_else(|| no_such_jobs(purges.len())))
+        let history = self.file.history();
+        let purge = |transaction: &Transaction<'_>, now, purge: &Purge| {
+            write::settle::purge(transaction, now, purge, history)
+        };
+        self.each(purges, |purge| &purge.key, purge).await
     }
 
     async fn events(&self) -> Result<Events<'_>> {

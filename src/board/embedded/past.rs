@@ -1,16 +1,15 @@
 //! What is remembered of the jobs that left the board.
 
 use rusqlite::{Row, Transaction, params};
-use serde::de::Error as _;
 
 use super::{
-    read::record::{failures_of, remark_of},
-    store::clock::from_micros,
+    read::record::{entry, malformed},
+    store::{
+        clock::{Moment, from_micros},
+        view::View,
+    },
 };
-use crate::{
-    board::wire::past::{PastJob, entry},
-    job::{Entry, History},
-};
+use crate::job::{Departure, End, Entry};
 
 /// How many that are too old go at once.
 const AT_ONCE: i64 = 64;
@@ -18,20 +17,25 @@ const AT_ONCE: i64 = 64;
 /// Keeps what is to be remembered of a job that goes, and drops what has been kept for too long.
 pub(super) fn keep(
     transaction: &Transaction<'_>,
+    now: Moment,
     sequence: i64,
-    past: Option<PastJob>,
+    (departure, has_succeeded): (Departure, bool),
     history: u32,
 ) -> rusqlite::Result<()> {
-    let Some(past) = past.filter(|_| history > 0) else {
+    if history == 0 {
         return Ok(());
-    };
+    }
     transaction
         .prepare_cached(
-            "INSERT INTO past (record, attempts, postponed, failures, first_claimed_on, remark)
-             SELECT ?2, min(attempts + ahead, 4294967295), postponed, failures, first_claimed_on, remark
+            "INSERT INTO past (ended_on, outcome, succeeded, sequence, uuid, name, priority,
+                               created_on, book_name, book_uuid, claimed_on, attempts, postponed,
+                               failures, first_claimed_on, remark)
+             SELECT ?2, ?3, ?4, sequence, uuid, name, priority, created_on, book_name, book_uuid,
+                    claimed_on, min(attempts + ahead, 4294967295), postponed, failures,
+                    first_claimed_on, remark
              FROM job WHERE sequence = ?1",
         )?
-        .execute(params![sequence, past.write()])?;
+        .execute(params![sequence, now.wall, departure.name(), has_succeeded])?;
     let last = transaction.last_insert_rowid();
     if last % AT_ONCE == 0 {
         transaction
@@ -42,34 +46,40 @@ pub(super) fn keep(
 }
 
 /// Returns what is remembered, the latest end first.
-pub(super) fn entries(transaction: &Transaction<'_>, history: u32) -> rusqlite::Result<Vec<Entry>> {
+pub(super) fn entries(
+    transaction: &Transaction<'_>,
+    view: &View,
+    history: u32,
+) -> rusqlite::Result<Vec<Entry>> {
+    // First what every record of a job is read from, as if nobody had it.
     transaction
         .prepare_cached(
-            "SELECT id, record, attempts, postponed, failures, first_claimed_on, remark
+            "SELECT sequence, uuid, 2, name, priority, created_on, NULL, book_name, book_uuid, NULL,
+                    NULL, NULL, NULL, attempts, postponed, NULL, failures, NULL, 0, NULL, 0, 0,
+                    first_claimed_on, remark, ended_on, outcome, succeeded, claimed_on
              FROM past ORDER BY id DESC LIMIT ?1",
         )?
-        .query_map(params![history], |row| {
-            let id: i64 = row.get(0)?;
-            let id = id.to_string();
-            // A row that somebody has spoilt hides no other.
-            Ok(read(row, &id).unwrap_or_else(|problem| {
-                let problem = serde_json::Error::custom(problem);
-                entry(&id, Err(problem), History::default(), None)
-            }))
-        })?
+        .query_map(params![history], |row| read(row, view))?
         .collect()
 }
 
-fn read(row: &Row<'_>, id: &str) -> rusqlite::Result<Entry> {
-    let (failures, problem) = failures_of(row, 4)?;
-    let past = History {
-        attempts: row.get(2)?,
-        postponed: row.get(3)?,
-        not_before: None,
-        failures,
-        first_claimed_on: row.get::<_, Option<i64>>(5)?.map(from_micros),
-        remark: remark_of(row, 6)?,
+fn read(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
+    let outcome: String = row.get(25)?;
+    let Some(departure) = Departure::of_name(&outcome) else {
+        return malformed(
+            row,
+            view,
+            &format!("it ended as {outcome:?}, which is not known"),
+        );
     };
-    let record: String = row.get(1)?;
-    Ok(entry(id, serde_json::from_str(&record), past, problem))
+    let mut entry = entry(row, view)?;
+    if let Entry::Job(job) = &mut entry {
+        job.ended = Some(End {
+            on: from_micros(row.get(24)?),
+            departure,
+            claimed_on: row.get::<_, Option<i64>>(27)?.map(from_micros),
+            has_succeeded: row.get(26)?,
+        });
+    }
+    Ok(entry)
 }

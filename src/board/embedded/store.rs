@@ -37,6 +37,9 @@ const APPLICATION_ID: i32 = 0x6a6f_6262;
 /// How large the log may be when we leave; the next process has to read it.
 const LARGEST_LOG_LEFT: u64 = 256 * 1024;
 
+/// How many statements stay prepared: more than any process has use for.
+const STATEMENTS: usize = 64;
+
 /// How much a commit must survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
@@ -137,6 +140,9 @@ impl Store {
         // The last process to leave would otherwise wait for the disk, and nearly every process
         // is the last; `finish` keeps the log short.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // What a savepoint needs to go back; it is in a file otherwise, written for each job of many.
+        connection.pragma_update(None, "temp_store", "memory")?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.pragma_update(
             None,
             "synchronous",
@@ -191,7 +197,9 @@ impl Store {
         if found < 4 {
             change.execute_batch(
                 "ALTER TABLE job ADD COLUMN first_claimed_on INTEGER;
-                 ALTER TABLE job ADD COLUMN remark TEXT;",
+                 ALTER TABLE job ADD COLUMN remark TEXT;
+                 ALTER TABLE event ADD COLUMN outcome TEXT;
+                 ALTER TABLE event ADD COLUMN remark TEXT;",
             )?;
             change.execute_batch(include_str!("store/past.sql"))?;
             change.pragma_update(None, "user_version", SCHEMA_VERSION)?;

@@ -176,6 +176,7 @@ async fn a_board_of_the_first_layout_is_used_as_it_is() {
         .execute_batch(
             "ALTER TABLE job DROP COLUMN ahead; ALTER TABLE conductor DROP COLUMN unsettled;
              ALTER TABLE job DROP COLUMN first_claimed_on; ALTER TABLE job DROP COLUMN remark;
+             ALTER TABLE event DROP COLUMN outcome; ALTER TABLE event DROP COLUMN remark;
              DROP TABLE past;
              PRAGMA user_version = 1",
         )

@@ -33,8 +33,8 @@ use super::{
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Settlement, Shelf,
-        Unsettled,
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Remark, Settlement,
+        Shelf, Unsettled,
     },
     secret::Secret,
 };
@@ -145,8 +145,8 @@ impl Board for Redis {
         self.target().settle(settlements).await
     }
 
-    async fn restore(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
-        self.target().restore(keys).await
+    async fn restore(&self, keys: &[JobKey], remark: Option<&Remark>) -> Result<Vec<Result<()>>> {
+        self.target().restore(keys, remark).await
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<()>>> {

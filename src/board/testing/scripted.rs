@@ -241,7 +241,11 @@ impl Board for Scripted {
     async fn settle(&self, _: &[Settlement]) -> Result<Vec<Result<Settled>>> {
         unasked()
     }
-    async fn restore(&self, _: &[JobKey]) -> Result<Vec<Result<()>>> {
+    async fn restore(
+        &self,
+        _: &[JobKey],
+        _: Option<&crate::job::Remark>,
+    ) -> Result<Vec<Result<()>>> {
         unasked()
     }
     async fn purge(&self, _: &[crate::job::Purge]) -> Result<Vec<Result<()>>> {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     board::JobRef,
     job::{
-        Authority, Departure, End, Entry, Failure, History, Identity, Job, JobKey, Malformed,
-        Origin, Outcome, Purge, Remark, Settlement, Shelf,
+        Departure, End, Entry, Failure, History, Identity, Job, JobKey, Malformed, Origin, Purge,
+        Remark, Settlement, Shelf,
     },
 };
 
@@ -40,20 +40,14 @@ impl PastJob {
     /// Returns what is to be remembered of a job if it is settled so; none, if it does not end by
     /// that, or is not known.
     pub(crate) fn of(settlement: &Settlement, now: DateTime<Utc>) -> Option<Self> {
-        let (outcome, failure) = match &settlement.outcome {
-            Outcome::Consume => (Departure::Consumed, None),
-            Outcome::GiveUp(failure) => (Departure::Failed, Some(failure.clone())),
-            Outcome::Abandon(_) | Outcome::Trash(_) | Outcome::Spent(_) => return None,
-        };
+        let (outcome, succeeded) = settlement.departure()?;
         Some(Self {
             v: VERSION,
             job: settlement.job.clone()?,
             ended_on: now,
             outcome,
-            // Whoever has a job by hand settles it by the owner's name alone.
-            succeeded: outcome == Departure::Consumed
-                && matches!(settlement.authority, Authority::Claim(..)),
-            failure,
+            succeeded,
+            failure: settlement.outcome.failure().cloned(),
             remark: settlement.remark.clone(),
         })
     }

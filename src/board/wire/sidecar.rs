@@ -208,11 +208,12 @@ impl Sidecar {
         self.attempts = self.attempts.saturating_sub(1);
     }
 
-    /// Returns the record of a job that comes back from the trash: as if it was never tried.
-    pub(crate) fn restored(self) -> Self {
+    /// Returns the record of a job that somebody puts back from the trash: as if it was never tried.
+    pub(crate) fn restored(self, remark: Option<Remark>) -> Self {
         Self {
             failures: self.failures,
             created_on: self.created_on,
+            remark,
             ..Self::default()
         }
     }
@@ -304,7 +305,7 @@ mod tests {
         let former = br#"{"v":1,"owner":"ada","attempts":5,"colour":{"of":["the",1]}}"#;
         let (read, problem) = Sidecar::read(Some(former));
         assert_eq!(problem, None);
-        let restored = read.restored().write_over(former);
+        let restored = read.restored(None).write_over(former);
         let restored: Value = serde_json::from_slice(&restored).unwrap();
         assert_eq!(
             restored,

@@ -39,8 +39,8 @@ use super::{
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Settlement, Shelf, Term,
-        Unsettled,
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Remark, Settlement,
+        Shelf, Term, Unsettled,
     },
     secret::Secret,
 };
@@ -170,9 +170,9 @@ impl Board for ZooKeeper {
         settled
     }
 
-    async fn restore(&self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+    async fn restore(&self, keys: &[JobKey], remark: Option<&Remark>) -> Result<Vec<Result<()>>> {
         let session = self.root.client.session(WRITING).await?;
-        self.root.target(&session).restore(keys).await
+        self.root.target(&session).restore(keys, remark).await
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<()>>> {

@@ -187,7 +187,7 @@ fn trash() -> Outcome {
 
 async fn restore(board: &Subject, key: &JobKey) -> Result<()> {
     board
-        .restore(std::slice::from_ref(key))
+        .restore(std::slice::from_ref(key), None)
         .await?
         .pop()
         .unwrap()

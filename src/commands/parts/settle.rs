@@ -156,7 +156,7 @@ async fn batch(
                 (outcome, _) => outcome.clone(),
             },
             authority: right.over(entry),
-            job: entry.job().map(Identity::from),
+            job: entry.job().filter(|_| outcome.is_end()).map(Identity::from),
             remark: remark.clone(),
         })
         .collect();

@@ -14,10 +14,7 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{
-        Authority, Claim, Claimant, Claimed, Fence, History, Identity, JobKey, Owner, Settlement,
-        Term,
-    },
+    job::{Claim, Claimant, Claimed, Fence, History, Identity, JobKey, Owner, Term},
     lease::{
         Keeper,
         foreground::{NotPerformed, Performed, perform_here},
@@ -244,11 +241,8 @@ impl Performer {
             stderr: String::new(),
         };
         let verdict = self.patience.judge(course, case);
-        let authority = Authority::Claim(self.by.owner.clone(), job.fence.clone());
-        let settlement = Settlement {
-            job: Some(job.identity.clone()),
-            ..Settlement::of(job.key.clone(), verdict.outcome.clone(), authority)
-        };
+        let claim = (&self.by.owner, &job.fence);
+        let settlement = verdict.settlement(&job.key, || job.identity.clone(), claim);
         settle_kept(board, &settlement).await.with_context(|| {
             ctx.trying("settle", &job.identity.name)
                 .with(&job.identity.uuid)

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     board::{Event, EventKind},
-    job::Owner,
+    job::{Departure, Owner},
     output::{Page, Record, Report, Tone, rfc3339, short},
 };
 
@@ -23,6 +23,9 @@ pub(super) struct Happening {
     sequence: Option<i64>,
     owner: Option<Owner>,
     fence: Option<String>,
+    outcome: Option<&'static str>,
+    by: Option<String>,
+    reason: Option<String>,
 }
 
 fn as_text<S: serde::Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -43,6 +46,12 @@ impl Happening {
             sequence: subject.and_then(|subject| subject.sequence),
             owner: event.owner.clone(),
             fence: event.fence.as_ref().map(ToString::to_string),
+            outcome: event.departure.map(Departure::name),
+            by: event.remark.as_ref().map(|remark| remark.by.clone()),
+            reason: event
+                .remark
+                .as_ref()
+                .and_then(|remark| remark.reason.clone()),
         }
     }
 
@@ -80,6 +89,8 @@ impl Record for Happening {
                 .unwrap_or_default(),
             text(&self.fence),
             text(&self.key),
+            text(&self.by),
+            text(&self.reason),
         ]
     }
 
@@ -110,11 +121,25 @@ impl Report for Happening {
                 .plain(self.what());
         }
         if let Some(owner) = &self.owner {
-            let by = if self.key.is_some() { "  by " } else { "  " };
-            line = line.plain(by).plain(owner.text());
+            // Not always did the owner do it.
+            let of = match (&self.key, &self.by) {
+                (None, _) => "  ",
+                (Some(_), None) => "  by ",
+                (Some(_), Some(_)) => "  of ",
+            };
+            line = line.plain(of).plain(owner.text());
         }
         if let Some(fence) = &self.fence {
-            line.add(Tone::Faint, format!("  fence {fence}"));
+            line = line.add(Tone::Faint, format!("  fence {fence}"));
+        }
+        if self.outcome == Some(Departure::Failed.name()) {
+            line = line.add(Tone::Bad, "  failed");
+        }
+        if let Some(by) = &self.by {
+            line = line.plain("  by ").plain(by);
+        }
+        if let Some(reason) = &self.reason {
+            line.plain(": ").plain(reason);
         }
     }
 }
@@ -141,7 +166,8 @@ mod tests {
         let json = serde_json::to_value(Happening::resync()).unwrap();
         let keys: Vec<_> = json.as_object().unwrap().keys().collect();
         let expected = [
-            "time", "event", "uuid", "key", "name", "sequence", "owner", "fence",
+            "time", "event", "uuid", "key", "name", "sequence", "owner", "fence", "outcome", "by",
+            "reason",
         ];
         assert_eq!(keys, expected);
         assert_eq!(json["event"], "resync");

@@ -39,8 +39,9 @@ use crate::{
 /// may have been missed, as after a broken connection: look at the board again. Events of one moment
 /// (of one look at the board) have the same time, and nothing is said of their order.
 ///
-/// In a pipe each line has, separated by tabs: time, event, uuid, name, owner, fence and key. A board
-/// that cannot be reached is waited for, at the start and later.
+/// In a pipe each line has, separated by tabs: time, event, uuid, name, owner, fence, key, and where
+/// it is not the ordinary course by whom and the reason. A board that cannot be reached is waited
+/// for, at the start and later.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
     /// Tell only of jobs for which this holds, as the event left them; several must all hold

@@ -8,12 +8,12 @@ use crate::{
     board::{
         Event, EventKind,
         embedded::{
-            read::record::{RowJob, priority_at},
+            read::record::{RowJob, priority_at, remark_of},
             store::clock::{Moment, from_micros},
         },
         event::Subject,
     },
-    job::{Fence, JobKey, Owner, Rank},
+    job::{Departure, Fence, JobKey, Owner, Rank, Remark},
 };
 
 /// How many events are kept for watchers that fell behind.
@@ -27,8 +27,22 @@ const PAGE: i64 = 1000;
 
 /// What an event is about.
 pub(in crate::board::embedded) enum About<'a> {
-    Job(&'a RowJob),
+    Job(&'a RowJob, How<'a>),
     Conductor(&'a str),
+}
+
+/// What is told of an event besides which job it happened to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::board::embedded) struct How<'a> {
+    /// How the job ended by it.
+    pub(in crate::board::embedded) departure: Option<Departure>,
+    /// Who did it and why.
+    pub(in crate::board::embedded) remark: Option<&'a Remark>,
+}
+
+/// Returns the form in which it is stored who did something and why.
+pub(in crate::board::embedded) fn remark_text(remark: &Remark) -> String {
+    serde_json::json!(remark).to_string()
 }
 
 /// Adds an event to the journal, in the transaction that makes it true.
@@ -40,12 +54,12 @@ pub(in crate::board::embedded) fn write(
 ) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
         "INSERT INTO event (at, kind, posted, sequence, uuid, name, priority, not_before, owner,
-                            fence)
+                            fence, outcome, remark)
          VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'job'),
-                 ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                 ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
     match about {
-        About::Job(job) => insert.execute(params![
+        About::Job(job, how) => insert.execute(params![
             now.wall,
             kind.name(),
             job.sequence,
@@ -55,6 +69,8 @@ pub(in crate::board::embedded) fn write(
             job.not_before,
             job.owner,
             job.fence,
+            how.departure.map(Departure::name),
+            how.remark.map(remark_text),
         ])?,
         About::Conductor(name) => insert.execute(params![
             now.wall,
@@ -66,6 +82,8 @@ pub(in crate::board::embedded) fn write(
             None::<i64>,
             name.as_bytes(),
             None::<i64>,
+            None::<String>,
+            None::<String>,
         ])?,
     };
     let last = transaction.last_insert_rowid();
@@ -168,7 +186,8 @@ fn in_order(lines: Vec<Line>, mut posts: BTreeMap<i64, Event>) -> Vec<Event> {
 fn lines_behind(transaction: &Transaction<'_>, event: i64) -> rusqlite::Result<Vec<Line>> {
     transaction
         .prepare_cached(
-            "SELECT at, kind, posted, sequence, uuid, name, priority, not_before, owner, fence
+            "SELECT at, kind, posted, sequence, uuid, name, priority, not_before, owner, fence,
+                    outcome, remark
              FROM event WHERE id > ?1 ORDER BY id LIMIT ?2",
         )?
         .query_map(params![event, PAGE], line)?
@@ -204,6 +223,10 @@ fn line(row: &Row<'_>) -> rusqlite::Result<Line> {
             fence: row
                 .get::<_, Option<i64>>(9)?
                 .map(|number| Fence(number.to_string())),
+            departure: row
+                .get::<_, Option<String>>(10)?
+                .and_then(|outcome| Departure::of_name(&outcome)),
+            remark: remark_of(row, 11)?,
         },
         sequence,
         posted: row.get(2)?,
@@ -237,10 +260,8 @@ fn posts_between(
 
 fn posted(subject: Subject, time: chrono::DateTime<chrono::Utc>) -> Event {
     Event {
-        kind: EventKind::Posted,
         time,
         subject: Some(subject),
-        owner: None,
-        fence: None,
+        ..Event::now(EventKind::Posted)
     }
 }

@@ -178,11 +178,11 @@ fn lapsed(
 
 fn expired(job: &RowJob) -> Event {
     Event {
-        kind: EventKind::Expired,
         time: Moment::now().time(),
         subject: Some(Subject::from(job)),
         owner: job.owner(),
         fence: job.fence(),
+        ..Event::now(EventKind::Expired)
     }
 }
 

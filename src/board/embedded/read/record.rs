@@ -25,7 +25,7 @@ pub(in crate::board::embedded) fn shelf_number(shelf: Shelf) -> i64 {
     match shelf {
         Shelf::Board => 0,
         Shelf::Trash => 1,
-        // Not in this table.
+        // In a table of its own.
         Shelf::Past => 2,
     }
 }
@@ -168,7 +168,8 @@ fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
         ended: None,
         shelf: match row.get::<_, i64>(2)? {
             0 => Shelf::Board,
-            _ => Shelf::Trash,
+            1 => Shelf::Trash,
+            _ => Shelf::Past,
         },
         book: match (row.get(7)?, row.get(8)?) {
             (Some(name), Some(uuid)) => Some(Book { name, uuid }),

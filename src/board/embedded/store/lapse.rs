@@ -6,7 +6,7 @@ use super::clock::Moment;
 use crate::board::{
     EventKind,
     embedded::{
-        events::journal::{self, About},
+        events::journal::{self, About, How},
         read::record::RowJob,
     },
 };
@@ -48,7 +48,12 @@ fn lapse_claims(transaction: &Transaction<'_>, now: Moment) -> rusqlite::Result<
         .collect::<rusqlite::Result<Vec<_>>>()?;
     for job in lapsed {
         free(transaction, job.sequence)?;
-        journal::write(transaction, now, EventKind::Expired, About::Job(&job))?;
+        journal::write(
+            transaction,
+            now,
+            EventKind::Expired,
+            About::Job(&job, How::default()),
+        )?;
     }
     Ok(())
 }

@@ -61,7 +61,11 @@ CREATE TABLE event (
     priority   INTEGER,
     not_before INTEGER,
     owner      BLOB,
-    fence      INTEGER
+    fence      INTEGER,
+    -- How the job ended by it, as in `past`.
+    outcome    TEXT,
+    -- Who did it and why, if it was not its ordinary course, as JSON.
+    remark     TEXT
 ) STRICT;
 
 CREATE TABLE conductor (

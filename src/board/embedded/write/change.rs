@@ -6,7 +6,7 @@ use crate::{
     board::{
         BoardError, ClaimRules, EventKind, JobRef, NOT_AHEAD, Posted, Result,
         embedded::{
-            events::journal::{self, About},
+            events::journal::{self, About, How},
             read::{
                 look,
                 record::{RowJob, priority_number},
@@ -152,35 +152,76 @@ fn claim_one(
     }
 }
 
+/// Changes jobs, each with its own answer, as [`alone`] does.
+pub(in crate::board::embedded) fn each<T, A>(
+    transaction: &Transaction<'_>,
+    all: &[T],
+    key: impl Fn(&T) -> &JobKey,
+    change: impl Fn(&T) -> Step<A>,
+) -> rusqlite::Result<Vec<Result<A>>> {
+    // Nearly always all goes well, and one way back for all costs much less than one for each.
+    let done = or_nothing(transaction, || {
+        let mut done = Vec::with_capacity(all.len());
+        for one in all {
+            match change(one) {
+                Ok(Ok(answer)) => done.push(Ok(answer)),
+                Err(error) if !is_of_the_row(&error) => return Err(error),
+                Ok(Err(_)) | Err(_) => return Ok(Err(())),
+            }
+        }
+        Ok(Ok(done))
+    })?;
+    done.or_else(|()| {
+        let one_by_one = all.iter();
+        one_by_one
+            .map(|one| alone(transaction, key(one), || change(one)))
+            .collect()
+    })
+}
+
 /// Does one job's part of a batch: what is refused changes nothing, and what fails because of what
 /// its row has is the answer for that job, and for no other.
-pub(in crate::board::embedded) fn alone<T>(
+fn alone<T>(
     transaction: &Transaction<'_>,
     key: &JobKey,
     part: impl FnOnce() -> Step<T>,
 ) -> Step<T> {
-    use rusqlite::{
-        Error,
-        ErrorCode::{ConstraintViolation, TypeMismatch},
-    };
-    let run = |sql: &str| transaction.prepare_cached(sql)?.execute([]);
-    run("SAVEPOINT part")?;
-    let answer = part().or_else(|error| match error {
-        Error::SqliteFailure(failure, _)
-            if !matches!(failure.code, ConstraintViolation | TypeMismatch) =>
-        {
-            Err(error)
-        }
-        error => Ok(Err(BoardError::Malformed {
+    or_nothing(transaction, || match part() {
+        Err(error) if is_of_the_row(&error) => Ok(Err(BoardError::Malformed {
             key: key.clone(),
             problem: error.to_string(),
         })),
-    })?;
+        answer => answer,
+    })
+}
+
+/// Does something whole, or not at all if it is refused.
+fn or_nothing<T, E>(
+    transaction: &Transaction<'_>,
+    part: impl FnOnce() -> rusqlite::Result<Result<T, E>>,
+) -> rusqlite::Result<Result<T, E>> {
+    let run = |sql: &str| transaction.prepare_cached(sql)?.execute([]);
+    run("SAVEPOINT part")?;
+    let answer = part()?;
     if answer.is_err() {
         run("ROLLBACK TO part")?;
     }
     run("RELEASE part")?;
     Ok(answer)
+}
+
+/// Whether an error comes of what a row has, and not of the file.
+fn is_of_the_row(error: &rusqlite::Error) -> bool {
+    use rusqlite::{
+        Error,
+        ErrorCode::{ConstraintViolation, TypeMismatch},
+    };
+    match error {
+        Error::SqliteFailure(failure, _) => {
+            matches!(failure.code, ConstraintViolation | TypeMismatch)
+        }
+        _ => true,
+    }
 }
 
 fn next_fence(transaction: &Transaction<'_>) -> rusqlite::Result<i64> {
@@ -224,7 +265,12 @@ fn take(
             ],
             RowJob::read,
         )?;
-    journal::write(transaction, now, EventKind::Claimed, About::Job(&job))
+    journal::write(
+        transaction,
+        now,
+        EventKind::Claimed,
+        About::Job(&job, How::default()),
+    )
 }
 
 /// Gives a claim its full term again, counted from now.
@@ -245,7 +291,12 @@ pub(in crate::board::embedded) fn renew(
         .execute(params![job.sequence, expires_boot, expires_wall])?;
     // Renewing a kept lease is routine; prolonging a claim by hand is news.
     if claim.fence.is_none() {
-        journal::write(transaction, now, EventKind::Extended, About::Job(&job))?;
+        journal::write(
+            transaction,
+            now,
+            EventKind::Extended,
+            About::Job(&job, How::default()),
+        )?;
     }
     Ok(Ok(()))
 }

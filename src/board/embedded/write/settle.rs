@@ -8,16 +8,15 @@ use crate::{
     board::{
         BoardError, EventKind, Result, Settled,
         embedded::{
-            events::journal::{self, About},
+            events::journal::{self, About, How, remark_text},
             past,
             read::record::RowJob,
             store::{clock::Moment, lapse::free},
         },
-        wire::past::PastJob,
     },
     job::{
-        Aftermath, Authority, Failure, History, JobKey, Outcome, Purge, Remark, Settlement, Shelf,
-        Witness,
+        Aftermath, Authority, Departure, Failure, History, JobKey, Outcome, Purge, Remark,
+        Settlement, Shelf, Witness,
     },
 };
 
@@ -37,6 +36,9 @@ pub(in crate::board::embedded) fn settle(
     if let Some(remark) = &settlement.remark {
         note(transaction, job.sequence, remark)?;
     }
+    if let Some(failure) = settlement.outcome.failure() {
+        add_failure(transaction, job.sequence, failure)?;
+    }
     let mut replaced_namesake = false;
     let kind = match &settlement.outcome {
         Outcome::Abandon(aftermath) => {
@@ -44,25 +46,22 @@ pub(in crate::board::embedded) fn settle(
             EventKind::Abandoned
         }
         Outcome::Consume | Outcome::GiveUp(_) => {
-            past::keep(
-                transaction,
-                job.sequence,
-                PastJob::of(settlement, now.time()),
-                history,
-            )?;
+            if let Some(departure) = settlement.departure() {
+                past::keep(transaction, now, job.sequence, departure, history)?;
+            }
             delete(transaction, job.sequence)?;
             EventKind::Consumed
         }
-        Outcome::Trash(failure) => {
-            replaced_namesake = trash(transaction, now, &job, failure.as_ref(), 0)?;
-            EventKind::Trashed
-        }
-        Outcome::Spent(failure) => {
-            replaced_namesake = trash(transaction, now, &job, Some(failure), 1)?;
+        outcome @ (Outcome::Trash(_) | Outcome::Spent(_)) => {
+            replaced_namesake = trash(transaction, now, &job, outcome)?;
             EventKind::Trashed
         }
     };
-    journal::write(transaction, now, kind, About::Job(&job))?;
+    let how = How {
+        departure: settlement.departure().map(|(departure, _)| departure),
+        remark: settlement.remark.as_ref(),
+    };
+    journal::write(transaction, now, kind, About::Job(&job, how))?;
     Ok(Ok(Settled {
         replaced_namesake,
         forgotten: None,
@@ -96,14 +95,11 @@ fn abandon(
     aftermath: &Aftermath,
 ) -> rusqlite::Result<()> {
     let micros = |time: &DateTime<Utc>| time.timestamp_micros();
-    let (not_before, uncounted, postponed, failure) = match aftermath {
-        Aftermath::None => (None, 0, 0, None),
-        Aftermath::Failed {
-            failure,
-            not_before,
-        } => (not_before.as_ref().map(micros), 0, 0, Some(failure)),
-        Aftermath::Postponed { not_before } => (Some(micros(not_before)), 1, 1, None),
-        Aftermath::Interrupted => (None, 1, 0, None),
+    let (not_before, uncounted, postponed) = match aftermath {
+        Aftermath::None => (None, 0, 0),
+        Aftermath::Failed { not_before, .. } => (not_before.as_ref().map(micros), 0, 0),
+        Aftermath::Postponed { not_before } => (Some(micros(not_before)), 1, 1),
+        Aftermath::Interrupted => (None, 1, 0),
     };
     // It was an attempt, if anything came of it.
     let has_come_to = i64::from(*aftermath != Aftermath::None);
@@ -124,17 +120,14 @@ fn abandon(
             postponed,
             has_come_to
         ])?;
-    failure.map_or(Ok(()), |failure| {
-        add_failure(transaction, job.sequence, failure)
-    })
+    Ok(())
 }
 
 fn trash(
     transaction: &Transaction<'_>,
     now: Moment,
     job: &RowJob,
-    failure: Option<&Failure>,
-    uncounted: u32,
+    outcome: &Outcome,
 ) -> rusqlite::Result<bool> {
     let replaced = transaction
         .prepare_cached("DELETE FROM job WHERE uuid = ?1 AND shelf = 1")?
@@ -149,12 +142,9 @@ fn trash(
         .execute(params![
             job.sequence,
             now.wall,
-            failure.is_some(),
-            uncounted
+            outcome.failure().is_some(),
+            i64::from(matches!(outcome, Outcome::Spent(_))),
         ])?;
-    if let Some(failure) = failure {
-        add_failure(transaction, job.sequence, failure)?;
-    }
     Ok(replaced > 0)
 }
 
@@ -186,6 +176,7 @@ pub(in crate::board::embedded) fn restore(
     transaction: &Transaction<'_>,
     now: Moment,
     key: &JobKey,
+    remark: Option<&Remark>,
 ) -> Step<()> {
     let Some(job) = row(transaction, Shelf::Trash, key)? else {
         return Ok(Err(BoardError::NoSuchJob));
@@ -198,11 +189,15 @@ pub(in crate::board::embedded) fn restore(
         .prepare_cached(
             "UPDATE job SET shelf = 0, trashed_on = NULL, modified_on = ?2, attempts = 0,
                             ahead = 0, postponed = 0, not_before = NULL, first_claimed_on = NULL,
-                            remark = NULL
+                            remark = ?3
              WHERE sequence = ?1",
         )?
-        .execute(params![job.sequence, now.wall])?;
-    journal::write(transaction, now, EventKind::Restored, About::Job(&job))?;
+        .execute(params![job.sequence, now.wall, remark.map(remark_text)])?;
+    let how = How {
+        remark,
+        ..How::default()
+    };
+    journal::write(transaction, now, EventKind::Restored, About::Job(&job, how))?;
     Ok(Ok(()))
 }
 
@@ -216,14 +211,22 @@ pub(in crate::board::embedded) fn purge(
     let Some(job) = row(transaction, Shelf::Trash, &purge.key)? else {
         return Ok(Err(BoardError::NoSuchJob));
     };
+    if let Some(remark) = &purge.remark {
+        note(transaction, job.sequence, remark)?;
+    }
     past::keep(
         transaction,
+        now,
         job.sequence,
-        PastJob::purged(purge, now.time()),
+        (Departure::Purged, false),
         history,
     )?;
     delete(transaction, job.sequence)?;
-    journal::write(transaction, now, EventKind::Purged, About::Job(&job))?;
+    let how = How {
+        departure: Some(Departure::Purged),
+        remark: purge.remark.as_ref(),
+    };
+    journal::write(transaction, now, EventKind::Purged, About::Job(&job, how))?;
     Ok(Ok(()))
 }
 
@@ -231,7 +234,7 @@ pub(in crate::board::embedded) fn purge(
 fn note(transaction: &Transaction<'_>, sequence: i64, remark: &Remark) -> rusqlite::Result<()> {
     transaction
         .prepare_cached("UPDATE job SET remark = ?2 WHERE sequence = ?1")?
-        .execute(params![sequence, serde_json::json!(remark).to_string()])?;
+        .execute(params![sequence, remark_text(remark)])?;
     Ok(())
 }
 

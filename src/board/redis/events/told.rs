@@ -8,7 +8,7 @@ use serde_bytes::ByteBuf;
 use super::super::keys::key_of;
 use crate::{
     board::{Event, EventKind, event::Subject},
-    job::{Fence, Owner, Priority, Rank},
+    job::{Departure, Fence, Owner, Priority, Rank},
 };
 
 /// An event as a script words it.
@@ -30,6 +30,12 @@ struct Told {
     owner: Option<ByteBuf>,
     #[serde(default)]
     fence: Option<String>,
+    /// How the job ended by it.
+    #[serde(default)]
+    outcome: Option<String>,
+    /// Who did it and why, as JSON.
+    #[serde(default)]
+    remark: Option<ByteBuf>,
 }
 
 /// Reads a message of the channel; what is none of ours there may be about anything.
@@ -72,6 +78,10 @@ impl From<Told> for Event {
                 .filter(|owner| !owner.is_empty())
                 .map(|owner| Owner::from_stored(owner.into_vec())),
             fence: told.fence.filter(|fence| !fence.is_empty()).map(Fence),
+            departure: told.outcome.as_deref().and_then(Departure::of_name),
+            remark: told
+                .remark
+                .and_then(|remark| serde_json::from_slice(&remark).ok()),
         }
     }
 }

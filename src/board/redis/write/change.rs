@@ -21,7 +21,7 @@ use crate::{
     },
     job::{
         Aftermath, Authority, Claim, Claimant, Claimed, Fence, JobKey, Outcome, Owner, Purge,
-        Settlement, Term, Witness,
+        Remark, Settlement, Term, Witness,
     },
 };
 
@@ -209,9 +209,14 @@ impl Target<'_> {
             .collect())
     }
 
-    pub(in crate::board::redis) async fn restore(self, keys: &[JobKey]) -> Result<Vec<Result<()>>> {
+    pub(in crate::board::redis) async fn restore(
+        self,
+        keys: &[JobKey],
+        remark: Option<&Remark>,
+    ) -> Result<Vec<Result<()>>> {
         let now = Utc::now();
         let mut call = self.on_trash(Script::Restore, now);
+        call.arg("remark", remark_text(remark));
         keys.iter()
             .for_each(|key| self.beside(&mut call, &field_of(key)));
         let replies = self.run(&call).await?.into_iter().zip(keys);
@@ -226,6 +231,7 @@ impl Target<'_> {
         self.add_past(&mut call);
         for purge in purges {
             self.beside(&mut call, &field_of(&purge.key));
+            call.arg("remark", remark_text(purge.remark.as_ref()));
             self.add_remembered(&mut call, PastJob::purged(purge, now));
         }
         let replies = self.run(&call).await?.into_iter().zip(purges);
@@ -278,7 +284,8 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
                 Aftermath::Interrupted => (None, -1, 0, None),
             },
         ),
-        Outcome::Consume | Outcome::GiveUp(_) => ("consume", nothing),
+        Outcome::Consume => ("consume", nothing),
+        Outcome::GiveUp(_) => ("give-up", nothing),
         Outcome::Trash(failure) => ("trash", (None, 0, 0, failure.as_ref())),
         Outcome::Spent(failure) => ("trash", (None, -1, 0, Some(failure))),
     };
@@ -294,8 +301,6 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
         ),
     };
     let failure = failure.map(|failure| serde_json::json!(failure).to_string());
-    let remark = settlement.remark.as_ref();
-    let remark = remark.map(|remark| serde_json::json!(remark).to_string());
     call.arg("outcome", word)
         .arg("authority", authority)
         .arg("owner", owner)
@@ -304,7 +309,13 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
         .arg("attempts", attempts.to_string())
         .arg("postponed", postponed.to_string())
         .arg("failure", failure.unwrap_or_default())
-        .arg("remark", remark.unwrap_or_default());
+        .arg("remark", remark_text(settlement.remark.as_ref()));
+}
+
+fn remark_text(remark: Option<&Remark>) -> String {
+    remark
+        .map(|remark| serde_json::json!(remark).to_string())
+        .unwrap_or_default()
 }
 
 pub(in crate::board::redis) fn life(term: Term) -> String {

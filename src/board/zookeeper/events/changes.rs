@@ -138,7 +138,10 @@ impl Picture {
             true => EventKind::Restored,
             false => EventKind::Posted,
         };
-        let event = event(kind, &key, &known);
+        let mut event = event(kind, &key, &known);
+        if is_restored {
+            event.remark = known.remark.as_deref().cloned();
+        }
         self.board.insert(key, known);
         Some(event)
     }
@@ -155,9 +158,12 @@ impl Picture {
             return None;
         };
         let trashed = observations.of(&key).trashed;
-        let is_ours = trashed.is_none_or(|trashed| is_same(&key, &known, &trashed));
-        if is_ours && ahead.take(&Change::TrashCame(key.clone())) {
-            let event = event(EventKind::Trashed, &key, &known);
+        let is_ours = |trashed: &Known| is_same(&key, &known, trashed);
+        if trashed.as_ref().is_none_or(is_ours) && ahead.take(&Change::TrashCame(key.clone())) {
+            let event = Event {
+                remark: trashed.and_then(|trashed| known.remark_since(&trashed)),
+                ..event(EventKind::Trashed, &key, &known)
+            };
             known.set_claim(None);
             self.trash.insert(key, known);
             return Some(event);
@@ -215,14 +221,17 @@ impl Picture {
         let (owner, fence) = claim.map_or((None, None), |(owner, fence)| {
             (owner.cloned(), fence.cloned())
         });
+        let mut remark = None;
         // Whoever abandons a job may have put it off.
         if let Some(job) = observations.of(key).job {
+            remark = known.remark_since(&job);
             *known = job;
         }
         known.set_claim(None);
         Some(Event {
             owner,
             fence,
+            remark,
             ..event(EventKind::Abandoned, key, known)
         })
     }

@@ -105,8 +105,8 @@ impl Observations {
                 asked,
                 answered: Instant::now(),
             };
-            // Each job may be four nodes.
-            count = look::next_count(found.iter().flatten(), page.len()).min(look::PAGE.1 / 4);
+            // Each job may be five nodes.
+            count = look::next_count(found.iter().flatten(), page.len()).min(look::PAGE.1 / 5);
             let mut found = found.into_iter().skip(1);
             for (key, wanted) in page {
                 let seen = wanted.see(key, &mut found, looked);
@@ -143,6 +143,7 @@ impl Wanted {
             self.job.then(|| paths.side(key)),
             self.lock.then(|| paths.lock(key)),
             self.trashed.then(|| paths.job(Shelf::Trash, key)),
+            self.trashed.then(|| paths.side(key)),
         ]
         .into_iter()
         .flatten()
@@ -157,11 +158,12 @@ impl Wanted {
     ) -> Seen {
         let mut next = |is_wanted: bool| is_wanted.then(|| found.next().flatten()).flatten();
         let (job, side) = (next(self.job), next(self.job));
-        let (lock, trashed) = (next(self.lock), next(self.trashed));
+        let lock = next(self.lock);
+        let (trashed, side_of_trashed) = (next(self.trashed), next(self.trashed));
         Seen {
             job: known((Shelf::Board, key), job, side, looked),
             lock: seen_lock(lock),
-            trashed: known((Shelf::Trash, key), trashed, None, looked),
+            trashed: known((Shelf::Trash, key), trashed, side_of_trashed, looked),
         }
     }
 }

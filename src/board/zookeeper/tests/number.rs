@@ -86,7 +86,7 @@ async fn many_settlements_in_one_call_are_all_answered() {
     assert!(settled.iter().all(Result::is_ok));
     assert!(
         board
-            .restore(&keys)
+            .restore(&keys, None)
             .await
             .unwrap()
             .iter()

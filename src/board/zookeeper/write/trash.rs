@@ -8,7 +8,7 @@ use super::marker::uuid_of;
 use crate::{
     board::{
         BoardError, Detail, Result,
-        wire::{json, past::PastJob, posting::Limit, sidecar::Sidecar},
+        wire::{json, past::PastJob, posting::Limit},
         zookeeper::{
             AT_ONCE, TRIES,
             link::{
@@ -20,17 +20,19 @@ use crate::{
             target::Target,
         },
     },
-    job::{JobKey, Purge, Shelf},
+    job::{JobKey, Purge, Remark, Shelf},
 };
 
 impl Target<'_> {
     pub(in crate::board::zookeeper) async fn restore(
         self,
         keys: &[JobKey],
+        remark: Option<&Remark>,
     ) -> Result<Vec<Result<()>>> {
         let mut answers = Vec::with_capacity(keys.len());
         for keys in keys.chunks(AT_ONCE) {
-            answers.extend(join_all(keys.iter().map(|key| self.restore_one(key))).await);
+            let restored = keys.iter().map(|key| self.restore_one(key, remark));
+            answers.extend(join_all(restored).await);
         }
         Ok(answers)
     }
@@ -46,14 +48,14 @@ impl Target<'_> {
         Ok(answers)
     }
 
-    async fn restore_one(self, key: &JobKey) -> Result<()> {
+    async fn restore_one(self, key: &JobKey, remark: Option<&Remark>) -> Result<()> {
         for _ in 0..TRIES {
             let found = self.record(Shelf::Trash, key).await?;
             let record = self.require(found.as_ref())?;
             if !is_numbered(key) {
                 return Err(no_number());
             }
-            let Err(refused) = self.try_to_restore(record).await? else {
+            let Err(refused) = self.try_to_restore(record, remark).await? else {
                 return Ok(());
             };
             if refused.step == Step::Job && refused.error == Error::NodeExists {
@@ -64,7 +66,11 @@ impl Target<'_> {
         Err(BoardError::Changed)
     }
 
-    async fn try_to_restore(self, record: &Record) -> Result<Result<(), Refused>> {
+    async fn try_to_restore(
+        self,
+        record: &Record,
+        remark: Option<&Remark>,
+    ) -> Result<Result<(), Refused>> {
         let mark = self.mark_of(record).await?;
         if mark.as_ref().is_some_and(|mark| mark.on_board.is_some()) {
             return Err(exists(record));
@@ -86,9 +92,9 @@ impl Target<'_> {
         let path = self.paths.job(Shelf::Board, &record.key);
         let posting = &record.posting.data;
         transaction.create(Step::Job, path, posting, CreateMode::Persistent);
-        if record.side.is_some() {
+        if record.side.is_some() || remark.is_some() {
             let path = self.paths.side(&record.key);
-            let side = record.side().map(Sidecar::restored);
+            let side = record.side().map(|side| side.restored(remark.cloned()));
             transaction.put(Step::Sidecar, path, &record.side, side.as_ref());
         }
         if let Some(mark) = &mark {

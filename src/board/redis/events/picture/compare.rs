@@ -108,11 +108,11 @@ struct Story<'a> {
 impl Story<'_> {
     fn step(&mut self, kind: EventKind, known: &Known, claim: Option<&Held>) {
         self.events.push(Event {
-            kind,
             time: self.time,
             subject: Some(known.subject(self.key)),
             owner: claim.and_then(|claim| claim.owner.clone()),
             fence: claim.and_then(|claim| claim.fence.clone()),
+            ..Event::now(kind)
         });
     }
 

@@ -165,11 +165,11 @@ impl Picture {
         };
         let mut before = |kind, owner: Option<Owner>, fence: Option<Fence>| {
             told.push(Event {
-                kind,
                 time: event.time,
                 subject: Some(subject.clone()),
                 owner,
                 fence,
+                ..Event::now(kind)
             });
         };
         match event.kind {

@@ -157,9 +157,17 @@ local function make_writable(value)
   end
 end
 
+-- The record beside the job whose turn it is, once it has been read: its text, or that there is something else.
+local beside
+
+local function text_beside()
+  beside = beside or { text_under(sidecar) }
+  return beside[1], beside[2]
+end
+
 -- Returns the record beside the job; false for one that is not ours to change, and its text.
 local function read_side()
-  local raw, is_other = text_under(sidecar)
+  local raw, is_other = text_beside()
   if is_other then return false, "" end
   if not raw then return { v = 1 } end
   if #raw > LARGEST_SIDE then return false, "" end
@@ -262,6 +270,7 @@ local function for_each_job(part)
   local replies = {}
   for job = 1, jobs do
     turn_to(job)
+    beside = nil
     local reply = alone(part)
     if not reply then break end
     replies[job] = reply

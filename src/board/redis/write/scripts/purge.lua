@@ -1,4 +1,4 @@
--- Removes trashed jobs for good.
+-- Removes trashed jobs for good. Of each job: remark (JSON, "" for none).
 -- Returns for each job {"ok"}, {"no-such-job"} or {"failed", why}.
 permit({ "HEXISTS" }, listings, "field")
 permit({ "HGET", "HDEL" }, trash, "field")
@@ -11,11 +11,11 @@ return for_each_job(function()
   -- With a namesake on the board, what is beside them is about that one.
   local side
   if redis.call("HEXISTS", listings, field) == 0 then
-    side = remembered ~= "" and text_under(sidecar)
+    side = remembered ~= "" and text_beside()
     redis.call("DEL", modified, sidecar)
   end
   redis.call("HDEL", trash, field)
   remember(side)
-  note("purged", posting)
+  note("purged", posting, { outcome = "purged", remark = remark ~= "" and remark or nil })
   return { "ok" }
 end)

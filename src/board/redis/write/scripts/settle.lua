@@ -1,5 +1,5 @@
 -- Abandons, consumes or trashes jobs, each by its own authority.
--- Of each job: outcome, "abandon", "consume" or "trash"; authority, "owner" (of that name), "seen" (claimed by that owner)
+-- Of each job: outcome, "abandon", "consume", "give-up" or "trash"; authority, "owner" (of that name), "seen" (claimed by that owner)
 -- or "free" (seen unclaimed); owner; fence ("" for any); not_before ("" for none); by how many attempts and postponed to
 -- change the counts; failure (JSON, "" for none); remark (JSON, "" for none).
 -- The past is no key that is declared: who may not write to it settles jobs all the same.
@@ -13,7 +13,8 @@ permit({ "DEL" }, owned)
 permit({ "SET" }, modified, "value")
 
 local FAILURES = 3
-local PAST = { abandon = "abandoned", consume = "consumed", trash = "trashed" }
+local TOLD = { abandon = "abandoned", consume = "consumed", ["give-up"] = "consumed", trash = "trashed" }
+local ENDED = { consume = "consumed", ["give-up"] = "failed" }
 
 -- Returns what keeps somebody from settling the job; nothing, if nothing does.
 local function refusal()
@@ -57,10 +58,13 @@ return for_each_job(function()
   if refused then return refused end
   local replaced, forgotten = "0", ""
   -- A fence that was asked for is the one that it was compared with.
-  local claim = { owner = owner, fence = fence ~= "" and fence or fence_of(owner) }
+  local told = {
+    owner = owner, fence = fence ~= "" and fence or fence_of(owner),
+    outcome = ENDED[outcome], remark = remark ~= "" and remark or nil,
+  }
   local posting = redis.call("HGET", listings, field)
-  if outcome == "consume" then
-    local side = remembered ~= "" and text_under(sidecar)
+  if ENDED[outcome] then
+    local side = remembered ~= "" and text_beside()
     redis.call("DEL", owned, modified, sidecar)
     redis.call("HDEL", listings, field)
     forgotten = remember(side)
@@ -77,6 +81,6 @@ return for_each_job(function()
     redis.call("DEL", owned)
     if outcome == "trash" then redis.call("HDEL", listings, field) end
   end
-  note(PAST[outcome], posting, claim)
+  note(TOLD[outcome], posting, told)
   return { "ok", replaced, forgotten }
 end)
