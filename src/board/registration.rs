@@ -1,11 +1,9 @@
 //! The entry of this process in a registry in which entries live on as long as they are refreshed.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::{task::JoinHandle, time};
 
 use super::Result;
@@ -44,12 +42,12 @@ impl Registration {
     pub(super) fn begin(&self, entry: impl Registered) {
         let entry: Arc<dyn Registered> = Arc::new(entry);
         let refresh = tokio::spawn(refresh(Arc::clone(&entry)));
-        *self.lock() = Some(Kept { entry, refresh });
+        *self.0.lock() = Some(Kept { entry, refresh });
     }
 
     /// Says which jobs the conductor cannot settle; what fails now is made up for by a refresh.
     pub(super) async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
-        let entry = self.lock().as_ref().map(|kept| Arc::clone(&kept.entry));
+        let entry = self.0.lock().as_ref().map(|kept| Arc::clone(&kept.entry));
         let Some(entry) = entry else { return Ok(()) };
         entry.set_unsettled(jobs);
         entry.keep().await
@@ -57,16 +55,12 @@ impl Registration {
 
     /// Removes the entry.
     pub(super) async fn leave(&self) {
-        let kept = self.lock().take();
+        let kept = self.0.lock().take();
         if let Some(kept) = kept {
             kept.refresh.abort();
             // An entry that cannot be removed is gone half a minute later.
             let _ = kept.entry.remove().await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Kept>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

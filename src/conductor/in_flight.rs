@@ -1,11 +1,8 @@
 //! The jobs of a conductor that are in flight, and those adrift that have to be given back.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::job::{Aftermath, JobKey};
@@ -35,47 +32,49 @@ enum Grip {
 impl InFlight {
     /// Notes that a claim was won.
     pub(super) fn take(&self, key: &JobKey) {
-        self.lock().insert(key.clone(), Grip::InHand);
+        self.jobs.lock().insert(key.clone(), Grip::InHand);
         self.changed.notify_waiters();
     }
 
     /// Notes that the board has said of a job that it is not ours, or not any more.
     pub(super) fn put_down(&self, key: &JobKey) {
-        self.lock().remove(key);
+        self.jobs.lock().remove(key);
         self.changed.notify_waiters();
     }
 
     /// Notes of a job, which may be in hand, that nobody performs it though it may be ours.
     pub(super) fn let_slip(&self, key: &JobKey, aftermath: Aftermath) {
-        self.lock().insert(key.clone(), Grip::Adrift(aftermath));
+        self.jobs
+            .lock()
+            .insert(key.clone(), Grip::Adrift(aftermath));
         self.changed.notify_waiters();
     }
 
     /// Has nobody wait any more for a job that is still held.
     pub(super) fn set_aside(&self, key: &JobKey) {
-        if let Some(grip @ Grip::InHand) = self.lock().get_mut(key) {
+        if let Some(grip @ Grip::InHand) = self.jobs.lock().get_mut(key) {
             *grip = Grip::Aside;
         }
         self.changed.notify_waiters();
     }
 
     pub(super) fn have_aside(&self, key: &JobKey) -> bool {
-        matches!(self.lock().get(key), Some(Grip::Aside))
+        matches!(self.jobs.lock().get(key), Some(Grip::Aside))
     }
 
     /// Whether the board may have a job as ours.
     pub(super) fn may_have(&self, key: &JobKey) -> bool {
-        self.lock().contains_key(key)
+        self.jobs.lock().contains_key(key)
     }
 
     /// Whether the board has no job as ours that is waited for.
     pub(super) fn are_empty(&self) -> bool {
-        are_empty(&self.lock())
+        are_empty(&self.jobs.lock())
     }
 
     /// Returns how many jobs are in hand.
     pub(super) fn count(&self) -> usize {
-        count(&self.lock())
+        count(&self.jobs.lock())
     }
 
     /// Returns the jobs that are adrift, and what giving each back is to say of the attempt.
@@ -84,7 +83,7 @@ impl InFlight {
             Grip::InHand | Grip::Aside => None,
             Grip::Adrift(aftermath) => Some((key.clone(), aftermath.clone())),
         };
-        self.lock().iter().filter_map(adrift).collect()
+        self.jobs.lock().iter().filter_map(adrift).collect()
     }
 
     /// Waits until the board has no job as ours that is waited for.
@@ -113,15 +112,11 @@ impl InFlight {
     async fn until(&self, is_so: impl Fn(&HashMap<JobKey, Grip>) -> bool) {
         loop {
             let changed = self.changed.notified();
-            if is_so(&self.lock()) {
+            if is_so(&self.jobs.lock()) {
                 return;
             }
             changed.await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<JobKey, Grip>> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

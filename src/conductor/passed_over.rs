@@ -3,8 +3,9 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
 };
+
+use parking_lot::Mutex;
 
 use super::{
     policy::{Unfit, excerpt},
@@ -93,7 +94,7 @@ impl Reasons {
 impl PassedOver {
     /// Takes what a look at the whole board has found.
     pub(super) fn found_all(&self, reasons: Reasons, reporter: &Reporter) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.reasons = reasons;
         state.heard.clear();
         state.tell_new(reporter);
@@ -101,7 +102,7 @@ impl PassedOver {
 
     /// Takes what a look at the board has found that did not come to its end.
     pub(super) fn found_some(&self, reasons: Reasons, reporter: &Reporter) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         for (text, found) in reasons.0 {
             let known = state.reasons.reason(text, &found.such_as);
             known.jobs = known.jobs.max(found.jobs);
@@ -112,7 +113,7 @@ impl PassedOver {
 
     /// Takes a job that came since the last look.
     pub(super) fn heard(&self, key: &JobKey, name: &str, against: &Against, reporter: &Reporter) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let has_room = state.heard.len() < MOST_HEARD;
         if has_room && state.heard.insert(key.clone()) {
             state.reasons.add(name, against);
@@ -122,18 +123,14 @@ impl PassedOver {
 
     /// Returns how many jobs are left alone for each reason.
     pub(super) fn counts(&self) -> BTreeMap<String, u64> {
-        let state = self.lock();
+        let state = self.0.lock();
         let count = |(text, reason): (&String, &Reason)| (text.clone(), reason.jobs);
         state.reasons.0.iter().map(count).collect()
     }
 
     /// Whether some of them were to be conducted, but not here, or not as they are.
     pub(super) fn has_refused(&self) -> bool {
-        self.lock().reasons.0.values().any(|it| it.is_refusal)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().reasons.0.values().any(|it| it.is_refusal)
     }
 }
 

@@ -1,10 +1,8 @@
 //! Slots for jobs: for those that run, and for a few behind them as long as all of them are short.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 /// How many jobs must have been short before others are claimed ahead of their turn.
@@ -55,7 +53,7 @@ impl Slots {
     /// Waits until it is worth claiming, and returns how many jobs there is room for.
     pub(super) async fn some(&self) -> usize {
         loop {
-            let free = self.lock().free(self.jobs);
+            let free = self.state.lock().free(self.jobs);
             if free > 0 {
                 return free;
             }
@@ -65,22 +63,18 @@ impl Slots {
 
     /// Returns how many of the jobs that are claimed now would not have to wait for their turn.
     pub(super) fn at_once(&self) -> usize {
-        self.jobs.saturating_sub(self.lock().taken)
+        self.jobs.saturating_sub(self.state.lock().taken)
     }
 
     /// Has none claimed ahead of its turn for a while.
     pub(super) fn claim_none_ahead(&self) {
-        self.lock().seen = 0;
+        self.state.lock().seen = 0;
     }
 
     /// Takes room for a job that was claimed.
     pub(super) fn take(self: &Arc<Self>) -> Slot {
-        self.lock().taken += 1;
+        self.state.lock().taken += 1;
         Slot(Arc::clone(self))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,12 +86,12 @@ impl Slot {
 
     /// Whether jobs are so short lately that another start of a program for each would show.
     pub(super) fn is_for_short_ones(&self) -> bool {
-        self.0.lock().are_short()
+        self.0.state.lock().are_short()
     }
 
     /// Notes how long the job took.
     pub(super) fn took(&self, long: Duration) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.pace = (state.pace * 3 + long) / 4;
         state.seen = state.seen.saturating_add(1);
     }
@@ -110,7 +104,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.0.lock().taken -= 1;
+        self.0.state.lock().taken -= 1;
         self.0.freed.notify_one();
     }
 }

@@ -4,12 +4,13 @@ use std::{
     collections::BTreeMap,
     future,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 use super::Lost;
@@ -85,7 +86,7 @@ impl Ledger {
             lost: sender,
         };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         let due = entry.renew_at();
         // One that is due later changes nothing for whoever waits for the first.
         let is_first = !entries.values().any(|other| other.renew_at() <= due);
@@ -99,22 +100,22 @@ impl Ledger {
 
     /// Takes out a claim that its holder has done with; one that was lost is out already.
     pub(super) fn remove(&self, id: u64) {
-        self.lock().remove(&id);
+        self.entries.lock().remove(&id);
     }
 
     /// Takes out all claims; those who hold one learn that nobody keeps it.
     pub(super) fn clear(&self) {
-        self.lock().clear();
+        self.entries.lock().clear();
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.entries.lock().is_empty()
     }
 
     /// Returns when a command under this claim must end that bears this label.
     pub(super) fn ward(&self, id: u64, label: Label) -> Ward {
-        let limits = self.lock().get(&id).map(|entry| entry.limits(self));
+        let limits = self.entries.lock().get(&id).map(|entry| entry.limits(self));
         // A claim that is lost already has no time left to give.
         let limits = limits.unwrap_or_else(|| Limits::before(Boottime::now(), Duration::ZERO));
         Ward { limits, label }
@@ -122,23 +123,19 @@ impl Ledger {
 
     /// Has the guard, which watches this group, do so as long as this claim is kept.
     pub(super) fn protect(&self, id: u64, guard: &Arc<Guard>, group: Group) {
-        if let Some(entry) = self.lock().get_mut(&id) {
+        if let Some(entry) = self.entries.lock().get_mut(&id) {
             entry.ward = Some((Arc::clone(guard), group));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns when the next request is due.
     pub(super) fn first_renewal(&self) -> Option<Boottime> {
-        self.lock().values().map(Entry::renew_at).min()
+        self.entries.lock().values().map(Entry::renew_at).min()
     }
 
     fn first_loss(&self) -> Option<Boottime> {
         let limits = |entry: &Entry| entry.limits(self).terminate;
-        self.lock().values().map(limits).min()
+        self.entries.lock().values().map(limits).min()
     }
 
     /// Waits until time is up for some claim, as far as is known now.
@@ -151,7 +148,7 @@ impl Ledger {
 
     /// Returns all claims with their numbers.
     pub(super) fn claims(&self) -> (Vec<u64>, Vec<Claim>) {
-        let entries = self.lock();
+        let entries = self.entries.lock();
         entries
             .iter()
             .map(|(&id, entry)| (id, entry.claim.clone()))
@@ -161,7 +158,7 @@ impl Ledger {
     /// Gives up the claims whose time is up.
     pub(super) fn expire(&self, last: Option<&Arc<BoardError>>) {
         let now = Boottime::now();
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         let over: Vec<u64> = entries
             .iter()
             .filter(|(_, entry)| entry.limits(self).terminate <= now)
@@ -195,7 +192,7 @@ impl Ledger {
 
     /// Prolongs a claim by its term from when that was asked for: the board counts from later on.
     fn confirm(&self, id: u64, asked: Boottime) {
-        if let Some(entry) = self.lock().get_mut(&id) {
+        if let Some(entry) = self.entries.lock().get_mut(&id) {
             entry.confirmed = [asked, entry.confirmed[0]];
             let limits = entry.limits(self);
             if let Some((guard, group)) = &entry.ward {
@@ -207,7 +204,7 @@ impl Ledger {
 
     /// Gives up a claim that the board says is not ours, and perhaps somebody else's already.
     fn refuse(&self, id: u64, source: BoardError) {
-        let entry = self.lock().remove(&id);
+        let entry = self.entries.lock().remove(&id);
         if let Some(entry) = entry {
             let kill_at = Boottime::now() + (entry.claim.term / 12).min(Duration::from_secs(1));
             entry.lose(Lost::Refused { kill_at, source });

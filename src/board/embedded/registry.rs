@@ -1,8 +1,9 @@
 //! The conductors of an embedded board: rows that live on as long as they are refreshed.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use uuid::Uuid;
 
@@ -47,22 +48,16 @@ impl Entrant {
             token,
         })
     }
-
-    fn conductor(&self) -> MutexGuard<'_, Conductor> {
-        self.conductor
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[async_trait]
 impl Registered for Entrant {
     fn set_unsettled(&self, jobs: &[Unsettled]) {
-        self.conductor().unsettled = jobs.to_vec();
+        self.conductor.lock().unsettled = jobs.to_vec();
     }
 
     async fn keep(&self) -> Result<()> {
-        let conductor = self.conductor().clone();
+        let conductor = self.conductor.lock().clone();
         let kept = self
             .file
             .write(|transaction, now| enter(transaction, now, &conductor, &self.token));
@@ -70,7 +65,7 @@ impl Registered for Entrant {
     }
 
     async fn remove(&self) -> Result<()> {
-        let name = self.conductor().name.clone();
+        let name = self.conductor.lock().name.clone();
         let removed = self
             .file
             .write(|transaction, now| leave(transaction, now, &name, &self.token));

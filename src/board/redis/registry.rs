@@ -1,12 +1,10 @@
 //! The conductors of a board: keys that live on as long as they are refreshed.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use redis::{Cmd, Value};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -77,14 +75,10 @@ impl Entrant {
         Err(BoardError::NameTaken { name })
     }
 
-    fn entry(&self) -> MutexGuard<'_, Entry> {
-        self.entry.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Says that a conductor is alive, also after it had seemed not to be; false if the entry is
     /// another one's.
     async fn put(&self) -> Result<bool> {
-        let text = serde_json::json!(*self.entry()).to_string();
+        let text = serde_json::json!(*self.entry.lock()).to_string();
         let answer = self.register(&text).await?;
         if answer == "entered" {
             self.publish(EventKind::ConductorJoined).await;
@@ -95,7 +89,7 @@ impl Entrant {
     async fn register(&self, text: &str) -> Result<String> {
         let mut register = Cmd::new();
         {
-            let entry = self.entry();
+            let entry = self.entry.lock();
             register
                 .arg("EVAL")
                 .arg(REGISTER)
@@ -109,7 +103,7 @@ impl Entrant {
     }
 
     async fn publish(&self, kind: EventKind) {
-        let name = self.entry().name.clone();
+        let name = self.entry.lock().name.clone();
         publish(&self.client, &self.keys, kind, &name).await;
     }
 }
@@ -117,7 +111,7 @@ impl Entrant {
 #[async_trait]
 impl Registered for Entrant {
     fn set_unsettled(&self, jobs: &[Unsettled]) {
-        self.entry().unsettled = jobs.to_vec();
+        self.entry.lock().unsettled = jobs.to_vec();
     }
 
     async fn keep(&self) -> Result<()> {

@@ -16,14 +16,11 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::{future::join, stream, stream::BoxStream};
+use parking_lot::Mutex;
 
 use self::{
     link::{Client, nodes::READING, session::Session, transaction::WRITING},
@@ -190,16 +187,16 @@ impl Board for ZooKeeper {
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let name = &conductor.name;
-        if (self.registration().as_ref()).is_some_and(|entered| entered.name() == name) {
+        if (self.registration.lock().as_ref()).is_some_and(|entered| entered.name() == name) {
             return Err(BoardError::NameTaken { name: name.clone() });
         }
         let entered = Registration::enter(self.root.clone(), conductor.clone(), SWEEP).await?;
-        *self.registration() = Some(entered);
+        *self.registration.lock() = Some(entered);
         Ok(())
     }
 
     async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
-        let name = (self.registration().as_ref()).map(|entered| entered.name().to_owned());
+        let name = (self.registration.lock().as_ref()).map(|entered| entered.name().to_owned());
         let Some(name) = name else { return Ok(()) };
         let session = self.root.client.session(WRITING).await?;
         self.root.target(&session).tell_unsettled(&name, jobs).await
@@ -236,18 +233,13 @@ impl Board for ZooKeeper {
     }
 
     async fn close(&self) {
-        self.registration().take();
+        self.registration.lock().take();
         self.forgetting.finish().await;
         self.root.client.close().await;
     }
 }
 
 impl ZooKeeper {
-    fn registration(&self) -> MutexGuard<'_, Option<Registration>> {
-        let locked = self.registration.lock();
-        locked.unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn past(&self) -> Result<Vec<Entry>> {
         let session = self.root.client.session(READING).await?;
         self.catch_up(&session).await?;

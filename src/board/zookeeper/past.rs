@@ -1,12 +1,10 @@
 //! What is remembered of the jobs that left the board: nodes in a folder of their own, numbered in the
 //! order in which jobs ended.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::{task::JoinHandle, time};
 use zookeeper_client::CreateMode;
@@ -120,7 +118,7 @@ impl Forgetting {
         if ended as f64 <= RARELY * chance() {
             return;
         }
-        let mut task = self.task();
+        let mut task = self.0.lock();
         if task.as_ref().is_some_and(|task| !task.is_finished()) {
             return;
         }
@@ -135,21 +133,17 @@ impl Forgetting {
 
     /// Lets it come to its end, if that is soon.
     pub(super) async fn finish(&self) {
-        let task = self.task().take();
+        let task = self.0.lock().take();
         if let Some(task) = task {
             // A single settlement is soon over, and yet it may be its turn.
             let _ = time::timeout(LONGEST, task).await;
         }
     }
-
-    fn task(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Forgetting {
     fn drop(&mut self) {
-        if let Some(task) = self.task().take() {
+        if let Some(task) = self.0.lock().take() {
             task.abort();
         }
     }

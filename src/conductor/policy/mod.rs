@@ -16,10 +16,11 @@ use std::{
     collections::HashMap,
     ffi::{OsStr, OsString},
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use thiserror::Error;
 
 use self::request::Request;
@@ -67,7 +68,7 @@ impl Found {
     const MOST: usize = 64;
 
     fn find(&self, name: &OsStr, search: &[PathBuf]) -> Result<PathBuf, NotRun> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if let Some(path) = known.get(name)
             && find(path.as_os_str(), &[]).is_ok()
         {

@@ -23,10 +23,11 @@ use std::{
     os::unix::{ffi::OsStrExt, process::CommandExt},
     path::PathBuf,
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rustix::{
     fs::{OFlags, fcntl_setfl},
     pipe::{PipeFlags, fcntl_setpipe_size, pipe_with},
@@ -143,7 +144,7 @@ impl Guard {
             }),
             stirred: Notify::new(),
         };
-        guard.replace(&mut guard.lock())?;
+        guard.replace(&mut guard.state.lock())?;
         Ok(guard)
     }
 
@@ -156,14 +157,14 @@ impl Guard {
     ///
     /// Should we be stopped before we can tell its group, the guard knows it by its label.
     pub(crate) fn expect(&self, ward: Ward) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.starting = Some(ward);
         self.send(&mut state, &Line::Start(ward))
     }
 
     /// Takes back that a command is about to start.
     pub(crate) fn not_started(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.starting.take().is_some() {
             // As for a group that is forgotten.
             let _ = self.send(&mut state, &Line::NotStarted);
@@ -175,7 +176,7 @@ impl Guard {
     /// Fails if the guard is dead and another one cannot be started; a later [`Guard::check`]
     /// makes good for it.
     pub(crate) fn watch(&self, group: Group, ward: Ward) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let since = Boottime::now();
         state.watched.insert(group, Watched { ward, since });
         state.starting = None;
@@ -185,7 +186,7 @@ impl Guard {
 
     /// Changes the moments at which a group is ended; does nothing for one that is not watched.
     pub(crate) fn extend(&self, group: Group, limits: Limits) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let ward = match state.watched.get_mut(&group) {
             Some(known) => {
                 known.ward.limits = limits;
@@ -200,7 +201,7 @@ impl Guard {
     ///
     /// Until then it may signal the group, but nobody else that has its number by then.
     pub(crate) fn forget(&self, group: Group) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.watched.remove(&group).is_some() {
             state.hold(&Line::Forget(group));
         }
@@ -208,7 +209,7 @@ impl Guard {
 
     /// Makes sure that the guard has been told everything.
     pub(crate) fn flush(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.held.is_empty() {
             // One that cannot be told and not be replaced either is dead: it does no harm.
             let _ = self.pass_on(&mut state);
@@ -217,7 +218,7 @@ impl Guard {
 
     /// Makes sure that there is a guard, and replaces one that died.
     pub(crate) fn check(&self) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.helper.as_mut().is_some_and(Helper::is_alive) {
             return Ok(());
         }
@@ -227,7 +228,12 @@ impl Guard {
     /// Replaces the guard whenever it dies, as long as this is polled.
     pub(crate) async fn tend(&self) -> Infallible {
         loop {
-            let end = self.lock().helper.as_ref().map(|helper| helper.end.clone());
+            let end = self
+                .state
+                .lock()
+                .helper
+                .as_ref()
+                .map(|helper| helper.end.clone());
             if let Some(end) = end {
                 tokio::select! {
                     () = end.wait() => {}
@@ -279,16 +285,11 @@ impl Guard {
         state.helper = Some(Helper::start(&self.launch, conductor, &lines)?);
         Ok(())
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Whatever panicked, what is known of the commands must reach the guard.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.watched.is_empty()
             && let Some(helper) = &mut state.helper
         {

@@ -22,12 +22,12 @@ impl Guard {
     /// Takes away what orphans leave when they end, while there are commands.
     pub(super) async fn reap(&self) -> Infallible {
         loop {
-            if self.lock().watched.is_empty() {
+            if self.state.lock().watched.is_empty() {
                 self.stirred.notified().await;
             }
-            let due = self.lock().reaped + REAPING;
+            let due = self.state.lock().reaped + REAPING;
             time::sleep_until(due).await;
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.reaped = Instant::now();
             if let Some(adopted) = &self.adopted {
                 adopted.reap(&state.own());
@@ -71,7 +71,7 @@ impl Guard {
 
     /// Whether anybody is there who may have come of a command, and is not in its care.
     fn has_orphans(&self, group: Group) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         match (&self.adopted, state.watched.get(&group)) {
             (Some(adopted), Some(watched)) => {
                 adopted.is_any_since(group.leader(), watched.since, &state.own())
@@ -92,7 +92,7 @@ impl Guard {
             return Vec::new();
         };
         // Others have started meanwhile; who is seen and not known by now has ended.
-        let state = self.lock();
+        let state = self.state.lock();
         let Some(watched) = state.watched.get(&group) else {
             return Vec::new();
         };

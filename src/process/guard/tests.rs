@@ -183,7 +183,7 @@ async fn a_dead_guard_is_noticed_when_it_is_told_something() {
     let guard = guard(&mark);
     let first = helper_pid(&guard);
     kill_process(first, Signal::KILL).unwrap();
-    let end = guard.lock().helper.as_ref().unwrap().end.clone();
+    let end = guard.state.lock().helper.as_ref().unwrap().end.clone();
     soon(end.wait()).await;
     let process = start(&mark, "exec sleep 60");
     guard
@@ -227,7 +227,7 @@ async fn a_clean_end_needs_no_sweep() {
     let mark = unique("bye");
     let guard = guard(&mark);
     let unwatched = start(&mark, "exec sleep 60");
-    let end = guard.lock().helper.as_ref().unwrap().end.clone();
+    let end = guard.state.lock().helper.as_ref().unwrap().end.clone();
     let left = Boottime::now();
     drop(guard);
     soon(end.wait()).await;
@@ -237,7 +237,7 @@ async fn a_clean_end_needs_no_sweep() {
 }
 
 fn helper_pid(guard: &Guard) -> Pid {
-    Pid::from_child(&guard.lock().helper.as_ref().unwrap().child)
+    Pid::from_child(&guard.state.lock().helper.as_ref().unwrap().child)
 }
 
 /// Waits until no process has this mark that runs.

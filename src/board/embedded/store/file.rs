@@ -3,12 +3,13 @@
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Mutex, MutexGuard, OnceLock, PoisonError,
+        OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Transaction;
 
 use super::{
@@ -63,18 +64,13 @@ impl File {
 
     /// Leaves the file; it is opened again when it is needed again.
     pub(in crate::board::embedded) fn close(&self) {
-        if let Some(mut store) = self.store().take() {
+        if let Some(mut store) = self.store.lock().take() {
             store.finish();
         }
     }
 
     pub(in crate::board::embedded) fn path(&self) -> &Path {
         &self.options.path
-    }
-
-    fn store(&self) -> MutexGuard<'_, Option<Store>> {
-        // A panic while the lock was held left at worst a transaction that is rolled back.
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns how often it was noticed that another file is in its place, or none.
@@ -96,7 +92,7 @@ impl File {
         &self,
         open: impl FnOnce(&Path, Durability) -> Result<Option<Store>, OpenError>,
     ) -> Result<MutexGuard<'_, Option<Store>>, OpenError> {
-        let mut store = self.store();
+        let mut store = self.store.lock();
         if store.as_ref().is_some_and(|store| !store.is_current()) {
             *store = None;
             self.losses.fetch_add(1, Ordering::Relaxed);
