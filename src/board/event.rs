@@ -1,91 +1,32 @@
 //! What can happen on a board; the one vocabulary of all boards.
 
-use std::{fmt, str::FromStr};
-
 use chrono::{DateTime, Utc};
 use futures_util::stream::BoxStream;
 use serde::Serialize;
-use thiserror::Error;
 
 use super::BoardError;
-use crate::job::{Departure, Fence, JobKey, Owner, Rank, Remark};
+use crate::{
+    job::{Departure, Fence, JobKey, Owner, Rank, Remark},
+    names::named,
+};
 
-/// What kind of thing happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum EventKind {
-    Posted,
-    Claimed,
-    Abandoned,
-    Expired,
-    Consumed,
-    Trashed,
-    Restored,
-    Purged,
-    Extended,
-    ConductorJoined,
-    ConductorLeft,
-    /// Something may have been missed: look at the board again.
-    Resync,
-}
-
-impl EventKind {
-    const ALL: [Self; 12] = [
-        Self::Posted,
-        Self::Claimed,
-        Self::Abandoned,
-        Self::Expired,
-        Self::Consumed,
-        Self::Trashed,
-        Self::Restored,
-        Self::Purged,
-        Self::Extended,
-        Self::ConductorJoined,
-        Self::ConductorLeft,
-        Self::Resync,
-    ];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Posted => "posted",
-            Self::Claimed => "claimed",
-            Self::Abandoned => "abandoned",
-            Self::Expired => "expired",
-            Self::Consumed => "consumed",
-            Self::Trashed => "trashed",
-            Self::Restored => "restored",
-            Self::Purged => "purged",
-            Self::Extended => "extended",
-            Self::ConductorJoined => "conductor-joined",
-            Self::ConductorLeft => "conductor-left",
-            Self::Resync => "resync",
-        }
-    }
-}
-
-impl fmt::Display for EventKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// There is no event of that name.
-#[derive(Debug, Error)]
-#[error("unknown event `{name}`: it is one of {}", EventKind::ALL.map(EventKind::name).join(", "))]
-pub(crate) struct UnknownEvent {
-    name: String,
-}
-
-impl FromStr for EventKind {
-    type Err = UnknownEvent;
-
-    fn from_str(text: &str) -> Result<Self, UnknownEvent> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.name() == text)
-            .ok_or_else(|| UnknownEvent {
-                name: text.to_owned(),
-            })
+named! {
+    /// What kind of thing happened.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+    pub(crate) enum EventKind ("event", str::eq) {
+        Posted => "posted",
+        Claimed => "claimed",
+        Abandoned => "abandoned",
+        Expired => "expired",
+        Consumed => "consumed",
+        Trashed => "trashed",
+        Restored => "restored",
+        Purged => "purged",
+        Extended => "extended",
+        ConductorJoined => "conductor-joined",
+        ConductorLeft => "conductor-left",
+        /// Something may have been missed: look at the board again.
+        Resync => "resync",
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) use self::{
     history::{Failure, History},
     past::{Departure, End, HISTORY, Identity, Remark},
     settlement::{Aftermath, Authority, Outcome, Purge, Settlement, Witness},
-    state::{Priority, State, UnknownPriority, UnknownState},
+    state::{Priority, State},
 };
 
 /// Points at one record of a board; opaque, and different for each kind of board.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) const HISTORY: u32 = 10_000;
 
 use super::{Book, Job, Priority};
+use crate::names::named;
 
 /// What a job is, whatever became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,32 +49,14 @@ pub(crate) struct Remark {
     pub(crate) reason: Option<String>,
 }
 
-/// In which way a job left its board.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Departure {
-    Consumed,
-    /// It was consumed although its command failed.
-    Failed,
-    Purged,
-}
-
-impl Departure {
-    const ALL: [Self; 3] = [Self::Consumed, Self::Failed, Self::Purged];
-
-    /// Returns what goes by this name.
-    pub(crate) fn of_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|departure| departure.name() == name)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Consumed => "consumed",
-            Self::Failed => "failed",
-            Self::Purged => "purged",
-        }
+named! {
+    /// In which way a job left its board.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub(crate) enum Departure ("outcome", str::eq) {
+        Consumed => "consumed",
+        /// It was consumed although its command failed.
+        Failed => "failed",
+        Purged => "purged",
     }
 }
 

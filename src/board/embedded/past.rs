@@ -65,7 +65,7 @@ pub(super) fn entries(
 
 fn read(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
     let outcome: String = row.get(25)?;
-    let Some(departure) = Departure::of_name(&outcome) else {
+    let Ok(departure) = outcome.parse() else {
         return malformed(
             row,
             view,

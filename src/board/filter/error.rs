@@ -2,10 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{
-    duration::InvalidDuration,
-    job::{UnknownPriority, UnknownState},
-};
+use crate::{duration::InvalidDuration, names::UnknownName};
 
 /// Says why an expression is not a filter.
 ///
@@ -71,9 +68,7 @@ pub(super) enum Fault {
     #[error("it lacks a value behind `{0}`")]
     NoValue(&'static str),
     #[error(transparent)]
-    State(#[from] UnknownState),
-    #[error(transparent)]
-    Priority(#[from] UnknownPriority),
+    Name(#[from] UnknownName),
     #[error(transparent)]
     Duration(#[from] InvalidDuration),
     #[error("`{0}` is not a whole number")]

@@ -4,7 +4,10 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::job::{Book, Priority, UnknownPriority};
+use crate::{
+    job::{Book, Priority},
+    names::UnknownName,
+};
 
 /// What a record says of a job, however it is encoded.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,7 +171,7 @@ pub(crate) enum Problem {
     #[error("the priority is {0}, not a text")]
     PriorityType(&'static str),
     #[error(transparent)]
-    Priority(#[from] UnknownPriority),
+    Priority(#[from] UnknownName),
     #[error("the record is of the kind `{0}`")]
     Kind(String),
     #[error("the pid is not the number of a process")]

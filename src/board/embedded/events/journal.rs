@@ -225,7 +225,7 @@ fn line(row: &Row<'_>) -> rusqlite::Result<Line> {
                 .map(|number| Fence(number.to_string())),
             departure: row
                 .get::<_, Option<String>>(10)?
-                .and_then(|outcome| Departure::of_name(&outcome)),
+                .and_then(|outcome| outcome.parse().ok()),
             remark: remark_of(row, 11)?,
         },
         sequence,

@@ -78,7 +78,7 @@ impl From<Told> for Event {
                 .filter(|owner| !owner.is_empty())
                 .map(|owner| Owner::from_stored(owner.into_vec())),
             fence: told.fence.filter(|fence| !fence.is_empty()).map(Fence),
-            departure: told.outcome.as_deref().and_then(Departure::of_name),
+            departure: told.outcome.as_deref().and_then(|name| name.parse().ok()),
             remark: told
                 .remark
                 .and_then(|remark| serde_json::from_slice(&remark).ok()),
