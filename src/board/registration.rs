@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tokio::{task::JoinHandle, time};
+use tokio::{task::JoinSet, time};
 
 use super::Result;
 use crate::job::Unsettled;
@@ -34,14 +34,15 @@ pub(super) struct Registration(Mutex<Option<Kept>>);
 
 struct Kept {
     entry: Arc<dyn Registered>,
-    refresh: JoinHandle<()>,
+    /// Dropped, it stops.
+    refresh: JoinSet<()>,
 }
 
 impl Registration {
     /// Refreshes an entry that was just made, until it is left.
     pub(super) fn begin(&self, entry: impl Registered) {
         let entry: Arc<dyn Registered> = Arc::new(entry);
-        let refresh = tokio::spawn(refresh(Arc::clone(&entry)));
+        let refresh = JoinSet::from_iter([refresh(Arc::clone(&entry))]);
         *self.0.lock() = Some(Kept { entry, refresh });
     }
 
@@ -57,16 +58,10 @@ impl Registration {
     pub(super) async fn leave(&self) {
         let kept = self.0.lock().take();
         if let Some(kept) = kept {
-            kept.refresh.abort();
+            drop(kept.refresh);
             // An entry that cannot be removed is gone half a minute later.
             let _ = kept.entry.remove().await;
         }
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.refresh.abort();
     }
 }
 

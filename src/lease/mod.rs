@@ -8,7 +8,7 @@ mod tests;
 use std::{io, pin::pin, sync::Arc, time::Duration};
 
 use thiserror::Error;
-use tokio::{sync::oneshot, task::JoinHandle};
+use tokio::{sync::oneshot, task::JoinSet};
 
 use self::ledger::{Ledger, Round};
 use crate::{
@@ -54,15 +54,16 @@ impl Lost {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     ledger: Arc<Ledger>,
-    task: JoinHandle<()>,
+    /// Dropped, it stops.
+    _task: JoinSet<()>,
 }
 
 impl Keeper {
     /// Starts to keep claims of this board, none at first.
     pub(crate) fn start(board: Arc<dyn Board>) -> Self {
         let ledger = Arc::new(Ledger::of(&*board));
-        let task = tokio::spawn(keep(board, Closing(Arc::clone(&ledger))));
-        Self { ledger, task }
+        let _task = JoinSet::from_iter([keep(board, Closing(Arc::clone(&ledger)))]);
+        Self { ledger, _task }
     }
 
     /// Keeps a claim that was asked for at the given moment, or later.
@@ -73,12 +74,6 @@ impl Keeper {
             ledger: Arc::clone(&self.ledger),
             lost,
         }
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -16,7 +16,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::{future::join, stream, stream::BoxStream};
@@ -72,14 +72,6 @@ impl ZooKeeper {
             registration: Mutex::default(),
             forgetting: Forgetting::default(),
         }
-    }
-}
-
-impl fmt::Debug for ZooKeeper {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ZooKeeper")
-            .field(&self.root.client.name())
-            .finish()
     }
 }
 

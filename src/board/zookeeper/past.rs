@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use tokio::{task::JoinHandle, time};
+use tokio::{task::JoinSet, time};
 use zookeeper_client::CreateMode;
 
 use super::{
@@ -109,7 +109,7 @@ impl Target<'_> {
 
 /// What forgets, beside everything else, what has been remembered for too long.
 #[derive(Default)]
-pub(super) struct Forgetting(Mutex<Option<JoinHandle<()>>>);
+pub(super) struct Forgetting(Mutex<JoinSet<()>>);
 
 impl Forgetting {
     /// Begins with it after one of many settlements.
@@ -119,33 +119,24 @@ impl Forgetting {
             return;
         }
         let mut task = self.0.lock();
-        if task.as_ref().is_some_and(|task| !task.is_finished()) {
+        while task.try_join_next().is_some() {}
+        if !task.is_empty() {
             return;
         }
         let root = root.clone();
-        *task = Some(tokio::spawn(async move {
+        task.spawn(async move {
             // What cannot be removed now is removed another time.
             if let Ok(session) = root.client.session(WRITING).await {
                 let _ = root.target(&session).forget().await;
             }
-        }));
+        });
     }
 
     /// Lets it come to its end, if that is soon.
     pub(super) async fn finish(&self) {
-        let task = self.0.lock().take();
-        if let Some(task) = task {
-            // A single settlement is soon over, and yet it may be its turn.
-            let _ = time::timeout(LONGEST, task).await;
-        }
-    }
-}
-
-impl Drop for Forgetting {
-    fn drop(&mut self) {
-        if let Some(task) = self.0.lock().take() {
-            task.abort();
-        }
+        let task = std::mem::take(&mut *self.0.lock());
+        // A single settlement is soon over, and yet it may be its turn.
+        let _ = time::timeout(LONGEST, task.join_all()).await;
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::{fmt::Write as _, sync::LazyLock};
 
+use percent_encoding::percent_decode_str;
 use regex::Regex;
 use uuid::Uuid;
 
 use crate::{
-    board::{percent::bytes_of, url::zookeeper::is_forbidden},
+    board::url::zookeeper::is_forbidden,
     job::{JobKey, Owner, Shelf},
 };
 
@@ -234,7 +235,7 @@ pub(super) fn conductor_of(entity: &str) -> &str {
 
 /// Returns the name of the conductor whose entry a node is.
 pub(super) fn entered(child: &str) -> Owner {
-    let entity = bytes_of(child);
+    let entity: Vec<u8> = percent_decode_str(child).collect();
     Owner::from_stored(conductor_of(&String::from_utf8_lossy(&entity)))
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::{task::JoinHandle, time};
+use tokio::{task::JoinSet, time};
 use zookeeper_client::StateWatcher;
 
 use super::{
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Registration {
     name: String,
-    stay: JoinHandle<()>,
+    _stay: JoinSet<()>,
 }
 
 impl Registration {
@@ -33,19 +33,13 @@ impl Registration {
         let name = conductor.name.clone();
         let entrant = Entrant { root, conductor };
         let states = entrant.enter().await?;
-        let stay = tokio::spawn(entrant.stay(states, sweep));
-        Ok(Self { name, stay })
+        let _stay = JoinSet::from_iter([entrant.stay(states, sweep)]);
+        Ok(Self { name, _stay })
     }
 
     /// Returns the name of the conductor that is entered.
     pub(super) fn name(&self) -> &str {
         &self.name
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        self.stay.abort();
     }
 }
 
