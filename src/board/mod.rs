@@ -18,7 +18,6 @@ pub(crate) mod wait;
 mod embedded;
 mod known;
 mod pages;
-mod percent;
 mod redis;
 mod registration;
 mod wire;
@@ -28,7 +27,7 @@ mod zookeeper;
 mod conformance;
 #[cfg(test)]
 pub(crate) mod testing;
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -168,7 +167,7 @@ pub(crate) struct Health {
 /// have happened, and for each it may have if that is [`BoardError::Unknown`] or
 /// [`BoardError::Failed`].
 #[async_trait]
-pub(crate) trait Board: fmt::Debug + Send + Sync {
+pub(crate) trait Board: Send + Sync {
     /// Returns how people may call this board, without secrets.
     fn name(&self) -> &str;
 

@@ -11,7 +11,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::{stream, stream::BoxStream};
@@ -66,12 +66,6 @@ impl Embedded {
             each(transaction, all, &key, |one| change(transaction, now, one))
         });
         Ok(changed.await?.unwrap_or_else(|| no_such_jobs(all.len())))
-    }
-}
-
-impl fmt::Debug for Embedded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Embedded").field(&self.file.name()).finish()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, Utc};
+use strsim::levenshtein;
 
 use super::{
     details::{Check, Path},
@@ -237,22 +238,8 @@ fn perhaps(wrong: &str) -> String {
 
     let wrong = wrong.to_ascii_lowercase();
     names()
-        .map(|name| (distance(&wrong, name), name))
+        .map(|name| (levenshtein(&wrong, name), name))
         .min()
         .filter(|(distance, _)| *distance <= SLIPS && 2 * distance <= wrong.len())
         .map_or_else(String::new, |(_, name)| format!(" (perhaps `{name}`)"))
-}
-
-/// Counts the letters to change, add or remove to make one word of another.
-fn distance(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (at, letter) in from.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (column, other) in to.bytes().enumerate() {
-            let changed = diagonal + usize::from(letter != other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[to.len()]
 }

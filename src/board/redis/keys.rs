@@ -1,6 +1,8 @@
 //! The names of all that a board has on a server, and what a hash field is called as a key.
 
-use crate::{board::percent::bytes_of, job::JobKey};
+use percent_encoding::percent_decode_str;
+
+use crate::job::JobKey;
 
 /// Names the keys of one board.
 #[derive(Debug, Clone)]
@@ -175,7 +177,7 @@ fn escape(bytes: &[u8], name: &mut String) {
 
 /// Returns the hash field that is called like this.
 pub(super) fn field_of(key: &JobKey) -> Vec<u8> {
-    bytes_of(key.as_str())
+    percent_decode_str(key.as_str()).collect()
 }
 
 #[cfg(test)]

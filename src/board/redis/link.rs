@@ -3,7 +3,7 @@
 //! What may change the board is never sent twice here: whoever does that learns whether an error means
 //! that nothing was sent, or that the answer was lost.
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use redis::{Cmd, FromRedisValue, Pipeline, ServerError, Value};
 use tokio::{sync::Mutex, task};
@@ -329,12 +329,6 @@ impl Client {
             Address::Unix(path) => path.display().to_string(),
             Address::Sentinel(sentinel) => format!("the master {}", sentinel.master),
         }
-    }
-}
-
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Client").field(&self.name).finish()
     }
 }
 

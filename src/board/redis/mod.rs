@@ -12,7 +12,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream};
@@ -77,12 +77,6 @@ impl Redis {
             predicted: &self.predicted,
             history: self.history,
         }
-    }
-}
-
-impl fmt::Debug for Redis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Redis").field(&self.client.name()).finish()
     }
 }
 

@@ -2,7 +2,7 @@
 //! claims.
 
 use std::{
-    fmt, future,
+    future,
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -43,12 +43,6 @@ pub(crate) struct Scripted {
     finds: AtomicUsize,
     has_expiring_claims: bool,
     renew: Box<Renew>,
-}
-
-impl fmt::Debug for Scripted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Scripted")
-    }
 }
 
 impl Scripted {

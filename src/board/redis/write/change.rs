@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The board that is changed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(in crate::board::redis) struct Target<'a> {
     pub(in crate::board::redis) client: &'a Client,
     pub(in crate::board::redis) keys: &'a Keys,
