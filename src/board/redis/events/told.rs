@@ -8,7 +8,7 @@ use serde_bytes::ByteBuf;
 use super::super::keys::key_of;
 use crate::{
     board::{Event, EventKind, event::Subject},
-    job::{Departure, Fence, Owner, Priority, Rank},
+    job::{Fence, Owner, Priority, Rank},
 };
 
 /// An event as a script words it.
