@@ -13,14 +13,14 @@ use crate::board::url::Server;
 
 /// How long something may take altogether.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::board) struct Deadline {
-    pub(in crate::board) at: Instant,
-    pub(in crate::board) length: Duration,
+pub(crate) struct Deadline {
+    pub(crate) at: Instant,
+    pub(crate) length: Duration,
 }
 
 impl Deadline {
     /// Begins to count.
-    pub(in crate::board) fn after(length: Duration) -> Self {
+    pub(crate) fn after(length: Duration) -> Self {
         Self {
             at: Instant::now() + length,
             length,
@@ -28,7 +28,7 @@ impl Deadline {
     }
 
     /// Waits for something; `late` says what it means when it does not come in time.
-    pub(in crate::board) async fn bound<T, E>(
+    pub(crate) async fn bound<T, E>(
         self,
         late: impl FnOnce(Duration) -> E,
         future: impl Future<Output = Result<T, E>>,
@@ -46,7 +46,7 @@ impl Deadline {
 }
 
 /// Connects to a server by any of its addresses.
-pub(in crate::board) async fn connect<C: Reason>(
+pub(crate) async fn connect<C: Reason>(
     server: &Server,
     deadline: Deadline,
 ) -> Result<TcpStream, Problem<C>> {

@@ -6,7 +6,7 @@ use crate::{board::BoardError, job::Draft};
 
 /// Whether what was asked for may have happened.
 #[derive(Debug)]
-pub(in crate::board) enum Failure {
+pub(crate) enum Failure {
     /// Nothing was sent, or it was refused; nothing has happened.
     NotSent(BoardError),
     /// It was sent, and may have happened.
@@ -22,7 +22,7 @@ impl From<Failure> for BoardError {
 }
 
 /// Says of a request that was sent that its answer was not heard.
-pub(in crate::board) fn unknown(board: &str, error: BoardError) -> BoardError {
+pub(crate) fn unknown(board: &str, error: BoardError) -> BoardError {
     BoardError::Unknown {
         board: board.to_owned(),
         source: error.into(),
@@ -30,11 +30,7 @@ pub(in crate::board) fn unknown(board: &str, error: BoardError) -> BoardError {
 }
 
 /// Says of a job whose post was not answered under which uuid it is, if it is on the board.
-pub(in crate::board) fn perhaps_posted(
-    board: &str,
-    draft: &Draft,
-    error: &BoardError,
-) -> BoardError {
+pub(crate) fn perhaps_posted(board: &str, draft: &Draft, error: &BoardError) -> BoardError {
     let uuid = draft.uuid;
     BoardError::Unknown {
         board: board.to_owned(),
@@ -43,7 +39,7 @@ pub(in crate::board) fn perhaps_posted(
 }
 
 /// Repeats for another job why an exchange did not take place.
-pub(in crate::board) fn not_done(board: &str, error: &BoardError) -> BoardError {
+pub(crate) fn not_done(board: &str, error: &BoardError) -> BoardError {
     BoardError::Unreachable {
         board: board.to_owned(),
         source: cause(error).into(),
@@ -51,14 +47,14 @@ pub(in crate::board) fn not_done(board: &str, error: &BoardError) -> BoardError 
 }
 
 /// Returns what the system says, without its number for it.
-pub(in crate::board) fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_lowercase()
 }
 
 /// Returns the cause of an error, as it is repeated for each of several jobs.
-pub(in crate::board) fn cause(error: &BoardError) -> String {
+pub(crate) fn cause(error: &BoardError) -> String {
     error
         .source()
         .map_or_else(|| error.to_string(), ToString::to_string)

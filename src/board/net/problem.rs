@@ -8,22 +8,20 @@ use crate::{board::BoardError, duration};
 /// What is the matter, and with whom.
 #[derive(Debug, thiserror::Error)]
 #[error("{whom} {cause}")]
-pub(in crate::board) struct Problem<C> {
+pub(crate) struct Problem<C> {
     /// Servers, as `host:port` or the path of a socket; a name; a file.
     whom: String,
     cause: C,
 }
 
 /// What can be the matter with a kind of server; reads on after its name.
-pub(in crate::board) trait Reason:
-    Error + From<Obstacle> + Send + Sync + 'static
-{
+pub(crate) trait Reason: Error + From<Obstacle> + Send + Sync + 'static {
     fn kind(&self) -> Kind;
 }
 
 /// What kind of error a problem makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::board) enum Kind {
+pub(crate) enum Kind {
     Unreachable,
     Misdirected,
     Denied,
@@ -37,7 +35,7 @@ pub(in crate::board) enum Kind {
 
 /// What can be the matter with any server, or on the way to it; reads on after its name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::board) enum Obstacle {
+pub(crate) enum Obstacle {
     #[error("refused the connection")]
     RefusedConnection,
     #[error("did not answer within {}", duration::exact(*.0))]
@@ -73,7 +71,7 @@ pub(in crate::board) enum Obstacle {
 
 impl<C: Reason> Problem<C> {
     /// Puts a problem down to somebody.
-    pub(in crate::board) fn new(whom: impl fmt::Display, cause: impl Into<C>) -> Self {
+    pub(crate) fn new(whom: impl fmt::Display, cause: impl Into<C>) -> Self {
         Self {
             whom: whom.to_string(),
             cause: cause.into(),
@@ -81,12 +79,12 @@ impl<C: Reason> Problem<C> {
     }
 
     /// Returns what is the matter.
-    pub(in crate::board) fn cause(&self) -> &C {
+    pub(crate) fn cause(&self) -> &C {
         &self.cause
     }
 
     /// Says more exactly what is the matter.
-    pub(in crate::board) fn map(self, more: impl FnOnce(C) -> C) -> Self {
+    pub(crate) fn map(self, more: impl FnOnce(C) -> C) -> Self {
         Self {
             cause: more(self.cause),
             ..self
@@ -94,7 +92,7 @@ impl<C: Reason> Problem<C> {
     }
 
     /// Makes an error of it: what we were doing, and with which board.
-    pub(in crate::board) fn into_error(self, doing: &'static str, board: &str) -> BoardError {
+    pub(crate) fn into_error(self, doing: &'static str, board: &str) -> BoardError {
         let (kind, board, source) = (self.cause.kind(), board.to_owned(), self.into());
         match kind {
             Kind::Unreachable => BoardError::Unreachable { board, source },
@@ -119,7 +117,7 @@ impl<C: Reason> Problem<C> {
 }
 
 impl Obstacle {
-    pub(in crate::board) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         use Obstacle::*;
         match self {
             RefusedConnection | Silent(_) | SilentInTls(_) | NoWay(_) | BrokenOff => {

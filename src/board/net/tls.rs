@@ -29,7 +29,7 @@ const TEST: Duration = Duration::from_millis(500);
 /// Returns how we speak TLS with somebody.
 ///
 /// We trust those in a file, or else those whom the system trusts.
-pub(in crate::board) fn config<C: Reason>(
+pub(crate) fn config<C: Reason>(
     files: &TlsFiles,
     whom: impl fmt::Display,
 ) -> Result<Arc<ClientConfig>, Problem<C>> {
@@ -67,12 +67,12 @@ fn config_of(trusted: RootCertStore) -> ConfigBuilder<ClientConfig, WantsClientC
 }
 
 /// Says of a file that it does not hold what it should.
-pub(in crate::board) fn unusable<C: Reason>(path: &Path, why: impl ToString) -> Problem<C> {
+pub(crate) fn unusable<C: Reason>(path: &Path, why: impl ToString) -> Problem<C> {
     Problem::new(path.display(), Obstacle::File(why.to_string()))
 }
 
 /// Reads a file of certificates or keys.
-pub(in crate::board) fn read<C: Reason>(path: &Path) -> Result<Vec<u8>, Problem<C>> {
+pub(crate) fn read<C: Reason>(path: &Path) -> Result<Vec<u8>, Problem<C>> {
     regular_file(path).map_err(|error| unusable(path, reason(&error)))
 }
 
@@ -87,7 +87,7 @@ fn certificates<C: Reason>(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
 }
 
 /// Puts TLS around a connection that was just made.
-pub(in crate::board) async fn secure<C: Reason>(
+pub(crate) async fn secure<C: Reason>(
     stream: TcpStream,
     server: &Server,
     config: Arc<ClientConfig>,
@@ -110,12 +110,12 @@ async fn handshake(
 }
 
 /// Returns the name that the certificate of a server has to be for.
-pub(in crate::board) fn name(server: &Server) -> io::Result<ServerName<'static>> {
+pub(crate) fn name(server: &Server) -> io::Result<ServerName<'static>> {
     ServerName::try_from(server.host.clone()).map_err(io::Error::other)
 }
 
 /// Finds out whether a server that does not answer plain text speaks TLS instead.
-pub(in crate::board) async fn is_spoken(stream: TcpStream, server: &Server) -> bool {
+pub(crate) async fn is_spoken(stream: TcpStream, server: &Server) -> bool {
     // Trusting nobody: the handshake gets as far as the certificate, and never further.
     let config = Arc::new(config_of(RootCertStore::empty()).with_no_client_auth());
     let shaken = time::timeout(TEST, handshake(stream, server, config)).await;
@@ -124,7 +124,7 @@ pub(in crate::board) async fn is_spoken(stream: TcpStream, server: &Server) -> b
 }
 
 /// Returns what TLS has against the connection; `None` if this is no error of TLS at all.
-pub(in crate::board) fn objection(error: &io::Error, has_identity: bool) -> Option<Obstacle> {
+pub(crate) fn objection(error: &io::Error, has_identity: bool) -> Option<Obstacle> {
     let error = error.get_ref()?.downcast_ref::<Error>()?;
     Some(match error {
         Error::InvalidCertificate(error) => Obstacle::Certificate(flaw(error)),

@@ -9,7 +9,7 @@ use tokio::{
 /// Something that is no such server: gives each of these answers when it has read something.
 ///
 /// It hangs up behind the last one.
-pub(in crate::board) async fn impostor(answers: &'static [&'static str]) -> (u16, JoinHandle<()>) {
+pub(crate) async fn impostor(answers: &'static [&'static str]) -> (u16, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let serve = async move {

@@ -103,7 +103,7 @@ fn node_path(path: String) -> Result<Option<String>, InvalidUrl> {
 }
 
 /// The characters that ZooKeeper refuses in a path.
-pub(in crate::board) fn is_forbidden(char: char) -> bool {
+pub(crate) fn is_forbidden(char: char) -> bool {
     char.is_control() || matches!(char, '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}')
 }
 

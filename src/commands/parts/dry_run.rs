@@ -9,11 +9,7 @@ use crate::{
 };
 
 /// Lists what was chosen, as `list` does, and tells why it is not there of what is not.
-pub(in crate::commands) fn dry_run(
-    ctx: &mut Context,
-    verb: &'static str,
-    chosen: Chosen,
-) -> anyhow::Result<()> {
+pub(crate) fn dry_run(ctx: &mut Context, verb: &'static str, chosen: Chosen) -> anyhow::Result<()> {
     let total = chosen.jobs.len();
     let mut failures = Failures::new(ctx, verb, chosen.is_bulk);
     let mut entries = Vec::new();

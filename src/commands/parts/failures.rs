@@ -16,7 +16,7 @@ const REASONS: usize = 10;
 
 /// The jobs with which a verb failed.
 #[derive(Debug)]
-pub(in crate::commands) struct Failures {
+pub(crate) struct Failures {
     verb: &'static str,
     /// Whether each is told by itself, as it comes.
     is_each_told: bool,
@@ -36,7 +36,7 @@ struct Alike {
 
 impl Failures {
     /// Begins with none; people who chose jobs by filter are told of those that fail alike together.
-    pub(in crate::commands) fn new(ctx: &Context, verb: &'static str, is_bulk: bool) -> Self {
+    pub(crate) fn new(ctx: &Context, verb: &'static str, is_bulk: bool) -> Self {
         Self {
             verb,
             is_each_told: !is_bulk || ctx.out.is_json() || ctx.out.is_verbose(),
@@ -46,7 +46,7 @@ impl Failures {
     }
 
     /// Adds a job, and tells of it if that is to be done at once.
-    pub(in crate::commands) fn add(
+    pub(crate) fn add(
         &mut self,
         ctx: &Context,
         name: String,
@@ -73,7 +73,7 @@ impl Failures {
     }
 
     /// Tells what was not told as it came, and returns how it ended for all the jobs together.
-    pub(in crate::commands) fn end(self, ctx: &Context, total: usize) -> anyhow::Result<()> {
+    pub(crate) fn end(self, ctx: &Context, total: usize) -> anyhow::Result<()> {
         let failed = self.count;
         self.report_mistakes(ctx);
         match failed {

@@ -95,7 +95,7 @@ impl Selection {
     }
 
     /// Refuses it where jobs can be chosen by these options.
-    pub(in crate::commands) fn require_by(&self, options: &str) -> anyhow::Result<()> {
+    pub(crate) fn require_by(&self, options: &str) -> anyhow::Result<()> {
         if self.jobs.is_empty() && self.filters().is_empty() {
             let message = format!("no job is named, and none is chosen by {options}");
             return Err(CommandError::usage(message).into());
@@ -227,7 +227,7 @@ pub(crate) fn confirm(
 }
 
 /// Says how many jobs there are.
-pub(in crate::commands) fn count(jobs: u64) -> String {
+pub(crate) fn count(jobs: u64) -> String {
     match jobs {
         1 => "1 job".to_owned(),
         jobs => format!("{jobs} jobs"),
@@ -306,7 +306,7 @@ fn parse(text: &str) -> anyhow::Result<JobRef> {
 }
 
 /// Looks up jobs that were referred to one by one, and returns each once.
-pub(in crate::commands) async fn named(
+pub(crate) async fn named(
     ctx: &Context,
     board: &dyn Board,
     shelf: Shelf,

@@ -25,7 +25,7 @@ const TRIES: usize = 3;
 /// A kept claim of which no answer comes is given back, if it was made, and then made anew: nobody
 /// else has that owner's name. Of any other it cannot be told whether it is ours, and so it is
 /// said.
-pub(in crate::commands) async fn claim_first(
+pub(crate) async fn claim_first(
     board: &dyn Board,
     jobs: &[&Job],
     by: &Claimant,
@@ -62,7 +62,7 @@ pub(in crate::commands) async fn claim_first(
 }
 
 /// Claims one job as [`claim_first`] does.
-pub(in crate::commands) async fn claim_one(
+pub(crate) async fn claim_one(
     board: &dyn Board,
     entry: &Entry,
     by: &Claimant,
@@ -133,12 +133,7 @@ async fn perhaps_claimed(
 }
 
 /// Says of a job, by a reference to it, that it may be claimed.
-pub(in crate::commands) fn may_have(
-    job: &str,
-    name: &str,
-    owner: &Owner,
-    source: BoardError,
-) -> CommandError {
+pub(crate) fn may_have(job: &str, name: &str, owner: &Owner, source: BoardError) -> CommandError {
     CommandError::Unheard {
         what: format!("{name} ({job}) may be claimed by {owner} now"),
         job: job.to_owned(),
@@ -147,7 +142,7 @@ pub(in crate::commands) fn may_have(
 }
 
 /// Returns the claim under which a job was posted whose answer is lost, once the board tells it.
-pub(in crate::commands) async fn posted_claim(
+pub(crate) async fn posted_claim(
     board: &dyn Board,
     uuid: &str,
     owner: &Owner,
@@ -169,10 +164,7 @@ pub(in crate::commands) async fn posted_claim(
 
 /// Settles a job under a kept claim, and again as long as no answer comes: it is this claim alone
 /// that is settled, and at most once.
-pub(in crate::commands) async fn settle_kept(
-    board: &dyn Board,
-    settlement: &Settlement,
-) -> board::Result<()> {
+pub(crate) async fn settle_kept(board: &dyn Board, settlement: &Settlement) -> board::Result<()> {
     let end = Instant::now() + PATIENCE;
     let mut unheard = None;
     loop {

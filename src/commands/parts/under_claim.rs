@@ -43,7 +43,7 @@ pub(crate) const LEASE: Duration = Duration::from_secs(30);
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 /// Reads how long a kept claim is to last.
-pub(in crate::commands) fn lease(text: &str) -> Result<Duration, String> {
+pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     match expiry(text)? {
         lease if lease < SHORTEST_LEASE => Err("a lease lasts at least 1s".to_owned()),
         lease => Ok(lease),
@@ -56,7 +56,7 @@ pub(crate) struct Performer {
     command: Command,
     spawner: Spawner,
     /// Caught from before a job is claimed.
-    pub(in crate::commands) signals: Signals,
+    pub(crate) signals: Signals,
     guard: Arc<Guard>,
     by: Claimant,
     lease: Duration,
@@ -104,7 +104,7 @@ pub(crate) fn kept_owner(who: &Owner) -> anyhow::Result<Owner> {
 }
 
 /// Returns `host:pid:random`, which no two processes have in common.
-pub(in crate::commands) fn this_process() -> String {
+pub(crate) fn this_process() -> String {
     format!(
         "{}:{}:{}",
         rustix::system::uname().nodename().to_string_lossy(),
@@ -289,12 +289,12 @@ fn until(not_before: Option<DateTime<Utc>>) -> String {
 }
 
 /// Ends as the command did.
-pub(in crate::commands) fn code(code: i32) -> anyhow::Error {
+pub(crate) fn code(code: i32) -> anyhow::Error {
     CommandError::Command(u8::try_from(code).unwrap_or(1)).into()
 }
 
 /// Says why a command did not come to run, and ends with the code by which shells tell it.
-pub(in crate::commands) fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
+pub(crate) fn not_run(ctx: &Context, error: NotRun) -> anyhow::Error {
     const NOT_EXECUTABLE: i32 = 126;
     const NOT_FOUND: i32 = 127;
     let ours = match error {

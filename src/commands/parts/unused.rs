@@ -9,11 +9,7 @@ use crate::{
 };
 
 /// Says that a listing is empty, and why that may be.
-pub(in crate::commands) async fn say_none(
-    ctx: &Context,
-    board: &dyn Board,
-    what: &str,
-) -> anyhow::Result<()> {
+pub(crate) async fn say_none(ctx: &Context, board: &dyn Board, what: &str) -> anyhow::Result<()> {
     if !say_if_unused(ctx, board).await? && ctx.out.format() == Format::Table {
         ctx.out.note(what);
     }
@@ -21,10 +17,7 @@ pub(in crate::commands) async fn say_none(
 }
 
 /// Tells an empty board from one that never was, such as a misspelt one.
-pub(in crate::commands) async fn say_if_unused(
-    ctx: &Context,
-    board: &dyn Board,
-) -> anyhow::Result<bool> {
+pub(crate) async fn say_if_unused(ctx: &Context, board: &dyn Board) -> anyhow::Result<bool> {
     let health = board
         .health()
         .await
@@ -34,7 +27,7 @@ pub(in crate::commands) async fn say_if_unused(
 }
 
 /// Does so with what is known of the board.
-pub(in crate::commands) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) {
+pub(crate) fn note_if_unused(ctx: &Context, board: &dyn Board, health: &Health) {
     if !health.is_used {
         ctx.out
             .note(format!("nothing was ever posted on {}", board.name()));

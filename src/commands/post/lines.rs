@@ -134,16 +134,16 @@ fn book(members: &Map<String, Value>) -> Result<Book, String> {
 }
 
 /// A line that can be posted, and its number.
-pub(in crate::commands) struct Numbered {
-    pub(in crate::commands) number: u64,
+pub(crate) struct Numbered {
+    pub(crate) number: u64,
     /// Its length.
-    pub(in crate::commands) size: usize,
-    pub(in crate::commands) draft: Draft,
-    pub(in crate::commands) is_unique: bool,
+    pub(crate) size: usize,
+    pub(crate) draft: Draft,
+    pub(crate) is_unique: bool,
 }
 
 /// Reads lines, each of bounded length, and makes drafts of them.
-pub(in crate::commands) struct Lines {
+pub(crate) struct Lines {
     reader: BufReader<Box<dyn AsyncRead + Unpin>>,
     source: String,
     /// Whether nobody is still writing it.
@@ -154,7 +154,7 @@ pub(in crate::commands) struct Lines {
 
 impl Lines {
     /// Opens a file, or standard input.
-    pub(in crate::commands) fn open(path: Option<&Path>, max_details: u64) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: Option<&Path>, max_details: u64) -> anyhow::Result<Self> {
         let (source, is_file, input): (_, _, Box<dyn AsyncRead + Unpin>) = match path {
             None => {
                 let input = Box::new(tokio::io::stdin());
@@ -179,12 +179,12 @@ impl Lines {
     }
 
     /// Whether the next line has yet to come.
-    pub(in crate::commands) fn would_block(&self) -> bool {
+    pub(crate) fn would_block(&self) -> bool {
         !self.is_file && !self.reader.buffer().contains(&b'\n')
     }
 
     /// Returns the next line; an `Err` inside is about that line alone, and an empty one is no job.
-    pub(in crate::commands) async fn next(
+    pub(crate) async fn next(
         &mut self,
     ) -> anyhow::Result<Option<anyhow::Result<Option<Numbered>>>> {
         let Some(line) = self.read().await? else {

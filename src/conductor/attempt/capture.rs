@@ -27,7 +27,7 @@ const REMAINS: usize = 1 << 18;
 
 /// The outputs of one command.
 #[derive(Debug)]
-pub(in crate::conductor) struct Capture {
+pub(crate) struct Capture {
     pipes: Vec<Pipe>,
     sink: Sink,
     waiting: VecDeque<Progress>,
@@ -48,7 +48,7 @@ impl Capture {
     /// Takes the outputs of a command, to go where they are wanted.
     ///
     /// Where they cannot go they are dropped, and that is told: it is no fault of the job.
-    pub(in crate::conductor) fn new(
+    pub(crate) fn new(
         pipes: Pipes,
         destination: &Destination,
         tag: &Arc<Tag>,
@@ -77,7 +77,7 @@ impl Capture {
     }
 
     /// Passes on what the command writes, as long as this is polled.
-    pub(in crate::conductor) async fn pump(&mut self, reporter: &Reporter) -> Infallible {
+    pub(crate) async fn pump(&mut self, reporter: &Reporter) -> Infallible {
         loop {
             reporter.hand_all(&mut self.waiting).await;
             let Some(at) = self.readable().await else {
@@ -91,7 +91,7 @@ impl Capture {
     /// Reads what is there now that the command has ended; whoever keeps its pipes is not awaited.
     ///
     /// Whether somebody does.
-    pub(in crate::conductor) fn drain(&mut self) -> bool {
+    pub(crate) fn drain(&mut self) -> bool {
         let mut read = 0;
         for at in 0..self.pipes.len() {
             // Past the runtime, which may not have noticed yet what is there.
@@ -107,7 +107,7 @@ impl Capture {
     }
 
     /// Reads until nobody has our pipes any more.
-    pub(in crate::conductor) async fn close(&mut self) {
+    pub(crate) async fn close(&mut self) {
         let mut read = 0;
         while read < REMAINS
             && let Some(at) = self.readable().await
@@ -118,7 +118,7 @@ impl Capture {
     }
 
     /// Hands over everything that was read.
-    pub(in crate::conductor) async fn finish(mut self, reporter: &Reporter) {
+    pub(crate) async fn finish(mut self, reporter: &Reporter) {
         for pipe in &mut self.pipes {
             let line = std::mem::take(&mut pipe.line);
             if !line.is_empty() {
@@ -130,7 +130,7 @@ impl Capture {
     }
 
     /// Returns the end of what the command wrote to its errors, or else to its output.
-    pub(in crate::conductor) fn tail(&self) -> String {
+    pub(crate) fn tail(&self) -> String {
         let end_of = |stream, most| {
             let pipe = self.pipes.iter().find(|pipe| pipe.stream == stream);
             pipe.map_or_else(String::new, |pipe| pipe.end(most))

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the board refuses to settle, until it does or the claims are lost.
 #[derive(Default)]
-pub(in crate::conductor) struct Refused {
+pub(crate) struct Refused {
     jobs: BTreeMap<JobKey, Refusal>,
     /// Whether something changed since it was last asked for.
     has_changed: bool,
@@ -40,7 +40,7 @@ struct Refusal {
 
 impl Refused {
     /// Takes a job that was refused, and tells of it if that is news.
-    pub(in crate::conductor) fn add(&mut self, due: Due, error: &BoardError, reporter: &Reporter) {
+    pub(crate) fn add(&mut self, due: Due, error: &BoardError, reporter: &Reporter) {
         let now = Instant::now();
         let (key, reason) = (due.attempt.job.key.clone(), words(error));
         let former = self.jobs.remove(&key);
@@ -67,12 +67,12 @@ impl Refused {
     }
 
     /// Forgets a job that is settled, or no longer ours.
-    pub(in crate::conductor) fn forget(&mut self, key: &JobKey) {
+    pub(crate) fn forget(&mut self, key: &JobKey) {
         self.has_changed |= self.jobs.remove(key).is_some();
     }
 
     /// Waits until something is to be done about one of them; for ever, if there is none.
-    pub(in crate::conductor) async fn ripe(&self) {
+    pub(crate) async fn ripe(&self) {
         let now = Instant::now();
         let moments = self.jobs.values().filter(|job| job.due.is_some());
         let moments = moments.flat_map(|job| {
@@ -87,7 +87,7 @@ impl Refused {
     }
 
     /// Hands out those that are to be tried again now.
-    pub(in crate::conductor) fn take_ripe(&mut self) -> Vec<Due> {
+    pub(crate) fn take_ripe(&mut self) -> Vec<Due> {
         let now = Instant::now();
         let ripe = self.jobs.values_mut().filter(|job| job.again_at <= now);
         ripe.filter_map(|job| job.due.take()).collect()
@@ -102,7 +102,7 @@ impl Refused {
     }
 
     /// Whether no patience is left for any of them.
-    pub(in crate::conductor) fn is_hopeless(&self) -> bool {
+    pub(crate) fn is_hopeless(&self) -> bool {
         self.stubborn().count() == self.jobs.len()
     }
 
@@ -126,7 +126,7 @@ impl Refused {
 
 impl Settler {
     /// Has nobody wait for what is refused for good, and says in the registry what that is.
-    pub(in crate::conductor) async fn set_aside(&mut self) {
+    pub(crate) async fn set_aside(&mut self) {
         for key in self.refused.stubborn() {
             self.shared.in_flight.set_aside(key);
         }
@@ -139,7 +139,7 @@ impl Settler {
     }
 
     /// Leaves what the board does not let us settle: its claims lapse.
-    pub(in crate::conductor) fn leave_refused(&mut self) {
+    pub(crate) fn leave_refused(&mut self) {
         for due in self.refused.take_all() {
             self.tally.unsettled += 1;
             self.shared.in_flight.put_down(&due.attempt.job.key);

@@ -17,16 +17,16 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Nobody claims such a job anew here before the board has said that it is free: so it is always
 /// the old claim that is given back, and never one that was won since.
 #[derive(Clone)]
-pub(in crate::conductor) struct Releaser {
-    pub(in crate::conductor) board: Arc<dyn Board>,
-    pub(in crate::conductor) shared: Arc<Shared>,
+pub(crate) struct Releaser {
+    pub(crate) board: Arc<dyn Board>,
+    pub(crate) shared: Arc<Shared>,
     /// Where those go that are free, for whoever picks jobs.
-    pub(in crate::conductor) returned: UnboundedSender<Candidate>,
+    pub(crate) returned: UnboundedSender<Candidate>,
 }
 
 impl Releaser {
     /// Gives back whatever slips out of our hands, for as long as it is let.
-    pub(in crate::conductor) async fn run(self) {
+    pub(crate) async fn run(self) {
         loop {
             self.shared.in_flight.some_adrift().await;
             self.release_all().await;
@@ -34,7 +34,7 @@ impl Releaser {
     }
 
     /// Gives back what is left, before all ends; if the board is away for longer, it lapses.
-    pub(in crate::conductor) async fn leave(&self) {
+    pub(crate) async fn leave(&self) {
         let _ = time::timeout(FAREWELL, self.release_all()).await;
     }
 

@@ -26,27 +26,27 @@ const DROP_EVERY: i64 = 256;
 const PAGE: i64 = 1000;
 
 /// What an event is about.
-pub(in crate::board::embedded) enum About<'a> {
+pub(crate) enum About<'a> {
     Job(&'a RowJob, How<'a>),
     Conductor(&'a str),
 }
 
 /// What is told of an event besides which job it happened to.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::board::embedded) struct How<'a> {
+pub(crate) struct How<'a> {
     /// How the job ended by it.
-    pub(in crate::board::embedded) departure: Option<Departure>,
+    pub(crate) departure: Option<Departure>,
     /// Who did it and why.
-    pub(in crate::board::embedded) remark: Option<&'a Remark>,
+    pub(crate) remark: Option<&'a Remark>,
 }
 
 /// Returns the form in which it is stored who did something and why.
-pub(in crate::board::embedded) fn remark_text(remark: &Remark) -> String {
+pub(crate) fn remark_text(remark: &Remark) -> String {
     serde_json::json!(remark).to_string()
 }
 
 /// Adds an event to the journal, in the transaction that makes it true.
-pub(in crate::board::embedded) fn write(
+pub(crate) fn write(
     transaction: &Transaction<'_>,
     now: Moment,
     kind: EventKind,
@@ -97,20 +97,20 @@ pub(in crate::board::embedded) fn write(
 
 /// How far a reader of the journal has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::board::embedded) struct Position {
+pub(crate) struct Position {
     event: i64,
     sequence: i64,
 }
 
 impl Position {
     /// The beginning of a board that is yet to be created.
-    pub(in crate::board::embedded) const START: Self = Self {
+    pub(crate) const START: Self = Self {
         event: 0,
         sequence: 0,
     };
 
     /// Returns the end of the journal.
-    pub(in crate::board::embedded) fn end(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
+    pub(crate) fn end(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
         let last = |table: &str| {
             transaction
                 .prepare_cached(
@@ -133,7 +133,7 @@ struct Line {
 }
 
 /// Returns what happened behind a position, in order, and moves it behind that.
-pub(in crate::board::embedded) fn read(
+pub(crate) fn read(
     transaction: &Transaction<'_>,
     position: &mut Position,
 ) -> rusqlite::Result<Vec<Event>> {

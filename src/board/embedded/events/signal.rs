@@ -12,13 +12,13 @@ use crate::board::embedded::store::disk::with_suffix;
 
 /// Wakes watchers; opened when there is first something to tell.
 #[derive(Debug)]
-pub(in crate::board::embedded) struct ChangeSignal {
+pub(crate) struct ChangeSignal {
     board: PathBuf,
     file: Option<fs::File>,
 }
 
 impl ChangeSignal {
-    pub(in crate::board::embedded) fn of(board: &Path) -> Self {
+    pub(crate) fn of(board: &Path) -> Self {
         Self {
             board: board.to_owned(),
             file: None,
@@ -26,7 +26,7 @@ impl ChangeSignal {
     }
 
     /// Tells all who watch the board to look at it.
-    pub(in crate::board::embedded) fn ring(&mut self) {
+    pub(crate) fn ring(&mut self) {
         if self.file.is_none() {
             self.file = open_signal(&self.board).ok();
         }
@@ -38,7 +38,7 @@ impl ChangeSignal {
 }
 
 /// Returns the file beside the board whose changes wake watchers.
-pub(in crate::board::embedded) fn signal_path(board: &Path) -> PathBuf {
+pub(crate) fn signal_path(board: &Path) -> PathBuf {
     with_suffix(board, "-signal")
 }
 

@@ -34,9 +34,7 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(1);
 const LOOK_FOR_FILE: Duration = Duration::from_millis(100);
 
 /// Starts to listen at the present end of the journal.
-pub(in crate::board::embedded) async fn events(
-    file: &File,
-) -> Result<BoxStream<'_, Result<Event>>> {
+pub(crate) async fn events(file: &File) -> Result<BoxStream<'_, Result<Event>>> {
     let losses = file.losses();
     // Woken from before the position is read on, so that nothing falls in between.
     let wakeup = Wakeup::new(file);

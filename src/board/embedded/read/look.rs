@@ -24,7 +24,7 @@ const CANDIDATES: i64 = 10;
 
 /// How far a listing has come.
 #[derive(Debug)]
-pub(in crate::board::embedded) struct Cursor {
+pub(crate) struct Cursor {
     query: Query,
     /// The stored priority and sequence of the last record given out.
     last: (i64, i64),
@@ -33,7 +33,7 @@ pub(in crate::board::embedded) struct Cursor {
 }
 
 impl Cursor {
-    pub(in crate::board::embedded) fn new(query: Query) -> Self {
+    pub(crate) fn new(query: Query) -> Self {
         Self {
             query,
             last: (i64::MIN, i64::MIN),
@@ -42,13 +42,13 @@ impl Cursor {
         }
     }
 
-    pub(in crate::board::embedded) fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.is_at_end
     }
 }
 
 /// Reads the next page of a listing.
-pub(in crate::board::embedded) fn page(
+pub(crate) fn page(
     transaction: &Transaction<'_>,
     view: &View,
     cursor: &mut Cursor,
@@ -136,7 +136,7 @@ fn source(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite:
 }
 
 /// Returns the records that a reference could mean.
-pub(in crate::board::embedded) fn find(
+pub(crate) fn find(
     transaction: &Transaction<'_>,
     view: &View,
     shelf: Shelf,
@@ -183,7 +183,7 @@ fn select(
 }
 
 /// Counts the jobs on the board and in the trash, and tells whether there ever were any.
-pub(in crate::board::embedded) fn counts(
+pub(crate) fn counts(
     transaction: &Transaction<'_>,
     _: &View,
 ) -> rusqlite::Result<(u64, u64, bool)> {

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Returns the number by which a shelf is stored.
-pub(in crate::board::embedded) fn shelf_number(shelf: Shelf) -> i64 {
+pub(crate) fn shelf_number(shelf: Shelf) -> i64 {
     match shelf {
         Shelf::Board => 0,
         Shelf::Trash => 1,
@@ -31,12 +31,12 @@ pub(in crate::board::embedded) fn shelf_number(shelf: Shelf) -> i64 {
 }
 
 /// Returns the number by which a priority is stored: the most urgent is the least.
-pub(in crate::board::embedded) fn priority_number(priority: Priority) -> i64 {
+pub(crate) fn priority_number(priority: Priority) -> i64 {
     Priority::VeryHigh as i64 - priority as i64
 }
 
 /// Returns the priority that is stored as this number.
-pub(in crate::board::embedded) fn priority_at(number: i64) -> Priority {
+pub(crate) fn priority_at(number: i64) -> Priority {
     usize::try_from(number)
         .ok()
         .and_then(|at| Priority::ALL.get(at).copied())
@@ -45,24 +45,24 @@ pub(in crate::board::embedded) fn priority_at(number: i64) -> Priority {
 
 /// What changing a job takes to know of it, as it is stored.
 #[derive(Debug, Clone)]
-pub(in crate::board::embedded) struct RowJob {
-    pub(in crate::board::embedded) sequence: i64,
-    pub(in crate::board::embedded) uuid: String,
-    pub(in crate::board::embedded) name: String,
-    pub(in crate::board::embedded) priority: i64,
-    pub(in crate::board::embedded) not_before: Option<i64>,
-    pub(in crate::board::embedded) owner: Option<Vec<u8>>,
-    pub(in crate::board::embedded) fence: Option<i64>,
+pub(crate) struct RowJob {
+    pub(crate) sequence: i64,
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+    pub(crate) priority: i64,
+    pub(crate) not_before: Option<i64>,
+    pub(crate) owner: Option<Vec<u8>>,
+    pub(crate) fence: Option<i64>,
     /// Whether the last claim was made ahead of its turn.
-    pub(in crate::board::embedded) is_ahead: bool,
+    pub(crate) is_ahead: bool,
 }
 
 impl RowJob {
     /// The columns that [`read`](Self::read) expects.
-    pub(in crate::board::embedded) const COLUMNS: &'static str =
+    pub(crate) const COLUMNS: &'static str =
         "sequence, uuid, name, priority, not_before, owner, fence, ahead";
 
-    pub(in crate::board::embedded) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             sequence: row.get(0)?,
             // What is no text must not keep the job from being settled, and others with it.
@@ -76,17 +76,17 @@ impl RowJob {
         })
     }
 
-    pub(in crate::board::embedded) fn owner(&self) -> Option<Owner> {
+    pub(crate) fn owner(&self) -> Option<Owner> {
         self.owner.clone().map(Owner::from_stored)
     }
 
-    pub(in crate::board::embedded) fn fence(&self) -> Option<Fence> {
+    pub(crate) fn fence(&self) -> Option<Fence> {
         self.fence.map(|number| Fence(number.to_string()))
     }
 }
 
 /// Returns the columns that [`entry`] expects.
-pub(in crate::board::embedded) fn columns(view: &View, detail: Detail) -> String {
+pub(crate) fn columns(view: &View, detail: Detail) -> String {
     let most = view.limit().details;
     // Of what is too large only the beginning is read.
     let details = match detail {
@@ -107,7 +107,7 @@ pub(in crate::board::embedded) fn columns(view: &View, detail: Detail) -> String
 }
 
 /// Reads a row as a job, or says what is wrong with it.
-pub(in crate::board::embedded) fn entry(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
+pub(crate) fn entry(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
     match job(row, view) {
         Ok(job) => Ok(Entry::Job(Box::new(job))),
         Err(problem) => malformed(row, view, &problem.to_string()),
@@ -115,11 +115,7 @@ pub(in crate::board::embedded) fn entry(row: &Row<'_>, view: &View) -> rusqlite:
 }
 
 /// Reads a row that is no job.
-pub(in crate::board::embedded) fn malformed(
-    row: &Row<'_>,
-    view: &View,
-    problem: &str,
-) -> rusqlite::Result<Entry> {
+pub(crate) fn malformed(row: &Row<'_>, view: &View, problem: &str) -> rusqlite::Result<Entry> {
     let size = row.get::<_, Option<i64>>(18)?.unwrap_or_default();
     Ok(Entry::Malformed(Malformed {
         key: JobKey::new(text_of(row, 1)?),
@@ -208,7 +204,7 @@ fn details(row: &Row<'_>, limit: Limit) -> Result<(Option<Value>, Option<String>
 }
 
 /// Reads the failures; that they cannot be read is no reason not to read the job.
-pub(in crate::board::embedded) fn failures_of(
+pub(crate) fn failures_of(
     row: &Row<'_>,
     at: usize,
 ) -> rusqlite::Result<(Vec<Failure>, Option<String>)> {
@@ -227,10 +223,7 @@ pub(in crate::board::embedded) fn failures_of(
 }
 
 /// Reads who did something to it that is not its ordinary course; what cannot be read says nothing.
-pub(in crate::board::embedded) fn remark_of(
-    row: &Row<'_>,
-    at: usize,
-) -> rusqlite::Result<Option<Remark>> {
+pub(crate) fn remark_of(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Remark>> {
     Ok(match row.get_ref(at)? {
         ValueRef::Text(text) => serde_json::from_slice(text).ok(),
         _ => None,

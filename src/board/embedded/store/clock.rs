@@ -10,15 +10,15 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Now, as the store counts time.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::board::embedded) struct Moment {
+pub(crate) struct Moment {
     /// Milliseconds since the machine was started.
-    pub(in crate::board::embedded) boot: i64,
+    pub(crate) boot: i64,
     /// Microseconds since 1970.
-    pub(in crate::board::embedded) wall: i64,
+    pub(crate) wall: i64,
 }
 
 impl Moment {
-    pub(in crate::board::embedded) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         let boot = clock_gettime(ClockId::Boottime);
         Self {
             boot: boot.tv_sec * 1000 + boot.tv_nsec / 1_000_000,
@@ -26,12 +26,12 @@ impl Moment {
         }
     }
 
-    pub(in crate::board::embedded) fn time(self) -> DateTime<Utc> {
+    pub(crate) fn time(self) -> DateTime<Utc> {
         from_micros(self.wall)
     }
 
     /// Returns the deadline that lies this far ahead, on the boot clock and on the wall clock.
-    pub(in crate::board::embedded) fn after(self, term: Duration) -> (i64, i64) {
+    pub(crate) fn after(self, term: Duration) -> (i64, i64) {
         let ahead = i64::try_from(term.as_millis()).unwrap_or(i64::MAX / 4);
         (
             self.boot.saturating_add(ahead),
@@ -41,12 +41,12 @@ impl Moment {
 }
 
 /// Reads a stored time; one that no calendar has becomes the epoch.
-pub(in crate::board::embedded) fn from_micros(micros: i64) -> DateTime<Utc> {
+pub(crate) fn from_micros(micros: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(micros).unwrap_or_default()
 }
 
 /// Names the present boot of this machine.
-pub(in crate::board::embedded) fn boot_id() -> String {
+pub(crate) fn boot_id() -> String {
     // Where the kernel does not tell, deadlines count as those of one long boot.
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|id| id.trim().to_owned())

@@ -17,7 +17,7 @@ use super::error::OpenError;
 
 /// Which file it is that a path leads to, and who can write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::board::embedded) struct Identity {
+pub(crate) struct Identity {
     device: u64,
     inode: u64,
     owner: u32,
@@ -25,7 +25,7 @@ pub(in crate::board::embedded) struct Identity {
 }
 
 impl Identity {
-    pub(in crate::board::embedded) fn of(path: &Path) -> Result<Self, OpenError> {
+    pub(crate) fn of(path: &Path) -> Result<Self, OpenError> {
         let found = fs::metadata(path).map_err(|source| OpenError::Inaccessible {
             path: path.to_owned(),
             source,
@@ -43,12 +43,12 @@ impl Identity {
         }
     }
 
-    pub(in crate::board::embedded) fn is_same_file(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
     /// Whether somebody can write this file who could not write the other one.
-    pub(in crate::board::embedded) fn is_looser_than(&self, other: &Self) -> bool {
+    pub(crate) fn is_looser_than(&self, other: &Self) -> bool {
         const OTHERS: u32 = 0o022;
         self.owner != other.owner || self.mode & OTHERS & !other.mode != 0
     }
@@ -56,7 +56,7 @@ impl Identity {
 
 /// How a file is shared with other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::board::embedded) enum Manner {
+pub(crate) enum Manner {
     /// By the files beside it.
     Shared,
     /// Not at all: where nothing can be written nobody else writes.
@@ -64,10 +64,7 @@ pub(in crate::board::embedded) enum Manner {
 }
 
 /// Has SQLite open the file.
-pub(in crate::board::embedded) fn open_file(
-    path: &Path,
-    manner: Manner,
-) -> rusqlite::Result<Connection> {
+pub(crate) fn open_file(path: &Path, manner: Manner) -> rusqlite::Result<Connection> {
     match manner {
         Manner::Shared => Connection::open_with_flags(
             path,
@@ -102,16 +99,13 @@ fn has_log(path: &Path) -> bool {
 }
 
 /// Whether nothing can be written where the file is, whoever tries.
-pub(in crate::board::embedded) fn is_mounted_read_only(path: &Path) -> bool {
+pub(crate) fn is_mounted_read_only(path: &Path) -> bool {
     let system = rustix::fs::statvfs(path);
     system.is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
 /// Creates the file for its user alone, and its folder, unless they are there.
-pub(in crate::board::embedded) fn make_file(
-    path: &Path,
-    makes_folder: bool,
-) -> Result<(), OpenError> {
+pub(crate) fn make_file(path: &Path, makes_folder: bool) -> Result<(), OpenError> {
     let inaccessible = |source| OpenError::Inaccessible {
         path: path.to_owned(),
         source,
@@ -142,7 +136,7 @@ pub(in crate::board::embedded) fn make_file(
 }
 
 /// Makes an error of it if the folder of a file is not there.
-pub(in crate::board::embedded) fn require_folder(
+pub(crate) fn require_folder(
     path: &Path,
     missing: fn(PathBuf) -> OpenError,
 ) -> Result<(), OpenError> {
@@ -160,7 +154,7 @@ fn folder_of(path: &Path) -> Option<&Path> {
 }
 
 /// Refuses a file where the locks of other machines are not seen.
-pub(in crate::board::embedded) fn refuse_network_file_system(path: &Path) -> Result<(), OpenError> {
+pub(crate) fn refuse_network_file_system(path: &Path) -> Result<(), OpenError> {
     const NETWORK: [i64; 3] = [0x6969, 0xff53_4d42, 0xfe53_4d42];
     match rustix::fs::statfs(path) {
         Ok(system) if NETWORK.contains(&system.f_type) => Err(OpenError::NetworkFileSystem),
@@ -169,7 +163,7 @@ pub(in crate::board::embedded) fn refuse_network_file_system(path: &Path) -> Res
 }
 
 /// Returns the name of a file beside the board.
-pub(in crate::board::embedded) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

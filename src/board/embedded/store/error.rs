@@ -10,7 +10,7 @@ pub(super) const SCHEMA_VERSION: i32 = 4;
 
 /// What keeps a file from being opened as a board.
 #[derive(Debug, Error)]
-pub(in crate::board::embedded) enum OpenError {
+pub(crate) enum OpenError {
     #[error("it has layout {found}, and this jobboard knows layouts up to {SCHEMA_VERSION}")]
     Newer { found: i32 },
     #[error("the file is a database of another program")]
@@ -44,13 +44,13 @@ pub(in crate::board::embedded) enum OpenError {
 
 impl OpenError {
     /// Whether another process is in the way, which a little patience may mend.
-    pub(in crate::board::embedded) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         matches!(self, Self::Sqlite(error) if is_busy(error))
     }
 }
 
 /// Whether another process held a lock that was needed.
-pub(in crate::board::embedded) fn is_busy(error: &rusqlite::Error) -> bool {
+pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)

@@ -36,7 +36,7 @@ pub(crate) struct Options {
 }
 
 /// The file, opened when it is first needed, and created when something is first posted.
-pub(in crate::board::embedded) struct File {
+pub(crate) struct File {
     name: String,
     options: Options,
     store: Mutex<Option<Store>>,
@@ -47,7 +47,7 @@ pub(in crate::board::embedded) struct File {
 }
 
 impl File {
-    pub(in crate::board::embedded) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: Options) -> Self {
         Self {
             name: format!("sqlite:{}", options.path.display()),
             options,
@@ -58,28 +58,28 @@ impl File {
     }
 
     /// Returns how people may call the board in it.
-    pub(in crate::board::embedded) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Leaves the file; it is opened again when it is needed again.
-    pub(in crate::board::embedded) fn close(&self) {
+    pub(crate) fn close(&self) {
         if let Some(mut store) = self.store.lock().take() {
             store.finish();
         }
     }
 
-    pub(in crate::board::embedded) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.options.path
     }
 
     /// Returns how often it was noticed that another file is in its place, or none.
-    pub(in crate::board::embedded) fn losses(&self) -> u64 {
+    pub(crate) fn losses(&self) -> u64 {
         self.losses.load(Ordering::Relaxed)
     }
 
     /// Returns the error by which that is told to whoever has not noticed.
-    pub(in crate::board::embedded) fn replaced(&self) -> BoardError {
+    pub(crate) fn replaced(&self) -> BoardError {
         self.explain("read", OpenError::Replaced)
     }
 
@@ -118,17 +118,17 @@ impl File {
     }
 
     /// Returns how much of a posting is read.
-    pub(in crate::board::embedded) fn limit(&self) -> Limit {
+    pub(crate) fn limit(&self) -> Limit {
         self.options.limit
     }
 
     /// Returns how many jobs are remembered after they have left the board.
-    pub(in crate::board::embedded) fn history(&self) -> u32 {
+    pub(crate) fn history(&self) -> u32 {
         self.options.history
     }
 
     /// Reads the board; `None` if there is none yet.
-    pub(in crate::board::embedded) async fn read<T>(
+    pub(crate) async fn read<T>(
         &self,
         mut look: impl FnMut(&Transaction<'_>, &View) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
@@ -143,7 +143,7 @@ impl File {
     }
 
     /// Changes the board in one transaction; `None` if there is none yet.
-    pub(in crate::board::embedded) async fn write<T>(
+    pub(crate) async fn write<T>(
         &self,
         mut change: impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
@@ -158,7 +158,7 @@ impl File {
     }
 
     /// Changes the board in one transaction, and creates it if there is none yet.
-    pub(in crate::board::embedded) async fn write_new<T>(
+    pub(crate) async fn write_new<T>(
         &self,
         mut change: impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
     ) -> Result<T> {

@@ -12,7 +12,7 @@ use crate::board::{
 };
 
 /// Frees what has lapsed by now, and tells so in the journal.
-pub(in crate::board::embedded) fn lapse(
+pub(crate) fn lapse(
     transaction: &Transaction<'_>,
     now: Moment,
     boot: &str,
@@ -71,10 +71,7 @@ fn lapse_conductors(transaction: &Transaction<'_>, now: Moment) -> rusqlite::Res
 }
 
 /// Ends the claim on a job.
-pub(in crate::board::embedded) fn free(
-    transaction: &Transaction<'_>,
-    sequence: i64,
-) -> rusqlite::Result<()> {
+pub(crate) fn free(transaction: &Transaction<'_>, sequence: i64) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
             "UPDATE job SET owner = NULL, fence = NULL, claimed_on = NULL,

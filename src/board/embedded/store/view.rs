@@ -5,7 +5,7 @@ use crate::board::wire::posting::Limit;
 
 /// What one look at the board is relative to.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::board::embedded) struct View {
+pub(crate) struct View {
     pub(super) now: Moment,
     pub(super) is_same_boot: bool,
     pub(super) limit: Limit,
@@ -13,7 +13,7 @@ pub(in crate::board::embedded) struct View {
 
 impl View {
     /// Returns the view of a writer, whose deadlines are always on the clock of this boot.
-    pub(in crate::board::embedded) fn of_this_boot(now: Moment) -> Self {
+    pub(crate) fn of_this_boot(now: Moment) -> Self {
         Self {
             now,
             is_same_boot: true,
@@ -22,27 +22,27 @@ impl View {
     }
 
     /// Sets how much of a posting is read.
-    pub(in crate::board::embedded) fn reading(self, limit: Limit) -> Self {
+    pub(crate) fn reading(self, limit: Limit) -> Self {
         Self { limit, ..self }
     }
 
     /// Returns how much of a posting is read.
-    pub(in crate::board::embedded) fn limit(&self) -> Limit {
+    pub(crate) fn limit(&self) -> Limit {
         self.limit
     }
 
     /// Returns the moment of the look.
-    pub(in crate::board::embedded) fn now(&self) -> Moment {
+    pub(crate) fn now(&self) -> Moment {
         self.now
     }
 
     /// Returns the time on the boot clock, unless the stored times belong to another boot.
-    pub(in crate::board::embedded) fn boot_time(&self) -> Option<i64> {
+    pub(crate) fn boot_time(&self) -> Option<i64> {
         self.is_same_boot.then_some(self.now.boot)
     }
 
     /// Returns the column with the deadlines that can be compared to [`deadline`](Self::deadline).
-    pub(in crate::board::embedded) fn expires_column(&self) -> &'static str {
+    pub(crate) fn expires_column(&self) -> &'static str {
         if self.is_same_boot {
             "expires_boot"
         } else {
@@ -51,7 +51,7 @@ impl View {
     }
 
     /// Returns the time, on the clock of that column, by which a claim has lapsed.
-    pub(in crate::board::embedded) fn deadline(&self) -> i64 {
+    pub(crate) fn deadline(&self) -> i64 {
         if self.is_same_boot {
             self.now.boot
         } else {

@@ -21,10 +21,10 @@ use crate::{
 };
 
 /// The answer of a step, unless the whole transaction failed.
-pub(in crate::board::embedded) type Step<T> = rusqlite::Result<Result<T>>;
+pub(crate) type Step<T> = rusqlite::Result<Result<T>>;
 
 /// Puts a job on the board.
-pub(in crate::board::embedded) fn post(
+pub(crate) fn post(
     transaction: &Transaction<'_>,
     now: Moment,
     draft: &Draft,
@@ -75,7 +75,7 @@ pub(in crate::board::embedded) fn post(
 }
 
 /// Claims the first `most` of these jobs that can be had.
-pub(in crate::board::embedded) fn claim(
+pub(crate) fn claim(
     transaction: &Transaction<'_>,
     view: &View,
     keys: &[JobKey],
@@ -153,7 +153,7 @@ fn claim_one(
 }
 
 /// Changes jobs, each with its own answer, as [`alone`] does.
-pub(in crate::board::embedded) fn each<T, A>(
+pub(crate) fn each<T, A>(
     transaction: &Transaction<'_>,
     all: &[T],
     key: impl Fn(&T) -> &JobKey,
@@ -274,11 +274,7 @@ fn take(
 }
 
 /// Gives a claim its full term again, counted from now.
-pub(in crate::board::embedded) fn renew(
-    transaction: &Transaction<'_>,
-    now: Moment,
-    claim: &Claim,
-) -> Step<()> {
+pub(crate) fn renew(transaction: &Transaction<'_>, now: Moment, claim: &Claim) -> Step<()> {
     let Some(job) = row(transaction, Shelf::Board, &claim.key)? else {
         return Ok(Err(BoardError::NoSuchJob));
     };
@@ -302,7 +298,7 @@ pub(in crate::board::embedded) fn renew(
 }
 
 /// Returns a job as it is stored.
-pub(in crate::board::embedded) fn row(
+pub(crate) fn row(
     transaction: &Transaction<'_>,
     shelf: Shelf,
     key: &JobKey,
@@ -323,11 +319,7 @@ pub(in crate::board::embedded) fn row(
 }
 
 /// Checks that a claim is still the one that somebody means.
-pub(in crate::board::embedded) fn check_owner(
-    job: &RowJob,
-    wanted: &Owner,
-    fence: Option<&Fence>,
-) -> Result<()> {
+pub(crate) fn check_owner(job: &RowJob, wanted: &Owner, fence: Option<&Fence>) -> Result<()> {
     match job.owner() {
         None => Err(BoardError::NotClaimed),
         Some(owner) if owner != *wanted => Err(BoardError::NotOwner {

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Abandons, consumes or trashes a job, if that is allowed.
-pub(in crate::board::embedded) fn settle(
+pub(crate) fn settle(
     transaction: &Transaction<'_>,
     now: Moment,
     settlement: &Settlement,
@@ -172,7 +172,7 @@ fn add_failure(
 }
 
 /// Puts a trashed job back, as if it had never been tried.
-pub(in crate::board::embedded) fn restore(
+pub(crate) fn restore(
     transaction: &Transaction<'_>,
     now: Moment,
     key: &JobKey,
@@ -202,7 +202,7 @@ pub(in crate::board::embedded) fn restore(
 }
 
 /// Removes a trashed job for good.
-pub(in crate::board::embedded) fn purge(
+pub(crate) fn purge(
     transaction: &Transaction<'_>,
     now: Moment,
     purge: &Purge,

@@ -21,26 +21,23 @@ use crate::{
 };
 
 /// What bytes go through, whatever carries them.
-pub(in crate::board::redis) trait Stream:
-    AsyncRead + AsyncWrite + Unpin + Send
-{
-}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// A server, and what gets us in.
 #[derive(Debug, Clone)]
-pub(in crate::board::redis) struct Endpoint {
-    pub(in crate::board::redis) place: Place,
+pub(crate) struct Endpoint {
+    pub(crate) place: Place,
     /// `None` goes without TLS.
-    pub(in crate::board::redis) tls: Option<TlsFiles>,
-    pub(in crate::board::redis) user: Option<String>,
-    pub(in crate::board::redis) password: Option<Secret>,
+    pub(crate) tls: Option<TlsFiles>,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<Secret>,
 }
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::board::redis) enum Place {
+pub(crate) enum Place {
     Tcp(Server),
     Unix(PathBuf),
 }
@@ -56,10 +53,7 @@ impl fmt::Display for Place {
 
 impl Endpoint {
     /// Opens a stream to the server, in TLS if that is wanted.
-    pub(in crate::board::redis) async fn connect(
-        &self,
-        deadline: Deadline,
-    ) -> Result<Box<dyn Stream>, Problem> {
+    pub(crate) async fn connect(&self, deadline: Deadline) -> Result<Box<dyn Stream>, Problem> {
         match &self.place {
             Place::Tcp(server) => {
                 let stream = connect(server, deadline).await?;
@@ -85,7 +79,7 @@ impl Endpoint {
     }
 
     /// Puts a problem down to this server.
-    pub(in crate::board::redis) fn problem(&self, cause: impl Into<Cause>) -> Problem {
+    pub(crate) fn problem(&self, cause: impl Into<Cause>) -> Problem {
         Problem::new(&self.place, cause)
     }
 }

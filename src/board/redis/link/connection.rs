@@ -26,7 +26,7 @@ use crate::board::net::{connect::Deadline, problem::Obstacle};
 const PARTS: u32 = 10;
 
 /// A connection to a server that was found fit; closed when dropped.
-pub(in crate::board::redis) struct Connection {
+pub(crate) struct Connection {
     endpoint: Endpoint,
     server: Server,
     op_timeout: Duration,
@@ -37,7 +37,7 @@ pub(in crate::board::redis) struct Connection {
 
 impl Connection {
     /// Connects; with a sender in RESP3, so that the server can push messages into it.
-    pub(in crate::board::redis) async fn open(
+    pub(crate) async fn open(
         endpoint: Endpoint,
         db: u32,
         op_timeout: Duration,
@@ -72,36 +72,33 @@ impl Connection {
     }
 
     /// Whether another exchange may begin here.
-    pub(in crate::board::redis) fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         !self.is_spent.load(Ordering::Relaxed) && !self.driver.is_finished()
     }
 
     /// Returns what is at the other end.
-    pub(in crate::board::redis) fn server(&self) -> &Server {
+    pub(crate) fn server(&self) -> &Server {
         &self.server
     }
 
     /// Puts a problem down to the server.
-    pub(in crate::board::redis) fn problem(&self, cause: impl Into<Cause>) -> Problem {
+    pub(crate) fn problem(&self, cause: impl Into<Cause>) -> Problem {
         self.endpoint.problem(cause)
     }
 
     /// Says what the server means by a refusal.
-    pub(in crate::board::redis) fn meaning(&self, refusal: &ServerError) -> Problem {
+    pub(crate) fn meaning(&self, refusal: &ServerError) -> Problem {
         self.endpoint.meaning(refusal)
     }
 
     /// Sends a command and returns its answer; in case of an error, that was lost.
-    pub(in crate::board::redis) async fn ask(&self, command: &Cmd) -> Result<Value, Problem> {
+    pub(crate) async fn ask(&self, command: &Cmd) -> Result<Value, Problem> {
         let mut connection = self.connection.clone();
         self.in_time(connection.send_packed_command(command)).await
     }
 
     /// Sends commands and returns their answers; in case of an error, those were lost.
-    pub(in crate::board::redis) async fn ask_all(
-        &self,
-        commands: &Pipeline,
-    ) -> Result<Vec<Value>, Problem> {
+    pub(crate) async fn ask_all(&self, commands: &Pipeline) -> Result<Vec<Value>, Problem> {
         let mut connection = self.connection.clone();
         let answers = connection.send_packed_commands(commands, 0, commands.len());
         self.in_time(answers).await
@@ -125,7 +122,7 @@ impl Connection {
     }
 
     /// Tells what a server answered from what it refused.
-    pub(in crate::board::redis) fn sort(&self, answer: Value) -> Result<Value, ServerError> {
+    pub(crate) fn sort(&self, answer: Value) -> Result<Value, ServerError> {
         let Value::ServerError(error) = answer else {
             return Ok(answer);
         };
@@ -137,10 +134,7 @@ impl Connection {
     }
 
     /// Tells in the same way what it answered to each of several commands.
-    pub(in crate::board::redis) fn sort_all(
-        &self,
-        answers: Vec<Value>,
-    ) -> Vec<Result<Value, ServerError>> {
+    pub(crate) fn sort_all(&self, answers: Vec<Value>) -> Vec<Result<Value, ServerError>> {
         answers
             .into_iter()
             .map(|answer| self.sort(answer))
@@ -148,10 +142,7 @@ impl Connection {
     }
 
     /// Reads the answer to one command.
-    pub(in crate::board::redis) fn read<T: FromRedisValue>(
-        &self,
-        answer: Value,
-    ) -> Result<T, Problem> {
+    pub(crate) fn read<T: FromRedisValue>(&self, answer: Value) -> Result<T, Problem> {
         let answer = self.sort(answer).map_err(|error| self.meaning(&error))?;
         from_redis_value(answer).map_err(|_| self.problem(Cause::Strange))
     }

@@ -22,7 +22,7 @@ impl Endpoint {
     /// Sends commands over a stream that is not in use otherwise, and returns what comes back.
     ///
     /// A server that hangs up after some of its answers is not waited for; those are returned.
-    pub(in crate::board::redis) async fn exchange(
+    pub(crate) async fn exchange(
         &self,
         stream: &mut Box<dyn Stream>,
         commands: &Pipeline,

@@ -14,16 +14,16 @@ const OLDEST: u32 = 5;
 
 /// What a server told about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::board::redis) struct Server {
+pub(crate) struct Server {
     /// The software and its version, as far as we may know it.
-    pub(in crate::board::redis) software: String,
+    pub(crate) software: String,
     /// Whether it only repeats what another server has.
-    pub(in crate::board::redis) is_replica: bool,
+    pub(crate) is_replica: bool,
 }
 
 impl Endpoint {
     /// Opens a stream to a server with data, and returns it once the server is known to be fit.
-    pub(in crate::board::redis) async fn enter(
+    pub(crate) async fn enter(
         &self,
         db: u32,
         deadline: Deadline,
@@ -56,7 +56,7 @@ impl Endpoint {
     }
 
     /// Returns what has to come first, if anything has to.
-    pub(in crate::board::redis) fn login(&self) -> Pipeline {
+    pub(crate) fn login(&self) -> Pipeline {
         let mut greeting = Pipeline::new();
         if self.has_login() {
             let mut login = cmd("AUTH");
@@ -75,7 +75,7 @@ impl Endpoint {
     }
 
     /// Checks the answer to [`login`](Self::login), and returns the ones behind it.
-    pub(in crate::board::redis) fn check_login(
+    pub(crate) fn check_login(
         &self,
         answers: Vec<Value>,
     ) -> Result<impl Iterator<Item = Value>, Problem> {
@@ -89,15 +89,12 @@ impl Endpoint {
     }
 
     /// Returns the next answer; a server that refuses a client hangs up after its first one.
-    pub(in crate::board::redis) fn next(
-        &self,
-        answers: &mut impl Iterator<Item = Value>,
-    ) -> Result<Value, Problem> {
+    pub(crate) fn next(&self, answers: &mut impl Iterator<Item = Value>) -> Result<Value, Problem> {
         answers.next().ok_or_else(|| self.problem(Cause::Closed))
     }
 
     /// Returns what this server means by an error.
-    pub(in crate::board::redis) fn meaning(&self, error: &ServerError) -> Problem {
+    pub(crate) fn meaning(&self, error: &ServerError) -> Problem {
         self.problem(meaning(error, self.user.as_deref()))
     }
 

@@ -34,7 +34,7 @@ struct Backlog {
 
 /// Takes what the server pushes to whoever listens, as long as there is room.
 #[derive(Clone)]
-pub(in super::super) struct Pusher {
+pub(crate) struct Pusher {
     sender: Sender<PushInfo>,
     backlog: Arc<Backlog>,
 }
@@ -101,7 +101,7 @@ fn size_of_value(value: &Value) -> usize {
 }
 
 /// A connection on which the server pushes messages.
-pub(in super::super) struct Listener {
+pub(crate) struct Listener {
     name: String,
     connection: Connection,
     pushed: Pushed,
@@ -117,7 +117,7 @@ impl Listener {
     }
 
     /// Sends a command on this connection, such as the one that makes the server push.
-    pub(in super::super) async fn ask<T: FromRedisValue>(
+    pub(crate) async fn ask<T: FromRedisValue>(
         &self,
         doing: &'static str,
         command: &Cmd,
@@ -131,7 +131,7 @@ impl Listener {
     /// Sends commands in one transaction, and returns the answer to each.
     ///
     /// All that was pushed before they were carried out is among the pushes by the time it returns.
-    pub(in super::super) async fn ask_at_once(
+    pub(crate) async fn ask_at_once(
         &self,
         doing: &'static str,
         commands: &Pipeline,
@@ -148,31 +148,31 @@ impl Listener {
     }
 
     /// Waits for what the server pushes next; confirmations of subscriptions are among it.
-    pub(in super::super) async fn recv(&mut self) -> Option<PushInfo> {
+    pub(crate) async fn recv(&mut self) -> Option<PushInfo> {
         let push = self.pushed.receiver.recv().await?;
         Some(self.pushed.taken(push))
     }
 
     /// Returns what the server pushed next, if it has come by now.
-    pub(in super::super) fn try_recv(&mut self) -> Option<PushInfo> {
+    pub(crate) fn try_recv(&mut self) -> Option<PushInfo> {
         let push = self.pushed.receiver.try_recv().ok()?;
         Some(self.pushed.taken(push))
     }
 
     /// Whether pushes were lost since this was last asked, because there was no room for them.
-    pub(in super::super) fn has_lost(&self) -> bool {
+    pub(crate) fn has_lost(&self) -> bool {
         self.pushed.backlog.has_lost.swap(false, Ordering::Relaxed)
     }
 
     /// Returns what says whether pushes were lost that nobody has asked for yet.
     #[cfg(test)]
-    pub(in super::super) fn loss(&self) -> impl Fn() -> bool + use<> {
+    pub(crate) fn loss(&self) -> impl Fn() -> bool + use<> {
         let backlog = Arc::clone(&self.pushed.backlog);
         move || backlog.has_lost.load(Ordering::Relaxed)
     }
 
     /// Returns the error that says that the server is gone.
-    pub(in super::super) fn broken(&self, doing: &'static str) -> BoardError {
+    pub(crate) fn broken(&self, doing: &'static str) -> BoardError {
         let problem = self.connection.problem(Obstacle::BrokenOff);
         problem.into_error(doing, &self.name)
     }

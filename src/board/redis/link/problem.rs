@@ -4,11 +4,11 @@ use thiserror::Error;
 
 use crate::board::net::problem::{self, Kind, Obstacle, Reason};
 
-pub(in crate::board::redis) type Problem = problem::Problem<Cause>;
+pub(crate) type Problem = problem::Problem<Cause>;
 
 /// What can be the matter with a server, or on the way to it; reads on after its name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(in crate::board::redis) enum Cause {
+pub(crate) enum Cause {
     #[error(transparent)]
     Any(#[from] Obstacle),
     #[error("is not there")]
@@ -92,7 +92,7 @@ fn name_of(key: &str) -> &str {
 
 impl Cause {
     /// Adds which key it is about, if it may be about one.
-    pub(in crate::board::redis) fn under(self, key: &str) -> Self {
+    pub(crate) fn under(self, key: &str) -> Self {
         match self {
             Self::OtherType(_) => Self::OtherType(key.to_owned()),
             cause => cause,

@@ -19,12 +19,12 @@ const WRAPPED: [&str; 7] = [
 /// Returns what a server means by an error.
 ///
 /// `user` is as whom we are there; nothing that we sent is repeated.
-pub(in crate::board::redis) fn meaning(error: &ServerError, user: Option<&str>) -> Cause {
+pub(crate) fn meaning(error: &ServerError, user: Option<&str>) -> Cause {
     sort(error.code(), error.details().unwrap_or_default(), user)
 }
 
 /// Returns what a server means by an error that a script has caught.
-pub(in crate::board::redis) fn meaning_in_script(text: &str, user: Option<&str>) -> Cause {
+pub(crate) fn meaning_in_script(text: &str, user: Option<&str>) -> Cause {
     // Before Redis 7 it begins with a place in the script.
     match text.split_once(' ') {
         Some((code, details)) if code.bytes().all(|byte| byte.is_ascii_uppercase()) => {
@@ -61,7 +61,7 @@ fn sort(code: &str, details: &str, user: Option<&str>) -> Cause {
 /// Returns what a server means by an error that answers a login.
 ///
 /// Its own words stay away: a server that does not know the command repeats the password in them.
-pub(in crate::board::redis) fn meaning_of_login(error: &ServerError, user: Option<&str>) -> Cause {
+pub(crate) fn meaning_of_login(error: &ServerError, user: Option<&str>) -> Cause {
     let details = error.details().unwrap_or_default();
     let is_wrong = error.code() == "WRONGPASS" || details.starts_with("invalid password");
     match (error.code(), user) {

@@ -26,7 +26,7 @@ const HEAD_START: Duration = Duration::from_millis(300);
 ///
 /// They are asked in their order; one that does not answer holds the others up only briefly.
 /// `None` if all that they name was tried.
-pub(in crate::board::redis) async fn master(
+pub(crate) async fn master(
     sentinel: &Sentinel,
     tried: &[Server],
     deadline: Deadline,

@@ -6,13 +6,13 @@ use uuid::{Uuid, fmt::Hyphenated};
 
 /// The field of a job: exactly its bytes, which are the text of a uuid but for hand-made jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(in crate::board::redis) enum Field {
+pub(crate) enum Field {
     Uuid(Uuid),
     Other(Box<[u8]>),
 }
 
 impl Field {
-    pub(in crate::board::redis) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         match Uuid::try_parse_ascii(bytes) {
             // There are other ways to write the same uuid, and those are other fields.
             Ok(uuid) if *text(uuid, &mut Room::default()) == *bytes => Self::Uuid(uuid),
@@ -20,7 +20,7 @@ impl Field {
         }
     }
 
-    pub(in crate::board::redis) fn bytes(&self) -> Cow<'_, [u8]> {
+    pub(crate) fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Uuid(uuid) => Cow::Owned(text(*uuid, &mut Room::default()).to_vec()),
             Self::Other(bytes) => Cow::Borrowed(bytes),
@@ -30,14 +30,14 @@ impl Field {
 
 /// Fields that were there before; those of ordinary jobs take the least room by themselves.
 #[derive(Debug, Default)]
-pub(in crate::board::redis) struct Seen {
+pub(crate) struct Seen {
     uuids: HashSet<Uuid>,
     others: HashSet<Box<[u8]>>,
 }
 
 impl Seen {
     /// Notes a field, and says whether it is new.
-    pub(in crate::board::redis) fn insert(&mut self, field: &[u8]) -> bool {
+    pub(crate) fn insert(&mut self, field: &[u8]) -> bool {
         match Field::of(field) {
             Field::Uuid(uuid) => self.uuids.insert(uuid),
             Field::Other(bytes) => self.others.insert(bytes),

@@ -32,7 +32,7 @@ const KEPT_BYTES: usize = 64 * 1024 * 1024;
 const CANDIDATES: usize = 10;
 
 /// Streams what a query asks for, page by page; the next pages are asked for ahead.
-pub(in crate::board::redis) fn pages<'a>(
+pub(crate) fn pages<'a>(
     client: &'a Client,
     keys: &'a Keys,
     query: Query,
@@ -53,7 +53,7 @@ pub(in crate::board::redis) fn pages<'a>(
 }
 
 /// Adds to postings what is beside them, and reads them.
-pub(in crate::board::redis) async fn entries(
+pub(crate) async fn entries(
     client: &Client,
     keys: &Keys,
     query: Query,
@@ -77,7 +77,7 @@ pub(in crate::board::redis) async fn entries(
 }
 
 /// Returns the records that each reference could mean; one scan serves all that need one.
-pub(in crate::board::redis) async fn find(
+pub(crate) async fn find(
     client: &Client,
     keys: &Keys,
     shelf: Shelf,

@@ -15,11 +15,7 @@ use crate::{
 type Stored = (String, Vec<Vec<u8>>);
 
 /// Returns what is remembered, the latest end first.
-pub(in crate::board::redis) async fn entries(
-    client: &Client,
-    keys: &Keys,
-    history: u32,
-) -> Result<Vec<Entry>> {
+pub(crate) async fn entries(client: &Client, keys: &Keys, history: u32) -> Result<Vec<Entry>> {
     if history == 0 {
         return Ok(Vec::new());
     }

@@ -27,7 +27,7 @@ const LARGEST_KEPT: usize = 1 << 20;
 ///
 /// The order is found by a walk over all of it. Of the postings that were read then, so many bytes
 /// are kept; others are read once more.
-pub(in crate::board::redis) fn ranked<'a>(
+pub(crate) fn ranked<'a>(
     client: &'a Client,
     keys: &'a Keys,
     shelf: Shelf,

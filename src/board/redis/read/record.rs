@@ -17,30 +17,25 @@ use crate::{
 
 /// What is beside a posting, undecoded.
 #[derive(Debug, Clone, Default)]
-pub(in crate::board::redis) struct Sidecars {
+pub(crate) struct Sidecars {
     /// Present while the job is claimed; empty if what is there is no name.
-    pub(in crate::board::redis) owner: Option<Vec<u8>>,
+    pub(crate) owner: Option<Vec<u8>>,
     /// How long the claim still lasts; `None` for ever.
-    pub(in crate::board::redis) left: Option<Duration>,
-    pub(in crate::board::redis) last_modified: Option<Vec<u8>>,
-    pub(in crate::board::redis) side: Option<Vec<u8>>,
+    pub(crate) left: Option<Duration>,
+    pub(crate) last_modified: Option<Vec<u8>>,
+    pub(crate) side: Option<Vec<u8>>,
 }
 
 /// Where a posting is, and how much of it is wanted.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::board::redis) struct Reading {
-    pub(in crate::board::redis) shelf: Shelf,
-    pub(in crate::board::redis) detail: Detail,
-    pub(in crate::board::redis) limit: Limit,
+pub(crate) struct Reading {
+    pub(crate) shelf: Shelf,
+    pub(crate) detail: Detail,
+    pub(crate) limit: Limit,
 }
 
 /// Reads a posting and what is beside it.
-pub(in crate::board::redis) fn read(
-    reading: Reading,
-    field: &[u8],
-    posting: &[u8],
-    beside: Sidecars,
-) -> Entry {
+pub(crate) fn read(reading: Reading, field: &[u8], posting: &[u8], beside: Sidecars) -> Entry {
     let Reading {
         shelf,
         detail,
@@ -146,7 +141,7 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Sideca
 }
 
 /// Makes of the answer to a claim what any other reader sees.
-pub(in crate::board::redis) fn just_claimed(
+pub(crate) fn just_claimed(
     field: &[u8],
     posting: &[u8],
     beside: Sidecars,

@@ -19,13 +19,13 @@ use crate::{
 };
 
 /// So many pages are asked for at once: each takes as many exchanges, one behind the other.
-pub(in crate::board::redis) const AHEAD: usize = 3;
+pub(crate) const AHEAD: usize = 3;
 
 /// What a reader was doing when it failed.
 const DOING: &str = "read";
 
 /// How many jobs the first page has.
-pub(in crate::board::redis) const FIRST_PAGE: usize = 128;
+pub(crate) const FIRST_PAGE: usize = 128;
 
 /// How many jobs a page has at most.
 const LARGEST_PAGE: usize = 1000;
@@ -34,13 +34,13 @@ const LARGEST_PAGE: usize = 1000;
 const RESTARTS: u32 = 3;
 
 /// A posting in its field, undecoded.
-pub(in crate::board::redis) type Stored = (Vec<u8>, Vec<u8>);
+pub(crate) type Stored = (Vec<u8>, Vec<u8>);
 
 /// Walks a shelf in the order in which the server has it.
 ///
 /// Each field comes once, whatever the server does meanwhile.
 #[derive(Debug)]
-pub(in crate::board::redis) struct Scan {
+pub(crate) struct Scan {
     hash: String,
     cursor: Option<u64>,
     count: usize,
@@ -53,7 +53,7 @@ pub(in crate::board::redis) struct Scan {
 }
 
 impl Scan {
-    pub(in crate::board::redis) fn of(keys: &Keys, shelf: Shelf) -> Self {
+    pub(crate) fn of(keys: &Keys, shelf: Shelf) -> Self {
         Self {
             hash: hash(keys, shelf),
             cursor: Some(0),
@@ -65,10 +65,7 @@ impl Scan {
     }
 
     /// Returns the next page; none, when there is no more.
-    pub(in crate::board::redis) async fn next(
-        &mut self,
-        client: &Client,
-    ) -> Result<Option<Vec<Stored>>> {
+    pub(crate) async fn next(&mut self, client: &Client) -> Result<Option<Vec<Stored>>> {
         let Some(command) = self.command() else {
             return Ok(None);
         };
@@ -90,7 +87,7 @@ impl Scan {
     }
 
     /// Returns the command that asks for the next page; none, when there is no more.
-    pub(in crate::board::redis) fn command(&self) -> Option<Cmd> {
+    pub(crate) fn command(&self) -> Option<Cmd> {
         let mut command = Cmd::new();
         command
             .arg("HSCAN")
@@ -102,10 +99,7 @@ impl Scan {
     }
 
     /// Reads the answer to the last command.
-    pub(in crate::board::redis) fn page(
-        &mut self,
-        (next, flat): (u64, Vec<Vec<u8>>),
-    ) -> Vec<Stored> {
+    pub(crate) fn page(&mut self, (next, flat): (u64, Vec<Vec<u8>>)) -> Vec<Stored> {
         self.cursor = (next != 0).then_some(next);
         let bytes: usize = flat.iter().map(Vec::len).sum();
         // Also the fields that are no news: they are in these bytes as well.
@@ -125,7 +119,7 @@ impl Scan {
 }
 
 /// Streams what is on a shelf, in the order in which the server has it.
-pub(in crate::board::redis) fn scanned<'a>(
+pub(crate) fn scanned<'a>(
     client: &'a Client,
     keys: &Keys,
     shelf: Shelf,
@@ -136,12 +130,12 @@ pub(in crate::board::redis) fn scanned<'a>(
 }
 
 /// Returns how many jobs the next page should have, by the size of the one before.
-pub(in crate::board::redis) fn page_after(count: usize, bytes: usize) -> usize {
+pub(crate) fn page_after(count: usize, bytes: usize) -> usize {
     next_page(count, bytes, LARGEST_PAGE)
 }
 
 /// Names the hash in which a shelf is.
-pub(in crate::board::redis) fn hash(keys: &Keys, shelf: Shelf) -> String {
+pub(crate) fn hash(keys: &Keys, shelf: Shelf) -> String {
     match shelf {
         Shelf::Board => keys.listings(),
         Shelf::Trash => keys.trash(),
@@ -151,7 +145,7 @@ pub(in crate::board::redis) fn hash(keys: &Keys, shelf: Shelf) -> String {
 }
 
 /// Fetches the postings in some fields.
-pub(in crate::board::redis) async fn postings(
+pub(crate) async fn postings(
     client: &Client,
     keys: &Keys,
     shelf: Shelf,

@@ -23,7 +23,7 @@ const DOING: &str = "read";
 const GONE: i64 = -2;
 
 /// Reads what is beside the postings in some fields.
-pub(in crate::board::redis) async fn beside(
+pub(crate) async fn beside(
     client: &Client,
     keys: &Keys,
     shelf: Shelf,
@@ -129,7 +129,7 @@ impl Sidecars {
     ///
     /// Whatever is there, TaskFlow takes for a claim; nothing is there any more if it lapsed
     /// between two questions.
-    pub(in crate::board::redis) fn claim(&mut self, owner: Option<Vec<u8>>, left: i64) {
+    pub(crate) fn claim(&mut self, owner: Option<Vec<u8>>, left: i64) {
         self.owner = (left != GONE).then(|| owner.unwrap_or_default());
         self.left = u64::try_from(left).ok().map(Duration::from_millis);
     }

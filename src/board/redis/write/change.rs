@@ -27,16 +27,16 @@ use crate::{
 
 /// The board that is changed.
 #[derive(Clone, Copy)]
-pub(in crate::board::redis) struct Target<'a> {
-    pub(in crate::board::redis) client: &'a Client,
-    pub(in crate::board::redis) keys: &'a Keys,
-    pub(in crate::board::redis) predicted: &'a PredictedNumbers,
+pub(crate) struct Target<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) keys: &'a Keys,
+    pub(crate) predicted: &'a PredictedNumbers,
     /// How many jobs are remembered after they have left the board.
-    pub(in crate::board::redis) history: u32,
+    pub(crate) history: u32,
 }
 
 impl Target<'_> {
-    pub(in crate::board::redis) fn call(self, script: Script) -> Call {
+    pub(crate) fn call(self, script: Script) -> Call {
         let mut call = Call::of(script);
         call.key("listings", self.keys.listings())
             .arg("channel", self.keys.events());
@@ -44,7 +44,7 @@ impl Target<'_> {
     }
 
     /// Begins what is given of the next job with all that is beside it.
-    pub(in crate::board::redis) fn beside(self, call: &mut Call, field: &[u8]) {
+    pub(crate) fn beside(self, call: &mut Call, field: &[u8]) {
         let Names {
             owner,
             last_modified,
@@ -66,7 +66,7 @@ impl Target<'_> {
             })
     }
 
-    pub(in crate::board::redis) async fn claim(
+    pub(crate) async fn claim(
         self,
         keys: &[JobKey],
         by: &Claimant,
@@ -155,7 +155,7 @@ impl Target<'_> {
         }
     }
 
-    pub(in crate::board::redis) async fn renew(self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
+    pub(crate) async fn renew(self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
         let mut call = self.call(Script::Renew);
         call.arg("time", text_of(Utc::now()));
         for claim in claims {
@@ -176,10 +176,7 @@ impl Target<'_> {
             .collect())
     }
 
-    pub(in crate::board::redis) async fn settle(
-        self,
-        settlements: &[Settlement],
-    ) -> Result<Vec<Result<Settled>>> {
+    pub(crate) async fn settle(self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
         let now = Utc::now();
         let mut call = self.call(Script::Settle);
         call.key("trash", self.keys.trash())
@@ -209,7 +206,7 @@ impl Target<'_> {
             .collect())
     }
 
-    pub(in crate::board::redis) async fn restore(
+    pub(crate) async fn restore(
         self,
         keys: &[JobKey],
         remark: Option<&Remark>,
@@ -225,7 +222,7 @@ impl Target<'_> {
             .collect())
     }
 
-    pub(in crate::board::redis) async fn purge(self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
+    pub(crate) async fn purge(self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
         let now = Utc::now();
         let mut call = self.on_trash(Script::Purge, now);
         self.add_past(&mut call);
@@ -318,7 +315,7 @@ fn remark_text(remark: Option<&Remark>) -> String {
         .unwrap_or_default()
 }
 
-pub(in crate::board::redis) fn life(term: Term) -> String {
+pub(crate) fn life(term: Term) -> String {
     match term {
         Term::Indefinite => String::new(),
         Term::For(term) | Term::Kept(term) => millis(term),

@@ -25,7 +25,7 @@ const BATCH: (usize, usize) = (1000, 1 << 20);
 
 impl Target<'_> {
     /// Puts jobs on the board, in as few exchanges as their size allows.
-    pub(in crate::board::redis) async fn post(
+    pub(crate) async fn post(
         self,
         drafts: &[Draft],
         claimant: Option<&Claimant>,

@@ -11,7 +11,7 @@ use crate::{board::wire::msgpack, job::Draft};
 
 /// Remembers the last number that was given out, as far as we know.
 #[derive(Debug, Default)]
-pub(in crate::board::redis) struct PredictedNumbers {
+pub(crate) struct PredictedNumbers {
     /// Zero, as long as nothing is known.
     last: AtomicI64,
 }
@@ -30,30 +30,25 @@ struct Posted<'a> {
 
 impl PredictedNumbers {
     /// Returns the number that comes before those of the next jobs, if that can be told.
-    pub(in crate::board::redis) fn last(&self) -> Option<i64> {
+    pub(crate) fn last(&self) -> Option<i64> {
         Some(self.last.load(Ordering::Relaxed)).filter(|last| *last > 0)
     }
 
     /// Notes which number was the last one; `None` if that is uncertain.
-    pub(in crate::board::redis) fn note(&self, last: Option<i64>) {
+    pub(crate) fn note(&self, last: Option<i64>) {
         self.last.store(last.unwrap_or_default(), Ordering::Relaxed);
     }
 }
 
 /// Completes postings by the numbers that come next.
-pub(in crate::board::redis) fn complete(postings: &mut [Vec<u8>], last: i64) {
+pub(crate) fn complete(postings: &mut [Vec<u8>], last: i64) {
     for (number, posting) in (last + 1..).zip(postings) {
         posting.extend(msgpack::sequence(number.unsigned_abs()));
     }
 }
 
 /// Words the message that tells of jobs that were posted, with the numbers that come next.
-pub(in crate::board::redis) fn message(
-    drafts: &[Draft],
-    fields: &[String],
-    time: &str,
-    last: i64,
-) -> Vec<u8> {
+pub(crate) fn message(drafts: &[Draft], fields: &[String], time: &str, last: i64) -> Vec<u8> {
     let events: Vec<_> = drafts
         .iter()
         .zip(fields)

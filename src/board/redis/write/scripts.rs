@@ -14,14 +14,14 @@ use crate::{
 };
 
 /// What a writer was doing when it failed.
-pub(in crate::board::redis) const DOING: &str = "write to";
+pub(crate) const DOING: &str = "write to";
 
 /// What every script begins with that changes jobs.
 const PRELUDE: &str = include_str!("scripts/prelude.lua");
 
 /// A script, by what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::board::redis) enum Script {
+pub(crate) enum Script {
     Post,
     PostNew,
     Claim,
@@ -50,7 +50,7 @@ impl Script {
 /// What is for all jobs comes first, and then the same names for each of them. A script has one
 /// place that calls it: from the names there follow the first lines of the script.
 #[derive(Debug, Clone)]
-pub(in crate::board::redis) struct Call {
+pub(crate) struct Call {
     script: Script,
     keys: Given,
     args: Given,
@@ -93,7 +93,7 @@ impl Given {
 }
 
 impl Call {
-    pub(in crate::board::redis) fn of(script: Script) -> Self {
+    pub(crate) fn of(script: Script) -> Self {
         Self {
             script,
             keys: Given::default(),
@@ -103,25 +103,17 @@ impl Call {
     }
 
     /// Begins what is given of the next job.
-    pub(in crate::board::redis) fn job(&mut self) -> &mut Self {
+    pub(crate) fn job(&mut self) -> &mut Self {
         self.jobs += 1;
         self
     }
 
-    pub(in crate::board::redis) fn key(
-        &mut self,
-        name: &'static str,
-        key: impl Into<Vec<u8>>,
-    ) -> &mut Self {
+    pub(crate) fn key(&mut self, name: &'static str, key: impl Into<Vec<u8>>) -> &mut Self {
         self.keys.add(name, key.into(), self.jobs);
         self
     }
 
-    pub(in crate::board::redis) fn arg(
-        &mut self,
-        name: &'static str,
-        arg: impl Into<Vec<u8>>,
-    ) -> &mut Self {
+    pub(crate) fn arg(&mut self, name: &'static str, arg: impl Into<Vec<u8>>) -> &mut Self {
         self.args.add(name, arg.into(), self.jobs);
         self
     }
@@ -153,7 +145,7 @@ impl Call {
     /// Runs the script, and returns its answer for each job.
     ///
     /// A server that does not have it is sent it; by its own word it has done nothing before.
-    pub(in crate::board::redis) async fn run(
+    pub(crate) async fn run(
         &self,
         client: &Client,
         doing: &'static str,
@@ -204,7 +196,7 @@ impl Call {
 
 /// What a script says of one job: a word, and what goes with it.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::board::redis) struct Reply {
+pub(crate) struct Reply {
     word: String,
     facts: Vec<Vec<u8>>,
 }
@@ -234,22 +226,22 @@ impl Reply {
     }
 
     /// Returns what happened, in a word.
-    pub(in crate::board::redis) fn word(&self) -> &str {
+    pub(crate) fn word(&self) -> &str {
         &self.word
     }
 
     /// Returns a fact of an answer; one that is not there is empty.
-    pub(in crate::board::redis) fn fact(&self, at: usize) -> &[u8] {
+    pub(crate) fn fact(&self, at: usize) -> &[u8] {
         self.facts.get(at).map_or(&[], Vec::as_slice)
     }
 
     /// Returns a fact that is text of our own making.
-    pub(in crate::board::redis) fn text(&self, at: usize) -> String {
+    pub(crate) fn text(&self, at: usize) -> String {
         String::from_utf8_lossy(self.fact(at)).into_owned()
     }
 
     /// Returns the answer if it was done, and otherwise what it was refused for.
-    pub(in crate::board::redis) fn done(
+    pub(crate) fn done(
         self,
         client: &Client,
         key: &JobKey,

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::Utc;
 
-pub(in crate::board::zookeeper) use self::{change::Change, queue::Changes};
+pub(crate) use self::{change::Change, queue::Changes};
 use super::observation::{Observations, Seen, SeenLock};
 use crate::{
     board::{Event, EventKind, known::Known},
@@ -21,7 +21,7 @@ use crate::{
 
 /// The jobs of a board and of its trash, as they were last seen.
 #[derive(Debug, Default)]
-pub(in crate::board::zookeeper) struct Picture {
+pub(crate) struct Picture {
     board: HashMap<JobKey, Known>,
     trash: HashMap<JobKey, Known>,
     /// The jobs on the board that nobody has and nobody can claim.
@@ -30,26 +30,21 @@ pub(in crate::board::zookeeper) struct Picture {
 
 impl Picture {
     /// Adds a job as a reader sees it.
-    pub(in crate::board::zookeeper) fn add_to_board(
-        &mut self,
-        key: JobKey,
-        known: Known,
-        is_blocked: bool,
-    ) {
+    pub(crate) fn add_to_board(&mut self, key: JobKey, known: Known, is_blocked: bool) {
         if is_blocked {
             self.blocked.insert(key.clone());
         }
         self.board.insert(key, known);
     }
 
-    pub(in crate::board::zookeeper) fn add_to_trash(&mut self, key: JobKey, known: Known) {
+    pub(crate) fn add_to_trash(&mut self, key: JobKey, known: Known) {
         self.trash.insert(key, known);
     }
 
     /// Tells what the changes before this number mean; those behind them are only looked at.
     ///
     /// What was looked at and has been told is taken out.
-    pub(in crate::board::zookeeper) fn tell(
+    pub(crate) fn tell(
         &mut self,
         changes: &mut Changes,
         end: u64,

@@ -26,20 +26,20 @@ use crate::{
 
 /// What is seen of the jobs that some changes are about.
 #[derive(Debug, Default)]
-pub(in crate::board::zookeeper) struct Observations(HashMap<JobKey, Seen>);
+pub(crate) struct Observations(HashMap<JobKey, Seen>);
 
 /// What is seen of one job; it may have come and gone, and not all of it was looked for.
 #[derive(Debug, Clone, Default)]
-pub(in crate::board::zookeeper) struct Seen {
+pub(crate) struct Seen {
     /// The job on the board, as if nobody had it.
-    pub(in crate::board::zookeeper) job: Option<Known>,
-    pub(in crate::board::zookeeper) lock: SeenLock,
-    pub(in crate::board::zookeeper) trashed: Option<Known>,
+    pub(crate) job: Option<Known>,
+    pub(crate) lock: SeenLock,
+    pub(crate) trashed: Option<Known>,
 }
 
 /// What is seen of the lock of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::board::zookeeper) enum SeenLock {
+pub(crate) enum SeenLock {
     #[default]
     Gone,
     /// It names nobody.
@@ -56,20 +56,17 @@ struct Wanted {
 }
 
 impl Observations {
-    pub(in crate::board::zookeeper) fn of(&self, key: &JobKey) -> Seen {
+    pub(crate) fn of(&self, key: &JobKey) -> Seen {
         self.0.get(key).cloned().unwrap_or_default()
     }
 
     #[cfg(test)]
-    pub(in crate::board::zookeeper) fn add(&mut self, key: JobKey, seen: Seen) {
+    pub(crate) fn add(&mut self, key: JobKey, seen: Seen) {
         self.0.insert(key, seen);
     }
 
     /// Forgets the locks of jobs to which more has happened; whether there were any.
-    pub(in crate::board::zookeeper) fn forget_locks<'a>(
-        &mut self,
-        more: impl Iterator<Item = &'a Change>,
-    ) -> bool {
+    pub(crate) fn forget_locks<'a>(&mut self, more: impl Iterator<Item = &'a Change>) -> bool {
         let mut is_any = false;
         for key in more.filter_map(Change::job) {
             if let Some(seen) = self.0.get_mut(key) {
@@ -83,11 +80,7 @@ impl Observations {
     /// Looks at what the changes are about, in one exchange or more.
     ///
     /// What had happened before is told by the time it is answered, also if nothing is looked at.
-    pub(in crate::board::zookeeper) async fn look(
-        session: &Session,
-        paths: &Paths,
-        changes: &Changes,
-    ) -> Result<Self> {
+    pub(crate) async fn look(session: &Session, paths: &Paths, changes: &Changes) -> Result<Self> {
         let wanted: Vec<_> = wanted(changes).into_iter().collect();
         let (mut observations, mut count, mut rest) =
             (Self::default(), look::PAGE.0, wanted.as_slice());

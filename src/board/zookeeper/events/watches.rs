@@ -16,7 +16,7 @@ use crate::{
 
 /// What a watch tells.
 #[derive(Debug)]
-pub(in crate::board::zookeeper) enum Heard {
+pub(crate) enum Heard {
     Change(Change),
     /// The connection is gone; the library looks for another one for as long as it pleases.
     Disconnected,
@@ -29,7 +29,7 @@ pub(in crate::board::zookeeper) enum Heard {
 }
 
 /// The watches on the folders of a board.
-pub(in crate::board::zookeeper) struct Watches {
+pub(crate) struct Watches {
     board: Watch,
     trash: Watch,
     entities: Watch,
@@ -51,7 +51,7 @@ enum Place {
 
 impl Watches {
     /// Sets them, whether the folders are there yet or not.
-    pub(in crate::board::zookeeper) async fn set(session: &Session, paths: &Paths) -> Result<Self> {
+    pub(crate) async fn set(session: &Session, paths: &Paths) -> Result<Self> {
         let set = async |place: Place| {
             let folder = place.folder(paths);
             let mode = AddWatchMode::PersistentRecursive;
@@ -70,7 +70,7 @@ impl Watches {
         })
     }
 
-    pub(in crate::board::zookeeper) async fn next(&mut self, paths: &Paths) -> Heard {
+    pub(crate) async fn next(&mut self, paths: &Paths) -> Heard {
         tokio::select! {
             biased;
             heard = self.board.next(paths) => heard,

@@ -12,7 +12,7 @@ use crate::board::{net::connect::Deadline, url::Server};
 const GATHERING: Duration = Duration::from_millis(100);
 
 /// Returns the servers that are well, and what the matter is with the others.
-pub(in crate::board::zookeeper) async fn examine(
+pub(crate) async fn examine(
     servers: &[Server],
     tls: Option<&Tls>,
     deadline: Deadline,

@@ -7,10 +7,10 @@ use super::session::Session;
 use crate::board::Result;
 
 /// What readers were doing when they failed.
-pub(in crate::board::zookeeper) const READING: &str = "read";
+pub(crate) const READING: &str = "read";
 
 /// How many nodes one exchange may have: more of them would keep others from being served.
-pub(in crate::board::zookeeper) const MOST: usize = 1000;
+pub(crate) const MOST: usize = 1000;
 
 /// How long a request may be: the server hangs up on those of 1 MiB.
 const MOST_BYTES: usize = 512 * 1024;
@@ -20,9 +20,9 @@ const OVERHEAD: usize = 16;
 
 /// A node as it was read.
 #[derive(Debug, Clone)]
-pub(in crate::board::zookeeper) struct Node {
-    pub(in crate::board::zookeeper) data: Vec<u8>,
-    pub(in crate::board::zookeeper) stat: Stat,
+pub(crate) struct Node {
+    pub(crate) data: Vec<u8>,
+    pub(crate) stat: Stat,
 }
 
 impl Node {
@@ -47,7 +47,7 @@ impl Node {
     }
 
     /// Whether it is there and we may not read it.
-    pub(in crate::board::zookeeper) fn is_denied(&self) -> bool {
+    pub(crate) fn is_denied(&self) -> bool {
         // Whatever was created, was created in some transaction.
         self.stat.czxid == 0
     }
@@ -56,10 +56,7 @@ impl Node {
 /// Reads nodes; those that are not there are none.
 ///
 /// The server reads them in this order. One that we may not read does not keep us from the others.
-pub(in crate::board::zookeeper) async fn read(
-    session: &Session,
-    paths: &[String],
-) -> Result<Vec<Option<Node>>> {
+pub(crate) async fn read(session: &Session, paths: &[String]) -> Result<Vec<Option<Node>>> {
     let exchanges = exchanges(paths, session.depth());
     let exchanges = exchanges
         .into_iter()
@@ -106,10 +103,7 @@ async fn read_at_once(session: &Session, paths: &[String]) -> Result<Vec<Option<
 }
 
 /// Returns the names of a node's children; those of a node that is not there are none.
-pub(in crate::board::zookeeper) async fn children(
-    session: &Session,
-    path: &str,
-) -> Result<Vec<String>> {
+pub(crate) async fn children(session: &Session, path: &str) -> Result<Vec<String>> {
     match session
         .ask(READING, session.client().list_children(path))
         .await?

@@ -24,7 +24,7 @@ use crate::board::{
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Finds out whether a server would give us a session; one that does ends it at once.
-pub(in crate::board::zookeeper) async fn probe(
+pub(crate) async fn probe(
     server: &Server,
     tls: Option<&Tls>,
     deadline: Deadline,

@@ -4,11 +4,11 @@ use thiserror::Error;
 
 use crate::board::net::problem::{self, Kind, Obstacle, Reason};
 
-pub(in crate::board::zookeeper) type Problem = problem::Problem<Cause>;
+pub(crate) type Problem = problem::Problem<Cause>;
 
 /// What can be the matter with a server, or on the way to it; reads on after its name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(in crate::board::zookeeper) enum Cause {
+pub(crate) enum Cause {
     #[error(transparent)]
     Any(#[from] Obstacle),
     #[error(
@@ -58,7 +58,7 @@ pub(in crate::board::zookeeper) enum Cause {
 /// Makes one problem of those that several servers have.
 ///
 /// What a server has against us weighs more than that another one is away.
-pub(in crate::board::zookeeper) fn of_all(mut problems: Vec<Problem>) -> Option<Problem> {
+pub(crate) fn of_all(mut problems: Vec<Problem>) -> Option<Problem> {
     let decides = |problem: &Problem| problem.cause().weight();
     let heaviest = problems.iter().map(decides).max()?;
     let place = problems.iter().position(|one| decides(one) == heaviest)?;

@@ -18,17 +18,17 @@ use crate::{
 
 /// What a session has to know about its board, to speak of it.
 #[derive(Debug)]
-pub(in crate::board::zookeeper) struct Circumstances {
+pub(crate) struct Circumstances {
     /// How people may call the board.
-    pub(in crate::board::zookeeper) board: String,
+    pub(crate) board: String,
     /// The servers, as they are called in errors.
-    pub(in crate::board::zookeeper) servers: String,
-    pub(in crate::board::zookeeper) user: Option<String>,
+    pub(crate) servers: String,
+    pub(crate) user: Option<String>,
     /// The node below which the jobs are.
-    pub(in crate::board::zookeeper) path: String,
-    pub(in crate::board::zookeeper) chroot: Option<String>,
-    pub(in crate::board::zookeeper) acls: Acls<'static>,
-    pub(in crate::board::zookeeper) op_timeout: Duration,
+    pub(crate) path: String,
+    pub(crate) chroot: Option<String>,
+    pub(crate) acls: Acls<'static>,
+    pub(crate) op_timeout: Duration,
 }
 
 /// A session; it ends with its last clone, or by itself when the servers do not hear of us.
@@ -36,7 +36,7 @@ pub(in crate::board::zookeeper) struct Circumstances {
 /// If the process ends before [`Client::close`](super::Client::close) has been awaited, the
 /// servers keep it, and its ephemeral nodes, until its timeout is over.
 #[derive(Clone)]
-pub(in crate::board::zookeeper) struct Session {
+pub(crate) struct Session {
     root: zookeeper_client::Client,
     client: zookeeper_client::Client,
     about: Arc<Circumstances>,
@@ -46,10 +46,7 @@ pub(in crate::board::zookeeper) struct Session {
 
 impl Session {
     /// Takes what has connected without the chroot; `None` if the chroot is no path.
-    pub(in crate::board::zookeeper) fn new(
-        root: zookeeper_client::Client,
-        about: Arc<Circumstances>,
-    ) -> Option<Self> {
+    pub(crate) fn new(root: zookeeper_client::Client, about: Arc<Circumstances>) -> Option<Self> {
         let client = match &about.chroot {
             Some(chroot) => root.clone().chroot(chroot.clone()).ok()?,
             None => root.clone(),
@@ -67,22 +64,22 @@ impl Session {
     ///
     /// It sends when a method is called, and not when the future is awaited; while it is looking
     /// for a server, it keeps what is to be sent until it has found one.
-    pub(in crate::board::zookeeper) fn client(&self) -> &zookeeper_client::Client {
+    pub(crate) fn client(&self) -> &zookeeper_client::Client {
         &self.client
     }
 
     /// Returns by how much the server's paths are longer than ours.
-    pub(in crate::board::zookeeper) fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         self.about.chroot.as_ref().map_or(0, String::len)
     }
 
     /// Returns what tells this session from every other.
-    pub(in crate::board::zookeeper) fn id(&self) -> SessionId {
+    pub(crate) fn id(&self) -> SessionId {
         self.client.session_id()
     }
 
     /// Returns how long it outlives the last sign of us, as negotiated.
-    pub(in crate::board::zookeeper) fn timeout(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         self.client.session_timeout()
     }
 
@@ -90,7 +87,7 @@ impl Session {
     ///
     /// The inner error is what the server says about nodes, for the caller to judge. The outer one
     /// means that there is no such answer, or that we may not do this at all.
-    pub(in crate::board::zookeeper) async fn ask<T, E: Refusal>(
+    pub(crate) async fn ask<T, E: Refusal>(
         &self,
         doing: &'static str,
         operation: impl Future<Output = Result<T, E>>,
@@ -116,11 +113,7 @@ impl Session {
     }
 
     /// Makes an error of what the server said, for callers to whom it means nothing else.
-    pub(in crate::board::zookeeper) fn refusal(
-        &self,
-        doing: &'static str,
-        error: &Error,
-    ) -> BoardError {
+    pub(crate) fn refusal(&self, doing: &'static str, error: &Error) -> BoardError {
         let cause = match error {
             Error::NoAuth => self.forbidden(doing),
             Error::InvalidAcl => Cause::Nobody,
@@ -139,11 +132,7 @@ impl Session {
     }
 
     /// Says that a node cannot go, because somebody has put these others below it.
-    pub(in crate::board::zookeeper) fn occupied(
-        &self,
-        path: &str,
-        mut below: Vec<String>,
-    ) -> BoardError {
+    pub(crate) fn occupied(&self, path: &str, mut below: Vec<String>) -> BoardError {
         below.sort_unstable();
         // As everybody else calls it, who knows nothing of our chroot.
         let node = format!("{}{path}", self.about.chroot.as_deref().unwrap_or_default());
@@ -169,10 +158,7 @@ impl Session {
     }
 
     /// Creates the node that takes the place of `/`, and those above it, if they are missing.
-    pub(in crate::board::zookeeper) async fn ensure_chroot(
-        &self,
-        doing: &'static str,
-    ) -> Result<(), Failure> {
+    pub(crate) async fn ensure_chroot(&self, doing: &'static str) -> Result<(), Failure> {
         let Some(chroot) = &self.about.chroot else {
             return Ok(());
         };
@@ -182,12 +168,12 @@ impl Session {
     }
 
     /// Returns whether it is connected, is looking for a server, or has ended.
-    pub(in crate::board::zookeeper) fn state(&self) -> SessionState {
+    pub(crate) fn state(&self) -> SessionState {
         self.client.state()
     }
 
     /// Waits until it is connected, or has ended.
-    pub(in crate::board::zookeeper) async fn connected(self) -> Result<Self, Error> {
+    pub(crate) async fn connected(self) -> Result<Self, Error> {
         let mut states = self.client.state_watcher();
         let mut state = self.state();
         loop {
@@ -200,12 +186,12 @@ impl Session {
     }
 
     /// Whether others have clones of it.
-    pub(in crate::board::zookeeper) fn is_shared(&self) -> bool {
+    pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.shared) > 1
     }
 
     /// Ends it, and waits until the servers know, or for so long.
-    pub(in crate::board::zookeeper) async fn end(self, patience: Duration) {
+    pub(crate) async fn end(self, patience: Duration) {
         let mut states: StateWatcher = self.client.state_watcher();
         if self.state().is_terminated() {
             return;
@@ -254,7 +240,7 @@ fn named(nodes: &[String]) -> String {
 }
 
 /// An error in which a server has refused something.
-pub(in crate::board::zookeeper) trait Refusal {
+pub(crate) trait Refusal {
     /// Returns what it said, whichever of several operations it was about.
     fn cause(&self) -> &Error;
 }

@@ -22,7 +22,7 @@ use crate::board::{
 };
 
 /// Whom we trust and who we are, read and checked.
-pub(in crate::board::zookeeper) struct Tls {
+pub(crate) struct Tls {
     /// In PEM form, in which alone the client takes them.
     authorities: String,
     certificate: Option<(String, String)>,
@@ -31,10 +31,7 @@ pub(in crate::board::zookeeper) struct Tls {
 
 impl Tls {
     /// Reads the files that a URL names, or else whom the system trusts.
-    pub(in crate::board::zookeeper) fn load(
-        files: &TlsFiles,
-        servers: &[Server],
-    ) -> Result<Self, Problem> {
+    pub(crate) fn load(files: &TlsFiles, servers: &[Server]) -> Result<Self, Problem> {
         set_provider();
         for server in servers {
             // The client would panic.
@@ -53,9 +50,7 @@ impl Tls {
     }
 
     /// Returns the same for the client that keeps the session; it verifies names, too.
-    pub(in crate::board::zookeeper) fn options(
-        &self,
-    ) -> Result<TlsOptions, zookeeper_client::Error> {
+    pub(crate) fn options(&self) -> Result<TlsOptions, zookeeper_client::Error> {
         let options = TlsOptions::new().with_pem_ca(&self.authorities)?;
         match &self.certificate {
             Some((certificate, key)) => options.with_pem_identity(certificate, key),
@@ -64,7 +59,7 @@ impl Tls {
     }
 
     /// Puts TLS around a connection that was just made.
-    pub(in crate::board::zookeeper) async fn secure(
+    pub(crate) async fn secure(
         &self,
         stream: TcpStream,
         server: &Server,
@@ -73,7 +68,7 @@ impl Tls {
     }
 
     /// Returns what TLS has against the connection; `None` if this is no error of TLS at all.
-    pub(in crate::board::zookeeper) fn alert(&self, error: &io::Error) -> Option<Obstacle> {
+    pub(crate) fn alert(&self, error: &io::Error) -> Option<Obstacle> {
         tls::objection(error, self.certificate.is_some())
     }
 }

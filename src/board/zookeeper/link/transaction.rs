@@ -8,11 +8,11 @@ use super::{nodes::Node, session::Session};
 use crate::board::{net::failure::Failure, wire::sidecar::Sidecar};
 
 /// What writers were doing when they failed.
-pub(in crate::board::zookeeper) const WRITING: &str = "write to";
+pub(crate) const WRITING: &str = "write to";
 
 /// What a step of a transaction is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::board::zookeeper) enum Step {
+pub(crate) enum Step {
     Job,
     Lock,
     Sidecar,
@@ -27,14 +27,14 @@ pub(in crate::board::zookeeper) enum Step {
 
 /// Says why nothing of a transaction happened.
 #[derive(Debug)]
-pub(in crate::board::zookeeper) struct Refused {
-    pub(in crate::board::zookeeper) step: Step,
-    pub(in crate::board::zookeeper) path: String,
-    pub(in crate::board::zookeeper) error: Error,
+pub(crate) struct Refused {
+    pub(crate) step: Step,
+    pub(crate) path: String,
+    pub(crate) error: Error,
 }
 
 /// Steps that are taken together or not at all.
-pub(in crate::board::zookeeper) struct Transaction<'a> {
+pub(crate) struct Transaction<'a> {
     session: &'a Session,
     acls: Acls<'a>,
     writer: MultiWriter<'a>,
@@ -44,7 +44,7 @@ pub(in crate::board::zookeeper) struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    pub(in crate::board::zookeeper) fn new(session: &'a Session, acls: Acls<'a>) -> Self {
+    pub(crate) fn new(session: &'a Session, acls: Acls<'a>) -> Self {
         Self {
             session,
             acls,
@@ -54,41 +54,29 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    pub(in crate::board::zookeeper) fn create(
-        &mut self,
-        step: Step,
-        path: String,
-        data: &[u8],
-        mode: CreateMode,
-    ) {
+    pub(crate) fn create(&mut self, step: Step, path: String, data: &[u8], mode: CreateMode) {
         let options = mode.with_acls(self.acls);
         let added = self.writer.add_create(&path, data, &options);
         self.added(step, path, added);
     }
 
-    pub(in crate::board::zookeeper) fn set(
-        &mut self,
-        step: Step,
-        path: String,
-        data: &[u8],
-        version: i32,
-    ) {
+    pub(crate) fn set(&mut self, step: Step, path: String, data: &[u8], version: i32) {
         let added = self.writer.add_set_data(&path, data, Some(version));
         self.added(step, path, added);
     }
 
-    pub(in crate::board::zookeeper) fn delete(&mut self, step: Step, path: String, version: i32) {
+    pub(crate) fn delete(&mut self, step: Step, path: String, version: i32) {
         let added = self.writer.add_delete(&path, Some(version));
         self.added(step, path, added);
     }
 
-    pub(in crate::board::zookeeper) fn check(&mut self, step: Step, path: String, version: i32) {
+    pub(crate) fn check(&mut self, step: Step, path: String, version: i32) {
         let added = self.writer.add_check_version(&path, version);
         self.added(step, path, added);
     }
 
     /// Writes a node, provided that it still is as it was read; one that is not understood stays.
-    pub(in crate::board::zookeeper) fn put(
+    pub(crate) fn put(
         &mut self,
         step: Step,
         path: String,
@@ -107,7 +95,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Refuses the whole if this node is there.
-    pub(in crate::board::zookeeper) fn assert_absent(&mut self, step: Step, path: String) {
+    pub(crate) fn assert_absent(&mut self, step: Step, path: String) {
         self.create(step, path.clone(), b"", CreateMode::Persistent);
         self.delete(step, path, 0);
     }
@@ -120,7 +108,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Sends it at once, and returns what became of it.
-    pub(in crate::board::zookeeper) fn commit(
+    pub(crate) fn commit(
         mut self,
     ) -> impl Future<Output = Result<Result<Vec<MultiWriteResult>, Refused>, Failure>> + Send + 'a
     {

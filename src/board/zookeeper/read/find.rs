@@ -25,7 +25,7 @@ use crate::{
 const CANDIDATES: usize = 10;
 
 /// Returns the records that each reference could mean; one scan serves all that need one.
-pub(in crate::board::zookeeper) async fn find(
+pub(crate) async fn find(
     session: &Session,
     paths: &Paths,
     shelf: Shelf,

@@ -21,14 +21,14 @@ use crate::{
 };
 
 /// The first page, and the largest.
-pub(in crate::board::zookeeper) const PAGE: (usize, usize) = (128, nodes::MOST);
+pub(crate) const PAGE: (usize, usize) = (128, nodes::MOST);
 
 /// How many bytes of postings are kept, once they were read to be ranked.
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 /// Which jobs are on a shelf, and what there is to be read of each.
 #[derive(Debug)]
-pub(in crate::board::zookeeper) struct Shelved {
+pub(crate) struct Shelved {
     shelf: Shelf,
     /// In the order of their numbers.
     keys: VecDeque<JobKey>,
@@ -39,11 +39,7 @@ pub(in crate::board::zookeeper) struct Shelved {
 }
 
 impl Shelved {
-    pub(in crate::board::zookeeper) async fn look(
-        session: &Session,
-        paths: &Paths,
-        shelf: Shelf,
-    ) -> Result<Self> {
+    pub(crate) async fn look(session: &Session, paths: &Paths, shelf: Shelf) -> Result<Self> {
         let (folder, sides) = (paths.folder(shelf), paths.sides());
         let (children, sides) = tokio::try_join!(
             nodes::children(session, &folder),
@@ -66,12 +62,12 @@ impl Shelved {
     }
 
     /// Takes up to so many jobs from the beginning.
-    pub(in crate::board::zookeeper) fn take(&mut self, count: usize) -> Vec<JobKey> {
+    pub(crate) fn take(&mut self, count: usize) -> Vec<JobKey> {
         self.keys.drain(..count.min(self.keys.len())).collect()
     }
 
     /// Reads the nodes of some jobs; those that are gone by now are left out.
-    pub(in crate::board::zookeeper) async fn read(
+    pub(crate) async fn read(
         &mut self,
         session: &Session,
         paths: &Paths,
@@ -111,14 +107,14 @@ impl Shelved {
 
 /// Reads what a query asks for, page by page.
 #[derive(Debug)]
-pub(in crate::board::zookeeper) struct Reader {
+pub(crate) struct Reader {
     query: Query,
     shelved: Option<Shelved>,
     count: usize,
 }
 
 impl Reader {
-    pub(in crate::board::zookeeper) fn new(query: Query) -> Self {
+    pub(crate) fn new(query: Query) -> Self {
         Self {
             query,
             shelved: None,
@@ -127,7 +123,7 @@ impl Reader {
     }
 
     /// Returns the next page; none, when there is no more.
-    pub(in crate::board::zookeeper) async fn next(
+    pub(crate) async fn next(
         &mut self,
         session: &Session,
         paths: &Paths,
@@ -162,10 +158,7 @@ impl Reader {
 }
 
 /// Returns how many jobs make a page, by those that were just read.
-pub(in crate::board::zookeeper) fn next_count<'a>(
-    read: impl Iterator<Item = &'a Node>,
-    count: usize,
-) -> usize {
+pub(crate) fn next_count<'a>(read: impl Iterator<Item = &'a Node>, count: usize) -> usize {
     let bytes: usize = read.map(|node| node.data.len()).sum();
     next_page(count, bytes, PAGE.1)
 }
@@ -227,7 +220,7 @@ async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result
 ///
 /// The record comes before the lock: whoever takes the lock later changes the record as well, and
 /// so it is never one from before with a record from behind.
-pub(in crate::board::zookeeper) async fn records(
+pub(crate) async fn records(
     session: &Session,
     paths: &Paths,
     shelf: Shelf,

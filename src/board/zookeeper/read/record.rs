@@ -22,18 +22,18 @@ use crate::{
 
 /// The nodes of a job, undecoded.
 #[derive(Debug, Clone)]
-pub(in crate::board::zookeeper) struct Record {
-    pub(in crate::board::zookeeper) shelf: Shelf,
-    pub(in crate::board::zookeeper) key: JobKey,
-    pub(in crate::board::zookeeper) posting: Node,
-    pub(in crate::board::zookeeper) lock: Option<Node>,
-    pub(in crate::board::zookeeper) side: Option<Node>,
-    pub(in crate::board::zookeeper) origin: Origin,
+pub(crate) struct Record {
+    pub(crate) shelf: Shelf,
+    pub(crate) key: JobKey,
+    pub(crate) posting: Node,
+    pub(crate) lock: Option<Node>,
+    pub(crate) side: Option<Node>,
+    pub(crate) origin: Origin,
 }
 
 impl Record {
     /// Makes a job of them, if they can be read.
-    pub(in crate::board::zookeeper) fn read(&self, detail: Detail) -> Entry {
+    pub(crate) fn read(&self, detail: Detail) -> Entry {
         let (mut holding, lock_problem) = self.holding();
         if let Some(holding) = &mut holding {
             let side = self.side_of_claim();
@@ -66,16 +66,12 @@ impl Record {
     }
 
     /// Returns who holds the job; also what is wrong with its lock.
-    pub(in crate::board::zookeeper) fn holding(&self) -> (Option<Holding>, Option<String>) {
+    pub(crate) fn holding(&self) -> (Option<Holding>, Option<String>) {
         self.lock.as_ref().map_or((None, None), holding)
     }
 
     /// Says what keeps an owner from acting on this claim, if anything does.
-    pub(in crate::board::zookeeper) fn is_claimed_by(
-        &self,
-        owner: &Owner,
-        claim: Option<&Fence>,
-    ) -> Result<()> {
+    pub(crate) fn is_claimed_by(&self, owner: &Owner, claim: Option<&Fence>) -> Result<()> {
         let holding = self.holding().0.ok_or(BoardError::NotClaimed)?;
         if holding.owner.as_ref() != Some(owner) {
             return Err(BoardError::NotOwner {
@@ -90,7 +86,7 @@ impl Record {
     }
 
     /// Refuses a record that is no job, or none that TaskFlow could live with.
-    pub(in crate::board::zookeeper) fn require_job(&self) -> Result<Posting> {
+    pub(crate) fn require_job(&self) -> Result<Posting> {
         let read = decode(&self.key, &self.posting, Detail::Brief);
         read.map_err(|problem| BoardError::Malformed {
             key: self.key.clone(),
@@ -99,12 +95,12 @@ impl Record {
     }
 
     /// Returns what is kept beside the job; nothing, if it says what we do not understand.
-    pub(in crate::board::zookeeper) fn side(&self) -> Option<Sidecar> {
+    pub(crate) fn side(&self) -> Option<Sidecar> {
         self.readable_side().ok()
     }
 
     /// Returns what is kept beside the job, or what is wrong with that.
-    pub(in crate::board::zookeeper) fn readable_side(&self) -> Result<Sidecar, String> {
+    pub(crate) fn readable_side(&self) -> Result<Sidecar, String> {
         match self.beside() {
             (side, None) => Ok(side),
             (_, Some(problem)) => Err(problem),
@@ -140,13 +136,13 @@ impl Record {
     }
 
     /// Whether we may read all that decides about the job.
-    pub(in crate::board::zookeeper) fn is_readable(&self) -> bool {
+    pub(crate) fn is_readable(&self) -> bool {
         let nodes = [Some(&self.posting), self.lock.as_ref(), self.side.as_ref()];
         !nodes.into_iter().flatten().any(Node::is_denied)
     }
 
     /// Returns when the job was posted, wherever it has been since.
-    pub(in crate::board::zookeeper) fn created_on(&self) -> Option<DateTime<Utc>> {
+    pub(crate) fn created_on(&self) -> Option<DateTime<Utc>> {
         let moved = self.side().and_then(|side| side.created_on);
         // The server dates the node, which is another one once the job was moved.
         moved.or_else(|| match self.shelf {
@@ -190,11 +186,7 @@ impl Record {
 }
 
 /// Reads a posting; an error is what keeps it from being a job.
-pub(in crate::board::zookeeper) fn decode(
-    key: &JobKey,
-    posting: &Node,
-    detail: Detail,
-) -> Result<Posting, String> {
+pub(crate) fn decode(key: &JobKey, posting: &Node, detail: Detail) -> Result<Posting, String> {
     if posting.is_denied() {
         return Err("we may not read it".to_owned());
     }
@@ -206,7 +198,7 @@ pub(in crate::board::zookeeper) fn decode(
 }
 
 /// Returns who holds a job by its lock; also what is wrong with that.
-pub(in crate::board::zookeeper) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
+pub(crate) fn holding(lock: &Node) -> (Option<Holding>, Option<String>) {
     let held_by = |owner| Holding {
         owner,
         lease: match lock.stat.ephemeral_owner {
@@ -230,7 +222,7 @@ pub(in crate::board::zookeeper) fn holding(lock: &Node) -> (Option<Holding>, Opt
 }
 
 /// Tells a claim from every other one: locks are alike but for when they were created.
-pub(in crate::board::zookeeper) fn fence(lock: &Node) -> Fence {
+pub(crate) fn fence(lock: &Node) -> Fence {
     Fence(lock.stat.czxid.to_string())
 }
 

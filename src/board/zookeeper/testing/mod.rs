@@ -10,7 +10,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-pub(in crate::board::zookeeper) use self::process::{Ensemble, Process as Server, free_port};
+pub(crate) use self::process::{Ensemble, Process as Server, free_port};
 use crate::board::testing::needs;
 pub(super) use crate::board::testing::{Authority, Identity, Mood, Proxy, impostor, wait_until};
 use crate::board::url::{BoardUrl, zookeeper::ZooKeeperUrl};

@@ -43,7 +43,7 @@ enum Attempt {
 }
 
 /// Returns the kind of node that holds a claim for as long as it is to last.
-pub(in crate::board::zookeeper) fn mode(term: Term) -> Result<CreateMode> {
+pub(crate) fn mode(term: Term) -> Result<CreateMode> {
     match term {
         // As TaskFlow would have it if its processes ended after each claim.
         Term::Indefinite => Ok(CreateMode::Persistent),
@@ -53,7 +53,7 @@ pub(in crate::board::zookeeper) fn mode(term: Term) -> Result<CreateMode> {
 }
 
 /// Returns what is kept beside a job of how long a claim lives; nothing, if it does not end.
-pub(in crate::board::zookeeper) fn session_of(term: Term, session: &Session) -> Option<u64> {
+pub(crate) fn session_of(term: Term, session: &Session) -> Option<u64> {
     match term {
         Term::Kept(_) => u64::try_from(session.timeout().as_millis()).ok(),
         Term::Indefinite | Term::For(_) => None,
@@ -69,7 +69,7 @@ fn no_expiry() -> BoardError {
 }
 
 impl Target<'_> {
-    pub(in crate::board::zookeeper) async fn claim(
+    pub(crate) async fn claim(
         self,
         keys: &[JobKey],
         by: &Claimant,
@@ -189,10 +189,7 @@ impl Target<'_> {
         }
     }
 
-    pub(in crate::board::zookeeper) async fn renew(
-        self,
-        claims: &[Claim],
-    ) -> Result<Vec<Result<()>>> {
+    pub(crate) async fn renew(self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
         if claims.iter().any(|claim| claim.fence.is_none()) {
             return Ok(claims.iter().map(|_| Err(no_expiry())).collect());
         }

@@ -29,21 +29,21 @@ const VERSION: u32 = 1;
 /// Where the job of a uuid is; void for a shelf that does not have it any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(in crate::board::zookeeper) struct Whereabouts {
+pub(crate) struct Whereabouts {
     v: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::board::zookeeper) job: Option<String>,
+    pub(crate) job: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::board::zookeeper) trashed: Option<String>,
+    pub(crate) trashed: Option<String>,
 }
 
 impl Whereabouts {
-    pub(in crate::board::zookeeper) fn read(node: &Node) -> Self {
+    pub(crate) fn read(node: &Node) -> Self {
         // One that says nothing keeps no uuid, and is replaced by the next that does.
         serde_json::from_slice(&node.data).unwrap_or_default()
     }
 
-    pub(in crate::board::zookeeper) fn on(&self, shelf: Shelf) -> Option<JobKey> {
+    pub(crate) fn on(&self, shelf: Shelf) -> Option<JobKey> {
         let name = match shelf {
             Shelf::Board => &self.job,
             Shelf::Trash => &self.trashed,
@@ -54,7 +54,7 @@ impl Whereabouts {
     }
 
     /// Whether it names none of these jobs; one of a later version may say more than we know.
-    pub(in crate::board::zookeeper) fn is_void(&self, jobs: &HashSet<JobKey>) -> bool {
+    pub(crate) fn is_void(&self, jobs: &HashSet<JobKey>) -> bool {
         let mut named = [Shelf::Board, Shelf::Trash]
             .into_iter()
             .filter_map(|shelf| self.on(shelf));
@@ -68,11 +68,11 @@ impl Whereabouts {
 
 /// The marker of a job, as it was read; what it says is true.
 #[derive(Debug)]
-pub(in crate::board::zookeeper) struct Mark {
+pub(crate) struct Mark {
     path: String,
     version: i32,
     /// Another job of the same uuid on the board.
-    pub(in crate::board::zookeeper) on_board: Option<JobKey>,
+    pub(crate) on_board: Option<JobKey>,
     in_trash: Option<Namesake>,
 }
 
@@ -86,12 +86,12 @@ struct Namesake {
 }
 
 impl Mark {
-    pub(in crate::board::zookeeper) fn has_namesake(&self) -> bool {
+    pub(crate) fn has_namesake(&self) -> bool {
         self.in_trash.is_some()
     }
 
     /// Adds that the job goes to the trash, where its namesake has to make room.
-    pub(in crate::board::zookeeper) fn move_to_trash(
+    pub(crate) fn move_to_trash(
         &self,
         transaction: &mut Transaction<'_>,
         paths: &Paths,
@@ -108,11 +108,7 @@ impl Mark {
     }
 
     /// Adds that the job comes back to the board.
-    pub(in crate::board::zookeeper) fn move_to_board(
-        &self,
-        transaction: &mut Transaction<'_>,
-        key: &JobKey,
-    ) {
+    pub(crate) fn move_to_board(&self, transaction: &mut Transaction<'_>, key: &JobKey) {
         let in_trash = self.in_trash.as_ref().map(|namesake| &namesake.key);
         self.set(transaction, (Some(key), in_trash));
     }
@@ -124,16 +120,13 @@ impl Mark {
 }
 
 /// Returns the uuid that a posting states, if it is one.
-pub(in crate::board::zookeeper) fn uuid_of(posting: &Node) -> Option<Uuid> {
+pub(crate) fn uuid_of(posting: &Node) -> Option<Uuid> {
     let posting = json::decode(&posting.data, Detail::Brief, Limit::USUAL).ok()?;
     Uuid::try_parse(&posting.uuid).ok()
 }
 
 /// Returns what a marker says of a job in these places.
-pub(in crate::board::zookeeper) fn record(
-    job: Option<&JobKey>,
-    trashed: Option<&JobKey>,
-) -> Vec<u8> {
+pub(crate) fn record(job: Option<&JobKey>, trashed: Option<&JobKey>) -> Vec<u8> {
     Whereabouts {
         v: VERSION,
         job: job.map(JobKey::to_string),
@@ -144,10 +137,7 @@ pub(in crate::board::zookeeper) fn record(
 
 impl Target<'_> {
     /// Returns the marker of a job; most have none.
-    pub(in crate::board::zookeeper) async fn mark_of(
-        self,
-        record: &Record,
-    ) -> Result<Option<Mark>> {
+    pub(crate) async fn mark_of(self, record: &Record) -> Result<Option<Mark>> {
         // What peers call a uuid may be any text; only one that is a uuid was ever marked.
         let Some(uuid) = uuid_of(&record.posting) else {
             return Ok(None);

@@ -47,7 +47,7 @@ enum Use {
 }
 
 impl<'t> Target<'t> {
-    pub(in crate::board::zookeeper) async fn post_numbered(
+    pub(crate) async fn post_numbered(
         self,
         batch: &[Encoded<'_>],
         claimant: Option<&Claimant>,

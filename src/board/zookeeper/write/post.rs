@@ -28,10 +28,10 @@ const BATCH: (usize, usize) = (1000, 900_000);
 const OVERHEAD: usize = 400;
 
 /// A draft and what its node is going to hold.
-pub(in crate::board::zookeeper) type Encoded<'a> = (&'a Draft, Vec<u8>);
+pub(crate) type Encoded<'a> = (&'a Draft, Vec<u8>);
 
 impl Target<'_> {
-    pub(in crate::board::zookeeper) async fn post(
+    pub(crate) async fn post(
         self,
         drafts: &[Draft],
         claimant: Option<&Claimant>,
@@ -156,7 +156,7 @@ impl Target<'_> {
 }
 
 /// Says why there are no answers, by what that means for the jobs.
-pub(in crate::board::zookeeper) enum Undone {
+pub(crate) enum Undone {
     /// Nothing has happened.
     Not(BoardError),
     /// It may have happened.

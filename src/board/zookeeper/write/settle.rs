@@ -25,10 +25,7 @@ use crate::{
 };
 
 impl<'t> Target<'t> {
-    pub(in crate::board::zookeeper) async fn settle(
-        self,
-        settlements: &[Settlement],
-    ) -> Result<Vec<Result<Settled>>> {
+    pub(crate) async fn settle(self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
         let mut answers = Vec::with_capacity(settlements.len());
         for settlements in settlements.chunks(AT_ONCE) {
             let keys: Vec<_> = settlements.iter().map(|one| one.key.clone()).collect();
@@ -190,7 +187,7 @@ impl<'t> Target<'t> {
     }
 
     /// Prepares for another attempt after a refused one; an error, if there is no use in it.
-    pub(in crate::board::zookeeper) async fn make_way(self, refused: Refused) -> Result<()> {
+    pub(crate) async fn make_way(self, refused: Refused) -> Result<()> {
         match (refused.step, &refused.error) {
             (Step::Trashed, Error::NodeExists) => {
                 Err(BoardError::TrashTaken { node: refused.path })

@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl Target<'_> {
-    pub(in crate::board::zookeeper) async fn restore(
+    pub(crate) async fn restore(
         self,
         keys: &[JobKey],
         remark: Option<&Remark>,
@@ -37,10 +37,7 @@ impl Target<'_> {
         Ok(answers)
     }
 
-    pub(in crate::board::zookeeper) async fn purge(
-        self,
-        purges: &[Purge],
-    ) -> Result<Vec<Result<()>>> {
+    pub(crate) async fn purge(self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
         let mut answers = Vec::with_capacity(purges.len());
         for purges in purges.chunks(AT_ONCE) {
             answers.extend(join_all(purges.iter().map(|one| self.purge_one(one))).await);

@@ -35,7 +35,7 @@ impl Destination {
     /// Prepares a command for it.
     ///
     /// Errors are read in any case but one, since their end says why a command failed.
-    pub(in crate::conductor) fn apply(&self, command: &mut Command) {
+    pub(crate) fn apply(&self, command: &mut Command) {
         (command.output, command.errors) = match self {
             Self::Prefix | Self::Folder(_) => (Output::Pipe, Output::Pipe),
             Self::Inherit => (Output::Inherit, Output::Inherit),

@@ -13,22 +13,22 @@ use crate::{
 
 /// What there is under one key.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::board::redis) struct Place<K> {
-    pub(in crate::board::redis) board: Option<K>,
-    pub(in crate::board::redis) trash: Option<K>,
+pub(crate) struct Place<K> {
+    pub(crate) board: Option<K>,
+    pub(crate) trash: Option<K>,
 }
 
 /// What is known of a change besides how the job is afterwards.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::board::redis) struct Traces {
+pub(crate) struct Traces {
     /// The claim on the job was touched.
-    pub(in crate::board::redis) claim: bool,
+    pub(crate) claim: bool,
     /// One of us did it, who tells of everything but routine.
-    pub(in crate::board::redis) is_ours: bool,
+    pub(crate) is_ours: bool,
 }
 
 impl Traces {
-    pub(in crate::board::redis) fn add(&mut self, more: Self) {
+    pub(crate) fn add(&mut self, more: Self) {
         self.claim |= more.claim;
         self.is_ours |= more.is_ours;
     }

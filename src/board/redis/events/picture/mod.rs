@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use tokio::time::Instant;
 
 use self::compare::compare;
-pub(in crate::board::redis) use self::compare::{Place, Traces};
+pub(crate) use self::compare::{Place, Traces};
 use crate::{
     board::{
         Event, EventKind,

@@ -23,7 +23,7 @@ use crate::{
 
 impl Watcher<'_> {
     /// Makes a picture of the board as it is; where something was lost meanwhile, it is not whole.
-    pub(in super::super) async fn start(&mut self) -> Result<()> {
+    pub(crate) async fn start(&mut self) -> Result<()> {
         self.forget()?;
         let before = self.counts().await?.sequence;
         let mut picture = Picture::default();

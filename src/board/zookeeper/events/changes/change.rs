@@ -4,7 +4,7 @@ use crate::job::{JobKey, Owner};
 
 /// A node that came or went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::board::zookeeper) enum Change {
+pub(crate) enum Change {
     JobCame(JobKey),
     JobWent(JobKey),
     LockCame(JobKey),
@@ -18,7 +18,7 @@ pub(in crate::board::zookeeper) enum Change {
 }
 
 impl Change {
-    pub(in crate::board::zookeeper) fn job(&self) -> Option<&JobKey> {
+    pub(crate) fn job(&self) -> Option<&JobKey> {
         match self {
             Self::JobCame(key)
             | Self::JobWent(key)

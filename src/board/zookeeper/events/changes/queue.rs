@@ -10,7 +10,7 @@ use crate::job::JobKey;
 /// However many they are, one more costs as much as the first: who is late has many to tell, and
 /// would come to be later and later if each took longer then.
 #[derive(Debug, Default)]
-pub(in crate::board::zookeeper) struct Changes {
+pub(crate) struct Changes {
     /// Each under its number, which no other one ever has.
     all: BTreeMap<u64, Change>,
     /// The numbers of those that are about a job, in order.
@@ -19,7 +19,7 @@ pub(in crate::board::zookeeper) struct Changes {
 }
 
 impl Changes {
-    pub(in crate::board::zookeeper) fn push(&mut self, change: Change) {
+    pub(crate) fn push(&mut self, change: Change) {
         if let Some(key) = change.job() {
             let numbers = self.of_job.entry(key.clone()).or_default();
             numbers.push_back(self.end);
@@ -29,26 +29,26 @@ impl Changes {
     }
 
     /// Returns the number that the next change will have.
-    pub(in crate::board::zookeeper) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.end
     }
 
-    pub(in crate::board::zookeeper) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    pub(in crate::board::zookeeper) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
     /// Forgets them all.
-    pub(in crate::board::zookeeper) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.all.clear();
         self.of_job.clear();
     }
 
     /// Returns those from a number on.
-    pub(in crate::board::zookeeper) fn since(&self, number: u64) -> impl Iterator<Item = &Change> {
+    pub(crate) fn since(&self, number: u64) -> impl Iterator<Item = &Change> {
         self.all.range(number..).map(|(_, change)| change)
     }
 
