@@ -737,7 +737,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__list)
-            opts="-o -q -v -h --state --name --unclaimed --trash --past --shared --filter --sort --reverse --limit --count --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --state --name --unclaimed --trash --past --shared --filter --sort --reverse --limit --columns --count --by --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -756,11 +756,19 @@ _jobboard() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "rank age name owner taskflow none" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "rank taskflow none name state owner priority sequence age held expires attempts size trashed ended outcome by reason waited took exit_code details" -- "${cur}"))
                     return 0
                     ;;
                 --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --columns)
+                    COMPREPLY=($(compgen -W "uuid name state priority age owner held expires attempts note key sequence size trashed outcome ended waited took by reason exit_code" -- "${cur}"))
+                    return 0
+                    ;;
+                --by)
+                    COMPREPLY=($(compgen -W "name state owner priority sequence age held expires attempts size trashed ended outcome by reason waited took exit_code details" -- "${cur}"))
                     return 0
                     ;;
                 --board)

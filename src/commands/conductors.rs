@@ -39,15 +39,15 @@ impl Record for Registered {
     }
 }
 
-impl Row for Registered {
-    const COLUMNS: &'static [Column] = &[
-        Column::new("name", Fit::KeepsEnds),
-        Column::new("host", Fit::Shrinks),
-        Column::new("pid", Fit::Number),
-        Column::new("since", Fit::Number),
-        Column::new("owner", Fit::KeepsEnds),
-    ];
+const COLUMNS: &[Column] = &[
+    Column::new("name", Fit::KeepsEnds),
+    Column::new("host", Fit::Shrinks),
+    Column::new("pid", Fit::Number),
+    Column::new("since", Fit::Number),
+    Column::new("owner", Fit::KeepsEnds),
+];
 
+impl Row for Registered {
     fn cells(&self) -> Vec<Cell> {
         let conductor = &self.conductor;
         let at_work = (self.now - conductor.since).to_std().unwrap_or_default();
@@ -74,7 +74,7 @@ pub(crate) async fn run(
         unused::say_none(ctx, &*board, "no conductor is at work").await?;
     }
     let now = Utc::now();
-    let mut rows = ctx.out.rows(Registered::COLUMNS);
+    let mut rows = ctx.out.rows(COLUMNS);
     let mut unsettled = Vec::new();
     for conductor in conductors {
         let jobs = conductor.unsettled.iter();

@@ -18,13 +18,13 @@ impl Record for Setting {
     }
 }
 
-impl Row for Setting {
-    const COLUMNS: &'static [Column] = &[
-        Column::new("setting", Fit::Whole),
-        Column::new("value", Fit::Shrinks),
-        Column::new("from", Fit::Shrinks),
-    ];
+const COLUMNS: &[Column] = &[
+    Column::new("setting", Fit::Whole),
+    Column::new("value", Fit::Shrinks),
+    Column::new("from", Fit::Shrinks),
+];
 
+impl Row for Setting {
     fn cells(&self) -> Vec<Cell> {
         vec![
             Cell::toned(Tone::Strong, self.key),
@@ -36,7 +36,7 @@ impl Row for Setting {
 
 pub(crate) fn run(ctx: &mut Context, ConfigArgs {}: ConfigArgs) -> anyhow::Result<()> {
     let settings = ctx.config.entries();
-    let mut rows = ctx.out.rows(Setting::COLUMNS);
+    let mut rows = ctx.out.rows(COLUMNS);
     for setting in &settings {
         rows.push(setting)?;
     }

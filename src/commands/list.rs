@@ -1,5 +1,6 @@
 //! `jobboard list`.
 
+mod count;
 mod sort;
 
 use std::cell::Cell;
@@ -7,26 +8,26 @@ use std::cell::Cell;
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
-use serde::Serialize;
 
 use self::sort::Sort;
-use super::parts::{shared_trash::SharedArgs, unused};
+use super::parts::{shared_trash::SharedArgs, unused, words::Words};
 use crate::{
     board::{
         Board, BoardError, Detail, Order, Query, Which,
-        filter::{Filter, Filters},
+        filter::{Field, Filter, Filters},
     },
     context::Context,
     exit::{CommandError, Trying},
     job::{Entry, Shelf, State},
-    output::{Column, Format, JobView, Page, PastView, Record, Report, Row, Rows},
+    output::{ColumnChange, Format, JobColumns},
 };
 
 /// List the jobs on the board
 ///
-/// On a terminal it is a table; in a pipe each line has, separated by tabs: uuid, name, state,
-/// priority, age, owner, held, expires and key, with times in seconds; with --past it has uuid,
-/// name, outcome, priority, ended, waited, took, by and reason.
+/// On a terminal it is a table, whose NOTE says why a job is not as one would expect. In a pipe each
+/// line has, separated by tabs: uuid, name, state, priority, age, owner, held, expires and key, with
+/// times in seconds; with --past it has uuid, name, outcome, priority, ended, waited, took, by and
+/// reason. --columns chooses others.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// List only jobs in this state
@@ -55,16 +56,27 @@ pub(crate) struct ListArgs {
     /// List only jobs for which this holds, such as 'priority>=HIGH'; several must all hold
     ///
     /// FIELD OP VALUE, and more of them with `and` between. Fields: name state owner priority
-    /// sequence age held expires attempts size details.PATH, and of the past: ended outcome by reason
-    /// waited took exit_code. Operators: = and != (with * and ?), ~ and
-    /// !~ (regular expressions), < <= > >=. The value `none` is for what is absent: 'owner=none',
+    /// sequence age held expires attempts size details.PATH; of the trash and the past: trashed ended
+    /// outcome by reason waited took exit_code. Operators: = and != (with * and ?), ~ and !~
+    /// (regular expressions), < <= > >=. The value `none` is for what is absent: 'owner=none',
     /// 'expires=none'. A value with spaces or commas stands in quotes: 'name="big resize"'. `jobboard
     /// help filters` tells more.
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
-    /// The order: as jobs are offered (rank), or by one column; none lists them as they come
-    #[arg(long, value_enum, value_name = "ORDER", default_value_t)]
+    /// The order: as jobs are offered (rank), or by a field of filters, such as 'held' or '-attempts'
+    ///
+    /// The least value comes first, for `age`, `held`, `trashed` and `ended` what began earliest; with
+    /// a - before the field it is the other way. What has no such value comes last. `taskflow` is the
+    /// order in which TaskFlow's own readers walk this kind of board; `none` lists them as they come.
+    /// Beside these, details.PATH is a field.
+    #[arg(
+        long,
+        value_name = "FIELD",
+        allow_hyphen_values = true,
+        default_value = "rank",
+        value_parser = Words { all: Sort::names, read: Sort::read }
+    )]
     sort: Sort,
 
     /// List in the opposite order
@@ -75,9 +87,35 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
+    /// Show these columns, with + also these, and without those that have a -: 'name,note', '+size,-age'
+    ///
+    /// They are of tables and of tab-separated lines; JSON has every key. On a narrow terminal the
+    /// usual columns that tell least are left out, and none that is named here.
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        value_parser = Words { all: ColumnChange::names, read: ColumnChange::read }
+    )]
+    columns: Vec<ColumnChange>,
+
     /// Print only how many there are
-    #[arg(long, conflicts_with_all = ["sort", "reverse", "limit"])]
+    #[arg(long, conflicts_with_all = ["sort", "reverse", "limit", "columns"])]
     count: bool,
+
+    /// Count those apart that differ in these fields of filters, such as 'name' or 'state,owner'
+    ///
+    /// The most frequent come first. Spans of time are counted in steps: under 1m, 1m to 10m, and
+    /// so on. Beside these, details.PATH is a field.
+    #[arg(
+        long,
+        value_name = "FIELD",
+        value_delimiter = ',',
+        requires = "count",
+        value_parser = Words { all: Field::names, read: Field::read }
+    )]
+    by: Vec<Field>,
 }
 
 impl ListArgs {
@@ -88,6 +126,21 @@ impl ListArgs {
             Some(State::Trashed) => Shelf::Trash,
             _ if self.trash => Shelf::Trash,
             _ => Shelf::Board,
+        }
+    }
+
+    fn columns(&self, format: Format) -> JobColumns {
+        JobColumns::usual(self.shelf(), format).but(&self.columns)
+    }
+
+    /// Says what of it does not go together with this form of the output.
+    fn misfit(&self, format: Format) -> Option<&'static str> {
+        match format {
+            Format::Uuid if self.count => Some("--count prints a number, and -o uuid prints uuids"),
+            _ if self.columns(format).is_empty() => Some("--columns leaves none"),
+            Format::Table | Format::Tsv => None,
+            _ if self.columns.is_empty() => None,
+            _ => Some("--columns is for -o table and -o tsv: the other forms have no columns"),
         }
     }
 
@@ -103,35 +156,17 @@ impl ListArgs {
     }
 }
 
-#[derive(Debug, Serialize)]
-#[serde(transparent)]
-struct Count(u64);
-
-impl Record for Count {
-    fn fields(&self) -> Vec<String> {
-        vec![self.0.to_string()]
-    }
-}
-
-impl Report for Count {
-    fn human(&self, page: &mut Page) {
-        page.line().plain(self.0.to_string());
-    }
-}
-
 pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()> {
-    if args.count && ctx.out.format() == Format::Uuid {
-        return Err(
-            CommandError::usage("--count prints a number, and -o uuid prints uuids").into(),
-        );
+    if let Some(misfit) = args.misfit(ctx.out.format()) {
+        return Err(CommandError::usage(misfit).into());
     }
     let board = ctx.board()?;
-    if args.sort == Sort::Taskflow && board.capabilities().peer_order.is_none() {
+    if matches!(args.sort, Sort::Taskflow) && board.capabilities().peer_order.is_none() {
         return Err(no_peers()).with_context(|| ctx.trying("list", "jobs in that order"));
     }
     let wanted = Wanted::new(&args);
     let seen = if args.count {
-        count(ctx, &*board, &args, &wanted).await?
+        count::count(ctx, &*board, &args, &wanted).await?
     } else if args.sort.is_native() && !args.reverse {
         stream(ctx, &*board, &args, &wanted).await?
     } else {
@@ -196,6 +231,7 @@ impl Wanted {
 
 fn query(ctx: &Context, args: &ListArgs, wanted: &Wanted) -> Query {
     let shows_details = ctx.out.is_json() && !args.count;
+    let needs_details = args.sort.needs_details() || args.by.iter().any(Field::needs_details);
     Query {
         shelf: args.shelf(),
         which: if args.unclaimed || args.state == Some(State::Unclaimed) {
@@ -203,31 +239,15 @@ fn query(ctx: &Context, args: &ListArgs, wanted: &Wanted) -> Query {
         } else {
             Which::All
         },
-        order: if args.sort == Sort::Rank && !args.count && !args.reverse {
-            Order::Rank
-        } else {
-            Order::Any
+        order: match args.sort {
+            Sort::Rank if !args.count && !args.reverse => Order::Rank,
+            _ => Order::Any,
         },
-        detail: match shows_details {
+        detail: match shows_details || needs_details {
             true => Detail::Whole,
             false => wanted.filters.detail(),
         },
     }
-}
-
-async fn count(
-    ctx: &mut Context,
-    board: &dyn Board,
-    args: &ListArgs,
-    wanted: &Wanted,
-) -> anyhow::Result<u64> {
-    let mut entries = board.entries(query(ctx, args, wanted));
-    let mut count = 0;
-    while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {
-        count += u64::from(wanted.admits(&entry));
-    }
-    ctx.out.report(&Count(count))?;
-    Ok(count)
 }
 
 async fn stream(
@@ -239,8 +259,8 @@ async fn stream(
     let mut entries = board.entries(query(ctx, args, wanted));
     let tried = trying(ctx);
     let limit = args.limit.map_or(u64::MAX, |limit| limit as u64);
-    let shelf = args.shelf();
-    let mut rows = ctx.out.rows(columns(shelf));
+    let columns = args.columns(ctx.out.format());
+    let mut rows = ctx.out.rows(&columns.shapes());
     let (mut seen, now) = (0, wanted.now);
     loop {
         let entry = match entries.try_next().await {
@@ -257,7 +277,7 @@ async fn stream(
         }
         seen += 1;
         if seen <= limit {
-            push(&mut rows, shelf, JobView::of(&entry, now))?;
+            rows.push(&columns.row(&entry, now))?;
         }
     }
     rows.finish()?;
@@ -281,35 +301,20 @@ async fn sorted(
     let peers = board.capabilities().peer_order;
     // The past comes in the order in which it ended.
     if args.shelf() != Shelf::Past || !args.sort.is_native() {
-        found.sort_by(|one, other| args.sort.compare(one, other, peers));
+        found.sort_by(|one, other| args.sort.compare(one, other, wanted.now, peers));
     }
     if args.reverse {
         found.reverse();
     }
     let limit = args.limit.unwrap_or(usize::MAX);
-    let shelf = args.shelf();
-    let mut rows = ctx.out.rows(columns(shelf));
+    let columns = args.columns(ctx.out.format());
+    let mut rows = ctx.out.rows(&columns.shapes());
     for entry in found.iter().take(limit) {
-        push(&mut rows, shelf, JobView::of(entry, wanted.now))?;
+        rows.push(&columns.row(entry, wanted.now))?;
     }
     rows.finish()?;
     say_left_out(ctx, found.len().saturating_sub(limit) as u64);
     Ok(found.len() as u64)
-}
-
-/// Returns the columns in which people see a shelf.
-fn columns(shelf: Shelf) -> &'static [Column] {
-    match shelf {
-        Shelf::Board | Shelf::Trash => JobView::COLUMNS,
-        Shelf::Past => PastView::COLUMNS,
-    }
-}
-
-fn push(rows: &mut Rows<'_>, shelf: Shelf, view: JobView<'_>) -> anyhow::Result<()> {
-    match shelf {
-        Shelf::Board | Shelf::Trash => rows.push(&view),
-        Shelf::Past => rows.push(&PastView(view)),
-    }
 }
 
 fn trying(ctx: &Context) -> Trying {

@@ -29,7 +29,7 @@ use thiserror::Error;
 
 pub(crate) use self::{
     console::{Console, Side},
-    job::{JobView, PastView, covered_text, rfc3339, short},
+    job::{ColumnChange, JobColumns, JobView, covered_text, rfc3339, short},
     page::{Page, Tone},
     progress::Progress,
     record::{Record, Report, Row},
@@ -162,7 +162,7 @@ impl Output {
     }
 
     /// Starts a list of rows that are written as they come.
-    pub(crate) fn rows(&mut self, columns: &'static [Column]) -> Rows<'_> {
+    pub(crate) fn rows(&mut self, columns: &[Column]) -> Rows<'_> {
         Rows::new(self, columns)
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::{Cell, Column, Page};
+use super::{Cell, Page};
 
 /// What there is to say, as fields for programs.
 pub(crate) trait Record: Serialize {
@@ -24,7 +24,6 @@ pub(crate) trait Report: Record {
 
 /// A record that people read as a row of a table.
 pub(crate) trait Row: Record {
-    const COLUMNS: &'static [Column];
-
+    /// Returns a cell for each column of the table.
     fn cells(&self) -> Vec<Cell>;
 }

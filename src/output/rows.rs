@@ -11,7 +11,7 @@ pub(crate) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(out: &'a mut Output, columns: &'static [Column]) -> Self {
+    pub(super) fn new(out: &'a mut Output, columns: &[Column]) -> Self {
         let layout = (out.format() == Format::Table)
             .then(|| Layout::new(columns, out.room(), out.is_coloured));
         Self {

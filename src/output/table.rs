@@ -1,34 +1,62 @@
 //! Tables on a terminal, in as many pieces as it takes; the only place that knows comfy-table.
 
+mod grid;
+
+use std::borrow::Cow;
+
 use comfy_table::{
     Attribute, Cell as TableCell, CellAlignment, Color, ColumnConstraint, Row, Table, Width,
     presets,
 };
 
+use self::grid::{COMFORTABLE, Grid};
 use super::{page::Tone, text::Text};
 
 /// How many rows decide on the widths of the columns, and are laid out at once.
 const PIECE: usize = 1000;
 
-/// The narrowest that a column is made to fit the terminal.
-const NARROWEST: usize = 5;
+/// How many characters of an id people see, if these tell it from the others of its piece.
+pub(super) const SHORT: usize = 8;
+
+/// How many characters of an id people see at most: a uuid whole.
+const LONG: usize = 36;
 
 /// What a cell says that has nothing to say.
 pub(crate) const NOTHING: &str = "-";
 
-/// The space between columns, where there is room, and where there is not.
-const GAPS: [usize; 2] = [2, 1];
-
 /// A column of a table.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Column {
-    pub(crate) title: &'static str,
+    pub(crate) title: Cow<'static, str>,
     pub(crate) fit: Fit,
+    /// When it is left out, where not all columns fit: the least first; `None`: never.
+    pub(super) falls: Option<u8>,
 }
 
 impl Column {
     pub(crate) const fn new(title: &'static str, fit: Fit) -> Self {
-        Self { title, fit }
+        Self {
+            title: Cow::Borrowed(title),
+            fit,
+            falls: None,
+        }
+    }
+
+    pub(crate) fn titled(title: String, fit: Fit) -> Self {
+        Self {
+            title: Cow::Owned(title),
+            ..Self::new("", fit)
+        }
+    }
+
+    /// Says when it is left out.
+    pub(crate) const fn falling(mut self, falls: Option<u8>) -> Self {
+        self.falls = falls;
+        self
+    }
+
+    fn heading(&self) -> Text {
+        Text::from(self.title.to_uppercase())
     }
 }
 
@@ -43,6 +71,8 @@ pub(crate) enum Fit {
     Shrinks,
     /// It gives way, and of what does not fit both ends are shown.
     KeepsEnds,
+    /// As much of it is shown as tells it from the others.
+    Id,
 }
 
 impl Fit {
@@ -85,19 +115,19 @@ impl Cell {
 /// Lays rows out as they come, with columns as wide as the first rows need.
 #[derive(Debug)]
 pub(super) struct Layout {
-    columns: &'static [Column],
+    columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
-    /// The widths of the columns and the space between them, once known.
-    grid: Option<(Vec<usize>, usize)>,
+    /// The columns that are shown, and their widths, once known.
+    grid: Option<Grid>,
     /// The width of the terminal, `None` for as wide as it gets.
     room: Option<usize>,
     is_coloured: bool,
 }
 
 impl Layout {
-    pub(super) fn new(columns: &'static [Column], room: Option<usize>, is_coloured: bool) -> Self {
+    pub(super) fn new(columns: &[Column], room: Option<usize>, is_coloured: bool) -> Self {
         Self {
-            columns,
+            columns: columns.to_vec(),
             rows: Vec::new(),
             grid: None,
             room,
@@ -119,72 +149,48 @@ impl Layout {
         if self.rows.is_empty() {
             return String::new();
         }
+        let mut rows = std::mem::take(&mut self.rows);
+        self.shorten_ids(&mut rows);
         let is_first = self.grid.is_none();
-        let grid = self.grid.take().unwrap_or_else(|| self.measure());
-        let rows = std::mem::take(&mut self.rows);
-        let text = self.render(&rows, &grid, is_first);
+        let grid = self
+            .grid
+            .take()
+            .filter(|grid| grid.holds_ids(&self.columns, &rows));
+        let grid = grid.unwrap_or_else(|| Grid::of(&self.columns, &rows, self.room));
+        let columns: Vec<_> = grid.shown.iter().map(|&at| &self.columns[at]).collect();
+        let rows: Vec<Vec<_>> = rows
+            .iter()
+            .map(|row| grid.shown.iter().map(|&at| &row[at]).collect())
+            .collect();
+        let text = self.render(&columns, &rows, &grid, is_first);
         self.grid = Some(grid);
         text
     }
 
-    /// Returns how wide each column is to be, and how far apart, so that all of them fit.
-    fn measure(&self) -> (Vec<usize>, usize) {
-        let [wide, narrow] = GAPS;
-        // Where there is room for everything, nothing has to spread.
-        let whole = self.widths(|_| true);
-        let gaps = wide * whole.len().saturating_sub(1);
-        let needed = whole.iter().sum::<usize>() + gaps;
-        if self.room.is_none_or(|room| needed <= room) {
-            return (whole, wide);
-        }
-        let mut widths = self.widths(|cell| !cell.is_vital);
-        let room = self.room.unwrap_or(usize::MAX);
-        let mut fitting = widths.clone();
-        if self.squeeze(&mut fitting, wide, room) {
-            return (fitting, wide);
-        }
-        self.squeeze(&mut widths, narrow, room);
-        (widths, narrow)
-    }
-
-    /// Returns how wide each column is for its title and those of its cells that count.
-    fn widths(&self, counts: impl Fn(&Cell) -> bool) -> Vec<usize> {
-        let mut widths: Vec<usize> = self
-            .columns
-            .iter()
-            .map(|column| column.title.len())
-            .collect();
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row).filter(|(_, cell)| counts(cell)) {
-                *width = (*width).max(cell.text.width());
+    /// Leaves of each id as much as tells it from the others of these rows.
+    fn shorten_ids(&self, rows: &mut [Vec<Cell>]) {
+        let ids = self.columns.iter().enumerate();
+        for (at, _) in ids.filter(|(_, column)| column.fit == Fit::Id) {
+            let mut ids: Vec<_> = rows.iter().map(|row| row[at].text.as_str()).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            let alike = |pair: &[&str]| {
+                let pairs = pair[0].chars().zip(pair[1].chars());
+                pairs.take_while(|(one, other)| one == other).count()
+            };
+            let alike = ids.windows(2).map(alike).max().unwrap_or_default();
+            let length = (alike + 1).clamp(SHORT, LONG);
+            for row in &mut *rows {
+                row[at].text.truncate(length);
             }
         }
-        widths
-    }
-
-    /// Narrows columns until all fit; returns whether they do.
-    fn squeeze(&self, widths: &mut [usize], gap: usize, room: usize) -> bool {
-        let gaps = gap * widths.len().saturating_sub(1);
-        let mut surplus = (widths.iter().sum::<usize>() + gaps).saturating_sub(room);
-        while surplus > 0 {
-            // The widest gives way first, so that short texts stay whole.
-            let widest = widths
-                .iter_mut()
-                .zip(self.columns)
-                .filter(|(width, column)| column.fit.gives_way() && **width > NARROWEST)
-                .map(|(width, _)| width)
-                .max();
-            let Some(widest) = widest else { return false };
-            *widest -= 1;
-            surplus -= 1;
-        }
-        true
     }
 
     fn render(
         &self,
-        rows: &[Vec<Cell>],
-        (widths, gap): &(Vec<usize>, usize),
+        columns: &[&Column],
+        rows: &[Vec<&Cell>],
+        grid: &Grid,
         with_titles: bool,
     ) -> String {
         let mut table = Table::new();
@@ -197,26 +203,22 @@ impl Layout {
             table.force_no_tty();
         }
         if with_titles {
-            let titles = self.columns.iter().map(|column| {
-                TableCell::new(column.title.to_uppercase()).add_attribute(Attribute::Bold)
+            let titles = columns.iter().map(|column| {
+                TableCell::new(column.heading().as_str()).add_attribute(Attribute::Bold)
             });
             table.set_header(Row::from(titles.collect::<Vec<_>>()));
         }
         for row in rows {
-            let cells = row.iter().zip(self.columns).zip(widths);
+            let cells = row.iter().zip(columns).zip(&grid.widths);
             let cells = cells.map(|((cell, column), width)| styled(cell, column.fit, *width));
             let mut row = Row::from(cells.collect::<Vec<_>>());
             row.max_height(1);
             table.add_row(row);
         }
-        let last = self.columns.len().saturating_sub(1);
-        for (at, ((settings, width), column)) in table
-            .column_iter_mut()
-            .zip(widths)
-            .zip(self.columns)
-            .enumerate()
-        {
-            let gap = if at == last { 0 } else { *gap };
+        let last = columns.len().saturating_sub(1);
+        let settings = table.column_iter_mut().zip(&grid.widths).zip(columns);
+        for (at, ((settings, width), column)) in settings.enumerate() {
+            let gap = if at == last { 0 } else { grid.gap };
             settings
                 .set_padding((0, u16::try_from(gap).unwrap_or_default()))
                 .set_constraint(ColumnConstraint::Absolute(Width::Fixed(
@@ -230,7 +232,7 @@ impl Layout {
         let titles = usize::from(with_titles);
         for (at, line) in table.lines().enumerate() {
             let row = at.checked_sub(titles).and_then(|at| rows.get(at));
-            match row.and_then(|row| self.spread(row, widths, *gap)) {
+            match row.and_then(|row| self.spread(row, columns, grid)) {
                 Some(line) => text.push_str(&line),
                 None => text.push_str(line.trim_end()),
             }
@@ -241,28 +243,37 @@ impl Layout {
 
     /// Writes a row whose vital cell does not fit into its column; the cells behind it follow as
     /// they come.
-    fn spread(&self, row: &[Cell], widths: &[usize], gap: usize) -> Option<String> {
-        let mut columns = row.iter().zip(widths);
-        let vital =
-            columns.position(|(cell, width)| cell.is_vital && cell.text.width() > *width)?;
-        let behind = row.iter().skip(vital + 1);
+    fn spread(&self, row: &[&Cell], columns: &[&Column], grid: &Grid) -> Option<String> {
+        let mut cells = row.iter().zip(&grid.widths);
+        let vital = cells.position(|(cell, width)| cell.is_vital && cell.text.width() > *width)?;
+        let behind = row.iter().zip(columns).skip(vital + 1);
+        let behind = behind.filter(|(cell, _)| cell.text.as_str() != NOTHING);
+        // What gives way takes what the vital cell leaves.
         let behind: Vec<_> = behind
-            .filter(|cell| cell.text.as_str() != NOTHING)
+            .map(|(cell, column)| match column.fit.gives_way() {
+                true => (cell, cell.text.width().min(COMFORTABLE)),
+                false => (cell, cell.text.width()),
+            })
             .collect();
-        let before: usize = widths.iter().take(vital).map(|width| width + gap).sum();
-        let needed: usize = behind.iter().map(|cell| cell.text.width() + gap).sum();
-        let room = self
-            .room
-            .unwrap_or(usize::MAX)
-            .saturating_sub(before + needed);
+        let before: usize = grid.widths[..vital]
+            .iter()
+            .map(|width| width + grid.gap)
+            .sum();
+        let needed: usize = behind.iter().map(|(_, width)| width + grid.gap).sum();
+        let room = self.room.unwrap_or(usize::MAX);
+        let mut left = room.saturating_sub(before + needed);
         let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths).take(vital) {
-            let space = " ".repeat((width + gap).saturating_sub(cell.text.width()));
+        for (cell, width) in row.iter().zip(&grid.widths).take(vital) {
+            let space = " ".repeat((width + grid.gap).saturating_sub(cell.text.width()));
             line += &(self.toned(cell.tone, &cell.text) + &space);
         }
-        line += &self.toned(row[vital].tone, &row[vital].text.shortened(room));
-        for cell in behind {
-            line += &(" ".repeat(gap) + &self.toned(cell.tone, &cell.text));
+        let text = row[vital].text.shortened(left);
+        line += &self.toned(row[vital].tone, &text);
+        left = left.saturating_sub(text.width());
+        for (cell, width) in behind {
+            let text = cell.text.cut(width.saturating_add(left));
+            left = left.saturating_sub(text.width().saturating_sub(width));
+            line += &(" ".repeat(grid.gap) + &self.toned(cell.tone, &text));
         }
         Some(line)
     }
@@ -278,6 +289,8 @@ impl Layout {
 fn styled(cell: &Cell, fit: Fit, width: usize) -> TableCell {
     let plain = match fit {
         Fit::KeepsEnds => TableCell::new(cell.text.shortened(width).as_str()),
+        // Left to itself, the table would cut between words.
+        Fit::Shrinks => TableCell::new(cell.text.cut(width).as_str()),
         _ => TableCell::new(cell.text.as_str()),
     };
     match cell.tone {
@@ -291,99 +304,4 @@ fn styled(cell: &Cell, fit: Fit, width: usize) -> TableCell {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const COLUMNS: &[Column] = &[
-        Column {
-            title: "name",
-            fit: Fit::Shrinks,
-        },
-        Column {
-            title: "age",
-            fit: Fit::Number,
-        },
-    ];
-
-    fn row(name: &str, age: &str) -> Vec<Cell> {
-        vec![Cell::new(name), Cell::new(age)]
-    }
-
-    #[test]
-    fn columns_are_as_wide_as_their_texts() {
-        let mut layout = Layout::new(COLUMNS, None, false);
-        assert_eq!(layout.push(row("resize", "3m")), "");
-        layout.push(row("x", "10m"));
-        assert_eq!(layout.finish(), "NAME    AGE\nresize   3m\nx       10m\n");
-    }
-
-    #[test]
-    fn what_does_not_fit_is_cut_off_and_marked() {
-        let mut layout = Layout::new(COLUMNS, Some(14), false);
-        layout.push(row("a very long name", "3m"));
-        let text = layout.finish();
-        assert!(text.contains('…'), "{text}");
-        assert!(
-            text.lines().all(|line| Text::from(line).width() <= 14),
-            "{text}"
-        );
-        assert_eq!(text.lines().count(), 2);
-    }
-
-    #[test]
-    fn a_vital_cell_is_shown_in_full_where_there_is_room() {
-        const VITAL: &[Column] = &[
-            Column::new("uuid", Fit::Whole),
-            Column::new("name", Fit::Shrinks),
-            Column::new("state", Fit::Whole),
-            Column::new("owner", Fit::KeepsEnds),
-        ];
-        let cells = |name: Cell, state: &str, owner: &str| {
-            let cells = [Cell::new("12345678"), name];
-            let behind = [Cell::new(state), Cell::new(owner)];
-            cells.into_iter().chain(behind).collect::<Vec<_>>()
-        };
-        let key = "key:job0000000012-abcdef";
-        for (room, expected) in [
-            (
-                80,
-                "UUID      NAME                      STATE      OWNER\n\
-                 12345678  resize                    CLAIMED    root@host:host:4711:c0ffee\n\
-                 12345678  key:job0000000012-abcdef  MALFORMED  -\n",
-            ),
-            (
-                50,
-                "UUID      NAME    STATE      OWNER\n\
-                 12345678  resize  CLAIMED    root@host:…711:c0ffee\n\
-                 12345678  key:job0000000012-abcdef  MALFORMED\n",
-            ),
-            (
-                40,
-                "UUID      NAME    STATE      OWNER\n\
-                 12345678  resize  CLAIMED    root@…0ffee\n\
-                 12345678  key:job00…12-abcdef  MALFORMED\n",
-            ),
-        ] {
-            let mut layout = Layout::new(VITAL, Some(room), false);
-            layout.push(cells(
-                Cell::new("resize"),
-                "CLAIMED",
-                "root@host:host:4711:c0ffee",
-            ));
-            layout.push(cells(Cell::vital(Tone::Bad, key), "MALFORMED", NOTHING));
-            assert_eq!(layout.finish(), expected);
-        }
-    }
-
-    #[test]
-    fn later_pieces_keep_the_widths_and_have_no_titles() {
-        let mut layout = Layout::new(COLUMNS, None, false);
-        let mut text = String::new();
-        for _ in 0..=PIECE {
-            text += &layout.push(row("resize", "3m"));
-        }
-        text += &layout.finish();
-        assert_eq!(text.matches("NAME").count(), 1);
-        assert_eq!(text.matches("\nresize   3m").count(), PIECE + 1);
-    }
-}
+mod tests;

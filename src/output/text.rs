@@ -44,6 +44,22 @@ impl Text {
         Self(format!("{head}…{tail}"))
     }
 
+    /// Returns it within so many columns: of a longer text the beginning.
+    pub(super) fn cut(&self, columns: usize) -> Self {
+        if self.width() <= columns {
+            return self.clone();
+        }
+        let head: String = begin(self.0.chars(), columns.saturating_sub(1)).collect();
+        Self(head + "…")
+    }
+
+    /// Keeps no more than so many characters.
+    pub(super) fn truncate(&mut self, characters: usize) {
+        if let Some((end, _)) = self.0.char_indices().nth(characters) {
+            self.0.truncate(end);
+        }
+    }
+
     /// Returns how many columns of a terminal it takes.
     pub(crate) fn width(&self) -> usize {
         self.0.width()

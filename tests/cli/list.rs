@@ -1,6 +1,11 @@
 //! `jobboard list`.
 
-use crate::support::env::{Env, names};
+use serde_json::json;
+
+use crate::{
+    conduct::{Stage, on_every_board},
+    support::env::{Env, names, wait_until},
+};
 
 /// Three jobs, of which `middle` is claimed.
 fn three() -> Env {
@@ -28,10 +33,10 @@ fn people_see_a_table_of_the_jobs_best_first() {
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
-    UUID  NAME  STATE  PRIORITY  AGE  OWNER  HELD  EXPIRES
-    00000001  first  UNCLAIMED  VERY_HIGH  AGE  -  -  -
-    00000002  middle  CLAIMED  NORMAL  AGE  ada  AGE  never
-    00000003  late  UNCLAIMED  LOW  AGE  -  -  -
+    UUID  NAME  STATE  PRIORITY  AGE  OWNER  HELD  EXPIRES  TRIES  NOTE
+    00000001  first  UNCLAIMED  VERY_HIGH  AGE  -  -  -  0  -
+    00000002  middle  CLAIMED  NORMAL  AGE  ada  AGE  never  0  never lapses
+    00000003  late  UNCLAIMED  LOW  AGE  -  -  -  0  -
     --- stderr
     ");
 }
@@ -124,8 +129,8 @@ fn a_limit_says_what_it_left_out() {
     insta::assert_snapshot!(run, @"
     exit code 0
     --- stdout
-    UUID  NAME  STATE  PRIORITY  AGE  OWNER  HELD  EXPIRES
-    00000001  first  UNCLAIMED  VERY_HIGH  AGE  -  -  -
+    UUID  NAME  STATE  PRIORITY  AGE  OWNER  HELD  EXPIRES  TRIES  NOTE
+    00000001  first  UNCLAIMED  VERY_HIGH  AGE  -  -  -  0  -
     --- stderr
     2 more not shown (--limit)
     ");
@@ -180,4 +185,174 @@ fn only_the_jobs_of_a_name_are_listed() {
     let named = |name: &str| names(&env.jobboard(&["list", "--name", name, "--json"]).run());
     assert_eq!(named("backup-*"), ["backup-a"]);
     assert_eq!(named("none"), ["none"]);
+}
+
+on_every_board!(
+    what_is_the_matter_with_a_job_is_noted,
+    jobs_are_listed_in_the_order_of_any_field,
+    jobs_are_counted_by_any_field,
+    the_trash_and_the_past_have_columns_of_their_own,
+);
+
+/// Returns what a listing shows for people, without what the space between columns depends on.
+fn shown(stage: &Stage, words: &[&str]) -> Vec<String> {
+    let words = [&["list", "-o", "table"], words].concat();
+    let run = stage.env.jobboard(&words).run();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    run.succeeded().lines().map(words).collect()
+}
+
+fn what_is_the_matter_with_a_job_is_noted(stage: &Stage) {
+    let jobs = ["stuck", "busy", "failing", "fresh"].map(|name| stage.env.post(name));
+    stage.env.claim(&jobs[0], "ada");
+    let run = |words: &[&str]| stage.env.jobboard(words).run();
+    let fail = [
+        "claim",
+        &jobs[2],
+        "--retry-delay",
+        "1d",
+        "--retry-max",
+        "1d",
+        "--",
+        "false",
+    ];
+    run(&fail).failed(1);
+    let holding = stage.env.jobboard(&["claim", &jobs[1], "--hold"]).spawn();
+    wait_until("it is held", || stage.env.state(&jobs[1]) == "CLAIMED");
+    let rows = shown(
+        stage,
+        &["--columns", "name,tries,note", "--sort", "sequence"],
+    );
+    assert_eq!(
+        rows[..3],
+        ["NAME TRIES NOTE", "stuck 0 never lapses", "busy 0 -"]
+    );
+    assert!(rows[3].starts_with("failing 1 held back "), "{rows:?}");
+    assert_eq!(rows[4..], ["fresh 0 -"]);
+    // Programs get the same, and the usual fields unless they ask for others.
+    let told = run(&[
+        "list",
+        "--columns",
+        "note,+attempts",
+        "--filter",
+        "name=stuck",
+    ]);
+    assert_eq!(told.succeeded(), "never lapses\t0\n");
+    assert_eq!(
+        run(&["list", "--name", "fresh"])
+            .succeeded()
+            .split('\t')
+            .count(),
+        9
+    );
+    drop(holding);
+}
+
+fn jobs_are_listed_in_the_order_of_any_field(stage: &Stage) {
+    for (name, size, priority) in [
+        ("a", "size:=10", "LOW"),
+        ("b", "size:=9", "HIGH"),
+        ("c", "x=1", "LOW"),
+    ] {
+        let post = ["post", name, size, "--priority", priority];
+        stage.env.jobboard(&post).run().succeeded();
+    }
+    let claim = ["claim", "--next", "--filter", "name=c"];
+    stage.env.jobboard(&claim).run().succeeded();
+    let sorted = |words: &[&str]| {
+        let words = [&["list", "--json", "--sort"], words].concat();
+        names(&stage.env.jobboard(&words).run()).concat()
+    };
+    assert_eq!(sorted(&["details.size"]), "bac");
+    assert_eq!(sorted(&["-details.size"]), "abc");
+    assert_eq!(sorted(&["-sequence"]), "cba");
+    assert_eq!(sorted(&["-priority"]), "bac");
+    assert_eq!(sorted(&["held"]), "cba");
+    assert_eq!(sorted(&["age", "--reverse"]), "cba");
+    assert_eq!(sorted(&["-name", "--limit", "2"]), "cb");
+}
+
+fn jobs_are_counted_by_any_field(stage: &Stage) {
+    let post = |name, detail| stage.env.jobboard(&["post", name, detail]).run().posted();
+    let [claimed, trashed, ..] = [
+        post("grow", "v=1"),
+        post("grow", "v=2"),
+        post("shrink", "v=2"),
+        post("grow", "w=1"),
+    ];
+    stage.env.claim(&claimed, "ada");
+    let count = |words: &[&str]| {
+        let words = [&["list", "--count", "--by"], words].concat();
+        stage.env.jobboard(&words).run()
+    };
+    assert_eq!(
+        count(&["state,owner"]).succeeded(),
+        "UNCLAIMED\t\t3\nCLAIMED\tada\t1\n"
+    );
+    let counted = count(&["details.v", "--json"]).json();
+    let expected = json!([
+        {"details.v": "2", "count": 2},
+        {"details.v": "1", "count": 1},
+        {"details.v": null, "count": 1},
+    ]);
+    assert_eq!(counted, expected);
+    let filtered = count(&["name", "--filter", "owner=none", "-o", "table"]);
+    let table = "NAME    COUNT\ngrow        2\nshrink      1\n";
+    assert_eq!(filtered.succeeded(), table);
+    stage.env.trash(&trashed);
+    assert_eq!(count(&["name", "--trash"]).succeeded(), "grow\t1\n");
+    let rest = "--filter=owner=none";
+    let consume = ["consume", rest, "--force", "--yes", "--reason", "no more"];
+    stage.env.jobboard(&consume).run().succeeded();
+    let past = count(&["reason,outcome", "--past", "-o", "jsonl"]);
+    let expected = "{\"reason\":\"no more\",\"outcome\":\"consumed\",\"count\":2}\n";
+    assert_eq!(past.succeeded(), expected);
+    let none = count(&["name", "--name", "nobody", "--json"]);
+    assert_eq!(none.succeeded(), "[]\n");
+}
+
+fn the_trash_and_the_past_have_columns_of_their_own(stage: &Stage) {
+    let [given_up, done] = ["given-up", "done"].map(|name| stage.env.post(name));
+    let run = |words: &[&str]| stage.env.jobboard(words).run();
+    let because = [
+        "--force",
+        "--yes",
+        "--who",
+        "olga",
+        "--reason",
+        "no such volume",
+    ];
+    run(&[&["trash", &given_up], &because[..]].concat()).succeeded();
+    run(&[&["consume", &done], &because[..]].concat()).succeeded();
+    let trash = shown(stage, &["--trash"]);
+    assert_eq!(trash[0], "UUID NAME TRASHED TRIES BY REASON");
+    assert!(trash[1].ends_with(" 0 olga no such volume"), "{trash:?}");
+    let past = shown(stage, &["--past", "--columns", "-ended"]);
+    assert_eq!(past[0], "UUID NAME OUTCOME WAITED TOOK BY REASON");
+    assert!(
+        past[1].ends_with(" done consumed - - olga no such volume"),
+        "{past:?}"
+    );
+    // What would be done to the trash is shown as the trash is.
+    let purge = run(&["purge", "--all", "--dry-run", "-o", "table"]);
+    assert!(purge.succeeded().contains("REASON"), "{purge}");
+    assert_eq!(run(&["list", "--trash"]).succeeded().split('\t').count(), 9);
+    let old = run(&["list", "--trash", "--filter", "trashed>1h", "--count"]);
+    assert_eq!(old.succeeded(), "0\n");
+}
+
+#[test]
+fn columns_are_of_forms_that_have_some() {
+    let env = three();
+    let refused = |words: &[&str]| {
+        let run = env.jobboard(&[&["list"], words].concat()).run();
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run}");
+        run.stderr
+    };
+    assert!(refused(&["--columns", "name", "--json"]).contains("the other forms have no columns"));
+    assert!(refused(&["--columns", "name", "-o", "uuid"]).contains("the other forms"));
+    assert!(refused(&["--columns", "name,-name"]).contains("leaves none"));
+    assert!(refused(&["--columns", "colour"]).contains("the columns are uuid name"));
+    assert!(refused(&["--by", "state"]).contains("--count"));
+    assert!(refused(&["--count", "--by", "state", "-o", "uuid"]).contains("prints a number"));
 }

@@ -27,6 +27,16 @@ impl Path {
         Ok(Self(parts))
     }
 
+    /// Returns it as it is read, with the field before it.
+    pub(super) fn name(&self, field: &str) -> String {
+        let parts = self.0.iter().map(String::as_str);
+        [field]
+            .into_iter()
+            .chain(parts)
+            .collect::<Vec<_>>()
+            .join(".")
+    }
+
     /// Follows the way; where it ends at nothing or at `null`, there is no value.
     pub(super) fn find<'a>(&self, details: &'a Value) -> Option<&'a Value> {
         self.0
@@ -70,7 +80,7 @@ impl Check {
 }
 
 /// Returns a text itself, and anything else as compact JSON.
-fn text_of(value: &Value) -> Cow<'_, str> {
+pub(super) fn text_of(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
         other => Cow::Owned(other.to_string()),

@@ -19,18 +19,19 @@ use crate::{
 };
 
 /// All fields but the details, and where their values come from.
-const FIELDS: [(&str, Kind); 17] = [
+const FIELDS: [(&str, Kind); 18] = [
     ("name", Kind::Text(reading::name)),
     ("state", Kind::State),
     ("owner", Kind::Text(reading::owner)),
     ("priority", Kind::Priority),
     ("sequence", Kind::Number(reading::sequence, number::whole)),
-    ("age", Kind::Span(reading::age)),
-    ("held", Kind::Span(reading::held)),
+    ("age", Kind::Since(reading::age)),
+    ("held", Kind::Since(reading::held)),
     ("expires", Kind::Span(reading::expires)),
     ("attempts", Kind::Number(reading::attempts, number::whole)),
     ("size", Kind::Number(reading::size, number::size)),
-    ("ended", Kind::Span(reading::ended)),
+    ("trashed", Kind::Since(reading::trashed)),
+    ("ended", Kind::Since(reading::ended)),
     ("outcome", Kind::Text(reading::outcome)),
     ("by", Kind::Text(reading::by)),
     ("reason", Kind::Text(reading::reason)),
@@ -46,7 +47,7 @@ const DETAILS: &str = "details";
 const NONE: &str = "none";
 
 /// Returns the names of all fields, without what is inside the details.
-fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
     FIELDS.into_iter().map(|(name, _)| name).chain([DETAILS])
 }
 
@@ -66,6 +67,8 @@ pub(super) enum Kind {
     Number(ReadNumber, fn(&str) -> Result<i128, Fault>),
     /// A time that passes, so that asking for exactly one would find nothing.
     Span(ReadSpan),
+    /// Such a time since something was.
+    Since(ReadSpan),
     /// Whatever JSON can be.
     Details(Path),
 }
@@ -77,7 +80,7 @@ impl Kind {
             Self::Text(_) | Self::Details(_) => "= != ~ !~ < <= > >=",
             Self::State => "= != ~ !~",
             Self::Priority | Self::Number(..) => "= != < <= > >=",
-            Self::Span(_) => "< <= > >=, or = and != with `none`",
+            Self::Span(_) | Self::Since(_) => "< <= > >=, or = and != with `none`",
         }
     }
 
@@ -93,7 +96,7 @@ impl Kind {
             Self::State => false,
             Self::Priority => reading::priority(entry).is_nothing(),
             Self::Number(read, _) => read(entry).is_nothing(),
-            Self::Span(read) => read(entry, now).is_nothing(),
+            Self::Span(read) | Self::Since(read) => read(entry, now).is_nothing(),
             Self::Details(path) => reading::details(entry, path).is_nothing(),
         }
     }
@@ -101,9 +104,9 @@ impl Kind {
 
 /// A field as an expression names it.
 #[derive(Debug, Clone)]
-pub(super) struct Field {
-    name: &'static str,
-    kind: Kind,
+pub(crate) struct Field {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
 }
 
 impl Field {
@@ -122,6 +125,11 @@ impl Field {
                 })?,
         };
         Ok(Self { name, kind })
+    }
+
+    /// Whether the value is inside the details.
+    pub(crate) fn needs_details(&self) -> bool {
+        matches!(self.kind, Kind::Details(_))
     }
 
     /// Whether an event has the value, so that the job need not be looked up.
@@ -165,7 +173,7 @@ impl Field {
                 let order = relation.order().ok_or(unfit)?;
                 Test::Number(read, Comparison::new(order, parse(value)?))
             }
-            Kind::Span(read) => {
+            Kind::Span(read) | Kind::Since(read) => {
                 let order = relation.strict_order().ok_or(unfit)?;
                 Test::Span(read, Comparison::new(order, duration::parse(value)?))
             }

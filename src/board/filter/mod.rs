@@ -1,7 +1,7 @@
 //! The one grammar for choosing jobs: `FIELD OP VALUE`, as in `held>10m` or `name=backup-*`.
 //!
 //! Here expressions are put to use; `grammar` takes them apart. Which fields there are and what can
-//! be asked of each is in `field`, the operators are in `operator`; `reading` takes values out of an
+//! be asked of each is in `field`, the operators are in `operator`; `order` sorts by fields; `reading` takes values out of an
 //! entry, `text`, `number` and `details` take them out of an expression and compare the two.
 
 mod details;
@@ -10,6 +10,7 @@ mod field;
 mod grammar;
 mod number;
 mod operator;
+mod order;
 mod reading;
 mod text;
 
@@ -20,13 +21,17 @@ use std::{fmt, str::FromStr};
 
 use chrono::{DateTime, Utc};
 
-pub(crate) use self::error::InvalidFilter;
 use self::{
     error::Fault,
-    field::{Field, Test},
+    field::Test,
     grammar::Part,
     operator::{Operator, Relation},
     text::Pattern,
+};
+pub(crate) use self::{
+    error::InvalidFilter,
+    field::Field,
+    order::{FieldOrder, compare_values},
 };
 use crate::{
     board::Detail,

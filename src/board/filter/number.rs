@@ -50,6 +50,17 @@ impl Number {
         number.is_finite().then_some(Self::Float(number))
     }
 
+    /// Returns what orders numbers as they are, whether whole or not.
+    pub(super) fn place(self) -> (i64, i128) {
+        let bits = self.as_f64().to_bits().cast_signed();
+        // Negative ones grow the other way, see `f64::total_cmp`.
+        let place = bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed();
+        match self {
+            Self::Whole(number) => (place, number),
+            Self::Float(_) => (place, i128::MAX),
+        }
+    }
+
     fn as_f64(self) -> f64 {
         match self {
             Self::Whole(number) => number as f64,

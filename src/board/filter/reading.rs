@@ -112,6 +112,11 @@ pub(super) fn expires(entry: &Entry, _now: DateTime<Utc>) -> Found<Duration> {
     }
 }
 
+pub(super) fn trashed(entry: &Entry, now: DateTime<Utc>) -> Found<Duration> {
+    let trashed_on = entry.job().and_then(|job| job.trashed_on);
+    trashed_on.map(|time| elapsed(time, now)).into()
+}
+
 /// Returns how long ago a job left its board.
 pub(super) fn ended(entry: &Entry, now: DateTime<Utc>) -> Found<Duration> {
     let ended = entry.job().and_then(|job| job.ended);

@@ -2,43 +2,70 @@
 
 use std::cmp::Ordering;
 
+use chrono::{DateTime, Utc};
+
 use crate::{
-    board::PeerOrder,
+    board::{
+        PeerOrder,
+        filter::{Field, FieldOrder},
+    },
     job::{Entry, Job},
 };
 
 /// The order of a listing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone)]
 pub(super) enum Sort {
-    #[default]
+    /// As jobs are offered.
     Rank,
-    Age,
-    Name,
-    Owner,
-    /// As TaskFlow's own readers walk this kind of board
+    /// As TaskFlow's own readers walk this kind of board.
     Taskflow,
+    /// As they come.
     None,
+    Field(FieldOrder),
 }
 
 impl Sort {
+    /// Returns the names of all orders, without what is inside the details.
+    pub(super) fn names() -> Vec<&'static str> {
+        let own = ["rank", "taskflow", "none"];
+        own.into_iter().chain(Field::names()).collect()
+    }
+
+    /// Reads the name of an order.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "rank" => Self::Rank,
+            "taskflow" => Self::Taskflow,
+            "none" => Self::None,
+            field => Self::Field(FieldOrder::read(field)?),
+        })
+    }
+
     /// Whether a board hands its records out in this order by itself.
-    pub(super) fn is_native(self) -> bool {
+    pub(super) fn is_native(&self) -> bool {
         matches!(self, Self::Rank | Self::None)
     }
 
-    /// Compares two records; those that cannot be read come last.
-    pub(super) fn compare(self, one: &Entry, other: &Entry, peers: Option<PeerOrder>) -> Ordering {
-        let (Entry::Job(one), Entry::Job(other)) = (one, other) else {
-            return one.job().is_none().cmp(&other.job().is_none());
+    /// Whether it looks at the details, so that they have to be fetched.
+    pub(super) fn needs_details(&self) -> bool {
+        matches!(self, Self::Field(order) if order.needs_details())
+    }
+
+    /// Compares two records; those that cannot be read come behind their equals.
+    pub(super) fn compare(
+        &self,
+        one: &Entry,
+        other: &Entry,
+        now: DateTime<Utc>,
+        peers: Option<PeerOrder>,
+    ) -> Ordering {
+        let order = match (self, one, other) {
+            (Self::Field(order), ..) => order.compare(one, other, now),
+            (Self::Taskflow, Entry::Job(one), Entry::Job(other)) => as_peers_do(one, other, peers),
+            _ => Ordering::Equal,
         };
-        let by_rank = || one.rank().cmp(&other.rank());
-        match self {
-            Self::Age => one.created_on.cmp(&other.created_on).then_with(by_rank),
-            Self::Name => one.name.cmp(&other.name).then_with(by_rank),
-            Self::Owner => by_owner(one, other).then_with(by_rank),
-            Self::Taskflow => as_peers_do(one, other, peers),
-            Self::Rank | Self::None => by_rank(),
-        }
+        let rank = |entry: &Entry| (entry.job().is_none(), entry.job().map(Job::rank));
+        order.then_with(|| rank(one).cmp(&rank(other)))
     }
 }
 
@@ -50,9 +77,4 @@ fn as_peers_do(one: &Job, other: &Job, peers: Option<PeerOrder>) -> Ordering {
         Some(PeerOrder::NewestOfTheMostUrgent) => order.reverse(),
         Some(PeerOrder::OldestOfTheLeastUrgent) | None => order,
     }
-}
-
-/// Puts jobs that nobody has behind those that somebody has.
-fn by_owner(one: &Job, other: &Job) -> Ordering {
-    (one.owner().is_none(), one.owner()).cmp(&(other.owner().is_none(), other.owner()))
 }

@@ -5,7 +5,8 @@ use chrono::Utc;
 use super::{failures::Failures, select::Chosen};
 use crate::{
     context::Context,
-    output::{JobView, Row},
+    job::{Shelf, State},
+    output::JobColumns,
 };
 
 /// Lists what was chosen, as `list` does, and tells why it is not there of what is not.
@@ -24,9 +25,15 @@ pub(crate) fn dry_run(ctx: &mut Context, verb: &'static str, chosen: Chosen) -> 
         }
     }
     let now = Utc::now();
-    let mut rows = ctx.out.rows(JobView::COLUMNS);
+    let are_trashed = entries.iter().all(|it| it.state() == State::Trashed);
+    let shelf = match are_trashed {
+        true => Shelf::Trash,
+        false => Shelf::Board,
+    };
+    let columns = JobColumns::usual(shelf, ctx.out.format());
+    let mut rows = ctx.out.rows(&columns.shapes());
     for entry in &entries {
-        rows.push(&JobView::of(entry, now))?;
+        rows.push(&columns.row(entry, now))?;
     }
     rows.finish()?;
     if total == 0 {

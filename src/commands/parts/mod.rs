@@ -15,3 +15,4 @@ pub(super) mod unconfirmed;
 pub(super) mod under_claim;
 pub(super) mod unused;
 pub(super) mod verb;
+pub(super) mod words;

@@ -3,6 +3,7 @@
 mod details;
 mod field;
 mod grammar;
+mod order;
 mod refusal;
 
 use std::time::Duration;

@@ -1,0 +1,154 @@
+//! Putting entries in order by a field, and telling them apart by one.
+
+use std::{
+    borrow::Cow,
+    cmp::{Ordering, Reverse},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::{
+    details::text_of,
+    field::{self, Field, Kind},
+    number::Number,
+    reading,
+};
+use crate::{
+    duration,
+    job::{Entry, Priority},
+};
+
+/// Where one span of time ends and the next begins, in seconds, when they are counted.
+const STEPS: [u64; 6] = [0, 60, 10 * 60, 3600, 24 * 3600, 7 * 24 * 3600];
+
+/// An order of entries: by a field, the least value first, or the greatest.
+#[derive(Debug, Clone)]
+pub(crate) struct FieldOrder {
+    field: Field,
+    is_descending: bool,
+}
+
+impl FieldOrder {
+    /// Reads the name of a field, with `-` before it if the greatest value is to come first.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        let name = text.strip_prefix('-');
+        Ok(Self {
+            field: Field::read(name.unwrap_or(text))?,
+            is_descending: name.is_some(),
+        })
+    }
+
+    pub(crate) fn needs_details(&self) -> bool {
+        self.field.needs_details()
+    }
+
+    /// Compares two entries; what has no such value comes last in either direction.
+    pub(crate) fn compare(&self, one: &Entry, other: &Entry, now: DateTime<Utc>) -> Ordering {
+        match (self.field.key(one, now), self.field.key(other, now)) {
+            (Some(one), Some(other)) if self.is_descending => other.cmp(&one),
+            (Some(one), Some(other)) => one.cmp(&other),
+            (one, other) => one.is_none().cmp(&other.is_none()),
+        }
+    }
+}
+
+/// A value by which entries are put in order; of one field all are of one kind, but in details.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key<'a> {
+    Span(Duration),
+    /// What began earliest has the longest span.
+    Since(Reverse<Duration>),
+    Priority(Priority),
+    Number((i64, i128)),
+    Text(Cow<'a, str>),
+}
+
+impl Field {
+    /// Reads the name of a field, such as `owner` or `details.a.0.b`.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        Self::named(text).map_err(|fault| fault.to_string())
+    }
+
+    /// Returns the names of all fields, without what is inside the details.
+    pub(crate) fn names() -> Vec<&'static str> {
+        field::names().collect()
+    }
+
+    /// Returns the name by which it is read.
+    pub(crate) fn name(&self) -> String {
+        match &self.kind {
+            Kind::Details(path) => path.name(self.name),
+            _ => self.name.to_owned(),
+        }
+    }
+
+    fn key<'a>(&self, entry: &'a Entry, now: DateTime<Utc>) -> Option<Key<'a>> {
+        match &self.kind {
+            Kind::Text(read) => read(entry).value().map(Key::Text),
+            Kind::State => reading::state(entry).value().map(Key::Text),
+            Kind::Priority => reading::priority(entry).value().map(Key::Priority),
+            Kind::Number(read, _) => {
+                let number = read(entry).value().map(Number::Whole);
+                number.map(|number| Key::Number(number.place()))
+            }
+            Kind::Span(read) => read(entry, now).value().map(Key::Span),
+            Kind::Since(read) => read(entry, now).value().map(Reverse).map(Key::Since),
+            Kind::Details(path) => reading::details(entry, path).value().map(key_of),
+        }
+    }
+
+    /// Returns the value of an entry, by which it is counted with others; `null` for none.
+    ///
+    /// A span of time is the seconds of the longest step that it reaches, since hardly two are
+    /// the same.
+    pub(crate) fn value(&self, entry: &Entry, now: DateTime<Utc>) -> Value {
+        if let Kind::Details(path) = &self.kind {
+            let value = reading::details(entry, path).value();
+            return value.cloned().unwrap_or_default();
+        }
+        match self.key(entry, now) {
+            None => Value::Null,
+            Some(Key::Span(span) | Key::Since(Reverse(span))) => {
+                let mut steps = STEPS.into_iter().rev();
+                let step = steps.find(|step| *step <= span.as_secs());
+                step.unwrap_or_default().into()
+            }
+            Some(Key::Priority(priority)) => priority.name().into(),
+            Some(Key::Number((_, number))) => {
+                i64::try_from(number).map_or(Value::Null, Value::from)
+            }
+            Some(Key::Text(text)) => text.into(),
+        }
+    }
+
+    /// Says a value in words; nothing, if there is none.
+    pub(crate) fn in_words(&self, value: &Value) -> Option<String> {
+        let brief = |seconds| duration::brief(Duration::from_secs(seconds));
+        match (&self.kind, value) {
+            (_, Value::Null) => None,
+            (Kind::Span(_) | Kind::Since(_), value) => {
+                let step = value.as_u64().unwrap_or_default();
+                Some(match STEPS.into_iter().find(|next| *next > step) {
+                    Some(next) if step == 0 => format!("under {}", brief(next)),
+                    Some(next) => format!("{} to {}", brief(step), brief(next)),
+                    None => format!("{} or more", brief(step)),
+                })
+            }
+            (_, value) => Some(text_of(value).into_owned()),
+        }
+    }
+}
+
+/// Compares values as [`FieldOrder`] does those of details.
+pub(crate) fn compare_values(one: &Value, other: &Value) -> Ordering {
+    (one.is_null(), key_of(one)).cmp(&(other.is_null(), key_of(other)))
+}
+
+fn key_of(value: &Value) -> Key<'_> {
+    match value {
+        Value::Number(number) => Key::Number(Number::from(number).place()),
+        value => Key::Text(text_of(value)),
+    }
+}

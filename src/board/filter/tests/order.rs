@@ -1,0 +1,135 @@
+//! In which order a field puts entries, and how it tells them apart.
+
+use super::*;
+
+/// Returns the places to which an order puts these entries.
+fn order(field: &str, entries: &[Entry]) -> Vec<usize> {
+    let order = FieldOrder::read(field).unwrap();
+    let mut places: Vec<_> = (0..entries.len()).collect();
+    places.sort_by(|&one, &other| order.compare(&entries[one], &entries[other], now()));
+    places
+}
+
+fn value(field: &str, entry: &Entry) -> Value {
+    Field::read(field).unwrap().value(entry, now())
+}
+
+#[test]
+fn the_least_comes_first_and_what_has_none_last_in_either_direction() {
+    let tried = |attempts| {
+        let history = History {
+            attempts,
+            ..History::default()
+        };
+        entry(Job { history, ..job() })
+    };
+    let entries = [malformed(), tried(11), tried(2), tried(30)];
+    assert_eq!(order("attempts", &entries), [2, 1, 3, 0]);
+    assert_eq!(order("-attempts", &entries), [3, 1, 2, 0]);
+    let entries = [unclaimed(), claimed(), malformed()];
+    assert_eq!(order("owner", &entries), [1, 0, 2]);
+    assert_eq!(order("-state", &entries), [0, 2, 1]);
+    assert_eq!(order("-size", &entries), [0, 1, 2]);
+}
+
+#[test]
+fn what_began_earliest_comes_first_and_what_ends_soonest() {
+    let old = |seconds| {
+        entry(Job {
+            created_on: ago(seconds),
+            ..job()
+        })
+    };
+    let entries = [
+        old(10),
+        old(1000),
+        entry(Job {
+            created_on: None,
+            ..job()
+        }),
+        old(100),
+    ];
+    assert_eq!(order("age", &entries), [1, 3, 0, 2]);
+    assert_eq!(order("-age", &entries), [0, 3, 1, 2]);
+    let lapsing = |seconds| entry(held(Lease::Timed, Some(seconds)));
+    let never = entry(held(Lease::None, None));
+    assert_eq!(
+        order("expires", &[never, lapsing(20), lapsing(3)]),
+        [2, 1, 0]
+    );
+}
+
+#[test]
+fn priorities_are_ordered_by_importance() {
+    let of = |priority| entry(Job { priority, ..job() });
+    let entries = [
+        of(Priority::High),
+        of(Priority::VeryLow),
+        of(Priority::Normal),
+    ];
+    assert_eq!(order("-priority", &entries), [0, 2, 1]);
+}
+
+#[test]
+fn details_are_ordered_numbers_before_texts() {
+    let values = [
+        json!("b"),
+        json!(10),
+        json!(9.5),
+        json!(null),
+        json!(-3),
+        json!("10"),
+        json!(-2.5),
+        json!(9007199254740993_i64),
+        json!(9007199254740992_i64),
+        json!(9007199254740992.0),
+    ];
+    let entries = values.map(|value| with(json!({"x": value})));
+    assert_eq!(order("details.x", &entries), [4, 6, 2, 1, 8, 7, 9, 5, 0, 3]);
+}
+
+#[test]
+fn a_value_is_as_json_has_it_and_spans_are_steps() {
+    for (field, expected) in [
+        ("name", json!("backup/db-1")),
+        ("state", json!("CLAIMED")),
+        ("owner", json!("worker-7")),
+        ("priority", json!("NORMAL")),
+        ("attempts", json!(3)),
+        ("held", json!(60)),
+        ("age", json!(3600)),
+        ("expires", json!(0)),
+        ("took", json!(null)),
+        ("details.x", json!(null)),
+    ] {
+        assert_eq!(value(field, &claimed()), expected, "{field}");
+    }
+    assert_eq!(value("details.x", &with(json!({"x": [1]}))), json!([1]));
+    assert_eq!(value("name", &malformed()), json!(null));
+}
+
+#[test]
+fn values_are_told_in_words() {
+    for (field, value, words) in [
+        ("age", json!(0), Some("under 1m")),
+        ("held", json!(600), Some("10m to 1h")),
+        ("took", json!(604800), Some("7d or more")),
+        ("attempts", json!(0), Some("0")),
+        ("details.x", json!({"a": 1}), Some("{\"a\":1}")),
+        ("owner", json!(null), None),
+    ] {
+        let field = Field::read(field).unwrap();
+        assert_eq!(field.in_words(&value).as_deref(), words);
+    }
+    assert_eq!(Field::read("details.a.0").unwrap().name(), "details.a.0");
+    assert_eq!(Field::read("details").unwrap().name(), "details");
+}
+
+#[test]
+fn an_unknown_field_is_told_the_known_ones() {
+    let refusal = FieldOrder::read("-atempts").unwrap_err();
+    assert!(
+        refusal.starts_with("unknown field `atempts` (perhaps `attempts`): it is one of name"),
+        "{refusal}"
+    );
+}

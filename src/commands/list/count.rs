@@ -1,0 +1,126 @@
+//! How many jobs there are, in all or of each kind.
+
+use std::{cmp::Reverse, collections::HashMap};
+
+use anyhow::Context as _;
+use futures_util::TryStreamExt;
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::Value;
+
+use super::{ListArgs, Wanted, query, trying};
+use crate::{
+    board::{
+        Board,
+        filter::{Field, compare_values},
+    },
+    context::Context,
+    output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Row, Tone},
+};
+
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct Count(u64);
+
+impl Record for Count {
+    fn fields(&self) -> Vec<String> {
+        vec![self.0.to_string()]
+    }
+}
+
+impl Report for Count {
+    fn human(&self, page: &mut Page) {
+        page.line().plain(self.0.to_string());
+    }
+}
+
+/// How many have these values.
+#[derive(Debug)]
+struct Group<'a> {
+    fields: &'a [Field],
+    values: Vec<Value>,
+    count: u64,
+}
+
+impl Serialize for Group<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (field, value) in self.fields.iter().zip(&self.values) {
+            map.serialize_entry(&field.name(), value)?;
+        }
+        map.serialize_entry("count", &self.count)?;
+        map.end()
+    }
+}
+
+impl Record for Group<'_> {
+    fn fields(&self) -> Vec<String> {
+        let texts = self.values.iter().map(|value| match value {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        });
+        texts.chain([self.count.to_string()]).collect()
+    }
+}
+
+impl Row for Group<'_> {
+    fn cells(&self) -> Vec<Cell> {
+        let none = || Cell::toned(Tone::Faint, NOTHING);
+        let cells = self.fields.iter().zip(&self.values);
+        let cells = cells.map(|(field, value)| field.in_words(value).map_or_else(none, Cell::new));
+        cells.chain([Cell::new(self.count.to_string())]).collect()
+    }
+}
+
+/// Counts the jobs that are wanted, and returns how many there are.
+pub(super) async fn count(
+    ctx: &mut Context,
+    board: &dyn Board,
+    args: &ListArgs,
+    wanted: &Wanted,
+) -> anyhow::Result<u64> {
+    let mut entries = board.entries(query(ctx, args, wanted));
+    let mut counts = HashMap::<Vec<Value>, u64>::new();
+    while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {
+        if wanted.admits(&entry) {
+            let values = args.by.iter().map(|field| field.value(&entry, wanted.now));
+            *counts.entry(values.collect()).or_default() += 1;
+        }
+    }
+    let count = counts.values().sum();
+    if args.by.is_empty() {
+        ctx.out.report(&Count(count))?;
+    } else {
+        tell(ctx, &args.by, counts)?;
+    }
+    Ok(count)
+}
+
+/// Tells what was counted, the most frequent first.
+fn tell(
+    ctx: &mut Context,
+    fields: &[Field],
+    counts: HashMap<Vec<Value>, u64>,
+) -> anyhow::Result<()> {
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by(|(values, count), (others, other)| {
+        let pairs = values.iter().zip(others);
+        let by_value = pairs.map(|(one, other)| compare_values(one, other));
+        let by_value = by_value.reduce(|order, next| order.then(next));
+        Reverse(count)
+            .cmp(&Reverse(other))
+            .then(by_value.unwrap_or(std::cmp::Ordering::Equal))
+    });
+    let titles = fields.iter();
+    let titles = titles.map(|field| Column::titled(field.name(), Fit::KeepsEnds));
+    let columns: Vec<_> = titles.chain([Column::new("count", Fit::Number)]).collect();
+    let mut rows = ctx.out.rows(&columns);
+    for (values, count) in counts {
+        rows.push(&Group {
+            fields,
+            values,
+            count,
+        })?;
+    }
+    rows.finish()
+}

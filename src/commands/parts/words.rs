@@ -1,0 +1,34 @@
+//! Values of options that are words of a list, which help and completions show.
+
+use std::ffi::OsStr;
+
+use clap::{
+    Arg, Command,
+    builder::{PossibleValue, StringValueParser, TypedValueParser},
+};
+
+/// Reads a value; it may also be something else than one of the words, such as `-WORD`.
+#[derive(Debug, Clone)]
+pub(crate) struct Words<T> {
+    pub(crate) all: fn() -> Vec<&'static str>,
+    pub(crate) read: fn(&str) -> Result<T, String>,
+}
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<T, clap::Error> {
+        let read = self.read;
+        let parser = StringValueParser::new().try_map(move |text| read(&text));
+        parser.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.all)().into_iter().map(PossibleValue::new)))
+    }
+}

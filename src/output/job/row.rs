@@ -1,0 +1,153 @@
+//! A record as a row of a listing, in the columns that were asked for.
+
+use std::borrow::Cow;
+
+use chrono::{DateTime, Utc};
+use serde::{Serialize, Serializer};
+
+use super::{
+    JobView,
+    columns::{COLUMNS, Fact, JobColumn},
+};
+use crate::{
+    job::{Entry, Shelf},
+    output::{Cell, Column, Format, Record, Row},
+};
+
+/// The columns of a listing, and whether each was asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct JobColumns(Vec<(&'static JobColumn, bool)>);
+
+impl JobColumns {
+    /// Returns those of a shelf, unless somebody asks for others.
+    ///
+    /// Those for programs are a contract.
+    pub(crate) fn usual(shelf: Shelf, format: Format) -> Self {
+        let names = match (format, shelf) {
+            (Format::Table, Shelf::Board) => {
+                "uuid name state priority age owner held expires attempts note"
+            }
+            (Format::Table, Shelf::Trash) => "uuid name trashed attempts by reason",
+            (Format::Table, Shelf::Past) => "uuid name outcome ended waited took by reason",
+            (_, Shelf::Board | Shelf::Trash) => {
+                "uuid name state priority age owner held expires key"
+            }
+            (_, Shelf::Past) => "uuid name outcome priority ended waited took by reason",
+        };
+        let columns = names.split(' ').filter_map(find);
+        Self(columns.map(|column| (column, false)).collect())
+    }
+
+    /// Changes them: one that is named without a sign stands, with others such, for all of them.
+    pub(crate) fn but(mut self, changes: &[ColumnChange]) -> Self {
+        if changes.iter().any(|change| change.sign.is_none()) {
+            self.0.clear();
+        }
+        for change in changes {
+            let present = |it: &&mut (&JobColumn, bool)| it.0.name == change.column.name;
+            match (self.0.iter_mut().find(present), change.sign) {
+                (_, Some('-')) => self.0.retain(|it| it.0.name != change.column.name),
+                (Some(it), _) => it.1 = true,
+                (None, _) => self.0.push((change.column, true)),
+            }
+        }
+        self
+    }
+
+    /// Shows a record in them, as it was seen at a moment.
+    pub(crate) fn row<'a>(&'a self, entry: &'a Entry, now: DateTime<Utc>) -> JobRow<'a> {
+        JobRow {
+            view: JobView::of(entry, now),
+            columns: self,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns them for a table, in which those stay that were asked for.
+    pub(crate) fn shapes(&self) -> Vec<Column> {
+        let shapes = self.0.iter().map(|(column, is_asked)| {
+            let shape = column.shape.clone();
+            let falls = shape.falls.filter(|_| !is_asked);
+            shape.falling(falls)
+        });
+        shapes.collect()
+    }
+}
+
+/// A column that is asked for, also beside the usual ones (`+`), or is not wanted (`-`).
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnChange {
+    sign: Option<char>,
+    column: &'static JobColumn,
+}
+
+impl ColumnChange {
+    /// Returns the names of all columns.
+    pub(crate) fn names() -> Vec<&'static str> {
+        COLUMNS.iter().map(|column| column.name).collect()
+    }
+
+    /// Reads the name of a column, with or without a sign.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        let (sign, name) = match text.chars().next() {
+            Some(sign @ ('+' | '-')) => (Some(sign), &text[1..]),
+            _ => (None, text),
+        };
+        let column = find(name).ok_or_else(|| {
+            let names = Self::names().join(" ");
+            format!("there is no column `{name}`: the columns are {names}")
+        })?;
+        Ok(Self { sign, column })
+    }
+}
+
+/// Finds a column by its name, or by its title.
+fn find(name: &str) -> Option<&'static JobColumn> {
+    let mut columns = COLUMNS.iter();
+    columns.find(|column| column.name == name || column.shape.title == name)
+}
+
+/// A record in columns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JobRow<'a> {
+    view: JobView<'a>,
+    columns: &'a JobColumns,
+}
+
+impl<'a> JobRow<'a> {
+    fn facts(&self) -> impl Iterator<Item = Fact<'a>> {
+        let view = self.view;
+        self.columns
+            .0
+            .iter()
+            .map(move |(column, _)| match view.entry {
+                Entry::Job(job) => column.of(view, job),
+                Entry::Malformed(record) => column.of_malformed(record),
+            })
+    }
+}
+
+impl Serialize for JobRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.view.serialize(serializer)
+    }
+}
+
+impl Record for JobRow<'_> {
+    fn fields(&self) -> Vec<String> {
+        self.facts().map(Fact::field).collect()
+    }
+
+    fn reference(&self) -> Option<Cow<'_, str>> {
+        Some(self.view.entry.reference())
+    }
+}
+
+impl Row for JobRow<'_> {
+    fn cells(&self) -> Vec<Cell> {
+        self.facts().map(Fact::cell).collect()
+    }
+}

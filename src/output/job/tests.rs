@@ -1,0 +1,342 @@
+//! What listings show of records, on terminals of several widths.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::*;
+use crate::{
+    job::{
+        Departure, End, Failure, History, Holding, Job, JobKey, Lease, Malformed, Origin, Owner,
+        Priority, Remark,
+    },
+    output::{Row, Text, table::Layout},
+};
+
+fn now() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_800_000_000, 0).unwrap()
+}
+
+fn ago(seconds: i64) -> Option<DateTime<Utc>> {
+    Some(now() - TimeDelta::seconds(seconds))
+}
+
+/// An unclaimed job, twelve minutes old.
+fn job(uuid: &str, name: &str) -> Job {
+    Job {
+        key: JobKey::new(uuid),
+        uuid: uuid.to_owned(),
+        name: name.to_owned(),
+        priority: Priority::Normal,
+        sequence: Some(1),
+        created_on: ago(720),
+        last_modified: None,
+        holding: None,
+        is_blocked: false,
+        origin: Origin::Here,
+        is_unfit: false,
+        raw: Vec::new(),
+        trashed_on: None,
+        ended: None,
+        shelf: Shelf::Board,
+        book: None,
+        details: None,
+        history: History::default(),
+        size: 300,
+        problem: None,
+    }
+}
+
+fn claimed(job: Job, owner: &str, lease: Lease, expires_in: Option<u64>) -> Job {
+    let holding = Holding {
+        owner: Some(Owner::new(owner).unwrap()),
+        lease,
+        expires_in: expires_in.map(Duration::from_secs),
+        outlives: None,
+        claimed_on: ago(300),
+        fence: None,
+    };
+    Job {
+        holding: Some(holding),
+        ..job
+    }
+}
+
+fn failure() -> Failure {
+    Failure {
+        exit_code: Some(3),
+        signal: None,
+        reason: "the command ended with code 3".to_owned(),
+        stderr: String::new(),
+        conductor: "c1".to_owned(),
+        time: now(),
+    }
+}
+
+fn remark(reason: Option<&str>) -> Remark {
+    Remark {
+        by: "olga@desk-4".to_owned(),
+        reason: reason.map(str::to_owned),
+    }
+}
+
+fn malformed() -> Entry {
+    Entry::Malformed(Malformed {
+        key: JobKey::new("job0000000012-abcdef"),
+        problem: "its posting is no map".to_owned(),
+        size: 7,
+        raw: Vec::new(),
+        holding: None,
+        origin: Origin::Here,
+    })
+}
+
+/// A board on which much is the matter.
+fn night() -> Vec<Entry> {
+    let held_back = History {
+        attempts: 2,
+        not_before: Some(now() + TimeDelta::seconds(28)),
+        ..History::default()
+    };
+    let unreadable = "what is beside it is of version 9, which this jobboard does not know";
+    let owner = "octavia-worker-7.example.com:4711:c0ffee";
+    let jobs = [
+        claimed(
+            job(
+                "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b",
+                "create_load_balancer",
+            ),
+            owner,
+            Lease::None,
+            None,
+        ),
+        claimed(
+            job("1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b", "resize"),
+            "ada",
+            Lease::Timed,
+            Some(12),
+        ),
+        Job {
+            history: held_back.clone(),
+            ..job("b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11", "backup")
+        },
+        // What is to come does not matter to whoever has it already.
+        Job {
+            history: held_back,
+            ..claimed(
+                job("c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11", "backup"),
+                "bob",
+                Lease::Session,
+                None,
+            )
+        },
+        Job {
+            problem: Some(unreadable.to_owned()),
+            ..job(
+                "d7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11",
+                "evil\u{1b}[2J\u{202e}",
+            )
+        },
+    ];
+    let mut entries: Vec<_> = jobs
+        .into_iter()
+        .map(|job| Entry::Job(Box::new(job)))
+        .collect();
+    entries.push(malformed());
+    entries
+}
+
+fn table(columns: &JobColumns, entries: &[Entry], room: Option<usize>) -> String {
+    let mut layout = Layout::new(&columns.shapes(), room, false);
+    for entry in entries {
+        layout.push(columns.row(entry, now()).cells());
+    }
+    let table = layout.finish();
+    let is_within = |line: &str| room.is_none_or(|room| Text::from(line).width() <= room);
+    assert!(table.lines().all(is_within), "{table}");
+    table
+}
+
+fn on(shelf: Shelf, entries: &[Entry], room: Option<usize>) -> String {
+    table(&JobColumns::usual(shelf, Format::Table), entries, room)
+}
+
+fn changed(changes: &[&str]) -> JobColumns {
+    let changes: Vec<_> = changes
+        .iter()
+        .map(|it| ColumnChange::read(it).unwrap())
+        .collect();
+    JobColumns::usual(Shelf::Board, Format::Table).but(&changes)
+}
+
+#[test]
+fn where_there_is_room_every_column_is_shown_whole() {
+    insta::assert_snapshot!(on(Shelf::Board, &night(), None), @r#"
+    UUID        NAME                      STATE      PRIORITY  AGE  OWNER                                     HELD  EXPIRES  TRIES  NOTE
+    1f0c9a58-8  create_load_balancer      CLAIMED    NORMAL    12m  octavia-worker-7.example.com:4711:c0ffee    5m    never      0  never lapses
+    1f0c9a58-b  resize                    CLAIMED    NORMAL    12m  ada                                         5m      12s      0  -
+    b7e6a1c2-3  backup                    UNCLAIMED  NORMAL    12m  -                                            -        -      2  held back 28s
+    c7e6a1c2-3  backup                    CLAIMED    NORMAL    12m  bob                                         5m  session      2  -
+    d7e6a1c2-3  evil\u{1b}[2J\u{202e}     UNCLAIMED  NORMAL    12m  -                                            -        -      0  what is beside it is of version 9, which this jobboard does not know
+    -           key:job0000000012-abcdef  MALFORMED  -           -  -                                            -        -      -  its posting is no map
+    "#);
+}
+
+#[test]
+fn eighty_columns_show_what_tells_most() {
+    insta::assert_snapshot!(on(Shelf::Board, &night(), Some(80)), @r#"
+    UUID       NAME           STATE     AGE OWNER          HELD TRIES NOTE
+    1f0c9a58-8 create_load_b… CLAIMED   12m octavia…c0ffee   5m     0 never lapses
+    1f0c9a58-b resize         CLAIMED   12m ada              5m     0 -
+    b7e6a1c2-3 backup         UNCLAIMED 12m -                 -     2 held back 28s
+    c7e6a1c2-3 backup         CLAIMED   12m bob              5m     2 -
+    d7e6a1c2-3 evil\u{1b}[2J… UNCLAIMED 12m -                 -     0 what is besid…
+    -          key:job0000000012-abcdef MALFORMED its posting is no map
+    "#);
+}
+
+#[test]
+fn columns_that_say_nothing_fall_before_others() {
+    let entries: Vec<_> = night().drain(2..3).collect();
+    insta::assert_snapshot!(on(Shelf::Board, &entries, Some(70)), @"
+    UUID     NAME   STATE     PRIORITY AGE OWNER HELD TRIES NOTE
+    b7e6a1c2 backup UNCLAIMED NORMAL   12m -        -     2 held back 28s
+    ");
+}
+
+#[test]
+fn a_narrow_terminal_shows_names_and_states() {
+    insta::assert_snapshot!(on(Shelf::Board, &night(), Some(40)), @r#"
+    UUID        NAME               STATE
+    1f0c9a58-8  create_load_bala…  CLAIMED
+    1f0c9a58-b  resize             CLAIMED
+    b7e6a1c2-3  backup             UNCLAIMED
+    c7e6a1c2-3  backup             CLAIMED
+    d7e6a1c2-3  evil\u{1b}[2J\u{…  UNCLAIMED
+    -           key:job0…2-abcdef  MALFORMED
+    "#);
+}
+
+#[test]
+fn the_trash_tells_who_put_a_job_there_and_why() {
+    let trashed = |name: &str, remark, failures| {
+        Entry::Job(Box::new(Job {
+            shelf: Shelf::Trash,
+            trashed_on: ago(60),
+            history: History {
+                remark,
+                failures,
+                ..History::default()
+            },
+            ..job("1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b", name)
+        }))
+    };
+    let entries = [
+        trashed(
+            "told",
+            Some(remark(Some("no such volume"))),
+            vec![failure()],
+        ),
+        trashed("failed", None, vec![failure()]),
+        malformed(),
+    ];
+    insta::assert_snapshot!(on(Shelf::Trash, &entries, Some(80)), @"
+    UUID      NAME    TRASHED  TRIES  BY           REASON
+    1f0c9a58  told         1m      0  olga@desk-4  no such volume
+    1f0c9a58  failed       1m      0  -            the command ended with code 3
+    -         key:job0000000012-abcdef  its posting is no map
+    ");
+}
+
+#[test]
+fn the_past_tells_how_jobs_ended_and_how_long_they_took() {
+    let ended = |ending, failures| {
+        let ended = End {
+            on: now(),
+            departure: ending,
+            claimed_on: ago(90),
+            has_succeeded: false,
+        };
+        let first_claimed_on = ago(90);
+        Entry::Job(Box::new(Job {
+            shelf: Shelf::Past,
+            ended: Some(ended),
+            history: History {
+                failures,
+                first_claimed_on,
+                ..History::default()
+            },
+            ..job("1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b", "resize")
+        }))
+    };
+    let entries = [
+        ended(Departure::Failed, vec![failure()]),
+        // It failed before, and was done in the end.
+        ended(Departure::Consumed, vec![failure()]),
+        malformed(),
+    ];
+    insta::assert_snapshot!(on(Shelf::Past, &entries, Some(80)), @"
+    UUID      NAME    OUTCOME    ENDED  WAITED   TOOK  BY  REASON
+    1f0c9a58  resize  failed        0s     10m  1m30s  -   the command ended with c…
+    1f0c9a58  resize  consumed      0s     10m  1m30s  -   -
+    -         key:job0000000012-abcdef  MALFORMED  its posting is no map
+    ");
+}
+
+#[test]
+fn columns_are_chosen_added_and_taken_away() {
+    let titles = |changes: &[&str]| {
+        let table = table(&changed(changes), &night(), None);
+        let titles = table.lines().next().unwrap().split_whitespace();
+        titles.collect::<Vec<_>>().join(" ").to_lowercase()
+    };
+    for (changes, shown) in [
+        (&["name", "note"][..], "name note"),
+        (&["name", "+size", "tries", "-name", "size"], "size tries"),
+        (
+            &[
+                "+key", "-owner", "-held", "-expires", "-age", "-note", "+name",
+            ],
+            "uuid name state priority tries key",
+        ),
+    ] {
+        assert_eq!(titles(changes), shown, "{changes:?}");
+    }
+    assert!(changed(&["name", "-name"]).is_empty());
+    let refusal = ColumnChange::read("+colour").unwrap_err();
+    assert!(
+        refusal.starts_with("there is no column `colour`: the columns are uuid name"),
+        "{refusal}"
+    );
+    assert!(ColumnChange::read("").is_err());
+}
+
+#[test]
+fn what_was_asked_for_does_not_fall() {
+    let columns = changed(&["+expires", "+size"]);
+    let shown = table(&columns, &night()[..3], Some(60));
+    insta::assert_snapshot!(shown, @"
+    UUID        NAME                  STATE      EXPIRES  SIZE
+    1f0c9a58-8  create_load_balancer  CLAIMED      never   300
+    1f0c9a58-b  resize                CLAIMED        12s   300
+    b7e6a1c2-3  backup                UNCLAIMED        -   300
+    ");
+}
+
+#[test]
+fn the_columns_for_programs_stay_as_they_are() {
+    let fields = |shelf| {
+        let columns = JobColumns::usual(shelf, Format::Tsv);
+        let fields = |it| Text::from(columns.row(it, now()).fields().join("|")).to_string();
+        night().iter().map(fields).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(fields(Shelf::Board), @r#"
+    1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b|create_load_balancer|CLAIMED|NORMAL|720|octavia-worker-7.example.com:4711:c0ffee|300||1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b
+    1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b|resize|CLAIMED|NORMAL|720|ada|300|12|1f0c9a58-b6c5-4d0a-8a43-6b0c3f6d2e7b
+    b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11|backup|UNCLAIMED|NORMAL|720||||b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11
+    c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11|backup|CLAIMED|NORMAL|720|bob|300||c7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11
+    d7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11|evil\u{1b}[2J\u{202e}|UNCLAIMED|NORMAL|720||||d7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11
+    ||MALFORMED||||||job0000000012-abcdef
+    "#);
+    assert_eq!(fields(Shelf::Trash), fields(Shelf::Board));
+}

@@ -1,0 +1,129 @@
+//! How tables are laid out.
+
+use super::*;
+
+const COLUMNS: &[Column] = &[
+    Column::new("name", Fit::Shrinks),
+    Column::new("age", Fit::Number),
+];
+
+fn row(name: &str, age: &str) -> Vec<Cell> {
+    vec![Cell::new(name), Cell::new(age)]
+}
+
+#[test]
+fn columns_are_as_wide_as_their_texts() {
+    let mut layout = Layout::new(COLUMNS, None, false);
+    assert_eq!(layout.push(row("resize", "3m")), "");
+    layout.push(row("x", "10m"));
+    assert_eq!(layout.finish(), "NAME    AGE\nresize   3m\nx       10m\n");
+}
+
+#[test]
+fn what_does_not_fit_is_cut_off_and_marked() {
+    let mut layout = Layout::new(COLUMNS, Some(14), false);
+    layout.push(row("a very long name", "3m"));
+    let text = layout.finish();
+    assert!(text.contains('…'), "{text}");
+    assert!(
+        text.lines().all(|line| Text::from(line).width() <= 14),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 2);
+}
+
+#[test]
+fn a_vital_cell_is_shown_in_full_where_there_is_room() {
+    const VITAL: &[Column] = &[
+        Column::new("uuid", Fit::Whole),
+        Column::new("name", Fit::Shrinks),
+        Column::new("state", Fit::Whole),
+        Column::new("owner", Fit::KeepsEnds),
+    ];
+    let cells = |name: Cell, state: &str, owner: &str| {
+        let cells = [Cell::new("12345678"), name];
+        let behind = [Cell::new(state), Cell::new(owner)];
+        cells.into_iter().chain(behind).collect::<Vec<_>>()
+    };
+    let key = "key:job0000000012-abcdef";
+    for (room, expected) in [
+        (
+            80,
+            "UUID      NAME                      STATE      OWNER\n\
+             12345678  resize                    CLAIMED    root@host:host:4711:c0ffee\n\
+             12345678  key:job0000000012-abcdef  MALFORMED  -\n",
+        ),
+        (
+            50,
+            "UUID      NAME    STATE      OWNER\n\
+             12345678  resize  CLAIMED    root@host:…711:c0ffee\n\
+             12345678  key:job0000000012-abcdef  MALFORMED\n",
+        ),
+        (
+            40,
+            "UUID      NAME    STATE      OWNER\n\
+             12345678  resize  CLAIMED    root@…0ffee\n\
+             12345678  key:job00…12-abcdef  MALFORMED\n",
+        ),
+    ] {
+        let mut layout = Layout::new(VITAL, Some(room), false);
+        layout.push(cells(
+            Cell::new("resize"),
+            "CLAIMED",
+            "root@host:host:4711:c0ffee",
+        ));
+        layout.push(cells(Cell::vital(Tone::Bad, key), "MALFORMED", NOTHING));
+        assert_eq!(layout.finish(), expected);
+    }
+}
+
+#[test]
+fn later_pieces_keep_the_widths_and_have_no_titles() {
+    let mut layout = Layout::new(COLUMNS, None, false);
+    let mut text = String::new();
+    for _ in 0..=PIECE {
+        text += &layout.push(row("resize", "3m"));
+    }
+    text += &layout.finish();
+    assert_eq!(text.matches("NAME").count(), 1);
+    assert_eq!(text.matches("\nresize   3m").count(), PIECE + 1);
+}
+
+#[test]
+fn ids_are_as_long_as_it_takes_to_tell_them_apart() {
+    const IDS: &[Column] = &[Column::new("uuid", Fit::Id)];
+    let mut layout = Layout::new(IDS, Some(40), false);
+    let mut told = |ids: &[&str]| {
+        for id in ids {
+            layout.push(vec![Cell::new(id)]);
+        }
+        layout.finish()
+    };
+    let long = "1".repeat(50);
+    assert_eq!(
+        told(&["12345678-aaaa", "22345678-aaaa"]),
+        "UUID\n12345678\n22345678\n"
+    );
+    // Also further down, where the widths are known already; twins cannot be told apart.
+    assert_eq!(
+        told(&["12345678-abaa", "12345678-acaa", "12345678-acaa", "-"]),
+        "12345678-ab\n12345678-ac\n12345678-ac\n-\n"
+    );
+    assert_eq!(told(&["1", "1é2345678"]), "1\n1é234567\n");
+    assert_eq!(
+        told(&[&long, &(long.clone() + "2")]),
+        format!("{0}\n{0}\n", &long[..36])
+    );
+}
+
+#[test]
+fn a_text_without_end_is_laid_out_at_once() {
+    let mut layout = Layout::new(COLUMNS, Some(40), false);
+    layout.push(row(&"x".repeat(1 << 20), "3m"));
+    assert!(
+        layout
+            .finish()
+            .lines()
+            .all(|line| line.chars().count() <= 40)
+    );
+}
