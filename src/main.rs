@@ -49,19 +49,14 @@ compile_error!("jobboard runs on Linux only: it relies on pidfd, inotify and the
 
 fn main() -> ExitCode {
     // A guard watches over the commands of another process, and does nothing else.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == guard::WORD)
-    {
+    let word = std::env::args_os().nth(1).unwrap_or_default();
+    if word == guard::WORD {
         return match guard::main() {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         };
     }
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == leash::WORD)
-    {
+    if word == leash::WORD {
         // Whoever started us has been told why we are still here.
         let _ = leash::become_command(std::env::args_os().skip(2));
         return ExitCode::FAILURE;

@@ -3,7 +3,10 @@
 use std::{error::Error, fmt, io, time::Duration};
 
 use super::failure::reason;
-use crate::{board::BoardError, duration};
+use crate::{
+    board::{BoardError, error::Cause},
+    duration,
+};
 
 /// What is the matter, and with whom.
 #[derive(Debug, thiserror::Error)]
@@ -93,17 +96,24 @@ impl<C: Reason> Problem<C> {
 
     /// Makes an error of it: what we were doing, and with which board.
     pub(crate) fn into_error(self, doing: &'static str, board: &str) -> BoardError {
-        let (kind, board, source) = (self.cause.kind(), board.to_owned(), self.into());
-        match kind {
-            Kind::Unreachable => BoardError::Unreachable { board, source },
-            Kind::Misdirected => BoardError::Misdirected { board, source },
-            Kind::Denied => BoardError::Denied { board, source },
-            Kind::Failed => BoardError::Failed {
+        self.cause.kind().error(doing, board, self.into())
+    }
+}
+
+impl Kind {
+    /// Makes an error of that kind: what we were doing, with which board, and what the matter is.
+    pub(crate) fn error(self, doing: &'static str, board: &str, source: Cause) -> BoardError {
+        let board = board.to_owned();
+        match self {
+            Self::Unreachable => BoardError::Unreachable { board, source },
+            Self::Misdirected => BoardError::Misdirected { board, source },
+            Self::Denied => BoardError::Denied { board, source },
+            Self::Failed => BoardError::Failed {
                 doing,
                 board,
                 source,
             },
-            Kind::Unsupported {
+            Self::Unsupported {
                 board,
                 operation,
                 hint,

@@ -88,13 +88,21 @@ impl Client {
     ) -> Result<T, BoardError> {
         let connection = self.connection(doing).await?;
         let answer = connection.ask(command).await;
-        answer
-            .and_then(|answer| connection.read(answer))
-            .map_err(|problem| {
-                problem
-                    .map(|cause| cause.under(&key_of(command)))
-                    .into_error(doing, &self.name)
-            })
+        self.answered(doing, command, &connection, answer)
+    }
+
+    fn answered<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        command: &Cmd,
+        connection: &Connection,
+        answer: Result<Value, Problem>,
+    ) -> Result<T, BoardError> {
+        let answer = answer.and_then(|answer| connection.read(answer));
+        answer.map_err(|problem| {
+            let problem = problem.map(|cause| cause.under(&key_of(command)));
+            problem.into_error(doing, &self.name)
+        })
     }
 
     /// Sends a command that only reads; returns its answer, and the connection on which it came.
@@ -111,13 +119,7 @@ impl Client {
             connection = self.connection(READ).await?;
             answer = connection.ask(command).await;
         }
-        let answer = answer
-            .and_then(|answer| connection.read(answer))
-            .map_err(|problem| {
-                problem
-                    .map(|cause| cause.under(&key_of(command)))
-                    .into_error(READ, &self.name)
-            })?;
+        let answer = self.answered(READ, command, &connection, answer)?;
         Ok((answer, connection))
     }
 
@@ -258,17 +260,13 @@ impl Client {
         pushes: Option<Pusher>,
         deadline: Deadline,
     ) -> Result<Connection, Problem> {
-        match &self.url.address {
-            Address::Tcp(server) => {
-                let endpoint = self.endpoint(Place::Tcp(server.clone()));
-                Connection::open(endpoint, self.url.db, self.op_timeout, pushes, deadline).await
-            }
-            Address::Unix(path) => {
-                let endpoint = self.endpoint(Place::Unix(path.clone()));
-                Connection::open(endpoint, self.url.db, self.op_timeout, pushes, deadline).await
-            }
-            Address::Sentinel(sentinel) => self.open_master(sentinel, pushes).await,
-        }
+        let place = match &self.url.address {
+            Address::Tcp(server) => Place::Tcp(server.clone()),
+            Address::Unix(path) => Place::Unix(path.clone()),
+            Address::Sentinel(sentinel) => return self.open_master(sentinel, pushes).await,
+        };
+        let endpoint = self.endpoint(place);
+        Connection::open(endpoint, self.url.db, self.op_timeout, pushes, deadline).await
     }
 
     async fn open_master(

@@ -1,6 +1,7 @@
 //! The file of a board as several processes share it: opened when needed, and waited for.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::{
         OnceLock,
@@ -18,7 +19,9 @@ use super::{
     disk::{Identity, make_file, require_folder},
     is_busy, is_denied,
 };
-use crate::board::{BoardError, Result, embedded::limit::limit_behind, wire::posting::Limit};
+use crate::board::{
+    BoardError, Result, embedded::limit::limit_behind, net::problem::Kind, wire::posting::Limit,
+};
 
 /// How an embedded board is to be opened.
 #[derive(Debug, Clone)]
@@ -133,11 +136,9 @@ impl File {
         mut look: impl FnMut(&Transaction<'_>, &View) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
         self.patiently("read", || {
-            self.opened(Store::open)?
-                .as_mut()
-                .map(|store| store.read(&mut look))
-                .transpose()
-                .map_err(OpenError::Sqlite)
+            let mut store = self.opened(Store::open)?;
+            let done = store.as_mut().map(|store| store.read(&mut look));
+            Ok(done.transpose()?)
         })
         .await
     }
@@ -148,11 +149,9 @@ impl File {
         mut change: impl FnMut(&Transaction<'_>, Moment) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
         self.patiently("write to", || {
-            self.opened(Store::open)?
-                .as_mut()
-                .map(|store| store.write(&mut change))
-                .transpose()
-                .map_err(OpenError::Sqlite)
+            let mut store = self.opened(Store::open)?;
+            let done = store.as_mut().map(|store| store.write(&mut change));
+            Ok(done.transpose()?)
         })
         .await
     }
@@ -199,61 +198,44 @@ impl File {
     }
 
     fn explain(&self, doing: &'static str, error: OpenError) -> BoardError {
-        let board = self.name.clone();
-        match error {
-            OpenError::NoFolder(folder) => BoardError::NoFolder { board, folder },
-            OpenError::Nowhere(_) => BoardError::Misdirected {
-                board,
-                source: error.into(),
-            },
+        use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+        let (mut doing, board) = (doing, self.name());
+        let kind = match &error {
+            OpenError::NoFolder(folder) => {
+                let (board, folder) = (board.to_owned(), folder.clone());
+                return BoardError::NoFolder { board, folder };
+            }
+            OpenError::Nowhere(_) => Kind::Misdirected,
             OpenError::Newer { .. }
             | OpenError::Foreign
             | OpenError::Folder
             | OpenError::NoFile
-            | OpenError::NetworkFileSystem => BoardError::Failed {
-                doing: "open",
-                board,
-                source: error.into(),
-            },
-            OpenError::Inaccessible { ref source, .. }
-                if source.kind() == std::io::ErrorKind::PermissionDenied
-                    || source.kind() == std::io::ErrorKind::ReadOnlyFilesystem =>
-            {
-                BoardError::Denied {
-                    board,
-                    source: error.into(),
-                }
+            | OpenError::NetworkFileSystem => {
+                doing = "open";
+                Kind::Failed
             }
-            OpenError::Replaced => BoardError::Unreachable {
-                board,
-                source: error.into(),
+            OpenError::Replaced => Kind::Unreachable,
+            OpenError::Loosened => Kind::Denied,
+            OpenError::Inaccessible { source, .. } => match source.kind() {
+                PermissionDenied | ReadOnlyFilesystem => Kind::Denied,
+                _ => Kind::Failed,
             },
-            OpenError::Loosened => BoardError::Denied {
-                board,
-                source: error.into(),
-            },
-            OpenError::Inaccessible { .. } => BoardError::Failed {
-                doing,
-                board,
-                source: error.into(),
-            },
-            OpenError::Sqlite(error) if is_busy(&error) => BoardError::Unreachable {
-                board,
-                source: "another process keeps it locked".into(),
-            },
-            // Its text alone: the source of SQLite's errors says the same again, with a number.
-            OpenError::Sqlite(error) => match (limit_behind(&error), is_denied(&error)) {
-                (None, true) => BoardError::Denied {
-                    board,
-                    source: error.to_string().into(),
-                },
-                (limit, _) => BoardError::Failed {
-                    doing,
-                    board,
-                    source: limit.unwrap_or_else(|| error.to_string()).into(),
-                },
-            },
-        }
+            OpenError::Sqlite(error) if is_busy(error) => {
+                let why = "another process keeps it locked";
+                return Kind::Unreachable.error(doing, board, why.into());
+            }
+            OpenError::Sqlite(error) => {
+                let limit = limit_behind(error);
+                let kind = match limit.is_none() && is_denied(error) {
+                    true => Kind::Denied,
+                    false => Kind::Failed,
+                };
+                // Its text alone: the source of SQLite's errors says the same again, with a number.
+                let why = limit.unwrap_or_else(|| error.to_string());
+                return kind.error(doing, board, why.into());
+            }
+        };
+        kind.error(doing, board, error.into())
     }
 }
 
