@@ -1443,7 +1443,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__watch)
-            opts="-o -q -v -h --filter --event --count --timeout --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --filter --event --since --count --timeout --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1454,6 +1454,10 @@ _jobboard() {
                     return 0
                     ;;
                 --event)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

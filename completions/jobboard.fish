@@ -564,6 +564,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l read-only -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l filter -d 'Tell only of jobs for which this holds, as the event left them; several must all hold' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l event -d 'Tell only of events of this kind; repeat it for several' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l since -d 'Begin with what happened in the last this long, as far as the board can prove it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l count -d 'End after this many events' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l timeout -d 'End after this long: with 124 if there is a --count that was not reached, otherwise with 0' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand watch" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r

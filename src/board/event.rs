@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::BoardError;
 use crate::{
-    job::{Departure, Fence, JobKey, Owner, Rank, Remark},
+    job::{Departure, Fence, Job, JobKey, Owner, Rank, Remark},
     names::named,
 };
 
@@ -83,4 +83,17 @@ pub(crate) struct Subject {
     pub(crate) sequence: Option<i64>,
     pub(crate) rank: Rank,
     pub(crate) not_before: Option<DateTime<Utc>>,
+}
+
+impl Subject {
+    pub(crate) fn of(job: &Job) -> Self {
+        Self {
+            key: job.key.clone(),
+            uuid: job.uuid.clone(),
+            name: job.name.clone(),
+            sequence: job.sequence,
+            rank: job.rank(),
+            not_before: job.history.not_before,
+        }
+    }
 }

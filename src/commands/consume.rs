@@ -8,8 +8,9 @@ use crate::{context::Context, job::Outcome};
 
 /// Remove finished jobs from the board
 ///
-/// Only the owner may, under the name that claimed the job (--who), and it is gone afterwards. To
-/// keep a copy, use `trash`. `--force` consumes a job whoever owns it, or nobody.
+/// Only the owner may, under the name that claimed the job (--who). The board remembers
+/// it without its details (`list --past`); to keep those, use `trash`. `--force` consumes a job
+/// whoever owns it, or nobody.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConsumeArgs {
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::Utc;
 
 use crate::{
-    board::{Board, Event, EventKind, JobRef, Result, event::Subject, filter::Filters},
+    board::{Board, Detail, Event, EventKind, JobRef, Result, event::Subject, filter::Filters},
     job::{Entry, History, Holding, Job, JobKey, Lease, Shelf},
 };
 
@@ -37,9 +37,29 @@ impl Choice {
         }
     }
 
+    /// Whether events of this kind are to be told.
+    pub(super) fn asks_for(&self, kind: EventKind) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind)
+    }
+
+    /// Returns how much of a job it takes to choose.
+    pub(super) fn detail(&self) -> Detail {
+        self.filters.detail()
+    }
+
+    /// Whether a job is meant as it is now; then it is followed from now on.
+    pub(super) fn follows(&mut self, entry: &Entry) -> bool {
+        let holds = self.filters.matches(entry, Utc::now());
+        let may_change = entry.job().is_some_and(|job| job.shelf != Shelf::Past);
+        if holds && may_change && !self.filters.is_empty() {
+            self.admitted.insert(entry.key().clone());
+        }
+        holds
+    }
+
     /// Says whether an event is to be told; a job that has to be looked at is looked up on the board.
     pub(super) async fn judge(&mut self, board: &dyn Board, event: &Event) -> Admission {
-        let is_asked_for = self.kinds.is_empty() || self.kinds.contains(&event.kind);
+        let is_asked_for = self.asks_for(event.kind);
         // The job is followed also through what is not told.
         let is_meant = match self.filters.is_empty() {
             true => Ok(true),

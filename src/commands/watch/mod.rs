@@ -3,6 +3,7 @@
 mod choice;
 mod handler;
 mod happening;
+mod since;
 
 use std::{io, time::Duration};
 
@@ -14,6 +15,7 @@ use self::{
     choice::{Admission, Choice},
     handler::Handler,
     happening::Happening,
+    since::{Told, happened},
 };
 use super::{
     parts::{select, under_claim, unused},
@@ -56,6 +58,14 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "NAME")]
     event: Vec<EventKind>,
 
+    /// Begin with what happened in the last this long, as far as the board can prove it
+    ///
+    /// The records on the board, in the trash and in the past tell when jobs were posted, claimed last,
+    /// failed, were trashed and ended; --filter chooses by how they are now. What Python services ended
+    /// is not in the past.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    since: Option<Duration>,
+
     /// End after this many events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -92,6 +102,8 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
         board: &*board,
         news: follow(&*board, Start::Whenever),
         choice: Choice::new(args.event, Filters::new(args.filter)),
+        since: args.since.map(|since| chrono::Utc::now() - since),
+        told: Told::default(),
         left: count,
     };
     let reader = ctx.out.reader();
@@ -147,6 +159,9 @@ struct Watch<'a> {
     board: &'a dyn Board,
     news: BoxStream<'a, board::Result<News>>,
     choice: Choice,
+    /// From when on what happened is told before all else; nothing, once it has been told.
+    since: Option<chrono::DateTime<chrono::Utc>>,
+    told: Told,
     /// How many events are still to come before the end.
     left: Option<u64>,
 }
@@ -176,6 +191,7 @@ impl Watch<'_> {
                     wait::say(ctx, self.board, &news);
                     if matches!(news, News::Listening(_)) {
                         self.introduce(ctx).await?;
+                        self.tell_of_before(ctx, handler.as_deref_mut()).await?;
                     }
                 }
             }
@@ -202,13 +218,31 @@ impl Watch<'_> {
         }
     }
 
+    /// Tells what happened before we listened, if that is asked for.
+    async fn tell_of_before(
+        &mut self,
+        ctx: &mut Context,
+        mut handler: Option<&mut Handler>,
+    ) -> anyhow::Result<()> {
+        let Some(since) = self.since.take() else {
+            return Ok(());
+        };
+        let (events, told) = happened(ctx, self.board, &mut self.choice, since).await?;
+        self.told = told;
+        for event in events {
+            self.hand(ctx, handler.as_deref_mut(), Happening::of(&event))
+                .await?;
+        }
+        Ok(())
+    }
+
     async fn tell(
         &mut self,
         ctx: &mut Context,
         handler: Option<&mut Handler>,
         event: Event,
     ) -> anyhow::Result<()> {
-        if self.left == Some(0) {
+        if self.left == Some(0) || self.told.take(&event) {
             return Ok(());
         }
         let happening = match self.choice.judge(self.board, &event).await {
@@ -216,6 +250,18 @@ impl Watch<'_> {
             Admission::Untold => return Ok(()),
             Admission::Unknown => Happening::resync(),
         };
+        self.hand(ctx, handler, happening).await
+    }
+
+    async fn hand(
+        &mut self,
+        ctx: &mut Context,
+        handler: Option<&mut Handler>,
+        happening: Happening,
+    ) -> anyhow::Result<()> {
+        if self.left == Some(0) {
+            return Ok(());
+        }
         let counts = match handler {
             Some(handler) => handler.take(happening),
             None => {
