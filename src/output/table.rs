@@ -9,7 +9,7 @@ use comfy_table::{
     presets,
 };
 
-use self::grid::{COMFORTABLE, Grid};
+use self::grid::{Grid, NARROWEST};
 use super::{page::Tone, text::Text};
 
 /// How many rows decide on the widths of the columns, and are laid out at once.
@@ -247,21 +247,16 @@ impl Layout {
         let mut cells = row.iter().zip(&grid.widths);
         let vital = cells.position(|(cell, width)| cell.is_vital && cell.text.width() > *width)?;
         let behind = row.iter().zip(columns).skip(vital + 1);
-        let behind = behind.filter(|(cell, _)| cell.text.as_str() != NOTHING);
-        // What gives way takes what the vital cell leaves.
         let behind: Vec<_> = behind
-            .map(|(cell, column)| match column.fit.gives_way() {
-                true => (cell, cell.text.width().min(COMFORTABLE)),
-                false => (cell, cell.text.width()),
-            })
+            .filter(|(cell, _)| cell.text.as_str() != NOTHING)
             .collect();
-        let before: usize = grid.widths[..vital]
-            .iter()
-            .map(|width| width + grid.gap)
-            .sum();
-        let needed: usize = behind.iter().map(|(_, width)| width + grid.gap).sum();
+        // What gives way takes what the vital cell leaves, if that is worth while.
+        let fixed = behind.iter().filter(|(_, column)| !column.fit.gives_way());
+        let fixed: usize = fixed.map(|(cell, _)| cell.text.width() + grid.gap).sum();
+        let before = grid.widths[..vital].iter();
+        let before: usize = before.map(|width| width + grid.gap).sum();
         let room = self.room.unwrap_or(usize::MAX);
-        let mut left = room.saturating_sub(before + needed);
+        let mut left = room.saturating_sub(before + fixed);
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&grid.widths).take(vital) {
             let space = " ".repeat((width + grid.gap).saturating_sub(cell.text.width()));
@@ -270,9 +265,15 @@ impl Layout {
         let text = row[vital].text.shortened(left);
         line += &self.toned(row[vital].tone, &text);
         left = left.saturating_sub(text.width());
-        for (cell, width) in behind {
-            let text = cell.text.cut(width.saturating_add(left));
-            left = left.saturating_sub(text.width().saturating_sub(width));
+        for (cell, column) in behind {
+            let mut text = cell.text.clone();
+            if column.fit.gives_way() {
+                if left < grid.gap + NARROWEST.min(text.width()) {
+                    continue;
+                }
+                text = text.cut(left - grid.gap);
+                left -= grid.gap + text.width();
+            }
             line += &(" ".repeat(grid.gap) + &self.toned(cell.tone, &text));
         }
         Some(line)

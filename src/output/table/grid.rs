@@ -3,10 +3,10 @@
 use super::{Cell, Column, Fit, NOTHING, PIECE};
 
 /// The narrowest that a column is made to fit the terminal, where none can be left out any more.
-const NARROWEST: usize = 5;
+pub(super) const NARROWEST: usize = 5;
 
 /// The narrowest that a column is made while there is another that can be left out.
-pub(super) const COMFORTABLE: usize = 13;
+const COMFORTABLE: usize = 13;
 
 /// The space between columns, where there is room, and where there is not.
 const GAPS: [usize; 2] = [2, 1];

@@ -127,3 +127,29 @@ fn a_text_without_end_is_laid_out_at_once() {
             .all(|line| line.chars().count() <= 40)
     );
 }
+
+#[test]
+fn what_gives_way_behind_a_vital_cell_takes_what_is_left() {
+    const VITAL: &[Column] = &[
+        Column::new("name", Fit::Shrinks),
+        Column::new("state", Fit::Whole),
+        Column::new("note", Fit::Shrinks),
+    ];
+    let lines = |room| {
+        let mut layout = Layout::new(VITAL, Some(room), false);
+        let key = Cell::vital(Tone::Bad, "key:job12");
+        layout.push(vec![
+            key,
+            Cell::new("BROKEN"),
+            Cell::new("its posting is no map"),
+        ]);
+        layout.push(vec![Cell::new("a"), Cell::new("READY"), Cell::new("-")]);
+        let text = layout.finish();
+        text.lines().nth(1).unwrap().to_owned()
+    };
+    assert_eq!(lines(40), "key:job12  BROKEN  its posting is no map");
+    assert_eq!(lines(30), "key:job12  BROKEN  its postin…");
+    assert_eq!(lines(24), "key:job12  BROKEN  its …");
+    assert_eq!(lines(20), "key:job12  BROKEN");
+    assert_eq!(lines(14), "key…b12 BROKEN");
+}
