@@ -190,8 +190,8 @@ fn positive(span: TimeDelta) -> Option<Duration> {
     span.to_std().ok()
 }
 
-/// Says why somebody did the last thing to it; people are told what it failed of, where nobody
-/// gave a reason.
+/// Says why somebody did the last thing to it; where nobody gave a reason, people are told what it
+/// failed of, or what is the matter with the record.
 fn reason(job: &Job) -> Fact<'_> {
     let remark = job.history.remark.as_ref();
     if let Some(reason) = remark.and_then(|remark| remark.reason.as_ref()) {
@@ -199,7 +199,8 @@ fn reason(job: &Job) -> Fact<'_> {
     }
     let has_failed = job.ended.map(|ended| ended.departure) != Some(Departure::Consumed);
     let failure = job.history.failures.last().filter(|_| has_failed);
-    failure.map_or(Fact::Nothing, |failure| {
-        Fact::Aside(Cell::new(&failure.reason))
-    })
+    let failure = failure.map(|failure| Cell::new(&failure.reason));
+    let problem = job.problem.as_ref();
+    let problem = problem.map(|problem| Cell::toned(Tone::Bad, problem));
+    failure.or(problem).map_or(Fact::Nothing, Fact::Aside)
 }

@@ -238,12 +238,18 @@ fn the_trash_tells_who_put_a_job_there_and_why() {
             vec![failure()],
         ),
         trashed("failed", None, vec![failure()]),
+        Entry::Job(Box::new(Job {
+            shelf: Shelf::Trash,
+            problem: Some("nobody knows of which board it is".to_owned()),
+            ..job("2f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b", "strange")
+        })),
         malformed(),
     ];
     insta::assert_snapshot!(on(Shelf::Trash, &entries, Some(80)), @"
-    UUID      NAME    TRASHED  TRIES  BY           REASON
-    1f0c9a58  told         1m      0  olga@desk-4  no such volume
-    1f0c9a58  failed       1m      0  -            the command ended with code 3
+    UUID      NAME     TRASHED  TRIES  BY           REASON
+    1f0c9a58  told          1m      0  olga@desk-4  no such volume
+    1f0c9a58  failed        1m      0  -            the command ended with code 3
+    2f0c9a58  strange        -      0  -            nobody knows of which board it …
     -         key:job0000000012-abcdef  its posting is no map
     ");
 }
