@@ -10,7 +10,7 @@ use crate::{
     duration,
     job::{
         Aftermath, Authority, Failure, Fence, History, Identity, JobKey, Outcome, Owner, Remark,
-        Settlement,
+        Said, Settlement,
     },
     process::{child::Ended, command::NotRun},
 };
@@ -113,15 +113,14 @@ pub(crate) enum Fate {
 }
 
 /// An attempt at a job, for judging it.
-#[derive(Debug)]
 pub(crate) struct Case<'a> {
     /// How the job was when it was claimed, this attempt counted.
     pub(crate) history: &'a History,
     /// How often the job may be tried, as it says itself.
     pub(crate) max_attempts: Option<u32>,
     pub(crate) conductor: &'a Owner,
-    /// The end of what the command wrote to its errors.
-    pub(crate) stderr: String,
+    /// Returns the end of what the command wrote; asked for only if it failed.
+    pub(crate) said: &'a (dyn Fn() -> Said + Sync),
 }
 
 impl Patience {
@@ -266,11 +265,13 @@ fn failure(reason: &str, ended: Option<Ended>, case: Case<'_>) -> Failure {
         Some(Ended::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
+    let Said { stdout, stderr } = (case.said)();
     Failure {
         exit_code,
         signal,
         reason: reason.to_owned(),
-        stderr: case.stderr,
+        stdout,
+        stderr,
         conductor: case.conductor.to_string(),
         time: Utc::now().trunc_subsecs(6),
     }
@@ -305,7 +306,10 @@ mod tests {
             history: &history,
             max_attempts: None,
             conductor: &Owner::new("ada").unwrap(),
-            stderr: "oh".to_owned(),
+            said: &|| Said {
+                stdout: "ah".to_owned(),
+                stderr: "oh".to_owned(),
+            },
         };
         patience.judge(course, case)
     }
@@ -355,6 +359,7 @@ mod tests {
                 exit_code: Some(1),
                 signal: None,
                 reason: "oh".to_owned(),
+                stdout: String::new(),
                 stderr: String::new(),
                 conductor: "ada".to_owned(),
                 time: Utc::now(),

@@ -23,7 +23,7 @@ use super::{
     slots::{PATIENCE, Slot},
 };
 use crate::{
-    job::{Fence, Job},
+    job::{Fence, Job, Said},
     lease::{KeptLease, Lost},
     process::{
         child::Process,
@@ -81,12 +81,13 @@ impl Attempt {
                     .await
             }
         };
+        let remains = performed.remains.as_ref();
         let end = performed.course.map(|course| {
             let case = Case {
                 history: &self.job.history,
                 max_attempts,
                 conductor: &shared.owner,
-                stderr: performed.stderr,
+                said: &|| remains.map_or_else(Said::default, Capture::said),
             };
             shared.patience.judge(&course, case)
         });

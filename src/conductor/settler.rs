@@ -17,14 +17,14 @@ use tokio::{
 
 use self::refused::Refused;
 use super::{
-    attempt::{Attempt, Finished},
+    attempt::{Attempt, Finished, capture::Destination},
     outage::{Outage, is_final},
     progress::Note,
     shared::Shared,
 };
 use crate::{
     board::{Board, BoardError, backlog::Candidate},
-    job::{Aftermath, Identity, JobKey},
+    job::{Aftermath, Failure, Identity, JobKey},
     lease::Lost,
     retry::{Fate, Verdict},
 };
@@ -321,6 +321,15 @@ impl Settler {
         let mut note = Note::new(event).of(&attempt.tag);
         if let (Some(reason), false) = (&verdict.reason, verdict.fate == Fate::GivenUp) {
             note = note.with("reason", reason.as_str());
+        }
+        // Line by line it has been shown.
+        if self.shared.output != Destination::Prefix {
+            let said = verdict
+                .outcome
+                .failure()
+                .into_iter()
+                .flat_map(Failure::said);
+            note = said.fold(note, |note, (stream, text)| note.with(stream, text));
         }
         if let Some(time) = verdict.not_before {
             note = note.with("not_before", text_of(time));

@@ -14,10 +14,29 @@ pub(crate) struct Failure {
     pub(crate) signal: Option<i32>,
     /// What went wrong, in words.
     pub(crate) reason: String,
+    /// The end of what the command wrote to its standard output; earlier versions did not keep it.
+    #[serde(default)]
+    pub(crate) stdout: String,
     /// The end of what the command wrote to its standard error.
     pub(crate) stderr: String,
     pub(crate) conductor: String,
     pub(crate) time: DateTime<Utc>,
+}
+
+/// The end of what a command wrote.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Failure {
+    /// Returns what the command wrote last, each under the name of the stream, if it wrote anything.
+    pub(crate) fn said(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let streams = [("stdout", &self.stdout), ("stderr", &self.stderr)];
+        let ends = streams.map(|(name, text)| (name, text.trim_end()));
+        ends.into_iter().filter(|(_, text)| !text.is_empty())
+    }
 }
 
 /// What happened to a job before, which its posting has no place for.

@@ -105,8 +105,7 @@ fn why_a_job_is_in_the_trash_is_told() {
     --- stdout
     00000001-0000-0000-0000-000000000000	resize	trashed
     --- stderr
-    the last that resize wrote to its errors:
-      (nothing on standard error; the end of standard output:)
+    the last that resize wrote to stdout:
       boom
       password=********
     error: resize ended in the trash; the last failure: the command ended with code 3

@@ -13,6 +13,7 @@ pub(super) fn failure(reason: &str) -> Failure {
         exit_code: Some(1),
         signal: None,
         reason: reason.to_owned(),
+        stdout: "volume 17\n".to_owned(),
         stderr: "no such volume\n".to_owned(),
         conductor: "ada".to_owned(),
         time: chrono::Utc::now(),
@@ -222,7 +223,11 @@ pub(crate) async fn the_last_three_failures_are_kept(board: &Subject) {
     assert_eq!(reasons, ["attempt 2", "attempt 3", "attempt 4"]);
     assert_eq!(history.failures.len(), History::FAILURES);
     assert_eq!(history.attempts, 4);
-    assert_eq!(history.failures[0].stderr, "no such volume\n");
+    let said: Vec<_> = history.failures[0].said().collect();
+    assert_eq!(
+        said,
+        [("stdout", "volume 17"), ("stderr", "no such volume")]
+    );
 }
 
 pub(crate) async fn what_is_given_up_untried_counts_no_attempt(board: &Subject) {

@@ -278,6 +278,7 @@ mod tests {
                 exit_code: Some(3),
                 signal: None,
                 reason: "it failed".to_owned(),
+                stdout: String::new(),
                 stderr: String::new(),
                 conductor: "c1".to_owned(),
                 time: now,
@@ -331,6 +332,26 @@ mod tests {
         }
         let long = format!("{{\"v\":1,\"x\":\"{}\"}}", "x".repeat(LONGEST));
         assert!(Sidecar::read(Some(long.as_bytes())).1.is_some());
+    }
+
+    #[test]
+    fn failures_of_which_less_was_kept_are_read_and_the_longest_ones_can_be() {
+        let earlier = br#"{"v":1,"failures":[{"exit_code":3,"signal":null,"reason":"it failed",
+            "stderr":"oh","conductor":"c1","time":"2026-01-01T00:00:00Z"}]}"#;
+        let (mut side, problem) = Sidecar::read(Some(earlier));
+        assert_eq!((side.failures.len(), problem), (1, None));
+        let longest = Failure {
+            // Nothing takes more room where it is written down.
+            stdout: "\u{1}".repeat(2048),
+            stderr: "\u{1}".repeat(2048),
+            ..side.failures[0].clone()
+        };
+        for _ in 0..5 {
+            side.note_failure(&longest);
+        }
+        let written = side.write();
+        assert!(written.len() < LONGEST / 2);
+        assert_eq!(Sidecar::read(Some(&written)), (side, None));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::Receiver;
 
 use crate::{
     conductor::progress::{Note, Progress, Stream},
-    output::{Console, Output, Side, Text, Tone},
+    output::{Console, Output, Side, Text, Tone, covered_text},
 };
 
 /// How many columns a text that is told keeps on a narrow terminal.
@@ -111,9 +111,11 @@ fn words(time: String, note: &Note, room: usize) -> [(Tone, Text); 3] {
     };
     let job = note.job.as_ref();
     let job = job.map(|job| Part::new("", job.to_string(), true));
-    let facts = note.facts.iter().map(|(name, value)| match value {
-        Value::String(text) if !text.contains([' ', '"', '=']) => Part::new(name, text, false),
-        value => Part::new(
+    let facts = note.facts.iter().map(|fact| match (fact.0, told(fact)) {
+        (name, Value::String(text)) if !text.contains([' ', '"', '=']) => {
+            Part::new(name, text, false)
+        }
+        (name, value) => Part::new(
             name,
             value.to_string(),
             value.is_string() || value.is_object(),
@@ -194,6 +196,14 @@ fn is_bad(note: &Note) -> bool {
     }
 }
 
+/// Returns a fact as it is told: nobody knows what a command writes, and who keeps the log.
+fn told((name, value): &(&'static str, Value)) -> Value {
+    match value {
+        Value::String(said) if matches!(*name, "stdout" | "stderr") => covered_text(said).into(),
+        value => value.clone(),
+    }
+}
+
 fn object(time: String, note: &Note) -> Value {
     let mut object = Map::new();
     object.insert("time".to_owned(), json!(time));
@@ -202,8 +212,8 @@ fn object(time: String, note: &Note) -> Value {
         object.insert("uuid".to_owned(), json!(job.uuid));
         object.insert("name".to_owned(), json!(job.name));
     }
-    for (name, value) in &note.facts {
-        object.insert((*name).to_owned(), value.clone());
+    for fact in &note.facts {
+        object.insert(fact.0.to_owned(), told(fact));
     }
     Value::Object(object)
 }

@@ -189,6 +189,7 @@ fn aftermath(entry: &Entry) -> Aftermath {
             exit_code: None,
             signal: None,
             reason: "its claim was ended by force".to_owned(),
+            stdout: String::new(),
             stderr: String::new(),
             conductor: owner.map_or_else(String::new, Owner::to_string),
             time: now,

@@ -14,7 +14,7 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{Claim, Claimant, Claimed, Fence, History, Identity, JobKey, Owner, Term},
+    job::{Claim, Claimant, Claimed, Fence, History, Identity, JobKey, Owner, Said, Term},
     lease::{
         Keeper,
         foreground::{NotPerformed, Performed, perform_here},
@@ -238,7 +238,7 @@ impl Performer {
             max_attempts: job.max_attempts,
             conductor: &self.by.owner,
             // The command has the terminal to itself.
-            stderr: String::new(),
+            said: &Said::default,
         };
         let verdict = self.patience.judge(course, case);
         let claim = (&self.by.owner, &job.fence);

@@ -26,13 +26,12 @@ impl InVain {
     /// Adds one, and tells what its command said before it failed.
     fn add(&mut self, ctx: &Context, how: &'static str, name: &str, failure: Option<&Failure>) {
         if let Some(failure) = failure {
-            let said = covered_text(failure.stderr.trim_end());
-            if !said.is_empty() {
+            for (stream, said) in failure.said() {
                 ctx.out
-                    .note(format!("the last that {name} wrote to its errors:"));
-            }
-            for line in said.lines() {
-                ctx.out.note(format!("  {line}"));
+                    .note(format!("the last that {name} wrote to {stream}:"));
+                for line in covered_text(said).lines() {
+                    ctx.out.note(format!("  {line}"));
+                }
             }
             self.reasons.push(covered_text(&failure.reason));
         }

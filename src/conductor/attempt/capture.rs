@@ -10,14 +10,12 @@ pub(crate) use self::sink::Destination;
 use self::sink::Sink;
 use crate::{
     conductor::progress::{Progress, Reporter, Stream, Tag, not_kept},
+    job::Said,
     process::spawn::Pipes,
 };
 
 /// How much is kept of the end of what a command writes, for when it fails.
 const TAIL: usize = 2048;
-
-/// What stands before the end of the output of a command that wrote no errors.
-const SILENT: &str = "(nothing on standard error; the end of standard output:)\n";
 
 /// A longer line is shown in pieces.
 const LONGEST_LINE: usize = 16 * 1024;
@@ -129,20 +127,15 @@ impl Capture {
         reporter.hand_all(&mut self.waiting).await;
     }
 
-    /// Returns the end of what the command wrote to its errors, or else to its output.
-    pub(crate) fn tail(&self) -> String {
-        let end_of = |stream, most| {
+    /// Returns the end of what the command wrote, as far as it was read.
+    pub(crate) fn said(&self) -> Said {
+        let end_of = |stream| {
             let pipe = self.pipes.iter().find(|pipe| pipe.stream == stream);
-            pipe.map_or_else(String::new, |pipe| pipe.end(most))
+            pipe.map_or_else(String::new, Pipe::end)
         };
-        let errors = end_of(Stream::Errors, TAIL);
-        if !errors.trim().is_empty() {
-            return errors;
-        }
-        let output = end_of(Stream::Output, TAIL - SILENT.len());
-        match output.trim().is_empty() {
-            true => errors,
-            false => format!("{SILENT}{output}"),
+        Said {
+            stdout: end_of(Stream::Output),
+            stderr: end_of(Stream::Errors),
         }
     }
 
@@ -195,10 +188,9 @@ impl Capture {
 }
 
 impl Pipe {
-    /// Returns the end of what was read, at most so many bytes of it.
-    fn end(&self, most: usize) -> String {
-        let surplus = self.tail.len().saturating_sub(most);
-        let bytes: Vec<u8> = self.tail.iter().skip(surplus).copied().collect();
+    /// Returns the end of what was read.
+    fn end(&self) -> String {
+        let bytes: Vec<u8> = self.tail.iter().copied().collect();
         // A character that was cut in two is none.
         let start = bytes
             .iter()

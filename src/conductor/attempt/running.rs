@@ -27,7 +27,6 @@ const STRAYS: Duration = Duration::from_millis(200);
 /// How an attempt ended.
 pub(super) struct Performed {
     pub(super) course: Result<Course, Lost>,
-    pub(super) stderr: String,
     /// What is left to show, of a command that was started.
     pub(super) remains: Option<Capture>,
 }
@@ -37,7 +36,6 @@ impl Performed {
     pub(super) fn not(course: Result<Course, Lost>) -> Self {
         Self {
             course,
-            stderr: String::new(),
             remains: None,
         }
     }
@@ -129,7 +127,6 @@ impl Running<'_> {
         };
         Performed {
             course,
-            stderr: capture.tail(),
             remains: Some(capture),
         }
     }

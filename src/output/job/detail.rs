@@ -1,5 +1,7 @@
 //! All that is known of a job, line by line, for people.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
@@ -125,10 +127,14 @@ impl JobView<'_> {
                     failure.reason
                 ),
             );
-            let stderr = failure.stderr.trim_end();
-            match self.is_revealed {
-                true => page.block(stderr),
-                false => page.block(&covered_text(stderr)),
+            for (stream, said) in failure.said() {
+                page.block(&format!("{stream}:"));
+                let said = match self.is_revealed {
+                    true => Cow::Borrowed(said),
+                    false => Cow::Owned(covered_text(said)),
+                };
+                said.lines()
+                    .for_each(|line| page.block(&format!("  {line}")));
             }
         }
     }

@@ -67,6 +67,7 @@ fn failure() -> Failure {
         exit_code: Some(3),
         signal: None,
         reason: "the command ended with code 3".to_owned(),
+        stdout: String::new(),
         stderr: String::new(),
         conductor: "c1".to_owned(),
         time: now(),

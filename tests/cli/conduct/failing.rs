@@ -6,6 +6,7 @@ use super::{Stage, on_every_board};
 
 on_every_board!(
     a_job_that_always_fails_ends_in_the_trash_and_others_do_not,
+    what_a_command_wrote_last_is_told_but_for_secrets,
     a_job_that_asks_for_later_is_tried_until_it_is_ready,
     a_job_that_takes_too_long_has_failed,
     what_a_job_asks_for_has_an_end,
@@ -19,8 +20,7 @@ on_every_board!(
 const SOON: [&str; 4] = ["--retry-delay", "10ms", "--retry-max", "40ms"];
 
 fn a_job_that_always_fails_ends_in_the_trash_and_others_do_not(stage: &Stage) {
-    let script =
-        "echo tried >> log; head -c 5000 /dev/zero | tr '\\0' x >&2; echo at last >&2; exit 4";
+    let script = "echo tried >> log; echo so far; head -c 5000 /dev/zero | tr '\\0' x >&2; echo at last >&2; exit 4";
     let poison = stage.post("poison", script);
     stage.post("good", "echo good >> log");
     let conduct = [&["--drain", "--max-attempts", "3"], &SOON[..]].concat();
@@ -37,6 +37,48 @@ fn a_job_that_always_fails_ends_in_the_trash_and_others_do_not(stage: &Stage) {
     let stderr = failure["stderr"].as_str().unwrap();
     assert!(stderr.ends_with("xx\nat last\n") || stderr.ends_with("xat last\n"));
     assert_eq!(stderr.len(), 2048);
+    let failures = job["failures"].as_array().unwrap();
+    let said: Vec<_> = failures.iter().map(|it| it["stdout"].as_str()).collect();
+    assert_eq!(said, [Some("so far\n"); 3]);
+}
+
+fn what_a_command_wrote_last_is_told_but_for_secrets(stage: &Stage) {
+    let script =
+        "echo token=hunter$((1+1)) of $JOBBOARD_ATTEMPT; printf 'a\\033[2Jb\\n' >&2; exit 3";
+    let job = stage.post("resize", script);
+    let folder = stage.env.file("kept");
+    std::fs::create_dir(&folder).unwrap();
+    let folder = folder.to_str().unwrap();
+    let log = |words: &[&str]| {
+        let words = [&["--drain", "--output", folder], words, &SOON[..]].concat();
+        let run = stage.conduct(&words).run();
+        assert!(!run.stderr.contains("hunter"), "{run:?}");
+        run.stderr
+    };
+    let text = log(&["--max-attempts", "2"]);
+    let told = r#"stdout="token=******** of 1" stderr=a\u{1b}[2Jb"#;
+    assert!(text.contains(told), "{text}");
+    let shown = stage.env.jobboard(&["show", &job, "-o", "table"]).run();
+    let shown = shown.succeeded();
+    for attempt in 1..=2 {
+        let told = format!("  stdout:\n    token=******** of {attempt}\n  stderr:\n    a");
+        assert!(shown.contains(&told), "{shown}");
+    }
+    let waited = stage.env.jobboard(&["wait", &job]).run();
+    let told =
+        "wrote to stdout:\n  token=******** of 2\nthe last that resize wrote to stderr:\n  a";
+    assert!(
+        waited.code == 9 && waited.stderr.contains(told),
+        "{waited:?}"
+    );
+    for told in [text.as_str(), shown, &waited.stderr] {
+        assert!(!told.contains('\u{1b}'), "{told:?}");
+    }
+    let failure = &stage.env.show(&job)["last_failure"];
+    assert_eq!(failure["stdout"], "token=hunter2 of 2\n");
+    stage.post("again", script);
+    let json = log(&["--log-format", "json", "--on-failure", "consume"]);
+    assert!(json.contains(r#""stdout":"token=******** of 1""#), "{json}");
 }
 
 fn a_job_that_asks_for_later_is_tried_until_it_is_ready(stage: &Stage) {

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Records that are none of ours, or that we cannot read.
-const UNREADABLE: [&str; 26] = [
+const UNREADABLE: [&str; 27] = [
     "",
     "x",
     "5",
@@ -37,9 +37,11 @@ const UNREADABLE: [&str; 26] = [
     r#"{"v":1,"ahead":1}"#,
     r#"{"v":1,"failures":5}"#,
     r#"{"v":1,"failures":[{"reason":5}]}"#,
+    r#"{"v":1,"failures":[{"reason":"r","stdout":null,"stderr":"","conductor":"c",
+        "time":"2020-02-29T23:59:59Z"}]}"#,
 ];
 
-const READABLE: [&str; 8] = [
+const READABLE: [&str; 9] = [
     r#"{"v":1,"of_others":[1e999,{"a":-1e999}]}"#,
     r#"{"v":1}"#,
     r#"{"v":1,"attempts":4294967295,"postponed":4294967295}"#,
@@ -47,6 +49,8 @@ const READABLE: [&str; 8] = [
     r#"{"v":1,"not_before":"2020-02-29T23:59:59Z","not_before_of":[null,{"a":1}]}"#,
     r#"{"v":1,"ahead":true,"session":10000,"claimed_on":null}"#,
     r#"{"v":1,"failures":[]}"#,
+    r#"{"v":1,"failures":[{"reason":"r","stdout":"","stderr":"","conductor":"c",
+        "time":"2020-02-29T23:59:59Z"}]}"#,
     r#"{"v":1,"failures":[{"exit_code":1,"signal":null,"reason":"r","stderr":"","conductor":"c",
         "time":"2020-02-29T23:59:59.123456789Z"}]}"#,
 ];

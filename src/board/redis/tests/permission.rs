@@ -115,6 +115,7 @@ impl Scene {
             exit_code: Some(1),
             signal: None,
             reason: "exit code 1".to_owned(),
+            stdout: String::new(),
             stderr: String::new(),
             conductor: "c".to_owned(),
             time: Utc::now(),

@@ -127,6 +127,7 @@ local function are_failures(value)
       if member == nil then member = cjson.null end
       if not is_right(member) then return false end
     end
+    if failure.stdout ~= nil and not is_text(failure.stdout) then return false end
     count = count + 1
   end
   return count == #value
