@@ -10,7 +10,7 @@ use crate::{
     duration,
     job::{
         Aftermath, Authority, Failure, Fence, History, Identity, JobKey, Outcome, Owner, Remark,
-        Said, Settlement,
+        Said, Settlement, shortened,
     },
     process::{child::Ended, command::NotRun},
 };
@@ -93,7 +93,7 @@ impl Verdict {
             job: self.outcome.is_end().then(job),
             remark: is_given_up.then(|| Remark {
                 by: owner.to_string(),
-                reason: self.reason.clone(),
+                reason: self.reason.as_deref().map(shortened),
             }),
             ..Settlement::of(key.clone(), self.outcome.clone(), authority)
         }
@@ -269,11 +269,9 @@ fn failure(reason: &str, ended: Option<Ended>, case: Case<'_>) -> Failure {
     Failure {
         exit_code,
         signal,
-        reason: reason.to_owned(),
         stdout,
         stderr,
-        conductor: case.conductor.to_string(),
-        time: Utc::now().trunc_subsecs(6),
+        ..Failure::told(reason, &case.conductor.text())
     }
 }
 

@@ -55,6 +55,13 @@ pub(crate) struct Capabilities {
     pub(crate) peer_order: Option<PeerOrder>,
 }
 
+impl Capabilities {
+    /// Whether others than `jobboard` may end jobs there, of which nothing is remembered.
+    pub(crate) fn has_peers(self) -> bool {
+        self.peer_order.is_some()
+    }
+}
+
 /// An order in which TaskFlow's readers walk a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeerOrder {
@@ -136,8 +143,8 @@ impl ClaimRules {
     }
 }
 
-/// A job that was settled.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A job that was settled, or purged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
     /// Whether a namesake had to leave the trash for it.
     pub(crate) replaced_namesake: bool,
@@ -225,7 +232,7 @@ pub(crate) trait Board: Send + Sync {
     async fn restore(&self, keys: &[JobKey], remark: Option<&Remark>) -> Result<Vec<Result<()>>>;
 
     /// Removes trashed jobs for good.
-    async fn purge(&self, jobs: &[Purge]) -> Result<Vec<Result<()>>>;
+    async fn purge(&self, jobs: &[Purge]) -> Result<Vec<Result<Settled>>>;
 
     /// Listens, and returns what happens from now on; once it has answered, nothing is missed.
     async fn events(&self) -> Result<Events<'_>>;
@@ -243,6 +250,10 @@ pub(crate) trait Board: Send + Sync {
 
     /// Asks the board how it is, without reading jobs.
     async fn health(&self) -> Result<Health>;
+
+    /// Fails as it would to read what is remembered, or to have a job remembered, as far as that can
+    /// be told without doing it.
+    async fn try_past(&self) -> Result<()>;
 
     /// Ends the connection; registrations and claims that live with the session end with it.
     async fn close(&self);

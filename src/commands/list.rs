@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 
 use self::sort::Sort;
-use super::parts::{shared_trash::SharedArgs, unused, words::Words};
+use super::parts::{peers, shared_trash::SharedArgs, unused, words::Words};
 use crate::{
     board::{
         Board, BoardError, Detail, Order, Query, Which,
@@ -177,6 +177,9 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
         ctx.out.note(format!(
             "{beside} more of other boards not shown (--shared)"
         ));
+    }
+    if args.shelf() == Shelf::Past {
+        peers::remark(ctx, &*board);
     }
     match seen {
         0 => unused::say_none(ctx, &*board, args.nothing()).await,

@@ -8,14 +8,16 @@ use serde::Serialize;
 use super::parts::shared_trash::SharedArgs;
 use crate::{
     context::Context,
+    exit::chain,
     output::{Page, Record, Report, Tone},
 };
 
 /// Check that the board can be reached
 ///
 /// Says what serves it, how long an exchange takes, and how many jobs it has; on stderr, whether a
-/// Redis server is set up to remove keys when it is full, which ends claims. Exits with 5 if the
-/// board cannot be reached.
+/// Redis server is set up to remove keys when it is full, which ends claims, and whether you may not
+/// read or write what is remembered of jobs that have left the board. Exits with 5 if the board cannot
+/// be reached.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PingArgs {
     #[command(flatten)]
@@ -30,6 +32,8 @@ struct Pong {
     round_trip: f64,
     jobs: u64,
     trashed: u64,
+    /// What keeps us from reading or writing the past.
+    past_problem: Option<String>,
 }
 
 impl Record for Pong {
@@ -73,6 +77,16 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
     if let Some(warning) = health.warning {
         ctx.out.note(warning);
     }
+    let past_problem = match board.try_past().await {
+        Ok(()) => None,
+        Err(error) if error.is_retryable() => return Err(error).with_context(trying),
+        Err(error) => Some(chain(&error)),
+    };
+    if let Some(problem) = &past_problem {
+        ctx.out.note(format!(
+            "warning: what ends here is not remembered, or cannot be looked up: {problem}"
+        ));
+    }
     ctx.out.report(&Pong {
         board: board.name().to_owned(),
         server: health.server,
@@ -82,5 +96,6 @@ pub(crate) async fn run(ctx: &mut Context, PingArgs { shared }: PingArgs) -> any
             true => health.trashed + health.trashed_beside,
             false => health.trashed,
         },
+        past_problem,
     })
 }

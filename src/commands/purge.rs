@@ -6,12 +6,14 @@ use chrono::{DateTime, Utc};
 
 use super::parts::{
     dry_run::dry_run,
+    forgotten::Forgotten,
     reason::ReasonArgs,
     select::{Named, Selection, confirm},
     shared_trash::SharedArgs,
     verb::{Verb, act},
 };
 use crate::{
+    board::Settled,
     context::{Consent, Context},
     duration,
     job::{Entry, Identity, Origin, Purge, Shelf},
@@ -88,7 +90,9 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
         });
         board.purge(&purges.collect::<Vec<_>>()).await
     };
-    act(ctx, verb, chosen, purge, |(), done| (done, None)).await
+    let forgotten = Forgotten::default();
+    let told = |settled: &Settled, done| (done, forgotten.warning(settled));
+    act(ctx, verb, chosen, purge, told).await
 }
 
 /// Whether a record has been in the trash for longer; one that does not tell has not.

@@ -3,7 +3,10 @@
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::{completions::complete, parts::select::references};
+use super::{
+    completions::complete,
+    parts::{peers, select::references},
+};
 use crate::{
     board::{Board, BoardError, BoardExt, JobRef},
     context::Context,
@@ -14,9 +17,9 @@ use crate::{
 
 /// Show all that is known of jobs
 ///
-/// Looks on the board first, then in the trash, then among the jobs that have left the board. In a pipe it prints a row as `list` does; -o table
-/// and --json tell all. What looks like a secret in the details is covered
-/// for people; JSON has everything.
+/// Looks on the board first, then in the trash, then among the jobs that have left the board. In a
+/// pipe it prints a row as `list` does; -o table and --json tell all. What looks like a secret in the
+/// details, and in what a command wrote, is covered for people; JSON has everything.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
@@ -35,6 +38,12 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
     let found = look_everywhere(&*board, &wanted)
         .await
         .with_context(|| ctx.trying("show", "the jobs"))?;
+    let is_unknown = |found: &Result<_, _>| matches!(found, Err(BoardError::NoSuchJob));
+    if found.iter().any(is_unknown) {
+        peers::note(ctx, &*board);
+    } else if found.iter().flatten().any(is_past) {
+        peers::remark(ctx, &*board);
+    }
     let total = found.len();
     let mut entries = Vec::new();
     for (wanted, found) in wanted.iter().zip(found) {
@@ -61,6 +70,10 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         0 => Ok(()),
         failed => Err(CommandError::Partly { failed, total }.into()),
     }
+}
+
+fn is_past(entry: &Entry) -> bool {
+    entry.job().is_some_and(|job| job.shelf == Shelf::Past)
 }
 
 /// Looks on the board, in the trash for what is not there, and in the past for the rest.

@@ -1,6 +1,6 @@
 //! What happened to a job before.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::Remark;
@@ -23,6 +23,19 @@ pub(crate) struct Failure {
     pub(crate) time: DateTime<Utc>,
 }
 
+/// How many bytes are kept of a text that people or peers chose the length of.
+const LONGEST: usize = 1024;
+
+/// Returns as much of a text as is kept of it.
+pub(crate) fn shortened(text: &str) -> String {
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    let mut ends = (0..=LONGEST).rev();
+    let end = ends.find(|end| text.is_char_boundary(*end));
+    format!("{}…", &text[..end.unwrap_or(0)])
+}
+
 /// The end of what a command wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Said {
@@ -31,6 +44,19 @@ pub(crate) struct Said {
 }
 
 impl Failure {
+    /// Returns one that was told, and that no command of ours has shown.
+    pub(crate) fn told(reason: &str, by: &str) -> Self {
+        Self {
+            exit_code: None,
+            signal: None,
+            reason: shortened(reason),
+            stdout: String::new(),
+            stderr: String::new(),
+            conductor: shortened(by),
+            time: Utc::now().trunc_subsecs(6),
+        }
+    }
+
     /// Returns what the command wrote last, each under the name of the stream, if it wrote anything.
     pub(crate) fn said(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let streams = [("stdout", &self.stdout), ("stderr", &self.stderr)];

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 pub(crate) use self::{
     claim::{Claim, Claimant, Claimed, Fence, Holding, Lease, Owner, Term},
-    history::{Failure, History, Said},
+    history::{Failure, History, Said, shortened},
     past::{Departure, End, HISTORY, Identity, Remark},
     settlement::{Aftermath, Authority, Outcome, Purge, Settlement, Witness},
     state::{Priority, State},

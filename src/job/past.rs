@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// How many jobs a board remembers after they have left it, unless somebody says otherwise.
 pub(crate) const HISTORY: u32 = 10_000;
 
-use super::{Book, Job, Priority};
+use super::{Book, Job, Priority, shortened};
 use crate::names::named;
 
 /// What a job is, whatever became of it.
@@ -25,6 +25,21 @@ pub(crate) struct Identity {
     /// When it was claimed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) claimed_on: Option<DateTime<Utc>>,
+}
+
+impl Identity {
+    /// Returns it with as much of its texts as is kept of them.
+    pub(crate) fn shortened(&self) -> Self {
+        Self {
+            uuid: shortened(&self.uuid),
+            name: shortened(&self.name),
+            book: self.book.as_ref().map(|book| Book {
+                name: shortened(&book.name),
+                uuid: shortened(&book.uuid),
+            }),
+            ..self.clone()
+        }
+    }
 }
 
 impl From<&Job> for Identity {

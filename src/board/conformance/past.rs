@@ -3,7 +3,10 @@
 use chrono::Utc;
 
 use super::{settling::failure, *};
-use crate::job::{Departure, Identity, Purge, Remark, Settlement};
+use crate::{
+    board::Settled,
+    job::{Book, Departure, Identity, Purge, Remark, Settlement},
+};
 
 pub(crate) const PAST: Query = Query {
     shelf: Shelf::Past,
@@ -30,14 +33,35 @@ pub(crate) async fn end(board: &Subject, key: &JobKey, outcome: Outcome, remark:
     assert_eq!(settled.unwrap().forgotten, None);
 }
 
-async fn purge(board: &Subject, key: &JobKey) {
+async fn purge(board: &Subject, key: &JobKey) -> Settled {
     let job = get(board, Shelf::Trash, key).await.unwrap();
     let purge = Purge {
         key: key.clone(),
         job: Some(Identity::from(&job)),
         remark: remark("too old"),
     };
-    board.purge(&[purge]).await.unwrap().remove(0).unwrap();
+    board.purge(&[purge]).await.unwrap().remove(0).unwrap()
+}
+
+/// Has jobs end by being consumed and purged, and returns why they are not remembered.
+pub(crate) async fn forgotten(board: &Subject) -> [Option<String>; 2] {
+    let mut keys = Vec::new();
+    for name in ["consumed", "purged"] {
+        let key = post_one(board, name).await;
+        claim_one(board, &key, &ada()).await.unwrap();
+        keys.push(key);
+    }
+    end(board, &keys[1], Outcome::Trash(None), None).await;
+    let purged = purge(board, &keys[1]).await;
+    assert_eq!(get(board, Shelf::Trash, &keys[1]).await, None);
+    let job = on_board(board, &keys[0]).await;
+    let settlement = Settlement {
+        job: Some(Identity::from(&job)),
+        ..Settlement::of(keys[0].clone(), Outcome::Consume, by_name("ada"))
+    };
+    let consumed = board.settle(&[settlement]).await.unwrap().remove(0);
+    assert_eq!(get(board, Shelf::Board, &keys[0]).await, None);
+    [consumed.unwrap().forgotten, purged.forgotten]
 }
 
 /// Finds a job of the past by its uuid.
@@ -96,7 +120,7 @@ pub(crate) async fn each_end_is_told_from_the_others(board: &Subject) {
                 end(board, &key, Outcome::Trash(None), remark("broken")).await;
                 let trashed = get(board, Shelf::Trash, &key).await.unwrap();
                 assert_eq!(trashed.history.remark, remark("broken"));
-                purge(board, &key).await;
+                assert_eq!(purge(board, &key).await, Settled::default());
             }
         }
     }
@@ -112,6 +136,44 @@ pub(crate) async fn each_end_is_told_from_the_others(board: &Subject) {
     let purged = remembered(board, purged).await;
     assert_eq!(purged.ended.unwrap().departure, Departure::Purged);
     assert_eq!(purged.history.remark, remark("too old"));
+}
+
+/// For boards that keep a record of their own of a job that is gone: its texts are as long as peers and
+/// people like, and it is not.
+pub(crate) async fn of_long_texts_the_beginning_is_remembered(board: &Subject) {
+    let long = "\u{e4}".repeat(2_000);
+    let book = Book {
+        name: long.clone(),
+        uuid: long.clone(),
+    };
+    let key = post(
+        board,
+        Draft {
+            book: Some(book),
+            ..draft(&long)
+        },
+    )
+    .await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    let failure = crate::job::Failure::told(&long, &long);
+    let uuid = on_board(board, &key).await.uuid;
+    end(board, &key, Outcome::GiveUp(failure), None).await;
+    let past = remembered(board, &uuid).await;
+    let (book, failure) = (past.book.unwrap(), past.history.failures.last().unwrap());
+    let texts = [
+        &past.name,
+        &book.name,
+        &book.uuid,
+        &failure.reason,
+        &failure.conductor,
+    ];
+    for text in texts {
+        assert!(
+            text.ends_with("\u{e4}…") && text.len() < 1100,
+            "{}",
+            text.len()
+        );
+    }
 }
 
 pub(crate) async fn what_ended_last_is_listed_first(board: &Subject) {

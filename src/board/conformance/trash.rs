@@ -30,6 +30,7 @@ async fn purge(board: &Subject, key: &JobKey) -> Result<()> {
         .unwrap()
         .pop()
         .unwrap()
+        .map(drop)
 }
 
 pub(crate) async fn a_trashed_job_keeps_what_it_was(board: &Subject) {

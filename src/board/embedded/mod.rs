@@ -179,7 +179,7 @@ impl Board for Embedded {
         self.each(keys, |key| key, restore).await
     }
 
-    async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
+    async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
         let history = self.file.history();
         let purge = |transaction: &Transaction<'_>, now, purge: &Purge| {
             write::settle::purge(transaction, now, purge, history)
@@ -219,6 +219,16 @@ impl Board for Embedded {
             is_used,
             warning: None,
         })
+    }
+
+    async fn try_past(&self) -> Result<()> {
+        let read = self
+            .file
+            .read(|transaction, view| past::entries(transaction, view, 1));
+        match read.await? {
+            Some(_) => self.file.is_writable(),
+            None => Ok(()),
+        }
     }
 
     async fn close(&self) {

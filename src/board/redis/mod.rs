@@ -143,7 +143,7 @@ impl Board for Redis {
         self.target().restore(keys, remark).await
     }
 
-    async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
+    async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
         self.target().purge(purges).await
     }
 
@@ -204,6 +204,10 @@ impl Board for Redis {
             is_used: jobs + trashed + numbered > 0,
             warning: memory.as_ref().and_then(link::eviction::warning),
         })
+    }
+
+    async fn try_past(&self) -> Result<()> {
+        read::past::try_it(&self.client, &self.keys).await
     }
 
     async fn close(&self) {

@@ -242,7 +242,7 @@ impl Board for Scripted {
     ) -> Result<Vec<Result<()>>> {
         unasked()
     }
-    async fn purge(&self, _: &[crate::job::Purge]) -> Result<Vec<Result<()>>> {
+    async fn purge(&self, _: &[crate::job::Purge]) -> Result<Vec<Result<Settled>>> {
         unasked()
     }
     async fn register(&self, _: &Conductor) -> Result<()> {
@@ -255,6 +255,9 @@ impl Board for Scripted {
         unasked()
     }
     async fn health(&self) -> Result<Health> {
+        unasked()
+    }
+    async fn try_past(&self) -> Result<()> {
         unasked()
     }
 }

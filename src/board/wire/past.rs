@@ -43,7 +43,7 @@ impl PastJob {
         let (outcome, succeeded) = settlement.departure()?;
         Some(Self {
             v: VERSION,
-            job: settlement.job.clone()?,
+            job: settlement.job.as_ref()?.shortened(),
             ended_on: now,
             outcome,
             succeeded,
@@ -56,7 +56,7 @@ impl PastJob {
     pub(crate) fn purged(purge: &Purge, now: DateTime<Utc>) -> Option<Self> {
         Some(Self {
             v: VERSION,
-            job: purge.job.clone()?,
+            job: purge.job.as_ref()?.shortened(),
             ended_on: now,
             outcome: Departure::Purged,
             succeeded: false,

@@ -164,7 +164,7 @@ impl Board for ZooKeeper {
         self.root.target(&session).restore(keys, remark).await
     }
 
-    async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
+    async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
         let session = self.root.client.session(WRITING).await?;
         self.root.target(&session).purge(purges).await
     }
@@ -222,6 +222,11 @@ impl Board for ZooKeeper {
             is_used: stat.is_some_and(|stat| stat.cversion > 0),
             warning: None,
         })
+    }
+
+    async fn try_past(&self) -> Result<()> {
+        let session = self.root.client.session(READING).await?;
+        self.root.target(&session).try_past().await
     }
 
     async fn close(&self) {

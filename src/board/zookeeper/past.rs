@@ -7,13 +7,13 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::{task::JoinSet, time};
-use zookeeper_client::CreateMode;
+use zookeeper_client::{CreateMode, Error};
 
 use super::{
     AT_ONCE,
     link::{
         nodes,
-        transaction::{Step, Transaction, WRITING},
+        transaction::{Refused, Step, Transaction, WRITING},
     },
     read::record::Record,
     target::{Root, Target},
@@ -69,6 +69,22 @@ impl Target<'_> {
         transaction.create(Step::Past, path, &data, CreateMode::PersistentSequential);
     }
 
+    /// Prepares for another attempt after one whose past was refused: what is done to a job is not to
+    /// fail because of that. Returns why nothing is remembered from here on, if that is so.
+    pub(super) async fn make_way_for_past(&mut self, refused: Refused) -> Result<Option<String>> {
+        let refusal = match refused.error {
+            Error::NoNode => match self.make_folder(&self.paths.past()).await {
+                Ok(()) => return Ok(None),
+                Err(error) if error.is_retryable() => return Err(error),
+                Err(error) => error,
+            },
+            _ => self.refusal(refused),
+        };
+        self.history = 0;
+        let why = std::error::Error::source(&refusal).map(ToString::to_string);
+        Ok(why.or_else(|| Some(refusal.to_string())))
+    }
+
     /// Returns what is remembered, the latest end first.
     pub(super) async fn past(self) -> Result<Vec<Entry>> {
         let mut paths = self.remembered().await?;
@@ -78,6 +94,23 @@ impl Target<'_> {
         let found = paths.iter().zip(found).rev();
         let entries = found.filter_map(|(path, node)| Some(read(path, &node?.data)));
         Ok(entries.collect())
+    }
+
+    /// Fails as reading the past or writing to it would.
+    pub(super) async fn try_past(self) -> Result<()> {
+        self.remembered().await?;
+        let mut transaction = self.transaction();
+        let mode = CreateMode::PersistentSequential;
+        transaction.create(Step::Past, self.paths.new_past(), b"", mode);
+        // No node has been changed so often: what is tried comes to nothing.
+        transaction.check(Step::Job, self.paths.past(), i32::MAX);
+        match transaction.commit().await? {
+            Err(refused) if refused.step == Step::Past && refused.error != Error::NoNode => {
+                Err(self.refusal(refused))
+            }
+            // Where nothing was remembered yet there is no place for it.
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Forgets what has been remembered for too long.

@@ -8,6 +8,7 @@ mod loss;
 mod marker;
 mod number;
 mod oddity;
+mod past;
 mod reading;
 mod sweep;
 mod trash;
@@ -199,6 +200,7 @@ async fn purge(board: &Subject, key: &JobKey) -> Result<()> {
         .await?
         .pop()
         .unwrap()
+        .map(drop)
 }
 
 /// Posts a job and has ada trash it.

@@ -1,11 +1,14 @@
 //! Why somebody does something to a job that is not its ordinary course.
 
-use crate::{context::Context, job::Remark};
+use crate::{
+    context::Context,
+    job::{Remark, shortened},
+};
 
 /// Why it is done.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReasonArgs {
-    /// Say why; it is kept with your name, for `show`, `list --past` and whoever asks later
+    /// Say why; it is kept with your name, for `show`, `list --past` and whoever asks later (1 KiB)
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
@@ -14,11 +17,16 @@ impl ReasonArgs {
     /// Returns what is kept of it: who does it, and why; nothing, if it is ordinary and no reason is
     /// given.
     pub(crate) fn remark(&self, ctx: &Context, is_ordinary: bool) -> Option<Remark> {
-        let reason = self.reason.as_deref().map(str::trim);
-        let reason = reason.filter(|reason| !reason.is_empty());
+        let reason = self.given();
         (!is_ordinary || reason.is_some()).then(|| Remark {
-            by: ctx.who().to_string(),
-            reason: reason.map(str::to_owned),
+            by: shortened(&ctx.who().text()),
+            reason,
         })
+    }
+
+    /// Returns the reason, if one is given, as much of it as is kept.
+    pub(crate) fn given(&self) -> Option<String> {
+        let reason = self.reason.as_deref().map(str::trim);
+        reason.filter(|reason| !reason.is_empty()).map(shortened)
     }
 }

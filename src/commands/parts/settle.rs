@@ -1,11 +1,10 @@
 //! What abandoning, consuming and trashing have in common.
 
-use std::cell::Cell;
-
-use chrono::{SubsecRound, TimeDelta, Utc};
+use chrono::TimeDelta;
 
 use super::{
     dry_run::dry_run,
+    forgotten::Forgotten,
     reason::ReasonArgs,
     select::{Chosen, Named, Selection, confirm, confirm_bulk, count},
     under_claim::LEASE,
@@ -38,7 +37,7 @@ pub(crate) struct SettleArgs {
     owner: Option<String>,
 
     #[command(flatten)]
-    reason: ReasonArgs,
+    pub(crate) reason: ReasonArgs,
 
     #[command(flatten)]
     consent: Consent,
@@ -77,7 +76,7 @@ pub(crate) async fn settle(
         (true, Some(owner)) => Right::ForceFrom(owner),
     };
     // That a job is done, or given back by whoever has it, is its ordinary course.
-    let is_ordinary = !args.force && !outcome.is_trash();
+    let is_ordinary = !args.force && matches!(outcome, Outcome::Consume | Outcome::Abandon(_));
     let remark = args.reason.remark(ctx, is_ordinary);
     if let Right::Owner(_) = right {
         refuse_malformed(&mut chosen);
@@ -87,17 +86,17 @@ pub(crate) async fn settle(
         let answers = entries.iter().zip(answers);
         Ok(answers.map(|(entry, it)| right.judged(entry, it)).collect())
     };
-    let has_told = Cell::new(false);
+    let forgotten = Forgotten::default();
     act(ctx, verb, chosen, settle, |settled: &Settled, done| {
-        let note = match &settled.forgotten {
-            Some(why) if !has_told.replace(true) => {
-                Some(format!("warning: what ends here is not remembered: {why}"))
-            }
-            _ => settled.replaced_namesake.then(|| {
-                "a job of the same uuid was in the trash and has been replaced".to_owned()
-            }),
+        let replaced = || {
+            let note = "a job of the same uuid was in the trash and has been replaced";
+            settled.replaced_namesake.then(|| note.to_owned())
         };
-        (done, note)
+        let note = forgotten.warning(settled).or_else(replaced);
+        match outcome {
+            Outcome::GiveUp(_) => (done.with("outcome", "failed"), note),
+            _ => (done, note),
+        }
     })
     .await
 }
@@ -182,19 +181,12 @@ fn aftermath(entry: &Entry) -> Aftermath {
     let Some(lapses_in) = lapses_in.and_then(|it| TimeDelta::from_std(it).ok()) else {
         return Aftermath::None;
     };
-    let now = Utc::now().trunc_subsecs(6);
     let owner = entry.holding().and_then(|it| it.owner.as_ref());
+    let owner = owner.map_or_else(String::new, Owner::to_string);
+    let failure = Failure::told("its claim was ended by force", &owner);
     Aftermath::Failed {
-        failure: Failure {
-            exit_code: None,
-            signal: None,
-            reason: "its claim was ended by force".to_owned(),
-            stdout: String::new(),
-            stderr: String::new(),
-            conductor: owner.map_or_else(String::new, Owner::to_string),
-            time: now,
-        },
-        not_before: now.checked_add_signed(lapses_in),
+        not_before: failure.time.checked_add_signed(lapses_in),
+        failure,
     }
 }
 

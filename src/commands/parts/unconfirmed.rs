@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{self, Instant};
 
 use crate::{
-    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, ext::the_answer},
+    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Settled, ext::the_answer},
     exit::CommandError,
     job::{
         Aftermath, Claimant, Claimed, Entry, Fence, Job, JobKey, Owner, Settlement, Shelf, Term,
@@ -164,7 +164,10 @@ pub(crate) async fn posted_claim(
 
 /// Settles a job under a kept claim, and again as long as no answer comes: it is this claim alone
 /// that is settled, and at most once.
-pub(crate) async fn settle_kept(board: &dyn Board, settlement: &Settlement) -> board::Result<()> {
+pub(crate) async fn settle_kept(
+    board: &dyn Board,
+    settlement: &Settlement,
+) -> board::Result<Settled> {
     let end = Instant::now() + PATIENCE;
     let mut unheard = None;
     loop {
@@ -177,18 +180,20 @@ pub(crate) async fn settle_kept(board: &dyn Board, settlement: &Settlement) -> b
             // What is unknown stays so if nobody answers in time.
             Some(_) => match time::timeout_at(end, answer).await {
                 Ok(answer) => answer,
-                Err(_) => return unheard.map_or(Ok(()), Err),
+                Err(_) => return unheard.map_or(Ok(Settled::default()), Err),
             },
         };
         match answer {
-            Ok(_) => return Ok(()),
-            Err(error) if unheard.is_some() && error.is_about_the_claim() => return Ok(()),
+            Ok(settled) => return Ok(settled),
+            Err(error) if unheard.is_some() && error.is_about_the_claim() => {
+                return Ok(Settled::default());
+            }
             Err(error @ BoardError::Unknown { .. }) => unheard = Some(error),
             Err(error) if unheard.is_none() || !error.is_retryable() => return Err(error),
             Err(_) => {}
         }
         if Instant::now() > end {
-            return unheard.map_or(Ok(()), Err);
+            return unheard.map_or(Ok(Settled::default()), Err);
         }
         time::sleep(PAUSE).await;
     }

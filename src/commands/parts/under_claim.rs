@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::unconfirmed::settle_kept;
+use super::{forgotten, unconfirmed::settle_kept};
 use crate::{
     board::Board,
     context::Context,
@@ -243,10 +243,13 @@ impl Performer {
         let verdict = self.patience.judge(course, case);
         let claim = (&self.by.owner, &job.fence);
         let settlement = verdict.settlement(&job.key, || job.identity.clone(), claim);
-        settle_kept(board, &settlement).await.with_context(|| {
+        let settled = settle_kept(board, &settlement).await.with_context(|| {
             ctx.trying("settle", &job.identity.name)
                 .with(&job.identity.uuid)
         })?;
+        if let Some(why) = settled.forgotten {
+            ctx.out.note(forgotten::warning(&why));
+        }
         Ok(verdict)
     }
 }

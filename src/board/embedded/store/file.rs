@@ -197,6 +197,15 @@ impl File {
         }
     }
 
+    /// Fails if we may not write the file.
+    pub(crate) fn is_writable(&self) -> Result<()> {
+        let writable = rustix::fs::access(self.path(), rustix::fs::Access::WRITE_OK);
+        writable.map_err(|error| BoardError::Denied {
+            board: self.name.clone(),
+            source: format!("it can only be read: {}", std::io::Error::from(error)).into(),
+        })
+    }
+
     fn explain(&self, doing: &'static str, error: OpenError) -> BoardError {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
         let (mut doing, board) = (doing, self.name());

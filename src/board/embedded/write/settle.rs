@@ -207,7 +207,7 @@ pub(crate) fn purge(
     now: Moment,
     purge: &Purge,
     history: u32,
-) -> Step<()> {
+) -> Step<Settled> {
     let Some(job) = row(transaction, Shelf::Trash, &purge.key)? else {
         return Ok(Err(BoardError::NoSuchJob));
     };
@@ -227,7 +227,7 @@ pub(crate) fn purge(
         remark: purge.remark.as_ref(),
     };
     journal::write(transaction, now, EventKind::Purged, About::Job(&job, how))?;
-    Ok(Ok(()))
+    Ok(Ok(Settled::default()))
 }
 
 /// Notes who does something to a job that is not its ordinary course, and why.

@@ -26,6 +26,26 @@ pub(crate) async fn entries(client: &Client, keys: &Keys, history: u32) -> Resul
     Ok(stored.iter().map(entry).collect())
 }
 
+/// Whether the user of a script may write to the past; before Redis 7 there is no asking.
+const MAY_WRITE: &str = "if not redis.acl_check_cmd then return 1 end \
+    return redis.acl_check_cmd('XADD', ARGV[1], 'MAXLEN', '~', '1', '*', 'job', '') and 1 or 0";
+
+/// Fails as reading the past or writing to it would.
+pub(crate) async fn try_it(client: &Client, keys: &Keys) -> Result<()> {
+    entries(client, keys, 1).await?;
+    let mut command = Cmd::new();
+    command.arg("EVAL").arg(MAY_WRITE).arg(0).arg(keys.past());
+    match client.read::<i64>(&command).await {
+        Ok((0, _)) => Err(client.said(
+            "write to",
+            "NOPERM this user has no permissions to run the 'xadd' command",
+        )),
+        Err(error) if error.is_retryable() => Err(error),
+        // Who may run no scripts ends no jobs.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 fn entry((id, parts): &Stored) -> Entry {
     let part = |name: &[u8]| {
         let mut pairs = parts.chunks_exact(2);

@@ -1,21 +1,10 @@
 //! What a Redis board remembers, and who may have it remembered.
 
 use super::*;
-use crate::{board::conformance::past, job::Identity};
-
-/// Ends a job so that it is remembered, and returns why it is not.
-async fn end(board: &Subject) -> Option<String> {
-    let key = post_one(board, "resize").await;
-    claim_one(board, &key, &ada()).await.unwrap();
-    let job = get(board, Shelf::Board, &key).await.unwrap();
-    let settlement = Settlement {
-        job: Some(Identity::from(&job)),
-        ..Settlement::of(key.clone(), Outcome::Consume, by_name("ada"))
-    };
-    let settled = board.settle(&[settlement]).await.unwrap().remove(0);
-    assert_eq!(get(board, Shelf::Board, &key).await, None);
-    settled.unwrap().forgotten
-}
+use crate::board::conformance::{
+    list,
+    past::{self, forgotten},
+};
 
 #[tokio::test]
 async fn what_is_remembered_for_too_long_is_dropped() {
@@ -52,10 +41,16 @@ async fn who_may_not_have_jobs_remembered_settles_them_all_the_same() {
         ];
         user.extend(rights);
         server.run::<()>(&user);
-        let why = end(&board_of(&server, Some("eve"))).await.unwrap();
-        assert!(why.contains("can't"), "{why}");
+        let board = board_of(&server, Some("eve"));
+        let tried = board.try_past().await;
+        assert!(matches!(tried, Err(BoardError::Denied { .. })), "{tried:?}");
+        for why in forgotten(&board).await {
+            assert!(why.as_ref().unwrap().contains("can't"), "{why:?}");
+        }
     }
-    assert_eq!(end(&board).await, None);
+    board.try_past().await.unwrap();
+    assert_eq!(server.run::<u32>(&["EXISTS", "taskflow:past"]), 0);
+    assert_eq!(forgotten(&board).await, [None, None]);
 }
 
 #[tokio::test]
@@ -64,8 +59,34 @@ async fn a_past_of_another_kind_is_in_nobodys_way() {
         return;
     };
     server.run::<()>(&["SET", "taskflow:past", "x"]);
-    let why = end(&board).await.unwrap();
-    assert!(why.contains("WRONGTYPE"), "{why}");
+    assert!(board.try_past().await.is_err());
+    for why in forgotten(&board).await {
+        assert!(why.as_ref().unwrap().contains("WRONGTYPE"), "{why:?}");
+    }
     server.run::<()>(&["DEL", "taskflow:past"]);
-    assert_eq!(end(&board).await, None);
+    assert_eq!(forgotten(&board).await, [None, None]);
+}
+
+#[tokio::test]
+async fn of_long_texts_the_beginning_is_remembered() {
+    let Some((board, _server)) = open() else {
+        return;
+    };
+    past::of_long_texts_the_beginning_is_remembered(&board).await;
+}
+
+#[tokio::test]
+async fn what_others_put_beside_a_job_makes_no_record_too_long() {
+    let Some((board, server)) = open() else {
+        return;
+    };
+    let key = post_one(&board, "resize").await;
+    claim_one(&board, &key, &ada()).await.unwrap();
+    let name = format!("taskflow:{key}.jobboard");
+    server.run::<u32>(&["SETRANGE", &name, "1000000", "x"]);
+    past::end(&board, &key, Outcome::Consume, None).await;
+    let remembered = list(&board, past::PAST).await;
+    assert_eq!((remembered.len(), &*remembered[0].name), (1, "resize"));
+    let room = server.run::<u32>(&["MEMORY", "USAGE", "taskflow:past"]);
+    assert!(room < 10_000, "{room}");
 }

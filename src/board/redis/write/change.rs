@@ -222,7 +222,7 @@ impl Target<'_> {
             .collect())
     }
 
-    pub(crate) async fn purge(self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
+    pub(crate) async fn purge(self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
         let now = Utc::now();
         let mut call = self.on_trash(Script::Purge, now);
         self.add_past(&mut call);
@@ -233,7 +233,13 @@ impl Target<'_> {
         }
         let replies = self.run(&call).await?.into_iter().zip(purges);
         Ok(replies
-            .map(|(reply, purge)| self.was_done(reply, &purge.key))
+            .map(|(reply, purge)| {
+                let reply = reply.done(self.client, &purge.key, None)?;
+                Ok(Settled {
+                    replaced_namesake: false,
+                    forgotten: Some(reply.text(0)).filter(|why| !why.is_empty()),
+                })
+            })
             .collect())
     }
 

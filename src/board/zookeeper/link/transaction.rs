@@ -122,8 +122,19 @@ impl<'a> Transaction<'a> {
             let Some(commit) = commit else {
                 return Ok(Err(refused(0, broken.unwrap_or(Error::ClientClosed))));
             };
+            // What may not be remembered is for the caller to judge, too.
+            let is_past = |at: usize| matches!(steps.get(at), Some((Step::Past, _)));
+            let commit = async {
+                match commit.await {
+                    Ok(results) => Ok(Ok(results)),
+                    Err(MultiWriteError::OperationFailed { index, source }) if is_past(index) => {
+                        Ok(Err(refused(index, source)))
+                    }
+                    Err(error) => Err(error),
+                }
+            };
             Ok(match session.ask(WRITING, commit).await? {
-                Ok(results) => Ok(results),
+                Ok(answered) => answered,
                 Err(MultiWriteError::OperationFailed { index, source }) => {
                     Err(refused(index, source))
                 }

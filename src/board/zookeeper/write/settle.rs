@@ -49,11 +49,12 @@ impl<'t> Target<'t> {
     }
 
     async fn settle_one(
-        self,
+        mut self,
         settlement: &Settlement,
         mut found: Option<Record>,
     ) -> Result<Settled> {
         let seen = claim_of(found.as_ref());
+        let mut forgotten = None;
         for _ in 0..TRIES {
             let mut record = self.permitted(settlement, found.as_ref(), &seen)?;
             let mut mark = None;
@@ -73,8 +74,11 @@ impl<'t> Target<'t> {
                 Ok(_) => {
                     return Ok(Settled {
                         replaced_namesake: mark.is_some_and(|mark| mark.has_namesake()),
-                        forgotten: None,
+                        forgotten,
                     });
+                }
+                Err(refused) if refused.step == Step::Past => {
+                    forgotten = self.make_way_for_past(refused).await?;
                 }
                 Err(refused) => self.make_way(refused).await?,
             }
@@ -197,7 +201,6 @@ impl<'t> Target<'t> {
                 self.make_folder(&self.paths.folder(Shelf::Trash)).await
             }
             (Step::Sidecar, Error::NoNode) => self.make_folder(&self.paths.sides()).await,
-            (Step::Past, Error::NoNode) => self.make_folder(&self.paths.past()).await,
             (Step::Marker, Error::NoNode) => self.make_folder(&self.paths.markers()).await,
             (_, Error::NotEmpty) => {
                 let below = nodes::children(self.session, &refused.path).await?;

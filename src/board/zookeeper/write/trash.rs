@@ -7,7 +7,7 @@ use zookeeper_client::{CreateMode, Error};
 use super::marker::uuid_of;
 use crate::{
     board::{
-        BoardError, Detail, Result,
+        BoardError, Detail, Result, Settled,
         wire::{json, past::PastJob, posting::Limit},
         zookeeper::{
             AT_ONCE, TRIES,
@@ -37,7 +37,7 @@ impl Target<'_> {
         Ok(answers)
     }
 
-    pub(crate) async fn purge(self, purges: &[Purge]) -> Result<Vec<Result<()>>> {
+    pub(crate) async fn purge(self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
         let mut answers = Vec::with_capacity(purges.len());
         for purges in purges.chunks(AT_ONCE) {
             answers.extend(join_all(purges.iter().map(|one| self.purge_one(one))).await);
@@ -116,8 +116,9 @@ impl Target<'_> {
         })
     }
 
-    async fn purge_one(self, purge: &Purge) -> Result<()> {
+    async fn purge_one(mut self, purge: &Purge) -> Result<Settled> {
         let key = &purge.key;
+        let mut settled = Settled::default();
         for _ in 0..TRIES {
             let found = self.record(Shelf::Trash, key).await?;
             let record = self.require(found.as_ref())?;
@@ -133,9 +134,12 @@ impl Target<'_> {
             self.remember(&mut transaction, record, past);
             let done = transaction.commit().await;
             match done.map_err(|failure| self.unknown(failure))? {
-                Ok(_) => return Ok(()),
+                Ok(_) => return Ok(settled),
                 // It went meanwhile, which the next look tells.
                 Err(refused) if refused.step == Step::Trashed && refused.error == Error::NoNode => {
+                }
+                Err(refused) if refused.step == Step::Past => {
+                    settled.forgotten = self.make_way_for_past(refused).await?;
                 }
                 Err(refused) => self.make_way(refused).await?,
             }

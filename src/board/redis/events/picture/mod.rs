@@ -36,24 +36,26 @@ pub(super) struct Picture {
 impl Picture {
     /// Returns how many jobs there should be on a shelf.
     pub(super) fn len(&self, shelf: Shelf) -> usize {
-        self.shelf(shelf).len()
+        self.shelf(shelf).map_or(0, HashMap::len)
     }
 
     /// Whether this record is on a shelf, as far as is known.
     pub(super) fn has(&self, shelf: Shelf, key: &JobKey) -> bool {
-        self.shelf(shelf).contains_key(key)
+        let shelf = self.shelf(shelf);
+        shelf.is_some_and(|shelf| shelf.contains_key(key))
     }
 
     /// Returns the records that should be on a shelf.
     pub(super) fn keys(&self, shelf: Shelf) -> impl Iterator<Item = &JobKey> {
-        self.shelf(shelf).keys()
+        self.shelf(shelf).into_iter().flat_map(HashMap::keys)
     }
 
-    fn shelf(&self, shelf: Shelf) -> &HashMap<JobKey, Known> {
+    /// Returns what is on a shelf that is followed, which the past is not.
+    fn shelf(&self, shelf: Shelf) -> Option<&HashMap<JobKey, Known>> {
         match shelf {
-            Shelf::Board => &self.board,
-            // The past is not followed.
-            Shelf::Trash | Shelf::Past => &self.trash,
+            Shelf::Board => Some(&self.board),
+            Shelf::Trash => Some(&self.trash),
+            Shelf::Past => None,
         }
     }
 

@@ -247,7 +247,8 @@ end
 -- kept is no reason to fail, and returned.
 local function remember(side)
   if remembered == "" then return "" end
-  local kept = redis.pcall("XADD", past, "MAXLEN", "~", history, "*", "job", remembered, "side", side or "")
+  if not side or #side > LARGEST_SIDE then side = "" end
+  local kept = redis.pcall("XADD", past, "MAXLEN", "~", history, "*", "job", remembered, "side", side)
   return type(kept) == "table" and kept.err or ""
 end
 

@@ -1,5 +1,5 @@
 -- Removes trashed jobs for good. Of each job: remark (JSON, "" for none).
--- Returns for each job {"ok"}, {"no-such-job"} or {"failed", why}.
+-- Returns for each job {"ok", why nothing is remembered of it}, {"no-such-job"} or {"failed", why}.
 permit({ "HEXISTS" }, listings, "field")
 permit({ "HGET", "HDEL" }, trash, "field")
 turn_to(1)
@@ -15,7 +15,7 @@ return for_each_job(function()
     redis.call("DEL", modified, sidecar)
   end
   redis.call("HDEL", trash, field)
-  remember(side)
+  local forgotten = remember(side)
   note("purged", posting, { outcome = "purged", remark = remark ~= "" and remark or nil })
-  return { "ok" }
+  return { "ok", forgotten }
 end)

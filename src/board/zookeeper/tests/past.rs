@@ -1,0 +1,76 @@
+//! Who may not have jobs remembered on ZooKeeper.
+
+use zookeeper_client::{Acl, AuthId, Permission};
+
+use super::*;
+use crate::board::conformance::past::{
+    PAST, forgotten, of_long_texts_the_beginning_is_remembered as of_long_texts,
+};
+
+#[tokio::test]
+async fn of_long_texts_the_beginning_is_remembered() {
+    if let Some((board, ())) = open() {
+        of_long_texts(&board).await;
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_have_jobs_remembered_ends_them_all_the_same() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (board, nodes) = (site.board(), site.nodes().await);
+    let past = site.paths.past();
+    let (folder, _) = past.rsplit_once('/').unwrap();
+    let somebody = AuthId::new("digest", "ada:+7K83PhyQ3ijGj0ADmljf0quVwQ=");
+    // All that stands beside the past is there already.
+    let key = post_one(&board, "resize").await;
+    board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
+    settle(&board, &key, by_name("ada"), release())
+        .await
+        .unwrap();
+    for path in [folder, &past] {
+        let closed = [
+            Acl::new(Permission::ALL, somebody.clone()),
+            Acl::new(Permission::READ | Permission::ADMIN, AuthId::anyone()),
+        ];
+        nodes.0.set_acl(path, &closed, None).await.unwrap();
+        for why in forgotten(&board).await {
+            let why = why.unwrap();
+            assert!(why.contains("does not let us write to"), "{why}");
+        }
+        assert_eq!(list(&board, PAST).await, []);
+        let before = nodes.below(&past).await;
+        let tried = board.try_past().await;
+        // Where there is no folder yet, nobody has said who may write there.
+        assert_eq!(tried.is_err(), path == past, "{tried:?}");
+        assert_eq!(nodes.below(&past).await, before);
+        let anybody = [Acl::new(Permission::ALL, AuthId::anyone())];
+        nodes.0.set_acl(path, &anybody, None).await.unwrap();
+        if path == folder {
+            assert_eq!(forgotten(&board).await, [None, None]);
+            nodes
+                .0
+                .delete(&format!("{past}/0000000000"), None)
+                .await
+                .unwrap();
+            nodes
+                .0
+                .delete(&format!("{past}/0000000001"), None)
+                .await
+                .unwrap();
+        }
+    }
+    board.try_past().await.unwrap();
+    assert_eq!(list(&board, PAST).await, []);
+    assert_eq!(forgotten(&board).await, [None, None]);
+    assert_eq!(list(&board, PAST).await.len(), 2);
+    // Nobody may so much as look.
+    let closed = [
+        Acl::new(Permission::ALL, somebody),
+        Acl::new(Permission::WRITE | Permission::CREATE, AuthId::anyone()),
+    ];
+    nodes.0.set_acl(&past, &closed, None).await.unwrap();
+    let tried = board.try_past().await;
+    assert!(matches!(tried, Err(BoardError::Denied { .. })), "{tried:?}");
+}
