@@ -563,7 +563,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__consume)
-            opts="-y -o -q -v -h --state --name --filter --limit --max --dry-run --force --owner --reason --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --failed --state --name --filter --limit --max --dry-run --force --owner --reason --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -400,7 +400,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l filter -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later (1 KiB)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand abandon" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
@@ -429,7 +429,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l filter -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later (1 KiB)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
@@ -444,6 +444,7 @@ always\t''
 never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l failed -d 'They are finished because they failed: so they are remembered, and who waits for one is told'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -l force -d 'Override whoever holds the job, as long as nothing changes meanwhile'
 complete -c jobboard -n "__fish_jobboard_using_subcommand consume" -s y -l yes -d 'Do it without asking (or JOBBOARD_YES)'
@@ -458,7 +459,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l filter -d 'A
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l owner -d 'With --force: act only if this is the owner, whatever the board showed before' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later (1 KiB)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand trash" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
@@ -486,7 +487,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l name -d 'A
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l max -d 'Refuse to act on more jobs than this' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later (1 KiB)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
@@ -515,7 +516,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l filter -d 'A
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l max -d 'Refuse to act on more jobs than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l older-than -d 'Purge what has been in the trash for longer than this' -r
-complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later (1 KiB)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F

@@ -4,7 +4,10 @@ use super::parts::{
     settle::{SettleArgs, settle},
     verb::Verb,
 };
-use crate::{context::Context, job::Outcome};
+use crate::{
+    context::Context,
+    job::{Failure, Outcome},
+};
 
 /// Remove finished jobs from the board
 ///
@@ -13,6 +16,12 @@ use crate::{context::Context, job::Outcome};
 /// whoever owns it, or nobody.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConsumeArgs {
+    /// They are finished because they failed: so they are remembered, and who waits for one is told
+    ///
+    /// `wait` and `post --wait` exit with 9 then, with the --reason.
+    #[arg(long)]
+    failed: bool,
+
     #[command(flatten)]
     settle: SettleArgs,
 }
@@ -22,5 +31,13 @@ pub(crate) async fn run(ctx: &mut Context, args: ConsumeArgs) -> anyhow::Result<
         now: "consume",
         past: "consumed",
     };
-    settle(ctx, args.settle, verb, Outcome::Consume).await
+    let outcome = match args.failed {
+        true => {
+            let reason = args.settle.reason.given();
+            let reason = reason.as_deref().unwrap_or("somebody said so");
+            Outcome::GiveUp(Failure::told(reason, &ctx.who().text()))
+        }
+        false => Outcome::Consume,
+    };
+    settle(ctx, args.settle, verb, outcome).await
 }
