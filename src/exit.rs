@@ -73,10 +73,10 @@ pub(crate) enum CommandError {
     InVain(String),
     /// A job that was to be waited for.
     #[error(
-        "nothing is known of it: it was never posted here, or somebody else ended it, or it ended \
-         longer ago than the board remembers"
+        "nothing is known of it: it was never posted here, {}or it ended longer ago than the board \
+         remembers", if *has_peers { "or a Python service ended it, " } else { "" }
     )]
-    NotKnown,
+    NotKnown { has_peers: bool },
     #[error("{0}")]
     TimedOut(String),
     /// A command that was run ended like this; it has said itself what there is to say.
@@ -279,7 +279,7 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<Judged
     let (code, kind) = match error {
         CommandError::Usage { .. } => (USAGE, "usage"),
         CommandError::Nothing(_) => (NOTHING, "not-found"),
-        CommandError::NotKnown => (NOT_FOUND, "not-found"),
+        CommandError::NotKnown { .. } => (NOT_FOUND, "not-found"),
         CommandError::UnreadableOwner => (AGAINST_THE_RULES, "malformed"),
         CommandError::Yours { .. } => (AGAINST_THE_RULES, "already-claimed"),
         CommandError::NotHeldBy(_) => (AGAINST_THE_RULES, "changed"),

@@ -151,6 +151,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
         let job = match report.posted {
             Some(posted) => Some(Awaited {
                 key: posted.key,
+                uuid: Some(report.uuid),
                 sequence: Some(posted.sequence),
             }),
             None => wait::already_there(&*board, &report.uuid)

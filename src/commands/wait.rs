@@ -134,7 +134,7 @@ pub(crate) async fn for_posted(
     let endings = finished(ctx, board, std::slice::from_ref(&job), timeout).await?;
     let mut in_vain = InVain::default();
     if let Some(Some(ending)) = endings.first() {
-        learn(ctx, board, (name, &job, *ending), &mut in_vain)
+        learn(ctx, board, &[(name, &job, *ending)], &mut in_vain)
             .await
             .with_context(|| ctx.trying("wait for", name))?;
     }
@@ -171,10 +171,12 @@ async fn finished(
 /// A job as it was found before it was waited for.
 enum Found {
     There(Entry),
-    /// Nothing is known of the job of this uuid.
+    /// Nothing is known of the job of this uuid, and that will do.
     Unknown(String),
+    Missing(anyhow::Error),
 }
 
+/// Waits for jobs as far as there are any to wait for; that some are not is told in the end.
 async fn for_named(
     ctx: &mut Context,
     board: &dyn Board,
@@ -182,42 +184,54 @@ async fn for_named(
     args: &WaitArgs,
 ) -> anyhow::Result<()> {
     let found = look_up(ctx, board, wanted, args.gone_ok).await?;
-    if found.iter().any(|job| matches!(job, Found::Unknown(_))) {
-        unused::say_if_unused(ctx, board).await?;
+    let mut there = Vec::new();
+    let mut missing = Vec::new();
+    for job in found {
+        match job {
+            Found::There(entry) => there.push(entry),
+            Found::Unknown(uuid) => ctx.out.report(&Done::unnamed("complete", &uuid))?,
+            Found::Missing(error) => missing.push(error),
+        }
     }
-    let there = found.iter().filter_map(|job| match job {
-        Found::There(entry) => Some(Awaited::of(entry)),
-        Found::Unknown(_) => None,
-    });
-    let awaited: Vec<_> = there.collect();
-    let mut endings = finished(ctx, board, &awaited, args.timeout)
-        .await?
-        .into_iter();
+    let waited = match there.as_slice() {
+        [] => Ok(()),
+        there => for_those_there(ctx, board, there, args.timeout).await,
+    };
+    let worst = match waited {
+        Ok(()) => missing.pop().map_or(Ok(()), Err),
+        Err(error) => Err(error),
+    };
+    missing.iter().for_each(|error| ctx.tell(error));
+    worst
+}
+
+async fn for_those_there(
+    ctx: &mut Context,
+    board: &dyn Board,
+    entries: &[Entry],
+    timeout: Option<Duration>,
+) -> anyhow::Result<()> {
+    let awaited: Vec<_> = entries.iter().map(Awaited::of).collect();
+    let endings = finished(ctx, board, &awaited, timeout).await?;
+    let jobs = entries.iter().zip(&awaited).zip(endings);
+    // Where one is in the trash there is nothing more to wait for.
+    let ended: Vec<_> = jobs
+        .filter_map(|((entry, job), ending)| Some((entry, job, ending?)))
+        .collect();
+    let named: Vec<_> = ended
+        .iter()
+        .map(|(entry, job, ending)| (entry.name(), *job, *ending))
+        .collect();
     let mut in_vain = InVain::default();
-    for job in &found {
-        let entry = match job {
-            Found::Unknown(uuid) => {
-                ctx.out.report(&Done::unnamed("complete", uuid))?;
-                continue;
-            }
-            Found::There(entry) => entry,
-        };
-        let done = match endings.next().flatten() {
-            // Another one is in the trash, and there is nothing more to wait for.
-            None => continue,
-            Some(ending) => {
-                let job = (entry.name(), &Awaited::of(entry), ending);
-                let end = learn(ctx, board, job, &mut in_vain)
-                    .await
-                    .with_context(|| ctx.trying("wait for", entry.name()))?;
-                let done = Done::of(end.outcome, entry);
-                match end.failure {
-                    None if end.outcome == "complete" => done,
-                    failure => done.with("last_failure", serde_json::json!(failure)),
-                }
-            }
-        };
-        ctx.out.report(&done)?;
+    let ends = learn(ctx, board, &named, &mut in_vain)
+        .await
+        .with_context(|| ctx.trying("wait for", "the jobs"))?;
+    for ((entry, ..), end) in ended.into_iter().zip(ends) {
+        let done = Done::of(end.outcome, entry);
+        ctx.out.report(&match end.failure {
+            None if end.outcome == "complete" => done,
+            failure => done.with("last_failure", serde_json::json!(failure)),
+        })?;
     }
     in_vain.end()
 }
@@ -233,25 +247,39 @@ async fn look_up(
     let found = show::look_everywhere(board, wanted)
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
-    let mut jobs = Vec::new();
+    if found
+        .iter()
+        .any(|it| matches!(it, Err(BoardError::NoSuchJob)))
+    {
+        unused::say_if_unused(ctx, board).await?;
+    }
+    let (mut jobs, is_any_there) = (Vec::new(), found.iter().any(Result::is_ok));
     for (wanted, found) in wanted.iter().zip(found) {
-        jobs.push(match (found, wanted) {
-            (Ok(entry), _) => Found::There(entry),
-            (Err(BoardError::NoSuchJob), JobRef::Uuid(uuid)) if wanted.is_exact() => {
-                if !gone_ok {
-                    unused::say_if_unused(ctx, board).await?;
-                    return Err(CommandError::NotKnown)
-                        .with_context(|| ctx.trying("wait for", wanted).with(wanted));
-                }
+        let error = match (found, wanted) {
+            (Ok(entry), _) => {
+                jobs.push(Found::There(entry));
+                continue;
+            }
+            (Err(BoardError::NoSuchJob), JobRef::Uuid(uuid)) if wanted.is_exact() && gone_ok => {
                 ctx.out.note(format!(
                     "nothing is known of {uuid} on {name}, and it counts as complete"
                 ));
-                Found::Unknown(uuid.clone())
+                jobs.push(Found::Unknown(uuid.clone()));
+                continue;
             }
-            (Err(error), _) => {
-                return Err(error).with_context(|| ctx.trying("wait for", wanted).with(wanted));
+            (Err(BoardError::NoSuchJob), JobRef::Uuid(_)) if wanted.is_exact() => {
+                let has_peers = board.capabilities().has_peers();
+                CommandError::NotKnown { has_peers }.into()
             }
-        });
+            (Err(error), _) => anyhow::Error::from(error),
+        };
+        let error = error.context(ctx.trying("wait for", wanted).with(wanted));
+        // Told now, too: it may be long until the others have ended.
+        if is_any_there {
+            ctx.out
+                .note(format!("{wanted} cannot be waited for; the others are"));
+        }
+        jobs.push(Found::Missing(error));
     }
     Ok(jobs)
 }

@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board},
-    support::env::{Outcome, wait_until},
+    support::{
+        env::{Outcome, wait_until},
+        tmux::Pane,
+    },
 };
 
 on_every_board!(
@@ -14,6 +17,10 @@ on_every_board!(
     conductors_leave_a_past_that_filters_choose_from,
     a_board_without_history_remembers_nothing,
     watching_may_begin_with_what_happened_before,
+    what_is_consumed_as_failed_is_told_as_such,
+    what_is_given_up_is_told_alike_whoever_performed_it,
+    what_is_not_there_keeps_no_other_from_being_waited_for,
+    where_others_end_jobs_that_is_said_to_whoever_looks_back,
 );
 
 /// Runs a command on the stage's board.
@@ -126,6 +133,125 @@ fn a_job_that_is_posted_and_waited_for_tells_how_it_ended(stage: &Stage) {
     assert!(posted.stderr.contains(why), "{}", posted.stderr);
 }
 
+fn what_is_consumed_as_failed_is_told_as_such(stage: &Stage) {
+    let posting = stage.env.jobboard(&["post", "resize", "--wait"]).spawn();
+    wait_until("it is posted", || !stage.env.names().is_empty());
+    run(stage, &["claim", "--next", "--who", "ada"]).succeeded();
+    let failed = [
+        "consume", "--state", "CLAIMED", "--failed", "--who", "ada", "--yes",
+    ];
+    let told = [&failed[..], &["--reason", "no such volume", "--json"]].concat();
+    let told = &run(stage, &told).values()[0];
+    assert_eq!(
+        (&told["done"], &told["outcome"]),
+        (&json!("consumed"), &json!("failed"))
+    );
+    let posted = posting.ended();
+    let why = "resize was consumed although it failed; the last failure: no such volume";
+    assert!(
+        posted.code == 9 && posted.stderr.contains(why),
+        "{posted:?}"
+    );
+    let uuid = posted.stdout.trim();
+    let waited = run(stage, &["wait", uuid]);
+    assert!(
+        waited.code == 9 && waited.stderr.contains(why),
+        "{waited:?}"
+    );
+    let shown = stage.env.show(uuid);
+    assert_eq!(
+        (&shown["outcome"], &shown["by"]),
+        (&json!("failed"), &json!("ada"))
+    );
+    assert_eq!(shown["failures"][0]["reason"], "no such volume");
+    let other = stage.env.post("other");
+    let force = ["consume", &other, "--failed", "--force", "--yes"];
+    run(stage, &force).succeeded();
+    let waited = run(stage, &["wait", &other]);
+    assert!(waited.stderr.contains("the last failure: somebody said so"));
+    assert_eq!(past(stage, &["--filter", "outcome=failed"]).len(), 2);
+}
+
+fn what_is_given_up_is_told_alike_whoever_performed_it(stage: &Stage) {
+    let fail = ["--on-failure", "consume", "--", "sh", "-c", "exit 7"];
+    run(stage, &[&["run", "one"], &fail[..]].concat()).failed(7);
+    stage.env.post("two");
+    run(stage, &[&["claim", "--next"], &fail[..]].concat()).failed(7);
+    run(stage, &["post", "three", "--", "sh", "-c", "exit 7"]).succeeded();
+    let conduct = [
+        "conduct",
+        "--drain",
+        "--allow-any",
+        "--on-failure",
+        "consume",
+    ];
+    run(stage, &conduct);
+    let listed = past(stage, &[]);
+    assert_eq!(listed.len(), 3);
+    for job in listed {
+        let waited = run(stage, &["wait", job["uuid"].as_str().unwrap()]);
+        let why =
+            "was consumed although it failed; the last failure: the command ended with code 7";
+        assert!(
+            waited.code == 9 && waited.stderr.contains(why),
+            "{waited:?}"
+        );
+    }
+}
+
+fn what_is_not_there_keeps_no_other_from_being_waited_for(stage: &Stage) {
+    let gone = "00000000-0000-4000-8000-000000000001";
+    let (job, trashed) = (stage.env.post("resize"), stage.env.post("trashed"));
+    let waiting = stage.env.jobboard(&["wait", gone, "@99", &job]).spawn();
+    stage.env.claim(&job, "ada");
+    run(stage, &["consume", &job, "--who", "ada"]).succeeded();
+    let waited = waiting.ended();
+    assert_eq!(waited.code, 3, "{waited:?}");
+    assert_eq!(waited.stdout, format!("{job}\tresize\tcomplete\n"));
+    for told in [
+        "@99 cannot be waited for; the others are",
+        "there is no such job",
+        "nothing is known of it",
+    ] {
+        assert!(waited.stderr.contains(told), "{told}: {waited:?}");
+    }
+    let has_peers = waited.stderr.contains("a Python service ended it");
+    assert_eq!(has_peers, stage.is_network(), "{waited:?}");
+    run(stage, &["trash", "--force", "--yes", &trashed]).succeeded();
+    let waited = run(stage, &["wait", gone, &trashed]);
+    assert_eq!(waited.code, 9, "{waited:?}");
+    assert!(
+        waited.stderr.contains("trashed ended in the trash"),
+        "{waited:?}"
+    );
+    assert!(
+        waited.stderr.contains("nothing is known of it"),
+        "{waited:?}"
+    );
+}
+
+fn where_others_end_jobs_that_is_said_to_whoever_looks_back(stage: &Stage) {
+    const UNSEEN: &str = "what Python services end on this board is not remembered";
+    let job = stage.env.post("resize");
+    run(stage, &["consume", "--force", "--yes", &job]).succeeded();
+    let says = |told: Outcome| told.stderr.contains(UNSEEN);
+    assert_eq!(says(run(stage, &["show", "@99"])), stage.is_network());
+    // In a pipe it would be noise.
+    for words in [&["list", "--past"][..], &["show", &job]] {
+        assert!(!says(run(stage, words)));
+    }
+    let Some(pane) = Pane::open(&stage.env, &[]) else {
+        return;
+    };
+    pane.line(&format!("jobboard list --past; jobboard show {job}"));
+    match stage.is_network() {
+        true => pane.shows(&format!("(?s){UNSEEN}.*{UNSEEN}")),
+        false => pane.shows("outcome +consumed"),
+    };
+    let has_said = !pane.shows("(?s)^(.*)$").contains(UNSEEN);
+    assert_eq!(has_said, !stage.is_network());
+}
+
 fn conductors_leave_a_past_that_filters_choose_from(stage: &Stage) {
     for (name, script) in [("good", "true"), ("bad", "exit 4")] {
         run(stage, &["post", name, "--", "sh", "-c", script]).succeeded();
@@ -185,6 +311,21 @@ fn a_board_without_history_remembers_nothing(stage: &Stage) {
 }
 
 #[test]
+fn what_is_spoilt_of_the_past_stands_in_its_own_columns() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    stage.env.post("resize");
+    let server = stage.redis_server().unwrap();
+    server.run(&["EVAL", SPOIL_THE_PAST, "0"]);
+    let listed = run(&stage, &["list", "--past"]);
+    let columns: Vec<_> = listed.succeeded().trim_end().split('\t').collect();
+    assert_eq!(columns.len(), 9, "{columns:?}");
+    assert_eq!((columns[1], columns[2]), ("", "MALFORMED"));
+    assert!(columns[8].contains("cannot be read"), "{columns:?}");
+}
+
+#[test]
 fn a_past_that_cannot_be_read_hides_no_job() {
     let Some(stage) = Stage::redis() else {
         return;
@@ -200,13 +341,33 @@ fn a_past_that_cannot_be_read_hides_no_job() {
     run(&stage, &["show", gone]).failed(3);
     run(&stage, &["wait", gone, "--gone-ok"]).succeeded();
     assert_ne!(run(&stage, &["list", "--past"]).code, 0);
+    let ping = run(&stage, &["ping", "--json"]);
+    let problem = "has something else under taskflow:past";
+    assert!(ping.stderr.contains(problem), "{ping:?}");
+    let told = ping.json()["past_problem"].clone();
+    assert!(told.as_str().unwrap().contains(problem), "{told}");
     // The job is done all the same, and it is said that nothing is remembered of it.
     let consumed = run(&stage, &["consume", "--force", "--yes", &job]);
     consumed.succeeded();
     let warning = "warning: what ends here is not remembered: WRONGTYPE";
     assert!(consumed.stderr.contains(warning), "{consumed:?}");
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    let said_once = |told: Outcome| {
+        told.succeeded();
+        assert_eq!(told.stderr.matches(warning).count(), 1, "{told:?}");
+    };
+    said_once(run(&stage, &["run", "one", "--", "true"]));
+    for name in ["two", "three", "four"] {
+        stage.env.post(name);
+    }
+    said_once(run(&stage, &["claim", "--next", "--", "true"]));
+    run(&stage, &["trash", "--force", "--yes", "--name", "*"]).succeeded();
+    said_once(run(&stage, &["purge", "--yes", "--all"]));
 }
+
+/// Has the only board remember what nobody can read.
+const SPOIL_THE_PAST: &str = "local listings = redis.call('KEYS', '*listings'); \
+    redis.call('XADD', (listings[1]:gsub('listings$', 'past')), '5-1', 'job', 'x')";
 
 /// Puts something else where the past of the only board is kept.
 const TAKE_THE_PAST: &str = "local listings = redis.call('KEYS', '*listings'); \

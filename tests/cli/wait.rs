@@ -61,7 +61,7 @@ fn a_whole_uuid_of_which_nothing_is_known_is_complete_only_if_that_is_asked_for(
     exit code 3
     --- stdout
     --- stderr
-    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: nothing is known of it: it was never posted here, or somebody else ended it, or it ended longer ago than the board remembers
+    error: cannot wait for 00000001-0000-0000-0000-000000000000 on sqlite:ROOT/state/jobboard/board.db: nothing is known of it: it was never posted here, or it ended longer ago than the board remembers
     hint: with --gone-ok it counts as complete; `jobboard list --past` shows what is remembered
     ");
     let run = env.jobboard(&["wait", gone, "--gone-ok"]).run();

@@ -2,7 +2,7 @@
 
 use crate::{
     board::{Board, JobRef, Result},
-    job::{Entry, JobKey, Shelf},
+    job::{Entry, Job, JobKey, Shelf},
 };
 
 /// How a job that was waited for ended.
@@ -13,10 +13,11 @@ pub(crate) enum Ending {
     Trashed,
 }
 
-/// A job that is waited for; a later one of the same key is another job.
+/// A job that is waited for; another one may come by the same key, or by the same uuid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Awaited {
     pub(crate) key: JobKey,
+    pub(crate) uuid: Option<String>,
     pub(crate) sequence: Option<i64>,
 }
 
@@ -25,14 +26,21 @@ impl Awaited {
     pub(crate) fn of(entry: &Entry) -> Self {
         Self {
             key: entry.key().clone(),
+            uuid: entry.job().map(|job| job.uuid.clone()),
             sequence: entry.job().and_then(|job| job.sequence),
         }
     }
 
     /// Whether a record is that of the job, and not of a namesake.
-    pub(crate) fn is_of(&self, entry: &Entry) -> bool {
-        let is_same = |sequence| self.sequence.is_none() || sequence == self.sequence;
-        entry.job().is_none_or(|job| is_same(job.sequence))
+    pub(crate) fn is_of(&self, job: &Job) -> bool {
+        self.is_same(&job.uuid, job.sequence)
+    }
+
+    /// Whether a job of the same key is it, as far as that is known.
+    pub(super) fn is_same(&self, uuid: &str, sequence: Option<i64>) -> bool {
+        let is_other = |own: &String| !uuid.is_empty() && own != uuid;
+        !self.uuid.as_ref().is_some_and(is_other)
+            && (self.sequence.is_none() || sequence == self.sequence)
     }
 }
 
@@ -71,7 +79,8 @@ async fn absent(
         .map(|at| JobRef::Key(awaited[*at].key.clone()))
         .collect();
     let found = board.find(shelf, &wanted).await?;
-    let is_there = |at: usize, found: &[Entry]| found.iter().any(|entry| awaited[at].is_of(entry));
+    let is_it = |at: usize, entry: &Entry| entry.job().is_none_or(|job| awaited[at].is_of(job));
+    let is_there = |at: usize, found: &[Entry]| found.iter().any(|entry| is_it(at, entry));
     Ok(some
         .into_iter()
         .zip(found)

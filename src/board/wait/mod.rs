@@ -264,19 +264,20 @@ fn event_of(news: News) -> Option<Event> {
 
 /// Whether one of these jobs may have ended by these events; notes which of them were trashed.
 fn heed(events: Vec<Event>, awaited: &[Awaited], trashed: &mut HashSet<JobKey>) -> bool {
-    let sequences: HashMap<_, _> = awaited.iter().map(|one| (&one.key, one.sequence)).collect();
+    let awaited: HashMap<_, _> = awaited.iter().map(|one| (&one.key, one)).collect();
     let mut may_have_ended = false;
     for event in events {
         let Some(subject) = &event.subject else {
             may_have_ended |= event.kind == EventKind::Resync;
             continue;
         };
-        let Some(sequence) = sequences.get(&subject.key) else {
+        let Some(job) = awaited.get(&subject.key) else {
             continue;
         };
         may_have_ended = true;
         // It may be out of the trash by the time somebody looks.
-        if event.kind == EventKind::Trashed && subject.sequence == *sequence {
+        let is_it = job.sequence == subject.sequence && job.is_same(&subject.uuid, job.sequence);
+        if event.kind == EventKind::Trashed && is_it {
             trashed.insert(subject.key.clone());
         }
     }

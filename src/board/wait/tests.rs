@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::board::testing::scripted::{Scripted, event};
+use crate::job::Entry;
 
 /// Longer than any wait that ends.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -46,10 +47,24 @@ async fn a_job_that_was_trashed_and_purged_while_a_look_failed_was_trashed() {
     board.remove(&job);
     let awaited = [Awaited {
         key: job.key.clone(),
+        uuid: Some(job.uuid.clone()),
         sequence: job.sequence,
     }];
     let endings = soon(waiter.until_finished(&awaited)).await.unwrap();
     assert_eq!(endings, [Some(Ending::Trashed)]);
+}
+
+#[test]
+fn another_job_of_the_same_number_is_not_the_one_that_is_waited_for() {
+    let board = Scripted::new();
+    let (job, other) = (board.post("job", None), board.post("other", None));
+    let awaited = Awaited::of(&Entry::Job(Box::new(job.clone())));
+    assert!(awaited.is_of(&job));
+    let namesake = Job {
+        uuid: other.uuid,
+        ..job
+    };
+    assert!(!awaited.is_of(&namesake));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use crate::{
     },
     context::Context,
     exit::{CommandError, chain},
-    job::{self, Entry, Failure, Job, Shelf},
+    job::{self, Entry, Failure, Shelf},
     output::covered_text,
 };
 
@@ -63,65 +63,93 @@ pub(super) struct End {
     pub(super) failure: Option<Failure>,
 }
 
-/// Finds out how a job ended, and notes it if it came to no good end.
+/// Finds out how jobs ended, and notes those that came to no good end.
 ///
-/// If no more can be learnt than that it has ended, that is no failure, but for a board that does not
-/// answer when it would have to say whether the job was done.
+/// If no more can be learnt than that they have ended, that is no failure, but for a board that does
+/// not answer when it would have to say whether they were done.
 pub(super) async fn learn(
     ctx: &Context,
     board: &dyn Board,
-    (name, job, ending): (&str, &Awaited, Ending),
+    jobs: &[(&str, &Awaited, Ending)],
     in_vain: &mut InVain,
-) -> board::Result<End> {
-    let shelf = match ending {
+) -> board::Result<Vec<End>> {
+    let past = found(ctx, board, Ending::Complete, jobs).await?;
+    let trash = found(ctx, board, Ending::Trashed, jobs).await?;
+    let (mut ends, mut unknown) = (Vec::new(), Vec::new());
+    for (name, job, ending) in jobs {
+        let shelf = match ending {
+            Ending::Complete => &past,
+            Ending::Trashed => &trash,
+        };
+        let mut entries = shelf.iter().filter_map(Entry::job);
+        let found = entries.find(|it| it.key == job.key && job.is_of(it));
+        let (outcome, how) = match (ending, found.and_then(|job| job.ended)) {
+            (Ending::Trashed, _) => ("trashed", Some("ended in the trash")),
+            (Ending::Complete, None) => {
+                unknown.push(*name);
+                ("complete", None)
+            }
+            (Ending::Complete, Some(ended)) => match ended.departure {
+                job::Departure::Consumed => ("complete", None),
+                job::Departure::Failed => ("failed", Some("was consumed although it failed")),
+                job::Departure::Purged => ("purged", Some("was purged")),
+            },
+        };
+        let failure = found.and_then(|job| job.history.failures.last());
+        let failure = failure.filter(|_| how.is_some());
+        if let Some(how) = how {
+            in_vain.add(ctx, how, name, failure);
+        }
+        ends.push(End {
+            outcome,
+            failure: failure.cloned(),
+        });
+    }
+    if !unknown.is_empty() {
+        note_unknown(ctx, board, &unknown);
+    }
+    Ok(ends)
+}
+
+/// Says of jobs that they are gone, and that nothing more is known.
+fn note_unknown(ctx: &Context, board: &dyn Board, names: &[&str]) {
+    let gone = match names {
+        [name] => format!("{name} is gone, and how it ended"),
+        names => format!("{} are gone, and how they ended", names.join(", ")),
+    };
+    let others = match board.capabilities().has_peers() {
+        true => "a Python service did it, or ",
+        false => "",
+    };
+    ctx.out.note(format!(
+        "{gone} is not known: {others}nothing is remembered here"
+    ));
+}
+
+/// Looks all of those up at once that ended so, where they are then.
+async fn found(
+    ctx: &Context,
+    board: &dyn Board,
+    wanted: Ending,
+    jobs: &[(&str, &Awaited, Ending)],
+) -> board::Result<Vec<Entry>> {
+    let such = jobs.iter().filter(|(_, _, ending)| *ending == wanted);
+    let (names, keys): (Vec<_>, Vec<_>) = such
+        .map(|(name, job, _)| (*name, JobRef::Key(job.key.clone())))
+        .unzip();
+    let shelf = match wanted {
+        _ if keys.is_empty() => return Ok(Vec::new()),
         Ending::Complete => Shelf::Past,
         Ending::Trashed => Shelf::Trash,
     };
-    let found = match found(board, shelf, job).await {
-        Ok(found) => found,
-        Err(error) if ending == Ending::Complete && error.is_retryable() => return Err(error),
+    match board.find(shelf, &keys).await {
+        Ok(found) => Ok(found.into_iter().flatten().collect()),
+        Err(error) if wanted == Ending::Complete && error.is_retryable() => Err(error),
         Err(error) => {
-            let why = chain(&error);
+            let (names, why) = (names.join(", "), chain(&error));
             ctx.out
-                .note(format!("how {name} ended cannot be read: {why}"));
-            None
+                .note(format!("how {names} ended cannot be read: {why}"));
+            Ok(Vec::new())
         }
-    };
-    let failure = found.as_ref().and_then(|job| job.history.failures.last());
-    let (outcome, how) = match (ending, found.as_ref().and_then(|job| job.ended)) {
-        (Ending::Trashed, _) => ("trashed", Some("ended in the trash")),
-        (Ending::Complete, None) => {
-            ctx.out.note(format!(
-                "{name} is gone, and how it ended is not known: somebody else than jobboard ended it, \
-                 or nothing is remembered here"
-            ));
-            ("complete", None)
-        }
-        (Ending::Complete, Some(ended)) => match ended.departure {
-            job::Departure::Consumed => ("complete", None),
-            job::Departure::Failed => ("failed", Some("was consumed although it failed")),
-            job::Departure::Purged => ("purged", Some("was purged")),
-        },
-    };
-    let Some(how) = how else {
-        return Ok(End {
-            outcome,
-            failure: None,
-        });
-    };
-    in_vain.add(ctx, how, name, failure);
-    Ok(End {
-        outcome,
-        failure: failure.cloned(),
-    })
-}
-
-async fn found(board: &dyn Board, shelf: Shelf, job: &Awaited) -> board::Result<Option<Job>> {
-    let wanted = [JobRef::Key(job.key.clone())];
-    let found = board.find(shelf, &wanted).await?;
-    let mut entries = found.into_iter().flatten();
-    Ok(match entries.find(|entry| job.is_of(entry)) {
-        Some(Entry::Job(job)) => Some(*job),
-        Some(Entry::Malformed(_)) | None => None,
-    })
+    }
 }
