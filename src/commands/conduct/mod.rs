@@ -80,7 +80,9 @@ pub(crate) struct ConductArgs {
 
     /// Where the output of commands goes: prefix, inherit, discard, or a folder
     ///
-    /// `prefix` shows each line behind the name of its job; a folder gets a file for each attempt.
+    /// `prefix` shows each line behind the name of its job; a folder gets a file for each attempt. Of
+    /// what fails the end is kept with the job in any case, but with `discard` that of its errors alone,
+    /// and with `inherit` nothing.
     #[arg(long, value_name = "WHERE", default_value = "prefix", value_parser = output)]
     output: Destination,
 
