@@ -5,6 +5,7 @@
 pub(crate) mod conduct;
 pub(crate) mod crashes;
 pub(crate) mod mutations;
+pub(crate) mod past;
 pub(crate) mod redis;
 pub(crate) mod strays;
 

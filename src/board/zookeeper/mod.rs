@@ -155,7 +155,8 @@ impl Board for ZooKeeper {
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
         let session = self.root.client.session(WRITING).await?;
         let settled = self.root.target(&session).settle(settlements).await;
-        self.forgetting.now_and_then(&self.root, settlements);
+        let ends = settlements.iter().filter(|one| one.outcome.is_end());
+        self.forgetting.now_and_then(&self.root, ends.count());
         settled
     }
 
@@ -166,7 +167,9 @@ impl Board for ZooKeeper {
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {
         let session = self.root.client.session(WRITING).await?;
-        self.root.target(&session).purge(purges).await
+        let purged = self.root.target(&session).purge(purges).await;
+        self.forgetting.now_and_then(&self.root, purges.len());
+        purged
     }
 
     async fn events(&self) -> Result<Events<'_>> {

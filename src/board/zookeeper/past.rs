@@ -28,10 +28,10 @@ use crate::{
             sidecar::Sidecar,
         },
     },
-    job::{Entry, History, JobKey, Settlement},
+    job::{Entry, History, JobKey},
 };
 
-/// After one in so many settlements it is looked for what has been remembered for too long.
+/// After one in so many ends it is looked for what has been remembered for too long.
 const RARELY: f64 = 512.0;
 
 /// How long that is waited for in the end.
@@ -115,6 +115,10 @@ impl Target<'_> {
 
     /// Forgets what has been remembered for too long.
     pub(super) async fn forget(self) -> Result<()> {
+        // Who remembers nothing has no say in what others do.
+        if self.history == 0 {
+            return Ok(());
+        }
         let mut paths = self.remembered().await?;
         let surplus = paths.len().saturating_sub(self.history as usize);
         paths.truncate(surplus);
@@ -145,10 +149,9 @@ impl Target<'_> {
 pub(super) struct Forgetting(Mutex<JoinSet<()>>);
 
 impl Forgetting {
-    /// Begins with it after one of many settlements.
-    pub(super) fn now_and_then(&self, root: &Root, settlements: &[Settlement]) {
-        let ended = settlements.iter().filter(|one| one.job.is_some()).count();
-        if ended as f64 <= RARELY * chance() {
+    /// Begins with it after one of many ends.
+    pub(super) fn now_and_then(&self, root: &Root, ends: usize) {
+        if ends as f64 <= RARELY * chance() {
             return;
         }
         let mut task = self.0.lock();
