@@ -8,10 +8,7 @@ use serde_json::Value;
 use crate::{
     backoff::{doubled, jittered},
     duration,
-    job::{
-        Aftermath, Authority, Failure, Fence, History, Identity, JobKey, Outcome, Owner, Remark,
-        Said, Settlement, shortened,
-    },
+    job::{Aftermath, Failure, History, Outcome, Owner, Said},
     process::{child::Ended, command::NotRun},
 };
 
@@ -69,49 +66,6 @@ pub(crate) enum Course {
     Spent,
 }
 
-/// What is to become of a job, and how to call it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Verdict {
-    pub(crate) outcome: Outcome,
-    pub(crate) fate: Fate,
-    /// What went wrong, in words.
-    pub(crate) reason: Option<String>,
-    pub(crate) not_before: Option<DateTime<Utc>>,
-}
-
-impl Verdict {
-    /// Settles the job so, by the claim that an owner has on it.
-    pub(crate) fn settlement(
-        &self,
-        key: &JobKey,
-        job: impl FnOnce() -> Identity,
-        (owner, fence): (&Owner, &Fence),
-    ) -> Settlement {
-        let authority = Authority::Claim(owner.clone(), fence.clone());
-        let is_given_up = matches!(self.fate, Fate::Trashed | Fate::GivenUp);
-        Settlement {
-            job: self.outcome.is_end().then(job),
-            remark: is_given_up.then(|| Remark {
-                by: owner.to_string(),
-                reason: self.reason.as_deref().map(shortened),
-            }),
-            ..Settlement::of(key.clone(), self.outcome.clone(), authority)
-        }
-    }
-}
-
-/// What becomes of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Consumed,
-    /// It failed, and is gone as that was wanted.
-    GivenUp,
-    Failed,
-    Postponed,
-    Interrupted,
-    Trashed,
-}
-
 /// An attempt at a job, for judging it.
 pub(crate) struct Case<'a> {
     /// How the job was when it was claimed, this attempt counted.
@@ -136,13 +90,14 @@ impl Patience {
     }
 
     /// Says what becomes of a job.
-    pub(crate) fn judge(&self, course: &Course, case: Case<'_>) -> Verdict {
+    pub(crate) fn judge(&self, course: &Course, case: Case<'_>) -> Outcome {
         match course {
-            Course::Ended(Ended::Exit(0)) => Verdict::plain(Outcome::Consume, Fate::Consumed),
-            Course::Ended(Ended::Exit(TRY_LATER)) | Course::NoRoom => self.postpone(case.history),
-            Course::Interrupted => {
-                Verdict::plain(Outcome::Abandon(Aftermath::Interrupted), Fate::Interrupted)
+            Course::Ended(Ended::Exit(0)) => Outcome::Consume,
+            Course::Ended(Ended::Exit(TRY_LATER)) | Course::NoRoom => {
+                let not_before = self.later(case.history.postponed);
+                Outcome::Abandon(Aftermath::Postponed { not_before })
             }
+            Course::Interrupted => Outcome::Abandon(Aftermath::Interrupted),
             Course::Ended(ended) => self.fail(ended.to_string(), Some(*ended), case),
             Course::TimedOut(limit) => {
                 let limit = duration::exact(*limit);
@@ -155,58 +110,21 @@ impl Patience {
                 };
                 self.fail(reason, None, case)
             }
-            Course::Spent => {
-                let reason = tried_in_vain(case.history);
-                let failure = failure(&reason, None, case);
-                Verdict {
-                    reason: Some(reason),
-                    ..Verdict::plain(Outcome::Spent(failure), Fate::Trashed)
-                }
-            }
+            Course::Spent => Outcome::Spent(failure(tried_in_vain(case.history), None, case)),
         }
     }
 
-    fn fail(&self, reason: String, ended: Option<Ended>, case: Case<'_>) -> Verdict {
-        let is_spent = case.history.attempts >= self.most(case.max_attempts);
+    fn fail(&self, reason: String, ended: Option<Ended>, case: Case<'_>) -> Outcome {
+        let attempts = case.history.attempts;
+        let is_spent = attempts >= self.most(case.max_attempts);
+        let failure = failure(reason, ended, case);
         match self.on_failure {
-            OnFailure::Consume => Verdict {
-                outcome: Outcome::GiveUp(failure(&reason, ended, case)),
-                fate: Fate::GivenUp,
-                reason: Some(reason),
-                not_before: None,
-            },
-            OnFailure::Abandon if !is_spent => {
-                let not_before = self.later(case.history.attempts.saturating_sub(1));
-                Verdict {
-                    outcome: Outcome::Abandon(Aftermath::Failed {
-                        failure: failure(&reason, ended, case),
-                        not_before: Some(not_before),
-                    }),
-                    fate: Fate::Failed,
-                    reason: Some(reason),
-                    not_before: Some(not_before),
-                }
-            }
-            OnFailure::Abandon | OnFailure::Trash => self.trash(reason, ended, case),
-        }
-    }
-
-    fn trash(&self, reason: String, ended: Option<Ended>, case: Case<'_>) -> Verdict {
-        let failure = failure(&reason, ended, case);
-        Verdict {
-            reason: Some(reason),
-            ..Verdict::plain(Outcome::Trash(Some(failure)), Fate::Trashed)
-        }
-    }
-
-    fn postpone(&self, history: &History) -> Verdict {
-        let not_before = self.later(history.postponed);
-        Verdict {
-            not_before: Some(not_before),
-            ..Verdict::plain(
-                Outcome::Abandon(Aftermath::Postponed { not_before }),
-                Fate::Postponed,
-            )
+            OnFailure::Consume => Outcome::GiveUp(failure),
+            OnFailure::Abandon if !is_spent => Outcome::Abandon(Aftermath::Failed {
+                failure,
+                not_before: Some(self.later(attempts.saturating_sub(1))),
+            }),
+            OnFailure::Abandon | OnFailure::Trash => Outcome::Trash(Some(failure)),
         }
     }
 
@@ -219,17 +137,6 @@ impl Patience {
         let now = Utc::now();
         let later = now.checked_add_signed(delay).unwrap_or(now);
         later.trunc_subsecs(6)
-    }
-}
-
-impl Verdict {
-    fn plain(outcome: Outcome, fate: Fate) -> Self {
-        Self {
-            outcome,
-            fate,
-            reason: None,
-            not_before: None,
-        }
     }
 }
 
@@ -259,7 +166,7 @@ fn tried_in_vain(history: &History) -> String {
     format!("it was tried {}: {what}", times(tried))
 }
 
-fn failure(reason: &str, ended: Option<Ended>, case: Case<'_>) -> Failure {
+fn failure(reason: String, ended: Option<Ended>, case: Case<'_>) -> Failure {
     let (exit_code, signal) = match ended {
         Some(Ended::Exit(code)) => (Some(code), None),
         Some(Ended::Signal(signal)) => (None, Some(signal)),
@@ -271,7 +178,7 @@ fn failure(reason: &str, ended: Option<Ended>, case: Case<'_>) -> Failure {
         signal,
         stdout,
         stderr,
-        ..Failure::told(reason, &case.conductor.text())
+        ..Failure::told(&reason, &case.conductor.text())
     }
 }
 
@@ -294,7 +201,7 @@ mod tests {
         }
     }
 
-    fn judge(patience: &Patience, course: &Course, attempts: u32, postponed: u32) -> Verdict {
+    fn judge(patience: &Patience, course: &Course, attempts: u32, postponed: u32) -> Outcome {
         let history = History {
             attempts,
             postponed,
@@ -312,26 +219,33 @@ mod tests {
         patience.judge(course, case)
     }
 
-    fn delay(verdict: &Verdict) -> f64 {
-        (verdict.not_before.unwrap() - Utc::now()).as_seconds_f64()
+    fn delay(outcome: &Outcome) -> f64 {
+        (outcome.not_before().unwrap() - Utc::now()).as_seconds_f64()
+    }
+
+    fn is_failed(outcome: &Outcome) -> bool {
+        matches!(outcome, Outcome::Abandon(Aftermath::Failed { .. }))
+    }
+
+    fn is_postponed(outcome: &Outcome) -> bool {
+        matches!(outcome, Outcome::Abandon(Aftermath::Postponed { .. }))
     }
 
     #[test]
     fn a_command_decides_by_its_exit_code() {
-        let fate = |code| judge(&patience(), &Course::Ended(Ended::Exit(code)), 1, 0).fate;
-        assert_eq!(fate(0), Fate::Consumed);
-        assert_eq!(fate(75), Fate::Postponed);
-        assert_eq!(fate(1), Fate::Failed);
+        let outcome = |code| judge(&patience(), &Course::Ended(Ended::Exit(code)), 1, 0);
+        assert_eq!(outcome(0), Outcome::Consume);
+        assert!(is_postponed(&outcome(75)));
+        assert!(is_failed(&outcome(1)));
     }
 
     #[test]
     fn the_last_attempt_that_fails_ends_in_the_trash_with_the_reason() {
         let course = Course::Ended(Ended::Signal(9));
-        assert_eq!(judge(&patience(), &course, 2, 0).fate, Fate::Failed);
-        let verdict = judge(&patience(), &course, 3, 0);
-        assert_eq!(verdict.fate, Fate::Trashed);
-        let Outcome::Trash(Some(failure)) = verdict.outcome else {
-            panic!("{:?}", verdict.outcome);
+        assert!(is_failed(&judge(&patience(), &course, 2, 0)));
+        let outcome = judge(&patience(), &course, 3, 0);
+        let Outcome::Trash(Some(failure)) = outcome else {
+            panic!("{outcome:?}");
         };
         assert_eq!((failure.signal, failure.stderr.as_str()), (Some(9), "oh"));
         assert!(failure.reason.contains("signal 9"));
@@ -342,10 +256,10 @@ mod tests {
         let course = Course::Ended(Ended::Exit(75));
         let mut last = 0.0;
         for postponed in 0..8 {
-            let verdict = judge(&patience(), &course, 9, postponed);
-            assert_eq!(verdict.fate, Fate::Postponed);
-            assert!(delay(&verdict) > last);
-            last = delay(&verdict);
+            let outcome = judge(&patience(), &course, 9, postponed);
+            assert!(is_postponed(&outcome));
+            assert!(delay(&outcome) > last);
+            last = delay(&outcome);
         }
         assert!(delay(&judge(&patience(), &course, 9, u32::MAX)) <= 300.0);
     }
@@ -391,17 +305,9 @@ mod tests {
             on_failure,
             ..patience()
         };
-        assert_eq!(
-            judge(&of(OnFailure::Trash), &course, 1, 0).fate,
-            Fate::Trashed
-        );
+        let trashed = judge(&of(OnFailure::Trash), &course, 1, 0);
+        assert!(matches!(trashed, Outcome::Trash(Some(_))));
         let consumed = judge(&of(OnFailure::Consume), &course, 1, 0);
-        assert_eq!(
-            (
-                matches!(consumed.outcome, Outcome::GiveUp(_)),
-                consumed.fate
-            ),
-            (true, Fate::GivenUp)
-        );
+        assert!(matches!(consumed, Outcome::GiveUp(_)));
     }
 }

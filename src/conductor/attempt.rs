@@ -23,7 +23,7 @@ use super::{
     slots::{PATIENCE, Slot},
 };
 use crate::{
-    job::{Fence, Job, Said},
+    job::{Fence, Job, Outcome, Said},
     lease::{KeptLease, Lost},
     process::{
         child::Process,
@@ -31,7 +31,7 @@ use crate::{
         command::{Command, NotRun},
         spawn::Bonds,
     },
-    retry::{Case, Course, Verdict},
+    retry::{Case, Course},
 };
 
 /// A claimed job.
@@ -50,7 +50,7 @@ pub(super) struct Attempt {
 pub(super) struct Finished {
     pub(super) attempt: Attempt,
     /// What is to become of the job, or why that is not for us to say.
-    pub(super) end: Result<Verdict, Lost>,
+    pub(super) end: Result<Outcome, Lost>,
     pub(super) has_run: bool,
     pub(super) took: Duration,
 }

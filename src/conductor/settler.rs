@@ -24,9 +24,8 @@ use super::{
 };
 use crate::{
     board::{Board, BoardError, backlog::Candidate},
-    job::{Aftermath, Failure, Identity, JobKey},
+    job::{Aftermath, Failure, Identity, JobKey, Outcome, Settlement},
     lease::Lost,
-    retry::{Fate, Verdict},
 };
 
 /// How many are settled at once at most.
@@ -82,7 +81,7 @@ pub(super) struct Settler {
 /// A job that is to be settled.
 pub(super) struct Due {
     pub(super) attempt: Attempt,
-    pub(super) verdict: Verdict,
+    pub(super) outcome: Outcome,
     /// Whether the board may have settled it already, without our hearing of it.
     is_unconfirmed: bool,
 }
@@ -162,19 +161,19 @@ impl Settler {
                 self.lose(&finished.attempt, &lost);
                 None
             }
-            Ok(verdict) => {
+            Ok(outcome) => {
                 if finished.has_run {
                     let mut note = Note::new("running_end")
                         .of(&finished.attempt.tag)
                         .with("seconds", (took * 1000.0).round() / 1000.0);
-                    if let Some(reason) = &verdict.reason {
-                        note = note.with("failure", reason.as_str());
+                    if let Some(failure) = outcome.failure() {
+                        note = note.with("failure", failure.reason.as_str());
                     }
                     self.shared.reporter.tell(note);
                 }
                 Some(Due {
                     attempt: finished.attempt,
-                    verdict,
+                    outcome,
                     is_unconfirmed: false,
                 })
             }
@@ -232,10 +231,11 @@ impl Settler {
             .iter()
             .map(
                 |Due {
-                     attempt, verdict, ..
+                     attempt, outcome, ..
                  }| {
                     let claim = (&self.shared.owner, &attempt.fence);
-                    verdict.settlement(&attempt.job.key, || Identity::from(&attempt.job), claim)
+                    let job = || Identity::from(&attempt.job);
+                    Settlement::of_command(&attempt.job.key, job, outcome, claim)
                 },
             )
             .collect();
@@ -294,52 +294,43 @@ impl Settler {
     /// Notes that a job is settled, and tells of it.
     fn done(&mut self, due: Due) {
         let Due {
-            attempt, verdict, ..
+            attempt, outcome, ..
         } = due;
         let key = &attempt.job.key;
         self.refused.forget(key);
-        let event = match verdict.fate {
-            Fate::Consumed | Fate::GivenUp => "job_consumed",
-            Fate::Trashed => "job_trashed",
-            Fate::Postponed => "job_postponed",
-            Fate::Failed | Fate::Interrupted => "job_abandoned",
+        let (event, count) = match outcome {
+            Outcome::Consume | Outcome::GiveUp(_) => ("job_consumed", &mut self.tally.consumed),
+            Outcome::Trash(_) | Outcome::Spent(_) => ("job_trashed", &mut self.tally.trashed),
+            Outcome::Abandon(Aftermath::Postponed { .. }) => {
+                ("job_postponed", &mut self.tally.abandoned)
+            }
+            Outcome::Abandon(_) => ("job_abandoned", &mut self.tally.abandoned),
         };
-        match verdict.fate {
-            Fate::Consumed | Fate::GivenUp => self.tally.consumed += 1,
-            Fate::Trashed => self.tally.trashed += 1,
-            Fate::Postponed | Fate::Failed | Fate::Interrupted => self.tally.abandoned += 1,
-        }
-        match verdict.fate {
-            Fate::Failed if self.remembers_failures => {
+        *count += 1;
+        match outcome {
+            Outcome::Abandon(Aftermath::Failed { .. }) if self.remembers_failures => {
                 self.tally.failing.insert(key.clone());
             }
-            Fate::Consumed | Fate::GivenUp | Fate::Trashed => {
-                self.tally.failing.remove(key);
-            }
-            Fate::Failed | Fate::Postponed | Fate::Interrupted => {}
+            Outcome::Abandon(_) => {}
+            _ => _ = self.tally.failing.remove(key),
         }
         let mut note = Note::new(event).of(&attempt.tag);
-        if let (Some(reason), false) = (&verdict.reason, verdict.fate == Fate::GivenUp) {
-            note = note.with("reason", reason.as_str());
+        let failure = outcome.failure();
+        if let (Some(failure), false) = (failure, outcome.is_end()) {
+            note = note.with("reason", failure.reason.as_str());
         }
         // Line by line it has been shown.
         if self.shared.output != Destination::Prefix {
-            let said = verdict
-                .outcome
-                .failure()
-                .into_iter()
-                .flat_map(Failure::said);
+            let said = failure.into_iter().flat_map(Failure::said);
             note = said.fold(note, |note, (stream, text)| note.with(stream, text));
         }
-        if let Some(time) = verdict.not_before {
+        if let Some(time) = outcome.not_before() {
             note = note.with("not_before", text_of(time));
         }
         self.shared.reporter.tell(note);
-        match verdict.fate {
-            Fate::Consumed | Fate::GivenUp | Fate::Trashed => self.shared.in_flight.put_down(key),
-            Fate::Failed | Fate::Postponed | Fate::Interrupted => {
-                self.give_back(&attempt, verdict.not_before);
-            }
+        match outcome {
+            Outcome::Abandon(_) => self.give_back(&attempt, outcome.not_before()),
+            _ => self.shared.in_flight.put_down(key),
         }
     }
 }

@@ -43,6 +43,15 @@ impl Outcome {
         matches!(self, Self::Consume | Self::GiveUp(_))
     }
 
+    /// Returns from when on the job may be tried again, if not at once.
+    pub(crate) fn not_before(&self) -> Option<DateTime<Utc>> {
+        match self {
+            Self::Abandon(Aftermath::Failed { not_before, .. }) => *not_before,
+            Self::Abandon(Aftermath::Postponed { not_before }) => Some(*not_before),
+            _ => None,
+        }
+    }
+
     /// Returns how the attempt failed that came to this.
     pub(crate) fn failure(&self) -> Option<&Failure> {
         match self {
@@ -124,6 +133,28 @@ pub(crate) struct Settlement {
 }
 
 impl Settlement {
+    /// Settles a job by the claim that an owner has on it, as its command ended.
+    pub(crate) fn of_command(
+        key: &JobKey,
+        job: impl FnOnce() -> Identity,
+        outcome: &Outcome,
+        (owner, fence): (&Owner, &Fence),
+    ) -> Self {
+        let given_up = (outcome.failure()).filter(|_| !matches!(outcome, Outcome::Abandon(_)));
+        Self {
+            job: outcome.is_end().then(job),
+            remark: given_up.map(|failure| Remark {
+                by: owner.to_string(),
+                reason: Some(failure.reason.clone()),
+            }),
+            ..Self::of(
+                key.clone(),
+                outcome.clone(),
+                Authority::Claim(owner.clone(), fence.clone()),
+            )
+        }
+    }
+
     /// Returns how the job ends by this, and whether by the success of a command; none, if it stays
     /// on the board or in the trash.
     pub(crate) fn departure(&self) -> Option<(Departure, bool)> {

@@ -14,7 +14,10 @@ use crate::{
     context::Context,
     duration,
     exit::CommandError,
-    job::{Claim, Claimant, Claimed, Fence, History, Identity, JobKey, Owner, Said, Term},
+    job::{
+        Claim, Claimant, Claimed, Fence, History, Identity, JobKey, Outcome, Owner, Said,
+        Settlement, Term,
+    },
     lease::{
         Keeper,
         foreground::{NotPerformed, Performed, perform_here},
@@ -27,7 +30,7 @@ use crate::{
         signal::Signals,
         spawn::Spawner,
     },
-    retry::{self, Case, Course, Fate, Patience, Verdict},
+    retry::{self, Case, Course, Patience},
 };
 
 /// The shortest and the longest that a claim may be asked to last.
@@ -190,9 +193,9 @@ impl Performer {
             },
         };
         if let Some(course) = course {
-            let verdict = self.settle(ctx, &*board, &job, &course).await?;
+            let outcome = self.settle(ctx, &*board, &job, &course).await?;
             drop(lease);
-            tell(ctx, &job, verdict, ended);
+            tell(ctx, &job, &outcome, ended);
         }
         match performed {
             Ok(Performed::Ended { ended, .. }) => match ended.code() {
@@ -220,8 +223,8 @@ impl Performer {
         if !self.patience.is_spent(&job.history, job.max_attempts) {
             return Ok(false);
         }
-        let verdict = self.settle(ctx, board, job, &Course::Spent).await?;
-        tell(ctx, job, verdict, None);
+        let outcome = self.settle(ctx, board, job, &Course::Spent).await?;
+        tell(ctx, job, &outcome, None);
         Ok(true)
     }
 
@@ -232,7 +235,7 @@ impl Performer {
         board: &dyn Board,
         job: &Held,
         course: &Course,
-    ) -> anyhow::Result<Verdict> {
+    ) -> anyhow::Result<Outcome> {
         let case = Case {
             history: &job.history,
             max_attempts: job.max_attempts,
@@ -240,9 +243,9 @@ impl Performer {
             // The command has the terminal to itself.
             said: &Said::default,
         };
-        let verdict = self.patience.judge(course, case);
+        let outcome = self.patience.judge(course, case);
         let claim = (&self.by.owner, &job.fence);
-        let settlement = verdict.settlement(&job.key, || job.identity.clone(), claim);
+        let settlement = Settlement::of_command(&job.key, || job.identity.clone(), &outcome, claim);
         let settled = settle_kept(board, &settlement).await.with_context(|| {
             ctx.trying("settle", &job.identity.name)
                 .with(&job.identity.uuid)
@@ -250,7 +253,7 @@ impl Performer {
         if let Some(why) = settled.forgotten {
             ctx.out.note(forgotten::warning(&why));
         }
-        Ok(verdict)
+        Ok(outcome)
     }
 }
 
@@ -263,16 +266,15 @@ fn is_by_hand(ended: Ended, interrupted: Option<Signal>) -> bool {
 }
 
 /// Tells what became of a job that was not done.
-fn tell(ctx: &Context, job: &Held, verdict: Verdict, ended: Option<Ended>) {
-    let fate = match verdict.fate {
-        Fate::Consumed => return,
-        Fate::GivenUp => "is consumed all the same".to_owned(),
-        Fate::Trashed => "is in the trash".to_owned(),
-        Fate::Failed | Fate::Postponed | Fate::Interrupted => {
-            format!("is back on the board{}", until(verdict.not_before))
-        }
+fn tell(ctx: &Context, job: &Held, outcome: &Outcome, ended: Option<Ended>) {
+    let fate = match outcome {
+        Outcome::Consume => return,
+        Outcome::GiveUp(_) => "is consumed all the same".to_owned(),
+        Outcome::Trash(_) | Outcome::Spent(_) => "is in the trash".to_owned(),
+        Outcome::Abandon(_) => format!("is back on the board{}", until(outcome.not_before())),
     };
-    let reason = verdict.reason.or_else(|| Some(ended?.to_string()));
+    let failed = outcome.failure().map(|failure| failure.reason.clone());
+    let reason = failed.or_else(|| Some(ended?.to_string()));
     if let Some(reason) = reason {
         ctx.out
             .note(format!("{} {fate}: {reason}", job.identity.name));

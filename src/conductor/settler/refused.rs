@@ -148,7 +148,7 @@ impl Settler {
 }
 
 fn refusal(due: &Due, reason: &str, error: &BoardError) -> Note {
-    let wanted = match due.verdict.outcome {
+    let wanted = match due.outcome {
         Outcome::Abandon(_) => "abandon",
         Outcome::Consume | Outcome::GiveUp(_) => "consume",
         Outcome::Trash(_) | Outcome::Spent(_) => "trash",
