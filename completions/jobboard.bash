@@ -67,6 +67,9 @@ _jobboard() {
             jobboard,restore)
                 cmd="jobboard__subcmd__restore"
                 ;;
+            jobboard,retry)
+                cmd="jobboard__subcmd__retry"
+                ;;
             jobboard,run)
                 cmd="jobboard__subcmd__run"
                 ;;
@@ -89,7 +92,7 @@ _jobboard() {
 
     case "${cmd}" in
         jobboard)
-            opts="-o -q -v -h -V --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help --version post run list ls show owner claim extend abandon consume trash restore purge wait watch conduct conductors ping config completions man help"
+            opts="-o -q -v -h -V --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help --version post run list ls show owner claim extend abandon consume trash restore retry purge wait watch conduct conductors ping config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1124,6 +1127,84 @@ _jobboard() {
                     return 0
                     ;;
                 --max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --confirm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --who)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table tsv json jsonl uuid" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "table tsv json jsonl uuid" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --op-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        jobboard__subcmd__retry)
+            opts="-y -o -q -v -h --state --name --filter --limit --max --dry-run --keep-attempts --rate --shared --reason --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rate)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

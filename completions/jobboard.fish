@@ -55,6 +55,7 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "abandon" -d 'Give
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "consume" -d 'Remove finished jobs from the board'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "trash" -d 'Move jobs to the trash'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "restore" -d 'Put trashed jobs back on the board'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "retry" -d 'Have jobs tried again now: from the trash, or held back on the board'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "purge" -d 'Remove trashed jobs for good'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "wait" -d 'Wait until jobs are finished, the board is empty, or a job can be claimed'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "watch" -d 'Tell what happens on the board, as it happens'
@@ -510,6 +511,36 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s q -l quiet
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand restore" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l state -d 'Act on every job in this state' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l name -d 'Act on every job of this name, such as \'backup-*\'' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l limit -d 'Act on no more than this many of them, the first in the order of `list`' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l max -d 'Refuse to act on more jobs than this' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l rate -d 'Not more than so many a second, minute or hour, such as 5/s' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later (1 KiB)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l dry-run -d 'Show the jobs that would be acted on, as `list` does, and do nothing'
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l keep-attempts -d 'Go on counting attempts and postponements instead of beginning anew'
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -s y -l yes -d 'Do it without asking (or JOBBOARD_YES)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l state -d 'Act on every job in this state' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l name -d 'Act on every job of this name, such as \'backup-*\'' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r

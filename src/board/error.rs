@@ -34,6 +34,9 @@ pub(crate) enum BoardError {
     Postponed {
         until: chrono::DateTime<chrono::Utc>,
     },
+    /// The job is on the board to be tried already.
+    #[error("nothing holds the job back")]
+    NotHeldBack,
     /// The board is not as it was when the caller looked.
     #[error("the job has changed meanwhile")]
     Changed,

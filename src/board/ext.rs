@@ -53,6 +53,23 @@ pub(crate) trait BoardExt: Board {
             .collect())
     }
 
+    /// Returns the one record that each reference means, on the first of these shelves that has any.
+    async fn resolve_on(&self, shelves: &[Shelf], wanted: &[JobRef]) -> Result<Vec<Result<Entry>>> {
+        let is_missing = |entry: &Result<Entry>| matches!(entry, Err(BoardError::NoSuchJob));
+        let mut found: Vec<_> = wanted.iter().map(|_| Err(BoardError::NoSuchJob)).collect();
+        for shelf in shelves {
+            if !found.iter().any(is_missing) {
+                break;
+            }
+            let there = self.resolve(*shelf, wanted).await?;
+            let places = found.iter_mut().zip(there);
+            places
+                .filter(|(place, _)| is_missing(place))
+                .for_each(|(place, there)| *place = there);
+        }
+        Ok(found)
+    }
+
     /// Returns the one record that a reference means.
     async fn resolve_one(&self, shelf: Shelf, wanted: &JobRef) -> Result<Entry> {
         let found = self.find(shelf, std::slice::from_ref(wanted)).await?;

@@ -40,7 +40,7 @@ pub(crate) use self::{
     wire::json::oversized_integer,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Purge, Remark, Settlement,
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Purge, Restore, Settlement,
     Shelf, Term, Unsettled,
 };
 
@@ -228,8 +228,11 @@ pub(crate) trait Board: Send + Sync {
     /// A namesake in the trash is replaced. Only an override acts on a record that cannot be read.
     async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>>;
 
-    /// Puts trashed jobs back, unclaimed, attempts cleared, and keeps who does it and why.
-    async fn restore(&self, keys: &[JobKey], remark: Option<&Remark>) -> Result<Vec<Result<()>>>;
+    /// Has jobs tried now that are in the trash or held back, and keeps who does it and why.
+    ///
+    /// They are on the board then, unclaimed, and not held back; whoever listens is told. One on the
+    /// board is refused if somebody has it, or if nothing holds it back.
+    async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>>;
 
     /// Removes trashed jobs for good.
     async fn purge(&self, jobs: &[Purge]) -> Result<Vec<Result<Settled>>>;

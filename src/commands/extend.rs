@@ -35,7 +35,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<(
     let wanted = references(ctx, &args.jobs)?;
     let board = ctx.writable_board()?;
     let chosen = Chosen {
-        jobs: named(ctx, &*board, Shelf::Board, &wanted).await?,
+        jobs: named(ctx, &*board, &[Shelf::Board], &wanted).await?,
         is_bulk: false,
     };
     let verb = Verb {

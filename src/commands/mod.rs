@@ -17,6 +17,7 @@ mod ping;
 mod post;
 mod purge;
 mod restore;
+mod retry;
 mod run;
 mod show;
 mod trash;
@@ -166,6 +167,8 @@ pub(crate) enum Command {
     Trash(trash::TrashArgs),
     #[command(mut_arg("jobs", |jobs| jobs.add(completions::complete::trashed_jobs())))]
     Restore(restore::RestoreArgs),
+    #[command(mut_arg("jobs", |jobs| jobs.add(completions::complete::jobs_or_trashed())))]
+    Retry(retry::RetryArgs),
     #[command(mut_arg("jobs", |jobs| jobs.add(completions::complete::trashed_jobs())))]
     Purge(purge::PurgeArgs),
     Wait(wait::WaitArgs),
@@ -223,6 +226,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Consume(args) => consume::run(ctx, args).await,
         Command::Trash(args) => trash::run(ctx, args).await,
         Command::Restore(args) => restore::run(ctx, args).await,
+        Command::Retry(args) => retry::run(ctx, args).await,
         Command::Purge(args) => purge::run(ctx, args).await,
         Command::Wait(args) => wait::run(ctx, args).await,
         Command::Watch(args) => watch::run(ctx, args).await,

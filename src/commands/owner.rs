@@ -67,7 +67,7 @@ impl Report for Ownership {
 pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()> {
     let wanted = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
-    let found = named(ctx, &*board, Shelf::Board, &wanted).await?;
+    let found = named(ctx, &*board, &[Shelf::Board], &wanted).await?;
     let (total, mut failed) = (found.len(), 0);
     for Named {
         name,

@@ -66,7 +66,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
         selection.require_by("--state, --name, --filter, --older-than or --all")?;
     }
     let board = selection.board(ctx)?;
-    let mut chosen = selection.look_up(ctx, &*board, Shelf::Trash).await?;
+    let mut chosen = selection.look_up(ctx, &*board, &[Shelf::Trash]).await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
     if let Some(age) = older_than {
         let now = Utc::now();

@@ -9,7 +9,7 @@ use super::parts::{
 };
 use crate::{
     context::{Consent, Context},
-    job::{Entry, Shelf},
+    job::{Entry, Restore, Shelf},
 };
 
 /// Put trashed jobs back on the board
@@ -37,7 +37,10 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     };
     args.selection.require()?;
     let board = args.selection.board(ctx)?;
-    let mut chosen = args.selection.look_up(ctx, &*board, Shelf::Trash).await?;
+    let mut chosen = args
+        .selection
+        .look_up(ctx, &*board, &[Shelf::Trash])
+        .await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
     let chosen = args.selection.bounded(ctx, chosen)?;
     if args.selection.dry_run {
@@ -47,8 +50,11 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;
     let remark = args.reason.remark(ctx, false);
     let restore = async |entries: &[&Entry]| {
-        let keys: Vec<_> = entries.iter().map(|entry| entry.key().clone()).collect();
-        board.restore(&keys, remark.as_ref()).await
+        let keys = entries.iter().map(|entry| entry.key().clone());
+        let jobs: Vec<_> = keys
+            .map(|key| Restore::from_trash(key, remark.clone()))
+            .collect();
+        board.restore(&jobs).await
     };
     act(ctx, verb, chosen, restore, |(), done| (done, None)).await
 }

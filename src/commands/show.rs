@@ -81,23 +81,21 @@ pub(crate) async fn look_everywhere(
     board: &dyn Board,
     wanted: &[JobRef],
 ) -> Result<Vec<Result<Entry, BoardError>>, BoardError> {
-    let mut found = board.resolve(Shelf::Board, wanted).await?;
-    for shelf in [Shelf::Trash, Shelf::Past] {
-        let is_missing =
-            |entry: &Result<Entry, BoardError>| matches!(entry, Err(BoardError::NoSuchJob));
-        if !found.iter().any(is_missing) {
-            break;
-        }
-        let elsewhere = match board.resolve(shelf, wanted).await {
-            Ok(elsewhere) => elsewhere,
-            // Who may not read the past finds what is there all the same.
-            Err(error) if shelf == Shelf::Past && !error.is_retryable() => break,
-            Err(error) => return Err(error),
-        };
-        for (entry, elsewhere) in found.iter_mut().zip(elsewhere) {
-            if is_missing(entry) {
-                *entry = elsewhere;
-            }
+    let shelves = [Shelf::Board, Shelf::Trash];
+    let mut found = board.resolve_on(&shelves, wanted).await?;
+    let is_missing = |entry: &Result<_, _>| matches!(entry, Err(BoardError::NoSuchJob));
+    if !found.iter().any(is_missing) {
+        return Ok(found);
+    }
+    let past = match board.resolve(Shelf::Past, wanted).await {
+        Ok(past) => past,
+        // Who may not read the past finds what is there all the same.
+        Err(error) if !error.is_retryable() => return Ok(found),
+        Err(error) => return Err(error),
+    };
+    for (entry, past) in found.iter_mut().zip(past) {
+        if is_missing(entry) {
+            *entry = past;
         }
     }
     Ok(found)

@@ -81,6 +81,9 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static
             "`jobboard list` shows the jobs on the board, `jobboard list --trash` those in the trash"
         }
         BoardError::Ambiguous { .. } => "give more of the uuid; nothing was done",
+        BoardError::AlreadyClaimed { .. } if verb(trying) == "retry" => {
+            "nothing was done; if whoever has it is gone, `jobboard abandon --force JOB` frees it"
+        }
         BoardError::AlreadyClaimed { .. } => {
             "`jobboard claim --next` claims the best job that is free; if the holder of this one is \
              gone, `jobboard abandon --force JOB` frees it"
@@ -97,6 +100,9 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static
             _ => "--who NAME acts as its owner; `jobboard abandon --force JOB` frees it",
         },
         BoardError::Postponed { .. } => "`jobboard claim JOB` claims it all the same",
+        BoardError::NotHeldBack => {
+            "nothing was done: it can be claimed already; `jobboard show JOB` shows it"
+        }
         BoardError::Changed => LOOK_AT_IT,
         BoardError::Exists { .. } => "nothing was done; `jobboard show JOB` shows the one there is",
         BoardError::TrashTaken { .. } => {
@@ -108,6 +114,9 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static
         }
         BoardError::NameTaken { .. } => {
             "`jobboard conductors` shows who is at work; choose another --name"
+        }
+        BoardError::Malformed { .. } if verb(trying) == "retry" => {
+            "nothing was done; `jobboard show JOB` shows it"
         }
         BoardError::Malformed { .. } => "`jobboard trash --force JOB` takes it off the board",
         BoardError::Unfit { .. } => {

@@ -83,4 +83,11 @@ pub(crate) struct History {
 impl History {
     /// How many failures are kept of a job.
     pub(crate) const FAILURES: usize = 3;
+
+    /// Whether a job is held back by it, or would not be tried as if for the first time.
+    pub(crate) fn is_in_the_way(&self, now: DateTime<Utc>, keeps_attempts: bool) -> bool {
+        let is_held_back = self.not_before.is_some_and(|time| time > now);
+        let is_counted = self.attempts > 0 || self.postponed > 0;
+        is_held_back || (is_counted && !keeps_attempts)
+    }
 }

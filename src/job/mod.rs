@@ -17,7 +17,7 @@ pub(crate) use self::{
     claim::{Claim, Claimant, Claimed, Fence, Holding, Lease, Owner, Term},
     history::{Failure, History, Said, shortened},
     past::{Departure, End, HISTORY, Identity, Remark},
-    settlement::{Aftermath, Authority, Outcome, Purge, Settlement, Witness},
+    settlement::{Aftermath, Authority, Outcome, Purge, Restore, Settlement, Witness},
     state::{Priority, State},
 };
 

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Departure, Entry, Failure, Fence, Identity, JobKey, Owner, Remark};
+use super::{Departure, Entry, Failure, Fence, Identity, JobKey, Owner, Remark, Shelf};
 
 /// What a conductor knows of a job that it gives back.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,6 +96,29 @@ impl Witness {
                 owner: holding.owner.clone(),
                 fence: holding.fence.clone(),
             },
+        }
+    }
+}
+
+/// A job that is to be tried as if for the first time: one from the trash, or one that nobody has.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Restore {
+    pub(crate) key: JobKey,
+    /// Where it is now.
+    pub(crate) shelf: Shelf,
+    /// Whether it is still known how often it was tried.
+    pub(crate) keeps_attempts: bool,
+    pub(crate) remark: Option<Remark>,
+}
+
+impl Restore {
+    /// Brings a job back from the trash, as if it had never been tried.
+    pub(crate) fn from_trash(key: JobKey, remark: Option<Remark>) -> Self {
+        Self {
+            key,
+            shelf: Shelf::Trash,
+            keeps_attempts: false,
+            remark,
         }
     }
 }

@@ -50,6 +50,10 @@ fn references_are_completed_from_what_is_on_the_board_or_in_the_trash() {
         "{shown:?}"
     );
     assert!(!shown.iter().any(|line| line.starts_with(one)), "{shown:?}");
+    let shown = completed(&env, &["retry", ""]);
+    for job in [one, other] {
+        assert!(shown.iter().any(|line| line.starts_with(job)), "{shown:?}");
+    }
 }
 
 #[test]

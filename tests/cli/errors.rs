@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::support::env::{Env, Outcome, wait_until};
 
 /// What errors can be about, as the documentation has it.
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 17] = [
     "already-claimed",
     "ambiguous",
     "changed",
@@ -23,6 +23,7 @@ const KINDS: [&str; 16] = [
     "malformed",
     "not-claimed",
     "not-found",
+    "not-held-back",
     "not-owner",
     "refused",
     "timeout",

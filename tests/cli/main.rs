@@ -26,6 +26,7 @@ mod ping;
 mod post;
 mod purge;
 mod restore;
+mod retry;
 mod run;
 mod show;
 mod trash;

@@ -3,7 +3,7 @@
 use crate::support::env::{Env, Invocation, Outcome};
 
 /// A call of each command, which prints something on the stocked board; and what it reads.
-const CALLS: [(&[&str], &str); 22] = [
+const CALLS: [(&[&str], &str); 23] = [
     (&["post", "resize"], ""),
     (&["post", "resize", "--dry-run"], ""),
     (
@@ -20,6 +20,7 @@ const CALLS: [(&[&str], &str); 22] = [
     (&["consume", "@2"], ""),
     (&["trash", "@2"], ""),
     (&["restore", "-"], "@3\n"),
+    (&["retry", "@3"], ""),
     (&["purge", "--all", "--yes"], ""),
     (&["purge", "--all", "--dry-run"], ""),
     (&["wait", "--any"], ""),

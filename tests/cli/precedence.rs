@@ -86,7 +86,7 @@ fn stocked() -> Env {
 }
 
 /// Every call that would change the stocked board, and that succeeds if it may.
-const CHANGES: [&[&str]; 15] = [
+const CHANGES: [&[&str]; 16] = [
     &["post", "resize"],
     &["post", "--from", "lines.jsonl"],
     &["claim", "@1"],
@@ -99,6 +99,7 @@ const CHANGES: [&[&str]; 15] = [
     &["trash", "@2", "--who", "ada"],
     &["trash", "--filter", "owner=none", "--force", "--yes"],
     &["restore", "@3"],
+    &["retry", "@3"],
     &["restore", "--filter", "name=*", "--yes"],
     &["purge", "@3", "--yes"],
     &["purge", "--all", "--yes"],

@@ -164,6 +164,7 @@ fn every_verb_for_several_jobs_ends_with_7_if_some_failed() {
         ("consume", false),
         ("trash", false),
         ("restore", true),
+        ("retry", true),
         ("purge", true),
     ] {
         let env = Env::new();
@@ -172,7 +173,11 @@ fn every_verb_for_several_jobs_ends_with_7_if_some_failed() {
         if is_for_trash {
             env.trash("@1");
         }
-        let yes: &[&str] = if verb == "restore" { &[] } else { &["--yes"] };
+        let yes: &[&str] = if verb.starts_with("re") {
+            &[]
+        } else {
+            &["--yes"]
+        };
         let words = [&[verb, "@1", "@99", "--who", "ada"], yes].concat();
         let run = env.jobboard(&words).run();
         assert_eq!(run.code, 7, "{run}");

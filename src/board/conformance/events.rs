@@ -10,10 +10,10 @@ use crate::{
     job::{Claim, Conductor, Departure, Identity, Remark, Settlement, Unsettled, Witness},
 };
 
-type Events<'a> = BoxStream<'a, Result<Event>>;
+pub(super) type Events<'a> = BoxStream<'a, Result<Event>>;
 
 /// Returns the kinds and names of the next events.
-async fn next(events: &mut Events<'_>, count: usize) -> Vec<(EventKind, String)> {
+pub(super) async fn next(events: &mut Events<'_>, count: usize) -> Vec<(EventKind, String)> {
     let mut seen = Vec::new();
     while seen.len() < count {
         let event = next_event(events).await;
@@ -27,7 +27,7 @@ async fn next(events: &mut Events<'_>, count: usize) -> Vec<(EventKind, String)>
     seen
 }
 
-async fn next_event(events: &mut Events<'_>) -> Event {
+pub(super) async fn next_event(events: &mut Events<'_>) -> Event {
     tokio::time::timeout(Duration::from_secs(10), events.next())
         .await
         .expect("an event")
@@ -35,7 +35,7 @@ async fn next_event(events: &mut Events<'_>) -> Event {
         .unwrap()
 }
 
-fn all_of(name: &str, kinds: &[EventKind]) -> Vec<(EventKind, String)> {
+pub(super) fn all_of(name: &str, kinds: &[EventKind]) -> Vec<(EventKind, String)> {
     kinds.iter().map(|kind| (*kind, name.to_owned())).collect()
 }
 
@@ -60,7 +60,7 @@ pub(crate) async fn each_verb_yields_its_event_in_order(board: &Subject) {
         settle_as_ada(board, &key, Outcome::Trash(None)).await;
         tells(&mut events, &[Trashed]).await;
         board
-            .restore(std::slice::from_ref(&key), None)
+            .restore(&[crate::job::Restore::from_trash(key.clone(), None)])
             .await
             .unwrap();
         tells(&mut events, &[Restored]).await;
@@ -138,8 +138,8 @@ pub(crate) async fn an_event_tells_who_did_it_and_why(board: &Subject) {
     let trashed = override_claim(Outcome::Trash(None), "broken").await;
     tells(None, &trashed).await;
     let restored = remark("mended");
-    let keys = std::slice::from_ref(&key);
-    board.restore(keys, restored.as_ref()).await.unwrap();
+    let restore = crate::job::Restore::from_trash(key.clone(), restored.clone());
+    board.restore(&[restore]).await.unwrap();
     tells(None, &restored).await;
     assert_eq!(on_board(board, &key).await.history.remark, restored);
     let failed = override_claim(Outcome::GiveUp(failure("no room")), "no use").await;

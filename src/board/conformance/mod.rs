@@ -7,6 +7,7 @@ pub(crate) mod events;
 pub(crate) mod listing;
 pub(crate) mod past;
 pub(crate) mod posting;
+pub(crate) mod retrying;
 pub(crate) mod settling;
 pub(crate) mod trash;
 
@@ -82,6 +83,10 @@ macro_rules! keeps_its_promises {
             trash::a_namesake_on_the_board_keeps_a_job_in_the_trash,
             trash::a_purged_job_is_gone_for_good,
             trash::what_is_not_in_the_trash_can_be_neither_restored_nor_purged,
+            retrying::a_job_that_is_held_back_can_be_tried_at_once,
+            retrying::only_what_is_held_back_and_free_is_tried_at_once,
+            retrying::a_job_may_come_back_with_its_attempts,
+            retrying::of_twenty_who_retry_a_job_one_succeeds,
             past::a_consumed_job_is_remembered_as_it_was,
             past::each_end_is_told_from_the_others,
             past::what_ended_last_is_listed_first,

@@ -16,7 +16,7 @@ async fn trash(board: &Subject, key: &JobKey) -> Settled {
 
 async fn restore(board: &Subject, key: &JobKey) -> Result<()> {
     board
-        .restore(std::slice::from_ref(key), None)
+        .restore(&[crate::job::Restore::from_trash(key.clone(), None)])
         .await
         .unwrap()
         .pop()

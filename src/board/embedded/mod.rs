@@ -28,7 +28,7 @@ use super::{
     Settled, pages, registration::Registration, wire::past::find as find_past,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Remark, Settlement, Shelf,
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Restore, Settlement, Shelf,
     Unsettled,
 };
 
@@ -172,11 +172,9 @@ impl Board for Embedded {
             .await
     }
 
-    async fn restore(&self, keys: &[JobKey], remark: Option<&Remark>) -> Result<Vec<Result<()>>> {
-        let restore = |transaction: &Transaction<'_>, now, key: &JobKey| {
-            write::settle::restore(transaction, now, key, remark)
-        };
-        self.each(keys, |key| key, restore).await
+    async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
+        self.each(jobs, |job| &job.key, write::settle::restore)
+            .await
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {

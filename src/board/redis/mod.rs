@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Remark, Settlement,
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Restore, Settlement,
         Shelf, Unsettled,
     },
     secret::Secret,
@@ -139,8 +139,8 @@ impl Board for Redis {
         self.target().settle(settlements).await
     }
 
-    async fn restore(&self, keys: &[JobKey], remark: Option<&Remark>) -> Result<Vec<Result<()>>> {
-        self.target().restore(keys, remark).await
+    async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
+        self.target().restore(jobs).await
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {

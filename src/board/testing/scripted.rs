@@ -235,11 +235,7 @@ impl Board for Scripted {
     async fn settle(&self, _: &[Settlement]) -> Result<Vec<Result<Settled>>> {
         unasked()
     }
-    async fn restore(
-        &self,
-        _: &[JobKey],
-        _: Option<&crate::job::Remark>,
-    ) -> Result<Vec<Result<()>>> {
+    async fn restore(&self, _: &[crate::job::Restore]) -> Result<Vec<Result<()>>> {
         unasked()
     }
     async fn purge(&self, _: &[crate::job::Purge]) -> Result<Vec<Result<Settled>>> {

@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
-use crate::job::{Aftermath, Failure, Fence, History, Remark};
+use crate::job::{Aftermath, Failure, Fence, History, Remark, Restore};
 
 /// The version of the record that is understood here.
 const VERSION: u32 = 1;
@@ -208,12 +208,21 @@ impl Sidecar {
         self.attempts = self.attempts.saturating_sub(1);
     }
 
-    /// Returns the record of a job that somebody puts back from the trash: as if it was never tried.
-    pub(crate) fn restored(self, remark: Option<Remark>) -> Self {
+    /// Returns the record of a job that somebody puts back from the trash, or has tried at once: as
+    /// if it was never tried, unless it is to be known how often it was.
+    pub(crate) fn restored(self, restore: &Restore) -> Self {
+        let before = match restore.keeps_attempts {
+            true => self.clone(),
+            false => Self::default(),
+        };
         Self {
+            attempts: before.attempts,
+            ahead: before.ahead,
+            postponed: before.postponed,
+            first_claimed_on: before.first_claimed_on,
             failures: self.failures,
             created_on: self.created_on,
-            remark,
+            remark: restore.remark.clone(),
             ..Self::default()
         }
     }
@@ -258,6 +267,7 @@ pub(crate) fn text_of(time: DateTime<Utc>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::JobKey;
 
     fn eventful() -> Sidecar {
         let now = Utc::now();
@@ -306,7 +316,8 @@ mod tests {
         let former = br#"{"v":1,"owner":"ada","attempts":5,"colour":{"of":["the",1]}}"#;
         let (read, problem) = Sidecar::read(Some(former));
         assert_eq!(problem, None);
-        let restored = read.restored(None).write_over(former);
+        let restore = Restore::from_trash(JobKey::new("1"), None);
+        let restored = read.restored(&restore).write_over(former);
         let restored: Value = serde_json::from_slice(&restored).unwrap();
         assert_eq!(
             restored,

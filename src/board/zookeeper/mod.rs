@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Remark, Settlement,
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Restore, Settlement,
         Shelf, Term, Unsettled,
     },
     secret::Secret,
@@ -160,9 +160,9 @@ impl Board for ZooKeeper {
         settled
     }
 
-    async fn restore(&self, keys: &[JobKey], remark: Option<&Remark>) -> Result<Vec<Result<()>>> {
+    async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
         let session = self.root.client.session(WRITING).await?;
-        self.root.target(&session).restore(keys, remark).await
+        self.root.target(&session).restore(jobs).await
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {

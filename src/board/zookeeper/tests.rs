@@ -188,7 +188,7 @@ fn trash() -> Outcome {
 
 async fn restore(board: &Subject, key: &JobKey) -> Result<()> {
     board
-        .restore(std::slice::from_ref(key), None)
+        .restore(&[crate::job::Restore::from_trash(key.clone(), None)])
         .await?
         .pop()
         .unwrap()

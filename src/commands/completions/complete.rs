@@ -46,6 +46,15 @@ pub(crate) fn trashed_jobs() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| on_shelf(Shelf::Trash, typed))
 }
 
+/// Completes references to jobs on the board or in the trash.
+pub(crate) fn jobs_or_trashed() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let mut all = on_shelf(Shelf::Board, typed);
+        all.extend(on_shelf(Shelf::Trash, typed));
+        all
+    })
+}
+
 fn on_shelf(shelf: Shelf, typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else {
         return Vec::new();

@@ -118,17 +118,23 @@ impl Selection {
         }
     }
 
-    /// Looks the chosen jobs up, in the order in which they were named or are ranked.
+    /// Looks the chosen jobs up, in the order in which they were named, or are ranked on each shelf.
     pub(crate) async fn look_up(
         &self,
         ctx: &Context,
         board: &dyn Board,
-        shelf: Shelf,
+        shelves: &[Shelf],
     ) -> anyhow::Result<Chosen> {
         let is_bulk = self.jobs.is_empty();
         let jobs = match is_bulk {
-            true => self.matching(ctx, board, shelf).await?,
-            false => named(ctx, board, shelf, &references(ctx, &self.jobs)?).await?,
+            true => {
+                let mut jobs = Vec::new();
+                for shelf in shelves {
+                    jobs.append(&mut self.matching(ctx, board, *shelf).await?);
+                }
+                jobs
+            }
+            false => named(ctx, board, shelves, &references(ctx, &self.jobs)?).await?,
         };
         Ok(Chosen { jobs, is_bulk })
     }
@@ -309,11 +315,11 @@ fn parse(text: &str) -> anyhow::Result<JobRef> {
 pub(crate) async fn named(
     ctx: &Context,
     board: &dyn Board,
-    shelf: Shelf,
+    shelves: &[Shelf],
     wanted: &[JobRef],
 ) -> anyhow::Result<Vec<Named>> {
     let found = board
-        .resolve(shelf, wanted)
+        .resolve_on(shelves, wanted)
         .await
         .with_context(|| ctx.trying("look up", count(wanted.len() as u64)))?;
     let named = |(wanted, entry): (&JobRef, board::Result<Entry>)| Named {

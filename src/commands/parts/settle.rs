@@ -53,7 +53,10 @@ pub(crate) async fn settle(
     let stated = stated_owner(args.owner.as_deref())?;
     args.selection.require()?;
     let board = args.selection.board(ctx)?;
-    let chosen = args.selection.look_up(ctx, &*board, Shelf::Board).await?;
+    let chosen = args
+        .selection
+        .look_up(ctx, &*board, &[Shelf::Board])
+        .await?;
     let mut chosen = args.selection.bounded(ctx, chosen)?;
     if !args.force {
         foresee_refusals(ctx, &chosen);

@@ -1,6 +1,9 @@
 //! Doing something to each of several jobs, and answering for each.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
+use tokio::time::Instant;
 
 use super::{
     done::Done,
@@ -16,11 +19,54 @@ use crate::{
 /// How many jobs go to the board in one exchange.
 const BATCH: usize = 500;
 
+/// How long is waited at least between two exchanges where jobs are acted on at a pace.
+const TICK: Duration = Duration::from_millis(100);
+
 /// What is done to a job, before and after it is done.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Verb {
     pub(crate) now: &'static str,
     pub(crate) past: &'static str,
+}
+
+/// How fast jobs are acted on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// How many at once.
+    batch: usize,
+    /// How long after one batch the next one may begin.
+    interval: Duration,
+}
+
+impl Pace {
+    /// As fast as the board is.
+    pub(crate) const FULL: Self = Self {
+        batch: BATCH,
+        interval: Duration::ZERO,
+    };
+
+    /// Reads a rate, such as `5/s` or `100/m`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let rate = text.split_once('/').and_then(|(count, unit)| {
+            let unit = match unit {
+                "s" => Duration::from_secs(1),
+                "m" => Duration::from_secs(60),
+                "h" => Duration::from_secs(60 * 60),
+                _ => return None,
+            };
+            let count: u32 = count.parse().ok().filter(|count| *count > 0)?;
+            Some((count, unit))
+        });
+        let (count, unit) =
+            rate.ok_or("a rate is a number a second, minute or hour: 5/s, 100/m")?;
+        let each = unit / count;
+        // Not more exchanges with the board than are of use to anybody.
+        let batch = (TICK.as_nanos() / each.as_nanos().max(1)).clamp(1, BATCH as u128) as u32;
+        Ok(Self {
+            batch: batch as usize,
+            interval: each * batch,
+        })
+    }
 }
 
 /// Acts on each of the chosen jobs, batch by batch, and tells of each in order.
@@ -30,6 +76,17 @@ pub(crate) struct Verb {
 pub(crate) async fn act<T, E: Into<anyhow::Error>>(
     ctx: &mut Context,
     verb: Verb,
+    chosen: Chosen,
+    act: impl AsyncFnMut(&[&Entry]) -> board::Result<Vec<Result<T, E>>>,
+    told: impl Fn(&T, Done) -> (Done, Option<String>),
+) -> anyhow::Result<()> {
+    act_at(ctx, (verb, Pace::FULL), chosen, act, told).await
+}
+
+/// The same, not faster than at this pace.
+pub(crate) async fn act_at<T, E: Into<anyhow::Error>>(
+    ctx: &mut Context,
+    (verb, pace): (Verb, Pace),
     chosen: Chosen,
     mut act: impl AsyncFnMut(&[&Entry]) -> board::Result<Vec<Result<T, E>>>,
     told: impl Fn(&T, Done) -> (Done, Option<String>),
@@ -42,11 +99,14 @@ pub(crate) async fn act<T, E: Into<anyhow::Error>>(
     let mut failures = Failures::new(ctx, verb.now, chosen.is_bulk);
     let progress = ctx.out.progress(verb.now, Some(total as u64));
     let mut jobs = chosen.jobs.into_iter().peekable();
+    let mut next = Instant::now();
     let ended = loop {
         if jobs.peek().is_none() {
             break Ok(());
         }
-        let batch: Vec<_> = jobs.by_ref().take(BATCH).collect();
+        tokio::time::sleep_until(next).await;
+        next = Instant::now() + pace.interval;
+        let batch: Vec<_> = jobs.by_ref().take(pace.batch).collect();
         let entries: Vec<_> = batch
             .iter()
             .filter_map(|named| named.entry.as_ref().ok())

@@ -15,7 +15,7 @@ use crate::{
         },
     },
     job::{
-        Aftermath, Authority, Departure, Failure, History, JobKey, Outcome, Purge, Remark,
+        Aftermath, Authority, Departure, Failure, History, Outcome, Purge, Remark, Restore,
         Settlement, Shelf, Witness,
     },
 };
@@ -171,28 +171,42 @@ fn add_failure(
     Ok(())
 }
 
-/// Puts a trashed job back, as if it had never been tried.
-pub(crate) fn restore(
-    transaction: &Transaction<'_>,
-    now: Moment,
-    key: &JobKey,
-    remark: Option<&Remark>,
-) -> Step<()> {
-    let Some(job) = row(transaction, Shelf::Trash, key)? else {
+/// Puts a trashed job back, or has one tried at once that is held back.
+pub(crate) fn restore(transaction: &Transaction<'_>, now: Moment, restore: &Restore) -> Step<()> {
+    let Some(job) = row(transaction, restore.shelf, &restore.key)? else {
         return Ok(Err(BoardError::NoSuchJob));
     };
-    if row(transaction, Shelf::Board, key)?.is_some() {
+    let is_trashed = restore.shelf == Shelf::Trash;
+    if is_trashed && row(transaction, Shelf::Board, &restore.key)?.is_some() {
         let (uuid, place) = (job.uuid, "board");
         return Ok(Err(BoardError::Exists { uuid, place }));
     }
-    transaction
+    if job.owner.is_some() {
+        let owner = job.owner();
+        return Ok(Err(BoardError::AlreadyClaimed { owner }));
+    }
+    let remark = restore.remark.as_ref();
+    let restored = transaction
         .prepare_cached(
-            "UPDATE job SET shelf = 0, trashed_on = NULL, modified_on = ?2, attempts = 0,
-                            ahead = 0, postponed = 0, not_before = NULL, first_claimed_on = NULL,
-                            remark = ?3
-             WHERE sequence = ?1",
+            "UPDATE job SET shelf = 0, trashed_on = NULL, modified_on = ?2, not_before = NULL,
+                            attempts = attempts * ?4, ahead = ahead * ?4, postponed = postponed * ?4,
+                            first_claimed_on = iif(?4, first_claimed_on, NULL), remark = ?3
+             WHERE sequence = ?1 AND (shelf = 1 OR coalesce(not_before, 0) > ?2
+                                      OR (NOT ?4 AND attempts + postponed > 0))",
         )?
-        .execute(params![job.sequence, now.wall, remark.map(remark_text)])?;
+        .execute(params![
+            job.sequence,
+            now.wall,
+            remark.map(remark_text),
+            restore.keeps_attempts
+        ])?;
+    if restored == 0 {
+        return Ok(Err(BoardError::NotHeldBack));
+    }
+    let job = RowJob {
+        not_before: None,
+        ..job
+    };
     let how = How {
         remark,
         ..How::default()

@@ -215,7 +215,10 @@ async fn a_server_that_takes_no_writes_answers_so_for_all_and_does_nothing() {
             board.claim(&keys[2..], &by, 1, ATTEMPT).await.map(drop),
             board.renew(&claims).await.map(drop),
             board.settle(&settlements).await.map(drop),
-            board.restore(from_ref(&trashed), None).await.map(drop),
+            board
+                .restore(&[crate::job::Restore::from_trash(trashed.clone(), None)])
+                .await
+                .map(drop),
             board.purge(&[Purge::of(trashed.clone())]).await.map(drop),
         ];
         let is_refused = |answer: &Result<()>| {

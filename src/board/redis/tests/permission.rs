@@ -103,7 +103,9 @@ impl Scene {
                 let settlement = self.settlement(verb, Authority::Override(seen));
                 all(board.settle(&[settlement]).await)
             }
-            Change::Restore => all(board.restore(from_ref(&self.trashed), None).await),
+            Change::Restore => all(board
+                .restore(&[crate::job::Restore::from_trash(self.trashed.clone(), None)])
+                .await),
             Change::Purge => all(board
                 .purge(&[crate::job::Purge::of(self.trashed.clone())])
                 .await),

@@ -21,7 +21,7 @@ use crate::{
     },
     job::{
         Aftermath, Authority, Claim, Claimant, Claimed, Fence, JobKey, Outcome, Owner, Purge,
-        Remark, Settlement, Term, Witness,
+        Remark, Restore, Settlement, Shelf, Term, Witness,
     },
 };
 
@@ -206,19 +206,17 @@ impl Target<'_> {
             .collect())
     }
 
-    pub(crate) async fn restore(
-        self,
-        keys: &[JobKey],
-        remark: Option<&Remark>,
-    ) -> Result<Vec<Result<()>>> {
-        let now = Utc::now();
-        let mut call = self.on_trash(Script::Restore, now);
-        call.arg("remark", remark_text(remark));
-        keys.iter()
-            .for_each(|key| self.beside(&mut call, &field_of(key)));
-        let replies = self.run(&call).await?.into_iter().zip(keys);
+    pub(crate) async fn restore(self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
+        let mut call = self.on_trash(Script::Restore, Utc::now());
+        for job in jobs {
+            self.beside(&mut call, &field_of(&job.key));
+            call.arg("is_trashed", flag(job.shelf == Shelf::Trash))
+                .arg("keeps_attempts", flag(job.keeps_attempts))
+                .arg("remark", remark_text(job.remark.as_ref()));
+        }
+        let replies = self.run(&call).await?.into_iter().zip(jobs);
         Ok(replies
-            .map(|(reply, key)| self.was_done(reply, key))
+            .map(|(reply, job)| reply.done(self.client, &job.key, None).map(drop))
             .collect())
     }
 
@@ -258,17 +256,13 @@ impl Target<'_> {
         );
     }
 
-    /// Begins what is done to jobs in the trash.
+    /// Begins what is done to jobs that may be in the trash.
     fn on_trash(self, script: Script, now: DateTime<Utc>) -> Call {
         let mut call = self.call(script);
         call.key("trash", self.keys.trash())
             .arg("now", msgpack::time(now))
             .arg("time", text_of(now));
         call
-    }
-
-    fn was_done(self, reply: Reply, key: &JobKey) -> Result<()> {
-        reply.done(self.client, key, None).map(drop)
     }
 }
 

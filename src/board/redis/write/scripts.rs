@@ -254,6 +254,7 @@ impl Reply {
             ("no-such-job", _) => BoardError::NoSuchJob,
             ("already-claimed", _) => BoardError::AlreadyClaimed { owner: owner() },
             ("not-claimed", _) => BoardError::NotClaimed,
+            ("not-held-back", _) => BoardError::NotHeldBack,
             ("not-owner", Some(wanted)) => BoardError::NotOwner {
                 owner: owner(),
                 wanted: wanted.clone(),

@@ -169,10 +169,18 @@ impl Picture {
     fn lock_came(
         &mut self,
         key: JobKey,
-        ahead: &Changes,
+        ahead: &mut Changes,
         observations: &Observations,
     ) -> Option<Event> {
         let known = self.board.get_mut(&key)?;
+        if let Some(job) = hastened(&key, ahead, observations) {
+            *known = job;
+            let remark = known.remark.as_deref().cloned();
+            return Some(Event {
+                remark,
+                ..event(EventKind::Restored, &key, known)
+            });
+        }
         let next = next_on_board(ahead, &key);
         // What was seen is the last lock that came, if it is still there.
         let seen = match next {
@@ -258,6 +266,20 @@ impl Picture {
         }
         Some(Event::resync())
     }
+}
+
+/// Returns the job that was held back until now, if the lock that came is not to hold it but to have
+/// it tried at once: it goes again with nothing but a write to the job in between.
+fn hastened(key: &JobKey, ahead: &mut Changes, observations: &Observations) -> Option<Known> {
+    let job = observations.of(key).job?;
+    let steps = [Change::Meddled(key.clone()), Change::LockWent(key.clone())];
+    if !ahead.of(key).take(2).eq(&steps) {
+        return None;
+    }
+    for step in &steps {
+        ahead.take(step);
+    }
+    Some(job)
 }
 
 /// Returns what happens next to a job, as far as the board itself goes.

@@ -84,14 +84,11 @@ async fn many_settlements_in_one_call_are_all_answered() {
     });
     let settled = board.settle(&trashed.collect::<Vec<_>>()).await.unwrap();
     assert!(settled.iter().all(Result::is_ok));
-    assert!(
-        board
-            .restore(&keys, None)
-            .await
-            .unwrap()
-            .iter()
-            .all(Result::is_ok)
-    );
+    let restores = keys
+        .iter()
+        .map(|key| crate::job::Restore::from_trash(key.clone(), None));
+    let restored = board.restore(&restores.collect::<Vec<_>>()).await.unwrap();
+    assert!(restored.iter().all(Result::is_ok));
 }
 
 #[tokio::test]

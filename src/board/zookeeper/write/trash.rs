@@ -20,19 +20,14 @@ use crate::{
             target::Target,
         },
     },
-    job::{JobKey, Purge, Remark, Shelf},
+    job::{JobKey, Purge, Restore, Shelf},
 };
 
 impl Target<'_> {
-    pub(crate) async fn restore(
-        self,
-        keys: &[JobKey],
-        remark: Option<&Remark>,
-    ) -> Result<Vec<Result<()>>> {
-        let mut answers = Vec::with_capacity(keys.len());
-        for keys in keys.chunks(AT_ONCE) {
-            let restored = keys.iter().map(|key| self.restore_one(key, remark));
-            answers.extend(join_all(restored).await);
+    pub(crate) async fn restore(self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
+        let mut answers = Vec::with_capacity(jobs.len());
+        for jobs in jobs.chunks(AT_ONCE) {
+            answers.extend(join_all(jobs.iter().map(|one| self.restore_one(one))).await);
         }
         Ok(answers)
     }
@@ -45,17 +40,22 @@ impl Target<'_> {
         Ok(answers)
     }
 
-    async fn restore_one(self, key: &JobKey, remark: Option<&Remark>) -> Result<()> {
+    async fn restore_one(self, restore: &Restore) -> Result<()> {
+        let is_trashed = restore.shelf == Shelf::Trash;
         for _ in 0..TRIES {
-            let found = self.record(Shelf::Trash, key).await?;
+            let found = self.record(restore.shelf, &restore.key).await?;
             let record = self.require(found.as_ref())?;
-            if !is_numbered(key) {
+            if is_trashed && !is_numbered(&restore.key) {
                 return Err(no_number());
             }
-            let Err(refused) = self.try_to_restore(record, remark).await? else {
+            let tried = match is_trashed {
+                true => self.try_to_restore(record, restore).await?,
+                false => self.try_to_hasten(record, restore).await?,
+            };
+            let Err(refused) = tried else {
                 return Ok(());
             };
-            if refused.step == Step::Job && refused.error == Error::NodeExists {
+            if is_trashed && refused.step == Step::Job && refused.error == Error::NodeExists {
                 return Err(self.taken(record).await?);
             }
             self.make_way(refused).await?;
@@ -66,7 +66,7 @@ impl Target<'_> {
     async fn try_to_restore(
         self,
         record: &Record,
-        remark: Option<&Remark>,
+        restore: &Restore,
     ) -> Result<Result<(), Refused>> {
         let mark = self.mark_of(record).await?;
         if mark.as_ref().is_some_and(|mark| mark.on_board.is_some()) {
@@ -89,14 +89,49 @@ impl Target<'_> {
         let path = self.paths.job(Shelf::Board, &record.key);
         let posting = &record.posting.data;
         transaction.create(Step::Job, path, posting, CreateMode::Persistent);
-        if record.side.is_some() || remark.is_some() {
+        if record.side.is_some() || restore.remark.is_some() {
             let path = self.paths.side(&record.key);
-            let side = record.side().map(|side| side.restored(remark.cloned()));
+            let side = record.side().map(|side| side.restored(restore));
             transaction.put(Step::Sidecar, path, &record.side, side.as_ref());
         }
         if let Some(mark) = &mark {
             mark.move_to_board(&mut transaction, &record.key);
         }
+        let done = transaction.commit().await;
+        Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
+    }
+
+    /// Has a job tried at once that stays on the board.
+    async fn try_to_hasten(
+        self,
+        record: &Record,
+        restore: &Restore,
+    ) -> Result<Result<(), Refused>> {
+        if record.lock.is_some() {
+            let owner = record.holding().0.and_then(|holding| holding.owner);
+            return Err(BoardError::AlreadyClaimed { owner });
+        }
+        record.require_job()?;
+        let side = record.readable_side();
+        let side = side.map_err(|problem| BoardError::Unfit { problem })?;
+        let history = side.clone().history();
+        if !history.is_in_the_way(Utc::now(), restore.keeps_attempts) {
+            return Err(BoardError::NotHeldBack);
+        }
+        let (job, lock) = (
+            self.paths.job(Shelf::Board, &record.key),
+            self.paths.lock(&record.key),
+        );
+        let (posting, version) = (&record.posting.data, record.posting.stat.version);
+        let mut transaction = self.transaction();
+        // That nobody holds it is proven by holding it. By what is written meanwhile whoever follows
+        // the nodes, and not what is beside the jobs, knows what happened.
+        transaction.create(Step::Lock, lock.clone(), b"{}", CreateMode::Persistent);
+        transaction.set(Step::Job, job, posting, version);
+        transaction.delete(Step::Lock, lock, 0);
+        let path = self.paths.side(&record.key);
+        let side = side.restored(restore);
+        transaction.put(Step::Sidecar, path, &record.side, Some(&side));
         let done = transaction.commit().await;
         Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
     }

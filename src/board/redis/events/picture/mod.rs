@@ -144,7 +144,8 @@ impl Picture {
             trash: self.trash.get(&key).cloned(),
         };
         let shelf = match event.kind {
-            EventKind::Restored | EventKind::Purged => &place.trash,
+            EventKind::Restored if place.board.is_none() => &place.trash,
+            EventKind::Purged => &place.trash,
             EventKind::Posted => &None,
             _ => &place.board,
         };
@@ -227,7 +228,10 @@ fn follow(event: &Event, place: &mut Place<Known>) {
     match event.kind {
         EventKind::Posted => place.board = Some(known()),
         EventKind::Restored => {
-            place.trash = None;
+            // One that was held back on the board has nothing to do with the trash.
+            if place.board.is_none() {
+                place.trash = None;
+            }
             place.board = Some(known());
         }
         EventKind::Consumed => place.board = None,

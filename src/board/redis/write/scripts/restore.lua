@@ -1,25 +1,52 @@
--- Puts trashed jobs back, unclaimed and as if never tried; their failures are remembered. remark (JSON, "" for none) is
--- of all of them.
--- Returns for each job {"ok"}, {"no-such-job"}, {"exists"} or {"failed", why}.
+-- Puts trashed jobs back, or has jobs tried at once that nobody has and that are held back.
+-- Of each job: is_trashed, "1" if it is in the trash; keeps_attempts, "1" if it is not as if it had never been tried;
+-- remark (JSON, "" for none). Its failures are remembered in any case.
+-- Returns for each job {"ok"}, {"no-such-job"}, {"exists"}, {"already-claimed", owner}, {"unreadable", side},
+-- {"not-held-back"} or {"failed", why}.
 permit({ "HGET", "HDEL" }, trash, "field")
-permit({ "HSET", "HEXISTS" }, listings, "field", "value")
+permit({ "HGET", "HSET", "HEXISTS" }, listings, "field", "value")
 turn_to(1)
 permit({ "GET" }, sidecar)
-permit({ "DEL" }, owned)
+permit({ "GET", "DEL" }, owned)
 permit({ "SET" }, modified, "value")
 
-local who = remark ~= "" and remark or nil
+-- Returns what keeps a job on the board from being tried at once; nothing, if nothing does.
+local function refusal(side, raw)
+  local holder = holder_now()
+  if holder then return { "already-claimed", holder } end
+  if not side then return { "unreadable", raw } end
+  if side.not_before and side.not_before > time then return nil end
+  local count = (side.attempts or 0) + (side.postponed or 0)
+  if keeps_attempts == "1" or count == 0 then return { "not-held-back" } end
+end
+
+local function forget(side)
+  side.owner, side.claimed_on, side.fence, side.session = nil, nil, nil, nil
+  side.not_before, side.trashed_on = nil, nil
+  if keeps_attempts ~= "1" then
+    side.attempts, side.postponed, side.ahead, side.first_claimed_on = nil, nil, nil, nil
+  end
+  side.remark = remark ~= "" and cjson.decode(remark) or nil
+end
 
 return for_each_job(function()
-  local posting = redis.call("HGET", trash, field)
+  local posting = redis.call("HGET", is_trashed == "1" and trash or listings, field)
   if not posting then return { "no-such-job" } end
-  if redis.call("HEXISTS", listings, field) == 1 then return { "exists" } end
-  local side = read_side()
+  local side, raw = read_side()
+  if is_trashed == "1" then
+    if redis.call("HEXISTS", listings, field) == 1 then return { "exists" } end
+  else
+    local refused = refusal(side, raw)
+    if refused then return refused end
+  end
   redis.call("DEL", owned)
   redis.call("SET", modified, now)
-  if side then write_side(text_of_side({ v = 1, failures = side.failures, remark = who and cjson.decode(who) })) end
-  redis.call("HSET", listings, field, posting)
-  redis.call("HDEL", trash, field)
-  note("restored", posting, { remark = who })
+  if side then forget(side) end
+  write_side(text_of_side(side))
+  if is_trashed == "1" then
+    redis.call("HSET", listings, field, posting)
+    redis.call("HDEL", trash, field)
+  end
+  note("restored", posting, { remark = remark ~= "" and remark or nil })
   return { "ok" }
 end)

@@ -281,6 +281,19 @@ fn a_node_that_was_written_to_is_looked_at_again() {
 }
 
 #[test]
+fn a_job_that_is_written_to_under_a_passing_lock_is_tried_again() {
+    use EventKind::{Abandoned, Claimed, Restored};
+    let retried = [lock_came(), Change::Meddled(key()), lock_went()];
+    for end in 1..=3 {
+        let told = tell(&mut board(None), &retried, end, there());
+        assert_eq!(told, [by(Restored, "")], "{end}");
+    }
+    let claimed = [lock_came(), lock_went()];
+    let told = told(None, &claimed, there());
+    assert_eq!(told, [by(Claimed, ""), by(Abandoned, "")]);
+}
+
+#[test]
 fn a_job_that_leaves_the_trash_is_restored_or_purged() {
     use EventKind::{Posted, Purged, Restored};
     let restored = [by(Restored, "")];

@@ -1,0 +1,152 @@
+//! Promises about jobs that somebody has tried again now.
+
+use futures_util::future::join_all;
+
+use super::{
+    events::{all_of, next, next_event},
+    past::remark,
+    settling::failure,
+    *,
+};
+use crate::{
+    board::{BoardError, EventKind},
+    job::{Restore, State},
+};
+
+async fn retry(board: &Subject, key: &JobKey, keeps_attempts: bool) -> Result<()> {
+    let retry = Restore {
+        shelf: Shelf::Board,
+        keeps_attempts,
+        ..Restore::from_trash(key.clone(), remark("mended"))
+    };
+    board.restore(&[retry]).await.unwrap().pop().unwrap()
+}
+
+/// Has a job fail and held back.
+async fn fail(board: &Subject, key: &JobKey) {
+    let rules = ClaimRules {
+        is_attempt: true,
+        ..BY_HAND
+    };
+    board.claim_one(key, &ada(), rules).await.unwrap();
+    let failed = Outcome::Abandon(Aftermath::Failed {
+        failure: failure("no room"),
+        not_before: Some(chrono::Utc::now() + LONG),
+    });
+    board.settle_one(key, failed, by_name("ada")).await.unwrap();
+}
+
+pub(crate) async fn a_job_that_is_held_back_can_be_tried_at_once(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let before = on_board(board, &key).await;
+    fail(board, &key).await;
+    let mut events = board.events().await.unwrap().stream;
+    retry(board, &key, true).await.unwrap();
+    let told = next_event(&mut events).await;
+    assert_eq!(told.kind, EventKind::Restored, "{told:?}");
+    assert_eq!(told.remark, remark("mended"));
+    assert_eq!(told.subject.unwrap().not_before, None);
+    let kept = on_board(board, &key).await.history;
+    assert_eq!((kept.attempts, kept.not_before), (1, None));
+    fail(board, &key).await;
+    assert_eq!(
+        next(&mut events, 2).await,
+        all_of("resize", &[EventKind::Claimed, EventKind::Abandoned])
+    );
+    retry(board, &key, false).await.unwrap();
+    assert_eq!(next_event(&mut events).await.kind, EventKind::Restored);
+    let after = on_board(board, &key).await;
+    assert_eq!(
+        (after.state(), after.history.attempts),
+        (State::Unclaimed, 0)
+    );
+    assert_eq!(after.history.failures.len(), 2);
+    assert_eq!(after.history.remark, remark("mended"));
+    assert_eq!(
+        (after.sequence, after.details, after.created_on),
+        (before.sequence, before.details, before.created_on)
+    );
+    board.claim_one(&key, &bob(), ATTEMPT).await.unwrap();
+    assert_eq!(next_event(&mut events).await.kind, EventKind::Claimed);
+}
+
+pub(crate) async fn only_what_is_held_back_and_free_is_tried_at_once(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    let before = on_board(board, &key).await;
+    let refused = retry(board, &key, false).await;
+    assert!(
+        matches!(refused, Err(BoardError::NotHeldBack)),
+        "{refused:?}"
+    );
+    assert_eq!(on_board(board, &key).await, before);
+    let claimed = board.claim_one(&key, &ada(), ATTEMPT).await.unwrap();
+    let before = on_board(board, &key).await;
+    let refused = retry(board, &key, false).await;
+    assert!(
+        matches!(&refused, Err(BoardError::AlreadyClaimed { owner }) if *owner == Some(ada().owner)),
+        "{refused:?}"
+    );
+    let after = on_board(board, &key).await;
+    assert_eq!(after.history, before.history);
+    assert_eq!(after.holding.unwrap().fence, Some(claimed.fence));
+    // It was tried once by now, and begins anew all the same.
+    board
+        .settle_one(&key, Outcome::Abandon(Aftermath::None), by_name("ada"))
+        .await
+        .unwrap();
+    let refused = retry(board, &key, true).await;
+    assert!(
+        matches!(refused, Err(BoardError::NotHeldBack)),
+        "{refused:?}"
+    );
+    retry(board, &key, false).await.unwrap();
+    assert_eq!(on_board(board, &key).await.history.attempts, 0);
+    let other = post_one(board, "other").await;
+    trash(board, &other).await;
+    let refused = retry(board, &other, false).await;
+    assert!(matches!(refused, Err(BoardError::NoSuchJob)), "{refused:?}");
+}
+
+pub(crate) async fn a_job_may_come_back_with_its_attempts(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    trash(board, &key).await;
+    let restore = Restore {
+        keeps_attempts: true,
+        ..Restore::from_trash(key.clone(), None)
+    };
+    board
+        .restore(&[restore])
+        .await
+        .unwrap()
+        .pop()
+        .unwrap()
+        .unwrap();
+    let after = on_board(board, &key).await;
+    assert_eq!(
+        (after.state(), after.history.attempts),
+        (State::Unclaimed, 1)
+    );
+}
+
+/// Of twenty who have a job tried at once, and one who claims it, each is answered as it happened.
+pub(crate) async fn of_twenty_who_retry_a_job_one_succeeds(board: &Subject) {
+    let key = post_one(board, "resize").await;
+    fail(board, &key).await;
+    let tries = (0..20).map(|_| retry(board, &key, false));
+    let answers = join_all(tries).await;
+    assert_eq!(
+        answers.iter().filter(|it| it.is_ok()).count(),
+        1,
+        "{answers:?}"
+    );
+    let is_right = |it: &Result<()>| matches!(it, Ok(()) | Err(BoardError::NotHeldBack));
+    assert!(answers.iter().all(is_right), "{answers:?}");
+}
+
+async fn trash(board: &Subject, key: &JobKey) {
+    board.claim_one(key, &ada(), ATTEMPT).await.unwrap();
+    board
+        .settle_one(key, Outcome::Trash(None), by_name("ada"))
+        .await
+        .unwrap();
+}

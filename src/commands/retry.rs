@@ -1,0 +1,116 @@
+//! `jobboard retry`.
+
+use chrono::{DateTime, Utc};
+
+use super::parts::{
+    dry_run::dry_run,
+    reason::ReasonArgs,
+    select::{Chosen, Selection, confirm_bulk, count},
+    shared_trash::SharedArgs,
+    verb::{Pace, Verb, act_at},
+};
+use crate::{
+    board::BoardError,
+    context::{Consent, Context},
+    job::{Entry, Restore, Shelf},
+};
+
+/// Have jobs tried again now: from the trash, or held back on the board
+///
+/// A job from the trash is on the board again, as `restore` has it. One on the board that is held
+/// back, after a failure or since it asked to be tried later, is held back no more. Their attempts
+/// begin anew. Conductors take them at once. A job that somebody has is refused, and one that has
+/// never been tried and that nothing holds back; by filter both are left alone. Of those that a
+/// filter chooses the ones on the board come before the ones in the trash.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RetryArgs {
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Go on counting attempts and postponements instead of beginning anew
+    #[arg(long)]
+    keep_attempts: bool,
+
+    /// Not more than so many a second, minute or hour, such as 5/s
+    #[arg(long, value_name = "N/s", value_parser = Pace::parse)]
+    rate: Option<Pace>,
+
+    #[command(flatten)]
+    shared: SharedArgs,
+
+    #[command(flatten)]
+    reason: ReasonArgs,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()> {
+    let verb = Verb {
+        now: "retry",
+        past: "retried",
+    };
+    args.selection.require()?;
+    let board = args.selection.board(ctx)?;
+    let shelves = [Shelf::Board, Shelf::Trash];
+    let mut chosen = args.selection.look_up(ctx, &*board, &shelves).await?;
+    args.shared.narrow(ctx, &*board, &mut chosen);
+    refuse_others(ctx, &mut chosen, args.keep_attempts);
+    let chosen = args.selection.bounded(ctx, chosen)?;
+    if args.selection.dry_run {
+        return dry_run(ctx, verb.now, chosen);
+    }
+    confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
+    args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;
+    let remark = args.reason.remark(ctx, false);
+    let retry = async |entries: &[&Entry]| {
+        let jobs: Vec<_> = entries
+            .iter()
+            .map(|entry| Restore {
+                key: entry.key().clone(),
+                shelf: entry.job().map_or(Shelf::Trash, |job| job.shelf),
+                keeps_attempts: args.keep_attempts,
+                remark: remark.clone(),
+            })
+            .collect();
+        board.restore(&jobs).await
+    };
+    let pace = args.rate.unwrap_or(Pace::FULL);
+    act_at(ctx, (verb, pace), chosen, retry, |(), done| (done, None)).await
+}
+
+/// Refuses the jobs that there is no trying again, or leaves them out if they were chosen by filter.
+fn refuse_others(ctx: &Context, chosen: &mut Chosen, keeps_attempts: bool) {
+    let (now, all) = (Utc::now(), chosen.jobs.len());
+    for named in &mut chosen.jobs {
+        if let Ok(entry) = &named.entry
+            && let Err(refusal) = judge(entry, now, keeps_attempts)
+        {
+            named.entry = Err(refusal.into());
+        }
+    }
+    if chosen.is_bulk {
+        chosen.jobs.retain(|named| named.entry.is_ok());
+        let left_out = all - chosen.jobs.len();
+        if left_out > 0 {
+            ctx.out.note(format!(
+                "left alone, since somebody has them or nothing holds them back: {left_out} of {}",
+                count(all as u64)
+            ));
+        }
+    }
+}
+
+/// Says what keeps a record from being tried again, as it was seen; the board has the last word.
+fn judge(entry: &Entry, now: DateTime<Utc>, keeps_attempts: bool) -> Result<(), BoardError> {
+    if let Some(holding) = entry.holding() {
+        let owner = holding.owner.clone();
+        return Err(BoardError::AlreadyClaimed { owner });
+    }
+    match entry {
+        Entry::Malformed(record) => Err(record.into()),
+        Entry::Job(job) if job.shelf == Shelf::Trash => Ok(()),
+        Entry::Job(job) if job.history.is_in_the_way(now, keeps_attempts) => Ok(()),
+        Entry::Job(_) => Err(BoardError::NotHeldBack),
+    }
+}
