@@ -15,7 +15,7 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use futures_util::stream::{self, BoxStream};
+use futures_util::{Stream, TryStreamExt, stream::BoxStream};
 use redis::Pipeline;
 
 use self::{
@@ -78,6 +78,10 @@ impl Redis {
             history: self.history,
         }
     }
+
+    fn past(&self) -> impl Stream<Item = Result<Vec<Entry>>> + Send + '_ {
+        read::past::pages(&self.client, &self.keys, self.history)
+    }
 }
 
 #[async_trait]
@@ -103,16 +107,14 @@ impl Board for Redis {
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
         if query.shelf == Shelf::Past {
-            let past = read::past::entries(&self.client, &self.keys, self.history);
-            return pages::flatten(stream::once(past));
+            return pages::flatten(self.past());
         }
         pages::flatten(read::look::pages(&self.client, &self.keys, query))
     }
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         if shelf == Shelf::Past {
-            let past = read::past::entries(&self.client, &self.keys, self.history);
-            return Ok(past::find(&past.await?, wanted));
+            return Ok(past::find(&self.past().try_concat().await?, wanted));
         }
         read::look::find(&self.client, &self.keys, shelf, wanted).await
     }

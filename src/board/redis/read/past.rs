@@ -1,10 +1,12 @@
 //! What is remembered of the jobs that left the board.
 
+use futures_util::{Stream, stream};
 use redis::Cmd;
 
 use crate::{
     board::{
         Result,
+        pages::next_page,
         redis::{keys::Keys, link::Client},
         wire::{past, sidecar::Sidecar},
     },
@@ -14,16 +16,64 @@ use crate::{
 /// An entry of a stream: its id, and names and values by turns.
 type Stored = (String, Vec<Vec<u8>>);
 
-/// Returns what is remembered, the latest end first.
-pub(crate) async fn entries(client: &Client, keys: &Keys, history: u32) -> Result<Vec<Entry>> {
-    if history == 0 {
-        return Ok(Vec::new());
-    }
+/// How many are read first: few, since most readers want only the latest.
+const FIRST_PAGE: usize = 64;
+
+/// The most that are read at once.
+const LARGEST_PAGE: usize = 2048;
+
+/// How far a reader has come.
+struct Cursor {
+    /// The id of the next one, or a later one.
+    from: String,
+    left: usize,
+    page: usize,
+}
+
+/// Streams what is remembered, the latest end first.
+pub(crate) fn pages<'a>(
+    client: &'a Client,
+    keys: &'a Keys,
+    history: u32,
+) -> impl Stream<Item = Result<Vec<Entry>>> + Send + 'a {
+    let first = Cursor {
+        from: "+".to_owned(),
+        left: history as usize,
+        page: FIRST_PAGE,
+    };
+    stream::try_unfold(Some(first), move |cursor| async move {
+        let Some(cursor) = cursor.filter(|cursor| cursor.left > 0) else {
+            return Ok(None);
+        };
+        let count = cursor.page.min(cursor.left);
+        let stored = range(client, keys, &cursor.from, count).await?;
+        let sizes = stored.iter().flat_map(|(_, parts)| parts).map(Vec::len);
+        let page = next_page(stored.len(), sizes.sum(), LARGEST_PAGE);
+        let last = stored.last().filter(|_| stored.len() == count);
+        let next = last.and_then(|(id, _)| id_before(id)).map(|from| Cursor {
+            from,
+            left: cursor.left - count,
+            page,
+        });
+        Ok(Some((stored.iter().map(entry).collect(), next)))
+    })
+}
+
+async fn range(client: &Client, keys: &Keys, from: &str, count: usize) -> Result<Vec<Stored>> {
     let mut command = Cmd::new();
-    command.arg("XREVRANGE").arg(keys.past()).arg("+").arg("-");
-    command.arg("COUNT").arg(history);
-    let (stored, _): (Vec<Stored>, _) = client.read(&command).await?;
-    Ok(stored.iter().map(entry).collect())
+    command.arg("XREVRANGE").arg(keys.past()).arg(from).arg("-");
+    command.arg("COUNT").arg(count);
+    Ok(client.read(&command).await?.0)
+}
+
+/// Returns the id right before another one; servers before Redis 6.2 know no open ranges.
+fn id_before(id: &str) -> Option<String> {
+    let (time, number) = id.split_once('-')?;
+    let (time, number): (u64, u64) = (time.parse().ok()?, number.parse().ok()?);
+    match number {
+        0 => Some(format!("{}-{}", time.checked_sub(1)?, u64::MAX)),
+        _ => Some(format!("{time}-{}", number - 1)),
+    }
 }
 
 /// Whether the user of a script may write to the past; before Redis 7 there is no asking.
@@ -32,7 +82,7 @@ const MAY_WRITE: &str = "if not redis.acl_check_cmd then return 1 end \
 
 /// Fails as reading the past or writing to it would.
 pub(crate) async fn try_it(client: &Client, keys: &Keys) -> Result<()> {
-    entries(client, keys, 1).await?;
+    range(client, keys, "+", 1).await?;
     let mut command = Cmd::new();
     command.arg("EVAL").arg(MAY_WRITE).arg(0).arg(keys.past());
     match client.read::<i64>(&command).await {
@@ -61,4 +111,22 @@ fn entry((id, parts): &Stored) -> Entry {
         side.history_at_the_end(),
         problem,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_id_has_one_right_before_it() {
+        let ids = [
+            ("5-3", Some("5-2")),
+            ("5-0", Some("4-18446744073709551615")),
+            ("0-0", None),
+            ("5", None),
+        ];
+        for (id, before) in ids {
+            assert_eq!(id_before(id).as_deref(), before, "{id}");
+        }
+    }
 }
