@@ -303,7 +303,7 @@ async fn sorted(
     }
     let peers = board.capabilities().peer_order;
     // The past comes in the order in which it ended.
-    if args.shelf() != Shelf::Past || !args.sort.is_native() {
+    if !matches!(args.sort, Sort::None) && (args.shelf() != Shelf::Past || !args.sort.is_native()) {
         found.sort_by(|one, other| args.sort.compare(one, other, wanted.now, peers));
     }
     if args.reverse {

@@ -203,10 +203,13 @@ impl Layout {
             table.force_no_tty();
         }
         if with_titles {
-            let titles = columns.iter().map(|column| {
-                TableCell::new(column.heading().as_str()).add_attribute(Attribute::Bold)
+            let titles = columns.iter().zip(&grid.widths).map(|(column, width)| {
+                let title = column.heading().cut(*width);
+                TableCell::new(title.as_str()).add_attribute(Attribute::Bold)
             });
-            table.set_header(Row::from(titles.collect::<Vec<_>>()));
+            let mut titles = Row::from(titles.collect::<Vec<_>>());
+            titles.max_height(1);
+            table.set_header(titles);
         }
         for row in rows {
             let cells = row.iter().zip(columns).zip(&grid.widths);

@@ -3,7 +3,7 @@
 use rusqlite::{Row, Transaction, params};
 
 use super::{
-    read::record::{entry, malformed},
+    read::record::{entry, malformed, text_of},
     store::{
         clock::{Moment, from_micros},
         view::View,
@@ -64,7 +64,7 @@ pub(super) fn entries(
 }
 
 fn read(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
-    let outcome: String = row.get(25)?;
+    let outcome = text_of(row, 25)?;
     let Ok(departure) = outcome.parse() else {
         return malformed(
             row,

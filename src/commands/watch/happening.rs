@@ -102,7 +102,12 @@ impl Record for Happening {
 
 impl Report for Happening {
     fn human(&self, page: &mut Page) {
-        let time = self.time.format("%H:%M:%S%.3f").to_string();
+        // What is of another day says so.
+        let form = match self.time.date_naive() == Utc::now().date_naive() {
+            true => "%H:%M:%S%.3f",
+            false => "%Y-%m-%d %H:%M:%S%.3f",
+        };
+        let time = self.time.format(form).to_string();
         let mut line = page
             .line()
             .add(Tone::Faint, time)

@@ -5,9 +5,10 @@ mod handler;
 mod happening;
 mod since;
 
-use std::{io, time::Duration};
+use std::{collections::VecDeque, io, time::Duration};
 
 use anyhow::Context as _;
+use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{StreamExt, stream::BoxStream};
 use tokio::time::{self, Instant};
 
@@ -102,7 +103,8 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
         board: &*board,
         news: follow(&*board, Start::Whenever),
         choice: Choice::new(args.event, Filters::new(args.filter)),
-        since: args.since.map(|since| chrono::Utc::now() - since),
+        since: args.since.map(ago),
+        before: VecDeque::new(),
         told: Told::default(),
         left: count,
     };
@@ -127,6 +129,12 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
         None => ended,
         Some(handler) => handler.end(ended).await,
     }
+}
+
+fn ago(since: Duration) -> DateTime<Utc> {
+    let since = TimeDelta::from_std(since).ok();
+    let then = since.and_then(|since| Utc::now().checked_sub_signed(since));
+    then.unwrap_or(DateTime::<Utc>::MIN_UTC)
 }
 
 fn out_of_time(count: Option<u64>, timeout: Option<Duration>) -> anyhow::Error {
@@ -160,7 +168,9 @@ struct Watch<'a> {
     news: BoxStream<'a, board::Result<News>>,
     choice: Choice,
     /// From when on what happened is told before all else; nothing, once it has been told.
-    since: Option<chrono::DateTime<chrono::Utc>>,
+    since: Option<DateTime<Utc>>,
+    /// What of that is still to be told.
+    before: VecDeque<Event>,
     told: Told,
     /// How many events are still to come before the end.
     left: Option<u64>,
@@ -173,6 +183,12 @@ impl Watch<'_> {
         mut handler: Option<&mut Handler>,
     ) -> anyhow::Result<()> {
         while self.left != Some(0) || handler.as_ref().is_some_and(|it| it.is_at_work()) {
+            let is_at_work = handler.as_ref().is_some_and(|it| it.is_at_work());
+            if !is_at_work && let Some(event) = self.before.pop_front() {
+                self.hand(ctx, handler.as_deref_mut(), Happening::of(&event))
+                    .await?;
+                continue;
+            }
             let news = match &mut handler {
                 None => self.news.next().await,
                 Some(handler) => tokio::select! {
@@ -191,7 +207,9 @@ impl Watch<'_> {
                     wait::say(ctx, self.board, &news);
                     if matches!(news, News::Listening(_)) {
                         self.introduce(ctx).await?;
-                        self.tell_of_before(ctx, handler.as_deref_mut()).await?;
+                    }
+                    if matches!(news, News::Listening(_) | News::Back) {
+                        self.look_back(ctx).await?;
                     }
                 }
             }
@@ -218,22 +236,21 @@ impl Watch<'_> {
         }
     }
 
-    /// Tells what happened before we listened, if that is asked for.
-    async fn tell_of_before(
-        &mut self,
-        ctx: &mut Context,
-        mut handler: Option<&mut Handler>,
-    ) -> anyhow::Result<()> {
-        let Some(since) = self.since.take() else {
+    /// Looks for what happened before we listened, if that is asked for.
+    async fn look_back(&mut self, ctx: &Context) -> anyhow::Result<()> {
+        let Some(since) = self.since else {
             return Ok(());
         };
-        let (events, told) = happened(ctx, self.board, &mut self.choice, since).await?;
-        self.told = told;
-        for event in events {
-            self.hand(ctx, handler.as_deref_mut(), Happening::of(&event))
-                .await?;
+        match happened(ctx, self.board, &mut self.choice, since).await {
+            Ok((events, told)) => {
+                (self.before, self.told) = (events.into(), told);
+                self.since = None;
+                Ok(())
+            }
+            // The stream is about to say the same, and that it is back.
+            Err(error) if error.is_retryable() => Ok(()),
+            Err(error) => Err(error).with_context(|| ctx.trying("watch", "the jobs")),
         }
-        Ok(())
     }
 
     async fn tell(

@@ -1,37 +1,69 @@
 //! What the records of a board, and of its past, prove of a time that is over.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
-use anyhow::Context as _;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::TryStreamExt;
+use tokio::time::Instant;
 
 use super::choice::Choice;
 use crate::{
-    board::{Board, BoardError, Event, EventKind, Order, Query, Result, Which, event::Subject},
+    board::{Board, Event, EventKind, Order, Query, Result, Which, event::Subject},
     context::Context,
     job::{Departure, Entry, Job, JobKey, Owner, Shelf},
 };
 
-/// How far the times may be apart by which the board and we know one event.
+/// How far the times may be apart that two clocks have of one event.
 const SLACK: TimeDelta = TimeDelta::seconds(5);
 
-/// What was told of before anything was heard.
+/// By when all has been heard that happened before the board had been read.
+const LATE: Duration = Duration::from_secs(2);
+
+/// What the board proved, as long as it may be heard once more.
 #[derive(Debug, Default)]
-pub(super) struct Told(Vec<Event>);
+pub(super) struct Told {
+    events: HashMap<JobKey, Vec<Event>>,
+    read: Option<Instant>,
+}
 
 impl Told {
+    fn new(events: &[Event]) -> Self {
+        let mut by_job: HashMap<_, Vec<_>> = HashMap::new();
+        for event in events {
+            if let Some(subject) = &event.subject {
+                let key = subject.key.clone();
+                by_job.entry(key).or_default().push(event.clone());
+            }
+        }
+        Self {
+            events: by_job,
+            read: Some(Instant::now()),
+        }
+    }
+
     /// Whether this is what was told already: it happened as the board was read.
     pub(super) fn take(&mut self, event: &Event) -> bool {
-        let is_it = |told: &Event| {
-            let key = |event: &Event| event.subject.as_ref().map(|subject| subject.key.clone());
-            told.kind == event.kind
-                && key(told) == key(event)
-                && (told.fence == event.fence || told.fence.is_none() || event.fence.is_none())
-                && (event.time - told.time).abs() <= SLACK
+        if self.read.is_none_or(|read| read.elapsed() > LATE) {
+            *self = Self::default();
+            return false;
+        }
+        let Some(subject) = &event.subject else {
+            return false;
         };
-        let found = self.0.iter().position(is_it);
-        found.inspect(|&at| drop(self.0.swap_remove(at))).is_some()
+        let told = self.events.get(&subject.key).map_or(&[][..], Vec::as_slice);
+        let sequence = |event: &Event| event.subject.as_ref().and_then(|it| it.sequence);
+        let mut of_it = told.iter().filter(|told| sequence(told) == sequence(event));
+        let is_over = of_it.clone().any(|told| told.departure.is_some());
+        of_it.any(|told| {
+            told.kind == event.kind
+                && match event.kind {
+                    EventKind::Claimed => is_over || told.fence == event.fence,
+                    EventKind::Abandoned => {
+                        told.owner == event.owner && (told.time - event.time).abs() <= SLACK
+                    }
+                    _ => true,
+                }
+        })
     }
 }
 
@@ -43,22 +75,20 @@ pub(super) async fn happened(
     board: &dyn Board,
     choice: &mut Choice,
     since: DateTime<Utc>,
-) -> anyhow::Result<(Vec<Event>, Told)> {
-    let began = Utc::now() - SLACK;
+) -> Result<(Vec<Event>, Told)> {
     let mut jobs = HashMap::new();
-    // In the order in which jobs go, so that none is missed; the last look counts.
+    // In the order in which jobs go; what comes back meanwhile is heard. The last look counts.
     for shelf in [Shelf::Board, Shelf::Trash, Shelf::Past] {
         match read(board, shelf, choice, since, &mut jobs).await {
-            Err(error @ BoardError::Denied { .. }) if shelf == Shelf::Past => {
+            Err(error) if shelf == Shelf::Past && !error.is_retryable() => {
                 ctx.out.note(format!("the past cannot be read: {error}"));
             }
-            read => read.with_context(|| ctx.trying("watch", "the jobs"))?,
+            read => read?,
         }
     }
     let mut events: Vec<_> = jobs.into_values().flatten().collect();
     events.sort_by_key(|event| event.time);
-    let late = events.iter().filter(|event| event.time >= began);
-    let told = Told(late.cloned().collect());
+    let told = Told::new(&events);
     Ok((events, told))
 }
 
@@ -113,11 +143,17 @@ fn proved(job: &Job) -> Vec<Event> {
     let is_last = |first: DateTime<Utc>| last_claim.is_some_and(|last| last - first <= SLACK);
     let first_claim = history.first_claimed_on.filter(|time| !is_last(*time));
     events.extend(happened(EventKind::Claimed, first_claim));
-    // By the last one the job may have come to where it is.
-    let is_back = job.shelf == Shelf::Board;
-    let failures = history.failures.iter();
-    let survived = failures.len() - usize::from(!is_back && failures.len() > 0);
-    for failure in failures.take(survived) {
+    let failures = &history.failures;
+    let has_ended_it = failures.last().is_some_and(|last| match job.ended {
+        Some(end) => end.departure != Departure::Consumed,
+        None => (job.trashed_on).is_some_and(|trashed| (trashed - last.time).abs() <= SLACK),
+    });
+    // Whoever restores a job leaves its failures, of which the last one ended in the trash.
+    let survived = match job.shelf {
+        Shelf::Board => failures.len().saturating_sub(history.attempts as usize)..failures.len(),
+        Shelf::Trash | Shelf::Past => 0..failures.len() - usize::from(has_ended_it),
+    };
+    for failure in &failures[survived] {
         let abandoned = happened(EventKind::Abandoned, Some(failure.time));
         events.extend(abandoned.map(|event| Event {
             owner: Some(Owner::from_stored(failure.conductor.as_str())),
@@ -153,4 +189,68 @@ fn proved(job: &Job) -> Vec<Event> {
     }
     events.sort_by_key(|event| event.time);
     events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        board::testing::scripted::Scripted,
+        job::{Failure, Fence},
+    };
+
+    fn failed_twice() -> Job {
+        let mut job = Scripted::new().post("resize", Some(1));
+        job.created_on = Some(Utc::now() - TimeDelta::hours(1));
+        job.history.attempts = 2;
+        job.history.failures = [40, 20]
+            .map(|minutes| Failure {
+                time: Utc::now() - TimeDelta::minutes(minutes),
+                ..Failure::told("no room", "ada")
+            })
+            .to_vec();
+        job
+    }
+
+    fn kinds(job: &Job) -> Vec<EventKind> {
+        proved(job).iter().map(|event| event.kind).collect()
+    }
+
+    #[test]
+    fn a_failure_that_ended_a_job_was_no_return_to_the_board() {
+        use EventKind::{Abandoned, Posted, Trashed};
+        let mut job = failed_twice();
+        assert_eq!(kinds(&job), [Posted, Abandoned, Abandoned]);
+        job.shelf = Shelf::Trash;
+        job.trashed_on = Some(job.history.failures[1].time);
+        assert_eq!(kinds(&job), [Posted, Abandoned, Trashed]);
+        // Trashed by hand, long after it failed.
+        job.trashed_on = Some(Utc::now());
+        assert_eq!(kinds(&job), [Posted, Abandoned, Abandoned, Trashed]);
+        // Restored: its failures stay, and its attempts begin anew.
+        job.shelf = Shelf::Board;
+        (job.trashed_on, job.history.attempts) = (None, 0);
+        assert_eq!(kinds(&job), [Posted]);
+    }
+
+    #[test]
+    fn only_what_was_told_already_is_not_told_again() {
+        let job = failed_twice();
+        let mut told = Told::new(&proved(&job));
+        let heard = |kind| Event {
+            subject: Some(Subject::of(&job)),
+            ..Event::now(kind)
+        };
+        assert!(told.take(&heard(EventKind::Posted)));
+        assert!(!told.take(&heard(EventKind::Consumed)));
+        // It fails once more.
+        assert!(!told.take(&heard(EventKind::Abandoned)));
+        let claimed = |fence: &str| Event {
+            fence: Some(Fence(fence.to_owned())),
+            ..heard(EventKind::Claimed)
+        };
+        let mut told = Told::new(&[claimed("7")]);
+        assert!(told.take(&claimed("7")));
+        assert!(!told.take(&claimed("8")));
+    }
 }

@@ -25,7 +25,14 @@ pub(super) fn covered(value: &Value) -> Value {
 /// Returns what a command wrote with what looks like a secret covered.
 pub(crate) fn covered_text(text: &str) -> String {
     let mut shown = String::new();
-    let (mut is_key, mut is_value) = (false, false);
+    let first_mark = text.lines().find(|line| line.contains("-----"));
+    // Of a long output the end is kept: a key may have lost its first line.
+    let mut is_key =
+        first_mark.is_some_and(|line| line.contains("-----END ") && !line.contains("-----BEGIN "));
+    if is_key {
+        shown.push_str("********\n");
+    }
+    let mut is_value = false;
     for line in text.split_inclusive('\n') {
         if is_key || line.contains("-----BEGIN ") {
             if !is_key {
@@ -115,6 +122,10 @@ mod tests {
             ("--db-password=x y", "--db-password=******** y"),
             ("Password: x\nz: y\n", "Password: ********\nz: y\n"),
             ("token:\nx", "token:\nx"),
+            (
+                "Zm9v\nYmFy\n-----END RSA PRIVATE KEY-----\ndone\n",
+                "********\ndone\n",
+            ),
             (
                 "at redis://a:x@h:1/0 now",
                 "at redis://a:********@h:1/0 now",

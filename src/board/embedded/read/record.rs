@@ -256,7 +256,7 @@ fn holding(row: &Row<'_>, view: &View) -> rusqlite::Result<Option<Holding>> {
     }))
 }
 
-fn text_of(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
+pub(crate) fn text_of(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
     Ok(match row.get_ref(at)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
             String::from_utf8_lossy(bytes).into_owned()

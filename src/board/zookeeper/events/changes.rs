@@ -125,6 +125,7 @@ impl Picture {
             true => self.trash.remove(&key),
             false => None,
         };
+        let remark = (seen.job.as_ref()).and_then(|job| job.remark.as_deref().cloned());
         // One that is gone already may have left itself in the trash.
         let Some(known) = seen.job.or(from_trash).or(seen.trashed) else {
             return Some(Event::resync());
@@ -135,7 +136,7 @@ impl Picture {
         };
         let mut event = event(kind, &key, &known);
         if is_restored {
-            event.remark = known.remark.as_deref().cloned();
+            event.remark = remark;
         }
         self.board.insert(key, known);
         Some(event)
