@@ -15,6 +15,9 @@ use crate::{
 /// The exit code by which a command asks to be tried later: a temporary failure.
 const TRY_LATER: i32 = 75;
 
+/// How often a job is tried, unless it or whoever performs it says otherwise.
+pub(crate) const MAX_ATTEMPTS: u32 = 5;
+
 /// What becomes of a job whose command fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnFailure {
@@ -31,7 +34,7 @@ pub(crate) enum OnFailure {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Patience {
     /// How often a job that fails is tried before it goes to the trash, if it does not say so itself
-    #[arg(long, value_name = "N", default_value_t = 5,
+    #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS,
           value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts: u32,
 

@@ -20,6 +20,7 @@ mod restore;
 mod retry;
 mod run;
 mod show;
+mod status;
 mod trash;
 mod wait;
 mod watch;
@@ -175,6 +176,7 @@ pub(crate) enum Command {
     Watch(watch::WatchArgs),
     Conduct(conduct::ConductArgs),
     Conductors(conductors::ConductorsArgs),
+    Status(status::StatusArgs),
     Ping(ping::PingArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
@@ -232,6 +234,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Watch(args) => watch::run(ctx, args).await,
         Command::Conduct(args) => conduct::run(ctx, args).await,
         Command::Conductors(args) => conductors::run(ctx, args).await,
+        Command::Status(args) => status::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,
         Command::Config(args) => config::run(ctx, args),
         Command::Completions(args) => completions::run(&mut ctx.out, &args),

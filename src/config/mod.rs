@@ -118,6 +118,23 @@ impl Config {
         })
     }
 
+    /// Returns the options by which another command is about the same board, as far as they were
+    /// given to this one.
+    pub(crate) fn same_board(&self) -> Vec<String> {
+        let file = self.files.iter().map(|file| {
+            let path = file.value.to_string_lossy().into_owned();
+            (&file.source, path)
+        });
+        let Sourced { value, source } = &self.board;
+        let name = value.name.clone().unwrap_or_else(|| value.url.to_string());
+        let given = file.chain([(source, name)]);
+        let given = given.filter_map(|(source, value)| match source {
+            Source::Flag(flag) => Some([(*flag).to_owned(), value]),
+            _ => None,
+        });
+        given.flatten().collect()
+    }
+
     /// Fetches the password for the board, if there is one.
     ///
     /// This may read a file or stdin, or run a program: call it once, and only to connect.

@@ -141,7 +141,7 @@ impl Output {
     fn write_report(&mut self, report: &impl Report) -> anyhow::Result<()> {
         match self.format() {
             Format::Table => {
-                let mut page = Page::new(self.is_coloured);
+                let mut page = Page::new(self.is_coloured, size_of(io::stdout()));
                 report.human(&mut page);
                 self.write(&page.into_text())
             }
@@ -187,8 +187,9 @@ impl Output {
                 None => Ok(()),
             },
             Format::Tsv | Format::Table => {
-                self.write(Text::line(&record.fields()).as_str())?;
-                self.write("\n")
+                let lines = record.lines();
+                let mut lines = lines.iter().map(|fields| Text::line(fields));
+                lines.try_for_each(|line| self.write(&format!("{line}\n")))
             }
         }
     }
@@ -255,8 +256,14 @@ impl Output {
 
 /// Returns how wide a terminal is, if it is one and tells.
 fn width_of(terminal: impl AsFd) -> Option<usize> {
+    size_of(terminal).map(|(columns, _)| columns)
+}
+
+/// Returns how many columns and rows a terminal has, if it is one and tells.
+fn size_of(terminal: impl AsFd) -> Option<(usize, usize)> {
     let size = termios::tcgetwinsize(terminal).ok()?;
-    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+    let size = (usize::from(size.ws_col), usize::from(size.ws_row));
+    (size.0 > 0).then_some(size)
 }
 
 fn written(result: io::Result<()>) -> anyhow::Result<()> {

@@ -2,8 +2,17 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::text::Text;
+use super::{
+    table::{Cell, Column, Layout},
+    text::Text,
+};
 use crate::job::State;
+
+/// How wide the names of facts are.
+const INDENT: usize = 14;
+
+/// What is between a fact and a command.
+const GAP: &str = "  ";
 
 /// How a piece of text stands out; never the only carrier of a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,13 +53,22 @@ impl Tone {
 pub(crate) struct Page {
     text: String,
     is_coloured: bool,
+    /// The columns and rows of the terminal, `None` for as much as it takes.
+    size: Option<(usize, usize)>,
+    /// How wide the line is that is being written.
+    width: usize,
+    /// How many rows of the terminal the lines before it take.
+    rows: usize,
 }
 
 impl Page {
-    pub(super) fn new(is_coloured: bool) -> Self {
+    pub(crate) fn new(is_coloured: bool, size: Option<(usize, usize)>) -> Self {
         Self {
             text: String::new(),
             is_coloured,
+            size,
+            width: 0,
+            rows: 0,
         }
     }
 
@@ -62,8 +80,49 @@ impl Page {
     /// Adds a line that names a fact, and the fact.
     pub(crate) fn fact(&mut self, name: &str, fact: impl Into<Text>) {
         self.line()
-            .add(Tone::Faint, format!("{name:<14}"))
+            .add(Tone::Faint, format!("{name:<INDENT$}"))
             .add(Tone::Plain, fact);
+    }
+
+    /// Adds a line that names a fact, cut where there is no room for it, and the command that shows
+    /// more of it, whole: behind it, or where that does not fit on a line of its own.
+    pub(crate) fn fact_with(&mut self, name: &str, tone: Tone, fact: &str, command: Option<&str>) {
+        let room = self.size.map(|(columns, _)| columns.saturating_sub(INDENT));
+        let room = room.unwrap_or(usize::MAX);
+        let fact = Text::from(fact).cut(room);
+        let command = command.map(Text::from);
+        let behind = fact.width() + GAP.len();
+        let line = self.line().add(Tone::Faint, format!("{name:<INDENT$}"));
+        let line = line.add(tone, fact);
+        match command {
+            Some(command) if behind + command.width() <= room => {
+                line.plain(GAP).add(Tone::Faint, command);
+            }
+            Some(command) => {
+                drop(line);
+                self.line().plain(GAP).add(Tone::Faint, command);
+            }
+            None => {}
+        }
+    }
+
+    /// Adds a table behind an empty line; none, if it has no rows.
+    pub(crate) fn table(&mut self, columns: &[Column], rows: impl Iterator<Item = Vec<Cell>>) {
+        let room = self.size.map(|(columns, _)| columns);
+        let mut layout = Layout::new(columns, room, self.is_coloured);
+        let mut text: String = rows.map(|row| layout.push(row)).collect();
+        text += &layout.finish();
+        if !text.is_empty() {
+            self.line();
+            self.rows += text.lines().count();
+            self.text.push_str(&text);
+        }
+    }
+
+    /// Returns how many rows the terminal has left, beside the one on which it asks what is next.
+    pub(crate) fn rows_left(&self) -> Option<usize> {
+        let (_, rows) = self.size?;
+        Some(rows.saturating_sub(self.rows + 1))
     }
 
     /// Adds a line that names what comes below it.
@@ -78,7 +137,7 @@ impl Page {
         }
     }
 
-    pub(super) fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         self.text
     }
 
@@ -89,6 +148,7 @@ impl Page {
             Style::new()
         };
         self.text.push_str(&format!("{style}{text}{style:#}"));
+        self.width += text.width();
     }
 }
 
@@ -109,6 +169,9 @@ impl Line<'_> {
 
 impl Drop for Line<'_> {
     fn drop(&mut self) {
-        self.0.text.push('\n');
+        let page = &mut *self.0;
+        page.text.push('\n');
+        let columns = page.size.map_or(usize::MAX, |(columns, _)| columns);
+        page.rows += std::mem::take(&mut page.width).div_ceil(columns).max(1);
     }
 }

@@ -11,6 +11,11 @@ pub(crate) trait Record: Serialize {
     /// Returns the facts in a fixed order, as fields of a line.
     fn fields(&self) -> Vec<String>;
 
+    /// Returns the lines of fields that tell it, where one is not enough.
+    fn lines(&self) -> Vec<Vec<String>> {
+        vec![self.fields()]
+    }
+
     /// Returns a reference to the job it is about, by which commands find it.
     fn reference(&self) -> Option<Cow<'_, str>> {
         None

@@ -101,6 +101,7 @@ fn where_not_even_the_folder_is_there_is_no_board_to_read() {
     let env = Env::new();
     for call in [
         &["list"][..],
+        &["status"],
         &["ping"],
         &["wait", "--empty"],
         &["claim", "--next"],

@@ -29,6 +29,7 @@ mod restore;
 mod retry;
 mod run;
 mod show;
+mod status;
 mod trash;
 mod typed;
 mod wait;

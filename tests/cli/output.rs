@@ -3,7 +3,7 @@
 use crate::support::env::{Env, Invocation, Outcome};
 
 /// A call of each command, which prints something on the stocked board; and what it reads.
-const CALLS: [(&[&str], &str); 23] = [
+const CALLS: [(&[&str], &str); 24] = [
     (&["post", "resize"], ""),
     (&["post", "resize", "--dry-run"], ""),
     (
@@ -24,6 +24,7 @@ const CALLS: [(&[&str], &str); 23] = [
     (&["purge", "--all", "--yes"], ""),
     (&["purge", "--all", "--dry-run"], ""),
     (&["wait", "--any"], ""),
+    (&["status"], ""),
     (&["ping"], ""),
     (&["config"], ""),
     (&["conductors"], ""),

@@ -159,6 +159,7 @@ fn reading_and_a_dry_run_are_allowed_where_changes_are_not() {
         &["list"][..],
         &["show", "@1"],
         &["owner", "@2"],
+        &["status"],
         &["ping"],
         &["conductors"],
         &["wait", "--any"],

@@ -1,0 +1,125 @@
+//! `jobboard status`.
+
+mod screen;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+use anyhow::Context as _;
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use futures_util::TryStreamExt;
+
+use self::{
+    screen::Status,
+    tally::{Ended, Tally},
+};
+use super::parts::{peers, unused};
+use crate::{
+    board::{Board, BoardError, Detail, Order, Query, Which},
+    context::Context,
+    exit::chain,
+    job::Shelf,
+};
+
+/// How far back the look at the past goes.
+const LATELY: TimeDelta = TimeDelta::hours(24);
+
+/// Show how the board is, at a glance
+///
+/// How many jobs are in each state, what has left the board in the last 24 hours, the oldest job that
+/// nobody has and the one that is held longest; the most frequent names (FAILED are jobs that have
+/// failed before) and the owners of the most claims (HELD is since when the longest is held, EXPIRES
+/// when the next lapses, NEVER how many never do). What is wrong ends with the command that lists it.
+/// Poison is a job that has failed so often that its next attempt is the last, or that there is none:
+/// as its details have it in max_attempts, otherwise of 5, whatever conductors are told; its command
+/// lists all that were tried as often. In a pipe it is what JSON has, a line each: the name and,
+/// separated by tabs, the value or the values.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusArgs {}
+
+pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow::Result<()> {
+    let board = ctx.board()?;
+    let trying = || ctx.trying("look at", "the board");
+    let health = board.health().await.with_context(trying)?;
+    unused::note_if_unused(ctx, &*board, &health);
+    if let Some(warning) = &health.warning {
+        ctx.out.note(warning);
+    }
+    let now = Utc::now().trunc_subsecs(6);
+    let mut tally = Tally::new(now);
+    let mut entries = board.entries(query(Shelf::Board, Detail::Whole));
+    while let Some(entry) = entries.try_next().await.with_context(trying)? {
+        tally.add(&entry);
+    }
+    drop(entries);
+    let (past, past_problem) =
+        apart(past(&*board, now, ctx.config.history.value).await).with_context(trying)?;
+    let (conductors, conductors_problem) = apart(board.conductors().await).with_context(trying)?;
+    for (what, problem) in [
+        ("what has left the board", &past_problem),
+        ("the conductors", &conductors_problem),
+    ] {
+        if let Some(problem) = problem {
+            ctx.out
+                .note(format!("warning: {what} cannot be seen: {problem}"));
+        }
+    }
+    let (figures, names, owners) = tally.finish(conductors.as_deref().unwrap_or_default());
+    let unsettled = conductors.iter().flatten();
+    let unsettled = unsettled.map(|conductor| conductor.unsettled.len() as u64);
+    let status = Status {
+        board: board.name().to_owned(),
+        server: health.server,
+        figures,
+        trashed: health.trashed,
+        past,
+        past_problem,
+        unsettled: unsettled.sum(),
+        conductors: conductors.map(|conductors| conductors.len()),
+        conductors_problem,
+        names,
+        owners,
+        findings: Vec::new(),
+        now,
+    };
+    let program = [vec!["jobboard".to_owned()], ctx.config.same_board()].concat();
+    ctx.out.report(&status.judged(&program))?;
+    peers::remark(ctx, &*board);
+    Ok(())
+}
+
+fn query(shelf: Shelf, detail: Detail) -> Query {
+    Query {
+        shelf,
+        which: Which::All,
+        order: Order::Any,
+        detail,
+    }
+}
+
+/// Counts what has left the board of late; what is remembered of it comes latest first.
+async fn past(board: &dyn Board, now: DateTime<Utc>, history: u32) -> Result<Ended, BoardError> {
+    let mut ended = Ended {
+        since: now - LATELY,
+        ..Ended::default()
+    };
+    let mut entries = board.entries(query(Shelf::Past, Detail::Brief));
+    while let Some(entry) = entries.try_next().await? {
+        if !ended.add(&entry) {
+            return Ok(ended);
+        }
+    }
+    if ended.count() >= u64::from(history) {
+        ended.since = ended.earliest.unwrap_or(ended.since);
+    }
+    Ok(ended)
+}
+
+/// Sets apart what keeps one part of a board from being seen; a board that is away shows none.
+fn apart<T>(seen: Result<T, BoardError>) -> Result<(Option<T>, Option<String>), BoardError> {
+    match seen {
+        Ok(seen) => Ok((Some(seen), None)),
+        Err(error) if error.is_retryable() => Err(error),
+        Err(error) => Ok((None, Some(chain(&error)))),
+    }
+}

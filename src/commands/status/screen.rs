@@ -1,0 +1,270 @@
+//! How a board is, on one screen, and for programs.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::tally::{Ended, Figures, Named, Owned, Standing};
+use crate::{
+    duration,
+    output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone, short},
+    shell,
+};
+
+/// How many names, and how many owners, people see at most.
+const MOST: usize = 10;
+
+/// How many of each they see at least, however small the terminal.
+const LEAST: usize = 3;
+
+/// What there is to tell of a board.
+#[derive(Debug, Serialize)]
+pub(super) struct Status {
+    pub(super) board: String,
+    pub(super) server: String,
+    #[serde(flatten)]
+    pub(super) figures: Figures,
+    pub(super) trashed: u64,
+    pub(super) past: Option<Ended>,
+    /// What keeps us from seeing the past.
+    pub(super) past_problem: Option<String>,
+    pub(super) conductors: Option<usize>,
+    /// What keeps us from seeing the conductors.
+    pub(super) conductors_problem: Option<String>,
+    /// How many jobs conductors have performed and cannot settle.
+    pub(super) unsettled: u64,
+    pub(super) names: Vec<Named>,
+    pub(super) owners: Vec<Owned>,
+    pub(super) findings: Vec<Finding>,
+    #[serde(skip)]
+    pub(super) now: DateTime<Utc>,
+}
+
+/// What is wrong, and the command that lists it.
+#[derive(Debug, Serialize)]
+pub(super) struct Finding {
+    code: &'static str,
+    count: u64,
+    command: Vec<String>,
+}
+
+impl Status {
+    /// Finds what of it is wrong; `program` is how a command begins that is about the same board.
+    pub(super) fn judged(mut self, program: &[String]) -> Self {
+        let figures = &self.figures;
+        let attempts = figures.poison_attempts.unwrap_or_default();
+        let poison = format!("list --filter attempts>={attempts} --sort -attempts");
+        let failed = "list --past --filter ended<1d --filter outcome=failed";
+        let past = self.past.as_ref().map_or(0, |past| past.failed);
+        let findings = [
+            ("malformed", figures.malformed, "list --state MALFORMED"),
+            ("trashed", self.trashed, "list --trash"),
+            ("failed", past, failed),
+            (
+                "never_lapsing",
+                figures.never_lapsing,
+                "list --filter expires=none",
+            ),
+            ("poison", figures.poison, &poison),
+            ("unsettled", self.unsettled, "conductors"),
+        ];
+        let findings = findings.into_iter().filter(|(_, count, _)| *count > 0);
+        let findings = findings.map(|(code, count, words)| {
+            let words = words.split(' ').map(str::to_owned);
+            let command = program.iter().cloned().chain(words).collect();
+            Finding {
+                code,
+                count,
+                command,
+            }
+        });
+        self.findings = findings.collect();
+        self
+    }
+
+    fn age(&self, time: DateTime<Utc>) -> String {
+        duration::brief((self.now - time).to_std().unwrap_or_default())
+    }
+
+    /// Writes the lines above the tables; one that a finding is about ends with its command.
+    fn facts(&self, page: &mut Page) {
+        let figures = &self.figures;
+        let some = |count: u64| (count > 0).then(|| count.to_string());
+        let held_back = some(figures.held_back).map(|count| format!(", {count} of them held back"));
+        let standing = |job: &Option<Standing>| job.as_ref().map(|job| self.standing(job));
+        let poison = figures.poison_attempts;
+        let poison = poison.map(|least| format!("{}, tried {least} times or more", figures.poison));
+        let lately = self.past.as_ref().map(|past| self.age(past.since));
+        let lately = format!("last {}", lately.unwrap_or_default());
+        let unsettled = some(self.unsettled).map(|jobs| format!(", not settled: {jobs}"));
+        let conductors = self.conductors.map(|count| match count {
+            0 => "none".to_owned(),
+            count => format!("{count}{}", unsettled.unwrap_or_default()),
+        });
+        let unclaimed = format!("{}{}", figures.unclaimed, held_back.unwrap_or_default());
+        let facts = [
+            ("unclaimed", "", Some(unclaimed)),
+            ("  the oldest", "", standing(&figures.oldest_unclaimed)),
+            ("claimed", "", Some(figures.claimed.to_string())),
+            ("  the longest", "", standing(&figures.longest_held)),
+            (
+                "  never lapse",
+                "never_lapsing",
+                some(figures.never_lapsing),
+            ),
+            ("poison", "poison", poison),
+            ("malformed", "malformed", some(figures.malformed)),
+            ("in the trash", "trashed", Some(self.trashed.to_string())),
+            (&lately, "failed", self.past.as_ref().map(ended)),
+            ("conductors", "unsettled", conductors),
+        ];
+        for (name, code, fact) in facts {
+            let finding = self.findings.iter().find(|finding| finding.code == code);
+            let tone = finding.map_or(Tone::Plain, |_| Tone::Bad);
+            let command = finding.map(|finding| {
+                let words = finding.command.iter().map(|word| shell::word(word));
+                words.collect::<Vec<_>>().join(" ")
+            });
+            if let Some(fact) = fact {
+                page.fact_with(name, tone, &fact, command.as_deref());
+            }
+        }
+    }
+
+    fn standing(&self, job: &Standing) -> String {
+        let (age, uuid) = (self.age(job.since), short(&job.uuid));
+        let owner = job.owner.as_ref().map(|owner| format!(" by {owner}"));
+        format!("{age}  {uuid} {}{}", job.name, owner.unwrap_or_default())
+    }
+
+    fn named(&self, named: &Named) -> Vec<Cell> {
+        vec![
+            Cell::new(&named.name),
+            Cell::new(named.jobs.to_string()),
+            Cell::new(named.unclaimed.to_string()),
+            Cell::new(named.claimed.to_string()),
+            wrong(named.failed),
+            cell(named.oldest.map(|time| self.age(time))),
+        ]
+    }
+
+    fn owned(&self, owned: &Owned) -> Vec<Cell> {
+        let unreadable = || Cell::toned(Tone::Bad, "?");
+        let owner = owned.owner.as_ref();
+        vec![
+            owner.map_or_else(unreadable, |owner| Cell::new(owner.text())),
+            Cell::new(owned.claims.to_string()),
+            cell(owned.held_since.map(|time| self.age(time))),
+            cell(owned.expires_in.map(duration::brief)),
+            wrong(owned.never_lapsing),
+            cell(owned.conductor.clone()),
+        ]
+    }
+}
+
+const NAMES: &[Column] = &[
+    Column::new("name", Fit::Shrinks),
+    Column::new("jobs", Fit::Number),
+    Column::new("unclaimed", Fit::Number).falling(Some(1)),
+    Column::new("claimed", Fit::Number).falling(Some(0)),
+    Column::new("failed", Fit::Number),
+    Column::new("oldest", Fit::Number),
+];
+
+const OWNERS: &[Column] = &[
+    Column::new("owner", Fit::KeepsEnds),
+    Column::new("claims", Fit::Number),
+    Column::new("held", Fit::Number),
+    Column::new("expires", Fit::Number).falling(Some(0)),
+    Column::new("never", Fit::Number),
+    Column::new("conductor", Fit::KeepsEnds).falling(Some(1)),
+];
+
+fn cell(text: Option<String>) -> Cell {
+    text.map_or_else(|| Cell::toned(Tone::Faint, NOTHING), Cell::new)
+}
+
+fn wrong(count: u64) -> Cell {
+    match count {
+        0 => cell(None),
+        count => Cell::toned(Tone::Bad, count.to_string()),
+    }
+}
+
+/// Says what has left the board, what is worst first.
+fn ended(past: &Ended) -> String {
+    let counts = [past.failed, past.consumed, past.purged];
+    let parts = counts.into_iter().zip(["failed", "consumed", "purged"]);
+    let parts = parts.filter(|(count, _)| *count > 0);
+    let parts: Vec<_> = parts
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    match parts.is_empty() {
+        true => "nothing ended".to_owned(),
+        false => parts.join(", "),
+    }
+}
+
+/// Shares the rows that a terminal has left among two tables of so many rows.
+fn shares(left: Option<usize>, names: usize, owners: usize) -> (usize, usize) {
+    let (names, owners) = (names.min(MOST), owners.min(MOST));
+    // Each has an empty line before it, a title, and perhaps a line about more of them.
+    let left = left.unwrap_or(usize::MAX).saturating_sub(6);
+    let names = names.min(LEAST.max(left - owners.min(left / 2)));
+    (names, owners.min(LEAST.max(left.saturating_sub(names))))
+}
+
+/// Says how many groups are not shown, and what shows them.
+fn more(page: &mut Page, count: usize, by: &str) {
+    if count > 0 {
+        let more = format!("{count} more (list --count --by {by})");
+        page.line().add(Tone::Faint, more);
+    }
+}
+
+/// Returns the values of what JSON has, as fields; a command is one of them.
+fn values(value: &Value) -> Vec<String> {
+    match value {
+        Value::Null => vec![String::new()],
+        Value::String(text) => vec![text.clone()],
+        Value::Object(members) => members.values().flat_map(values).collect(),
+        Value::Array(words) => {
+            let words = words.iter().filter_map(Value::as_str).map(shell::word);
+            vec![words.collect::<Vec<_>>().join(" ")]
+        }
+        value => vec![value.to_string()],
+    }
+}
+
+impl Record for Status {
+    fn fields(&self) -> Vec<String> {
+        self.lines().concat()
+    }
+
+    /// Returns a line for each member of the object, and for each of several.
+    fn lines(&self) -> Vec<Vec<String>> {
+        let told = serde_json::to_value(self).unwrap_or_default();
+        let members = told.as_object().into_iter().flatten();
+        let lines = members.flat_map(|(name, value)| {
+            let several = value.as_array();
+            let each = several.map_or(std::slice::from_ref(value), Vec::as_slice);
+            each.iter()
+                .map(move |it| [vec![name.clone()], values(it)].concat())
+        });
+        lines.collect()
+    }
+}
+
+impl Report for Status {
+    fn human(&self, page: &mut Page) {
+        page.line().add(Tone::Strong, &self.board);
+        self.facts(page);
+        let (names, owners) = shares(page.rows_left(), self.names.len(), self.owners.len());
+        let of_names = self.names.iter().take(names);
+        page.table(NAMES, of_names.map(|it| self.named(it)));
+        more(page, self.names.len() - names, "name");
+        let of_owners = self.owners.iter().take(owners);
+        page.table(OWNERS, of_owners.map(|it| self.owned(it)));
+        more(page, self.owners.len() - owners, "owner");
+    }
+}

@@ -1,0 +1,205 @@
+//! What people see of a board, on terminals of several sizes.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::{
+    screen::Status,
+    tally::{Ended, Figures, Named, Owned, Standing},
+};
+use crate::{
+    job::Owner,
+    output::{Page, Report, Text},
+};
+
+fn now() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_800_000_000, 0).unwrap()
+}
+
+fn ago(seconds: i64) -> DateTime<Utc> {
+    now() - TimeDelta::seconds(seconds)
+}
+
+fn owner(name: &str) -> Option<Owner> {
+    Some(Owner::from_stored(name))
+}
+
+fn named(name: &str, jobs: u64, failed: u64) -> Named {
+    Named {
+        name: name.to_owned(),
+        jobs,
+        unclaimed: jobs - 1,
+        claimed: 1,
+        failed,
+        oldest: Some(ago(90_000)),
+    }
+}
+
+fn standing(name: &str, by: Option<Owner>, seconds: i64) -> Option<Standing> {
+    Some(Standing {
+        uuid: "b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11".to_owned(),
+        name: name.to_owned(),
+        owner: by,
+        since: ago(seconds),
+    })
+}
+
+/// A board in a bad night.
+fn night() -> Status {
+    let conductor = "ops@h7:h7:4711:c0ffee";
+    let names = (0..12).map(|at| named(&format!("job-{at}"), 12 - at, at % 2));
+    let status = Status {
+        board: "redis://h7:6379/0?namespace=octavia".to_owned(),
+        server: "Redis 7.0.15".to_owned(),
+        figures: Figures {
+            unclaimed: 312,
+            held_back: 20,
+            claimed: 184,
+            never_lapsing: 2,
+            malformed: 3,
+            poison: 4,
+            poison_attempts: Some(4),
+            oldest_unclaimed: standing("resize\u{1b}[31m", None, 273_600),
+            longest_held: standing("backup", owner("ada\u{202e}@h7"), 18_720),
+        },
+        trashed: 7,
+        past: Some(Ended {
+            consumed: 340,
+            failed: 3,
+            purged: 2,
+            since: ago(86_400),
+            earliest: None,
+        }),
+        past_problem: None,
+        conductors: Some(2),
+        conductors_problem: None,
+        unsettled: 1,
+        names: [named("evil\u{1b}[2J\nname", 40, 3)]
+            .into_iter()
+            .chain(names)
+            .collect(),
+        owners: vec![
+            Owned {
+                owner: owner(conductor),
+                claims: 181,
+                held_since: Some(ago(60)),
+                expires_in: Some(Duration::from_secs(12)),
+                never_lapsing: 0,
+                conductor: Some("night".to_owned()),
+            },
+            Owned {
+                owner: owner("ada"),
+                claims: 2,
+                held_since: Some(ago(18_720)),
+                expires_in: None,
+                never_lapsing: 2,
+                conductor: None,
+            },
+            Owned {
+                claims: 1,
+                ..Owned::default()
+            },
+        ],
+        findings: Vec::new(),
+        now: now(),
+    };
+    let program = ["jobboard", "--board", "night shift"].map(str::to_owned);
+    status.judged(&program)
+}
+
+fn shown(status: &Status, size: Option<(usize, usize)>) -> String {
+    let mut page = Page::new(false, size);
+    status.human(&mut page);
+    page.into_text()
+}
+
+#[test]
+fn a_bad_night_is_one_screen() {
+    insta::assert_snapshot!(shown(&night(), Some((80, 40))), @r#"
+    redis://h7:6379/0?namespace=octavia
+    unclaimed     312, 20 of them held back
+      the oldest  3d4h  b7e6a1c2 resize\u{1b}[31m
+    claimed       184
+      the longest 5h12m  b7e6a1c2 backup by ada\u{202e}@h7
+      never lapse 2  jobboard --board 'night shift' list --filter expires=none
+    poison        4, tried 4 times or more
+      jobboard --board 'night shift' list --filter 'attempts>=4' --sort -attempts
+    malformed     3  jobboard --board 'night shift' list --state MALFORMED
+    in the trash  7  jobboard --board 'night shift' list --trash
+    last 1d       3 failed, 340 consumed, 2 purged
+      jobboard --board 'night shift' list --past --filter 'ended<1d' --filter outcome=failed
+    conductors    2, not settled: 1  jobboard --board 'night shift' conductors
+
+    NAME                 JOBS  UNCLAIMED  CLAIMED  FAILED  OLDEST
+    evil\u{1b}[2J\nname    40         39        1       3    1d1h
+    job-0                  12         11        1       -    1d1h
+    job-1                  11         10        1       1    1d1h
+    job-2                  10          9        1       -    1d1h
+    job-3                   9          8        1       1    1d1h
+    job-4                   8          7        1       -    1d1h
+    job-5                   7          6        1       1    1d1h
+    job-6                   6          5        1       -    1d1h
+    job-7                   5          4        1       1    1d1h
+    job-8                   4          3        1       -    1d1h
+    3 more (list --count --by name)
+
+    OWNER                  CLAIMS   HELD  EXPIRES  NEVER  CONDUCTOR
+    ops@h7:h7:4711:c0ffee     181     1m      12s      -  night
+    ada                         2  5h12m        -      2  -
+    ?                           1      -        -      -  -
+    "#);
+}
+
+#[test]
+fn a_narrow_terminal_cuts_facts_and_no_command() {
+    insta::assert_snapshot!(shown(&night(), Some((40, 30))), @r#"
+    redis://h7:6379/0?namespace=octavia
+    unclaimed     312, 20 of them held back
+      the oldest  3d4h  b7e6a1c2 resize\u{1…
+    claimed       184
+      the longest 5h12m  b7e6a1c2 backup by…
+      never lapse 2
+      jobboard --board 'night shift' list --filter expires=none
+    poison        4, tried 4 times or more
+      jobboard --board 'night shift' list --filter 'attempts>=4' --sort -attempts
+    malformed     3
+      jobboard --board 'night shift' list --state MALFORMED
+    in the trash  7
+      jobboard --board 'night shift' list --trash
+    last 1d       3 failed, 340 consumed, 2…
+      jobboard --board 'night shift' list --past --filter 'ended<1d' --filter outcome=failed
+    conductors    2, not settled: 1
+      jobboard --board 'night shift' conductors
+
+    NAME                JOBS  FAILED  OLDEST
+    evil\u{1b}[2J\nna…    40       3    1d1h
+    job-0                 12       -    1d1h
+    job-1                 11       1    1d1h
+    10 more (list --count --by name)
+
+    OWNER               CLAIMS   HELD  NEVER
+    ops@h7:h7…1:c0ffee     181     1m      -
+    ada                      2  5h12m      2
+    ?                        1      -      -
+    "#);
+}
+
+#[test]
+fn a_small_terminal_shows_fewer_names_and_owners() {
+    let mut status = night();
+    let rows = |text: &str| {
+        let lines = text.lines().map(|line| Text::from(line).width());
+        lines.map(|width| width.div_ceil(80).max(1)).sum::<usize>()
+    };
+    for height in 28..40 {
+        let text = shown(&status, Some((80, height)));
+        assert!(rows(&text) < height, "{height}: {text}");
+    }
+    assert!(shown(&status, None).contains("job-8"));
+    // A sound board fits the smallest usual one.
+    status.findings.clear();
+    status.figures = Figures::default();
+    let text = shown(&status, Some((80, 24)));
+    assert!(rows(&text) < 24, "{text}");
+}

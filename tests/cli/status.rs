@@ -1,0 +1,228 @@
+//! `jobboard status`.
+
+use serde_json::{Value, json};
+
+use crate::{
+    conduct::{Stage, on_every_board},
+    support::env::{Env, Outcome, wait_until},
+};
+
+on_every_board!(
+    every_job_is_counted_and_each_finding_can_be_listed,
+    claims_of_a_conductor_that_is_alive_are_told_from_others,
+);
+
+fn status(env: &Env) -> Value {
+    env.jobboard(&["status", "--json"]).run().json()
+}
+
+/// Posts so many jobs of a name, with details.
+fn post(env: &Env, count: usize, name: &str, details: &Value) -> Vec<String> {
+    let line = format!("{}\n", json!({"name": name, "details": details}));
+    let run = env.jobboard(&["post", "--from", "-"]);
+    let run = run.stdin(line.repeat(count)).run();
+    run.succeeded().lines().map(str::to_owned).collect()
+}
+
+/// Has the attempt at a job fail.
+fn fail(env: &Env, job: &str, delay: &str) {
+    let claim = ["claim", job, "--retry-delay", delay, "--retry-max", delay];
+    let run = env.jobboard(&[&claim[..], &["--", "false"]].concat());
+    run.run().failed(1);
+}
+
+fn every_job_is_counted_and_each_finding_can_be_listed(stage: &Stage) {
+    let env = &stage.env;
+    let run = |words: &[&str]| -> Outcome { env.jobboard(words).run() };
+    let grow = post(env, 300, "grow", &json!({"v": 1}));
+    let shrink = post(env, 197, "shrink", &json!({}));
+    let frail = post(env, 2, "frail", &json!({"max_attempts": 2}));
+    post(env, 1, "last", &json!({"max_attempts": 1}));
+    for job in &grow[..3] {
+        env.claim(job, "ada");
+    }
+    env.claim(&shrink[0], "bob");
+    fail(env, &shrink[1], "1d");
+    // Of two attempts one has failed; one of five is no cause for worry.
+    fail(env, &frail[0], "1ms");
+    for job in &shrink[2..4] {
+        env.trash(job);
+    }
+    let force = ["--force", "--yes"];
+    run(&[&["consume", &grow[3], &grow[4]], &force[..]].concat()).succeeded();
+    let consume = ["consume", "--failed", &grow[5]];
+    run(&[&consume[..], &force].concat()).succeeded();
+    run(&[&["trash", &grow[6]], &force[..]].concat()).succeeded();
+    run(&["purge", "--yes", &grow[6]]).succeeded();
+
+    let told = status(env);
+    let expect = |key: &str, count: u64| assert_eq!(told[key], count, "{key} of {told}");
+    expect("unclaimed", 500 - 4 - 2 - 4);
+    expect("held_back", 1);
+    expect("claimed", 4);
+    expect("never_lapsing", 4);
+    expect("malformed", 0);
+    expect("trashed", 2);
+    expect("poison", 1);
+    expect("conductors", 0);
+    for (outcome, count) in [("consumed", 2), ("failed", 1), ("purged", 1)] {
+        assert_eq!(told["past"][outcome], count, "{told}");
+    }
+    let names = ["grow", "shrink", "frail", "last"].map(|name| {
+        let named = told["names"].as_array().unwrap().iter();
+        let mut named = named.filter(|it| it["name"] == name);
+        let named = named.next().unwrap();
+        [&named["jobs"], &named["claimed"], &named["failed"]].map(|it| it.as_u64().unwrap())
+    });
+    assert_eq!(names, [[296, 3, 0], [195, 1, 1], [2, 0, 1], [1, 0, 0]]);
+    assert_eq!(told["owners"][0]["owner"], "ada");
+    assert_eq!(told["owners"][0]["claims"], 3);
+    assert_eq!(told["owners"][0]["conductor"], Value::Null);
+    assert_eq!(told["longest_held"]["uuid"], grow[0].as_str());
+    assert_eq!(told["oldest_unclaimed"]["owner"], Value::Null);
+    findings_can_be_listed(stage, &told);
+}
+
+fn findings_can_be_listed(stage: &Stage, told: &Value) {
+    let env = &stage.env;
+    let run = |words: &[&str]| -> Outcome { env.jobboard(words).run() };
+    let findings = told["findings"].as_array().unwrap();
+    let codes = findings.iter().map(|it| it["code"].as_str().unwrap());
+    let codes: Vec<_> = codes.collect();
+    assert_eq!(codes, ["trashed", "failed", "never_lapsing", "poison"]);
+    for finding in findings {
+        let words = finding["command"].as_array().unwrap().iter();
+        let words: Vec<_> = words.map(|word| word.as_str().unwrap()).collect();
+        assert_eq!(words[0], "jobboard");
+        let listed = run(&words[1..]).succeeded().lines().count() as u64;
+        // Filters know of no exception: there may be others that were tried as often.
+        let more = u64::from(finding["code"] == "poison");
+        assert_eq!(finding["count"], listed - more, "{finding}");
+    }
+    let fields = run(&["status"]);
+    let line = |text: &str| fields.stdout.lines().any(|line| line.starts_with(text));
+    assert!(
+        line("unclaimed\t490") && line("names\tlast\t1\t1\t0\t0"),
+        "{fields}"
+    );
+    assert!(
+        line("findings\ttrashed\t2\tjobboard list --trash"),
+        "{fields}"
+    );
+    // People are told what is not in the past.
+    let shown = env.jobboard(&["status"]).at_terminal(100).run();
+    let remark = shown.succeeded().contains("Python services");
+    assert_eq!(remark, stage.is_network(), "{shown}");
+}
+
+fn claims_of_a_conductor_that_is_alive_are_told_from_others(stage: &Stage) {
+    let job = stage.post("long", "touch log; sleep 600");
+    let conductor = stage.start(&["--name", "night"]);
+    wait_until("it is claimed", || stage.env.state(&job) == "CLAIMED");
+    let told = status(&stage.env);
+    assert_eq!(told["conductors"], 1);
+    assert_eq!(told["owners"][0]["conductor"], "night");
+    assert_eq!(told["owners"][0]["never_lapsing"], 0);
+    assert_eq!(told["findings"], json!([]));
+    drop(conductor);
+}
+
+#[test]
+fn a_board_that_never_was_has_nothing_and_that_is_said() {
+    let env = Env::new();
+    let run = env.jobboard(&["status", "-o", "table"]).run();
+    insta::assert_snapshot!(run, @"
+    exit code 0
+    --- stdout
+    sqlite:ROOT/state/jobboard/board.db
+    unclaimed     0
+    claimed       0
+    in the trash  0
+    last 1d       nothing ended
+    conductors    none
+    --- stderr
+    nothing was ever posted on sqlite:ROOT/state/jobboard/board.db
+    ");
+    assert!(!env.board().exists());
+    env.post("resize");
+    env.jobboard(&["consume", "@1", "--force", "--yes"])
+        .run()
+        .succeeded();
+    let run = env.jobboard(&["status", "-o", "table"]).run();
+    assert_eq!(run.stderr, "");
+    assert!(run.stdout.contains("1 consumed"), "{run}");
+}
+
+#[test]
+fn what_cannot_be_read_is_counted_and_what_strangers_wrote_is_escaped() {
+    let env = Env::new();
+    env.post_many(3);
+    let change = "PRAGMA ignore_check_constraints = on;
+        UPDATE job SET details = 'nonsense' WHERE sequence = 1;
+        UPDATE job SET name = char(27) || '[2Jred' WHERE sequence = 2;
+        UPDATE job SET owner = x'1bff' WHERE sequence = 3";
+    env.database().execute_batch(change).unwrap();
+    let told = status(&env);
+    assert_eq!(told["malformed"], 1);
+    for form in ["table", "tsv"] {
+        let run = env.jobboard(&["status", "-o", form]).run();
+        assert!(!run.succeeded().contains('\u{1b}'), "{run}");
+        assert!(run.stdout.contains("\\u{1b}[2Jred"), "{run}");
+        let command = "jobboard list --state MALFORMED";
+        assert!(run.stdout.contains(command), "{run}");
+    }
+}
+
+#[test]
+fn the_commands_are_about_the_same_board() {
+    let env = Env::new();
+    env.post("resize");
+    env.trash("@1");
+    let config = env.file("it's.toml");
+    let board = env.board().display().to_string();
+    std::fs::write(&config, format!("[board.b]\nurl = \"sqlite:{board}\"\n")).unwrap();
+    let config = config.to_str().unwrap();
+    let options = ["--config", config, "--board", "b"];
+    let words = [&["status", "-o", "table"], &options[..]].concat();
+    let run = env.jobboard(&words).run();
+    let mut lines = run.succeeded().lines();
+    let finding = lines.find_map(|line| line.split_once("in the trash  1  jobboard "));
+    let (_, finding) = finding.unwrap();
+    // As somebody types it.
+    let shell = format!("\"$1\" {finding}");
+    let program = std::path::Path::new("sh");
+    let words = ["-c", &shell, "sh", env!("CARGO_BIN_EXE_jobboard")];
+    let listed = env.program(program, &words).run();
+    assert_eq!(listed.succeeded().lines().count(), 1, "{listed}");
+}
+
+#[test]
+fn where_the_past_cannot_be_read_the_rest_is_told() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    stage.env.post("resize");
+    let server = stage.redis_server().unwrap();
+    let past = "local key = redis.call('KEYS', '*listings')[1]:gsub('listings$', 'past'); \
+        redis.call('SET', key, 'x')";
+    server.run(&["EVAL", past, "0"]);
+    let run = stage.env.jobboard(&["status", "--json"]).run();
+    let told = run.json();
+    assert_eq!(
+        (&told["unclaimed"], &told["past"]),
+        (&json!(1), &json!(null))
+    );
+    assert!(told["past_problem"].is_string(), "{told}");
+    assert!(run.stderr.contains("warning: what has left"), "{run}");
+}
+
+#[test]
+fn a_server_that_is_gone_is_told() {
+    let Some(mut stage) = Stage::redis() else {
+        return;
+    };
+    stage.env.post("resize");
+    stage.stop_server();
+    let run = stage.env.jobboard(&["status"]).run();
+    assert!(run.failed(5).contains("cannot look at the board"), "{run}");
+}
