@@ -28,7 +28,11 @@ pub(crate) struct ConsumeArgs {
 
 pub(crate) async fn run(ctx: &mut Context, args: ConsumeArgs) -> anyhow::Result<()> {
     let verb = Verb {
-        now: "consume",
+        // So that what is proposed instead says it, too.
+        now: match args.failed {
+            true => "consume --failed",
+            false => "consume",
+        },
         past: "consumed",
     };
     let outcome = match args.failed {

@@ -89,12 +89,14 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static
              gone, `jobboard abandon --force JOB` frees it"
         }
         BoardError::NotClaimed => match verb(trying) {
-            verb @ ("trash" | "consume") => return Some(by_force(verb, "though nobody has it")),
+            verb @ ("trash" | "consume" | "consume --failed") => {
+                return Some(by_force(verb, "though nobody has it"));
+            }
             "abandon" => "it is free already: `jobboard show JOB` shows it",
             _ => "`jobboard claim JOB` claims it",
         },
         BoardError::NotOwner { .. } => match verb(trying) {
-            verb @ ("trash" | "consume" | "abandon") => {
+            verb @ ("trash" | "consume" | "consume --failed" | "abandon") => {
                 return Some(by_force(verb, "whoever has it") + "; --who NAME acts as its owner");
             }
             _ => "--who NAME acts as its owner; `jobboard abandon --force JOB` frees it",

@@ -247,3 +247,32 @@ fn it_ends_as_soon_as_one_job_cannot_be_complete_any_more() {
     env.trash("@1");
     assert_eq!(waiting.ended().code, 9);
 }
+
+#[test]
+fn why_a_job_was_trashed_is_told_to_whoever_waits() {
+    let env = Env::new();
+    let job = env.post("resize");
+    env.jobboard(&["trash", &job, "--force", "--yes", "--reason", "bad data"])
+        .run()
+        .succeeded();
+    let waited = env.jobboard(&["wait", &job]).run();
+    assert_eq!(waited.code, 9);
+    let (start, end) = ("error: resize ended in the trash, by ", ": bad data\n");
+    let told = waited.stderr.lines().next().unwrap().to_owned() + "\n";
+    assert!(told.starts_with(start) && told.ends_with(end), "{told}");
+}
+
+#[test]
+fn what_is_proposed_instead_of_giving_a_job_up_gives_it_up() {
+    let env = Env::new();
+    let job = env.post("resize");
+    let refused = env.jobboard(&["consume", "--failed", &job]).run();
+    refused.failed(4);
+    assert!(
+        refused
+            .stderr
+            .contains(&format!("consume --failed --force {job}")),
+        "{}",
+        refused.stderr
+    );
+}

@@ -9,7 +9,7 @@ use crate::{
     },
     context::Context,
     exit::{CommandError, chain},
-    job::{self, Entry, Failure, Shelf},
+    job::{self, Entry, Failure, Job, Shelf},
     output::covered_text,
 };
 
@@ -20,11 +20,21 @@ pub(super) struct InVain {
     names: BTreeMap<&'static str, Vec<String>>,
     /// Why they last failed, as far as that is known.
     reasons: Vec<String>,
+    /// Who brought them to it and why, if it was no failure.
+    remarks: Vec<String>,
 }
 
 impl InVain {
     /// Adds one, and tells what its command said before it failed.
-    fn add(&mut self, ctx: &Context, how: &'static str, name: &str, failure: Option<&Failure>) {
+    fn add(&mut self, ctx: &Context, how: &'static str, name: &str, job: Option<&Job>) {
+        let failure = job.and_then(|job| job.history.failures.last());
+        let remark = job.and_then(|job| job.history.remark.as_ref());
+        let reason = remark.and_then(|remark| remark.reason.as_ref());
+        if let (Some(remark), Some(reason)) = (remark, reason)
+            && failure.is_none_or(|failure| failure.reason != *reason)
+        {
+            self.remarks.push(format!("{}: {reason}", remark.by));
+        }
         if let Some(failure) = failure {
             for (stream, said) in failure.said() {
                 ctx.out
@@ -51,7 +61,11 @@ impl InVain {
             [] => String::new(),
             reasons => format!("; the last failure: {}", reasons.join("; ")),
         };
-        Err(CommandError::InVain(format!("{}{why}", ends.join("; "))).into())
+        let by = match self.remarks.as_slice() {
+            [] => String::new(),
+            remarks => format!(", by {}", remarks.join(", by ")),
+        };
+        Err(CommandError::InVain(format!("{}{by}{why}", ends.join("; "))).into())
     }
 }
 
@@ -98,7 +112,7 @@ pub(super) async fn learn(
         let failure = found.and_then(|job| job.history.failures.last());
         let failure = failure.filter(|_| how.is_some());
         if let Some(how) = how {
-            in_vain.add(ctx, how, name, failure);
+            in_vain.add(ctx, how, name, found);
         }
         ends.push(End {
             outcome,

@@ -7,7 +7,7 @@ use crate::support::env::Env;
 
 /// Command lines that cannot be understood, or that ask for what makes no sense.
 const MISTAKES: &[&str] = &[
-    "status",
+    "inspect",
     "lst",
     "trsh",
     "-q",
