@@ -98,8 +98,8 @@ fn unknown_words_where_there_is_a_choice() {
     );
     is_refused(
         &env,
-        &["list", "--sort", "size"],
-        &["size", "rank", "taskflow"],
+        &["list", "--sort", "colour"],
+        &["colour", "rank", "taskflow"],
     );
     is_refused(&env, &["list", "-o", "xml"], &["xml", "jsonl"]);
     is_refused(
