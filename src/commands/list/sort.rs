@@ -37,7 +37,10 @@ impl Sort {
             "rank" => Self::Rank,
             "taskflow" => Self::Taskflow,
             "none" => Self::None,
-            field => Self::Field(FieldOrder::read(field)?),
+            field => Self::Field(
+                FieldOrder::read(field)
+                    .map_err(|problem| format!("{problem}; or rank, taskflow or none"))?,
+            ),
         })
     }
 
