@@ -278,7 +278,11 @@ async fn is_renewed_in_time(board: &Subject, term: Duration) -> bool {
         if last.elapsed() > term * 3 / 4 {
             return false;
         }
-        renewed.unwrap();
+        match renewed {
+            // A session that short may end a connection that was only slow.
+            Err(BoardError::Unreachable { .. }) => return false,
+            renewed => renewed.unwrap(),
+        }
         last = asked;
     }
     let job = on_board(board, &key).await;
