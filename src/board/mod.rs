@@ -80,6 +80,18 @@ pub(crate) struct Query {
     pub(crate) detail: Detail,
 }
 
+impl Query {
+    /// Asks for all that is on a shelf, as the board has it at hand.
+    pub(crate) fn all(shelf: Shelf, detail: Detail) -> Self {
+        Self {
+            shelf,
+            which: Which::All,
+            order: Order::Any,
+            detail,
+        }
+    }
+}
+
 /// Which records of a shelf are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {

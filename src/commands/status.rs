@@ -15,7 +15,7 @@ use self::{
 };
 use super::parts::{peers, unused};
 use crate::{
-    board::{Board, BoardError, Detail, Order, Query, Which},
+    board::{Board, BoardError, Detail, Query},
     context::Context,
     exit::chain,
     job::Shelf,
@@ -47,7 +47,7 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
     }
     let now = Utc::now().trunc_subsecs(6);
     let mut tally = Tally::new(now);
-    let mut entries = board.entries(query(Shelf::Board, Detail::Whole));
+    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await.with_context(trying)? {
         tally.add(&entry);
     }
@@ -88,22 +88,13 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
     Ok(())
 }
 
-fn query(shelf: Shelf, detail: Detail) -> Query {
-    Query {
-        shelf,
-        which: Which::All,
-        order: Order::Any,
-        detail,
-    }
-}
-
 /// Counts what has left the board of late; what is remembered of it comes latest first.
 async fn past(board: &dyn Board, now: DateTime<Utc>, history: u32) -> Result<Ended, BoardError> {
     let mut ended = Ended {
         since: now - LATELY,
         ..Ended::default()
     };
-    let mut entries = board.entries(query(Shelf::Past, Detail::Brief));
+    let mut entries = board.entries(Query::all(Shelf::Past, Detail::Brief));
     while let Some(entry) = entries.try_next().await? {
         if !ended.add(&entry) {
             return Ok(ended);

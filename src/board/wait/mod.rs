@@ -16,7 +16,7 @@ use tokio::time::{self, Instant};
 use self::ending::look_for_endings;
 pub(crate) use self::ending::{Awaited, Ending};
 use super::{
-    Board, BoardError, BoardExt, Detail, Event, EventKind, JobRef, Order, Query, Result, Which,
+    Board, BoardError, BoardExt, Detail, Event, EventKind, JobRef, Query, Result,
     ext::Candidates,
     filter::Filters,
     follow::{Backoff, News, Start, follow},
@@ -293,11 +293,6 @@ fn until(time: Option<DateTime<Utc>>) -> Duration {
 }
 
 async fn is_empty(board: &dyn Board) -> Result<bool> {
-    let mut entries = board.entries(Query {
-        shelf: Shelf::Board,
-        which: Which::All,
-        order: Order::Any,
-        detail: Detail::Brief,
-    });
+    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Brief));
     Ok(entries.try_next().await?.is_none())
 }

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     board::{
-        Board, BoardError, Detail, Event, EventKind, Order, Query, Result, Which,
+        Board, BoardError, Detail, Event, EventKind, Query, Result,
         known::{Known, Looked},
     },
     job::Shelf,
@@ -80,12 +80,7 @@ impl Watcher<'_> {
         // The one before is of no use any more; both together could be too much.
         self.picture = Picture::default();
         for shelf in [Shelf::Board, Shelf::Trash] {
-            let mut reader = Reader::new(Query {
-                shelf,
-                which: Which::All,
-                order: Order::Any,
-                detail: Detail::Brief,
-            });
+            let mut reader = Reader::new(Query::all(shelf, Detail::Brief));
             let mut asked = Instant::now();
             while let Some(page) = reader.next(&self.session, &self.board.root.paths).await? {
                 let answered = Instant::now();

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::choice::Choice;
 use crate::{
-    board::{Board, Event, EventKind, Order, Query, Result, Which, event::Subject},
+    board::{Board, Event, EventKind, Query, Result, event::Subject},
     context::Context,
     job::{Departure, Entry, Job, JobKey, Owner, Shelf},
 };
@@ -100,12 +100,7 @@ async fn read(
     since: DateTime<Utc>,
     jobs: &mut HashMap<(JobKey, Option<i64>), Vec<Event>>,
 ) -> Result<()> {
-    let mut entries = board.entries(Query {
-        shelf,
-        which: Which::All,
-        order: Order::Any,
-        detail: choice.detail(),
-    });
+    let mut entries = board.entries(Query::all(shelf, choice.detail()));
     while let Some(entry) = entries.try_next().await? {
         if !choice.follows(&entry) {
             continue;

@@ -183,12 +183,7 @@ impl Pick<'_> {
 
     /// Looks whether there is anything left that this conductor may have to do.
     pub(super) async fn take_stock(&mut self) -> Result<Left> {
-        let mut entries = self.board.entries(Query {
-            shelf: Shelf::Board,
-            which: Which::All,
-            order: Order::Any,
-            detail: Detail::Whole,
-        });
+        let mut entries = self.board.entries(Query::all(Shelf::Board, Detail::Whole));
         let start = Instant::now();
         let (mut left, mut held_for_ever) = (Left::Nothing, 0_u64);
         let mut reasons = Reasons::default();

@@ -90,12 +90,7 @@ pub(crate) async fn find(
     let mut all: Vec<Stored> = stored
         .filter_map(|(field, posting)| Some((field, posting?)))
         .collect();
-    let query = Query {
-        shelf,
-        which: Which::All,
-        order: Order::Any,
-        detail: Detail::Whole,
-    };
+    let query = Query::all(shelf, Detail::Whole);
     let mut found: Vec<Vec<Vec<u8>>> = direct
         .iter()
         .map(|field| field.iter().cloned().collect())

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::Watcher;
 use crate::{
     board::{
-        Detail, Order, Query, Result, Which,
+        Detail, Query, Result,
         known::{Known, Looked},
         redis::{
             events::{
@@ -56,12 +56,7 @@ impl Watcher<'_> {
 
     /// Adds a shelf to a picture, page by page, for as long as nothing is lost.
     async fn read(&mut self, shelf: Shelf, picture: &mut Picture) -> Result<()> {
-        let query = Query {
-            shelf,
-            which: Which::All,
-            order: Order::Any,
-            detail: Detail::Brief,
-        };
+        let query = Query::all(shelf, Detail::Brief);
         let (client, keys) = (&self.board.client, &self.board.keys);
         let mut scan = Scan::of(keys, shelf);
         while !self.has_lost {
