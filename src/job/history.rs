@@ -57,6 +57,13 @@ impl Failure {
         }
     }
 
+    /// Adds it to those that are kept, of which the oldest gives way.
+    pub(crate) fn add_to(self, failures: &mut Vec<Self>) {
+        failures.push(self);
+        let surplus = failures.len().saturating_sub(History::FAILURES);
+        failures.drain(..surplus);
+    }
+
     /// Returns what the command wrote last, each under the name of the stream, if it wrote anything.
     pub(crate) fn said(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let streams = [("stdout", &self.stdout), ("stderr", &self.stderr)];

@@ -3,11 +3,11 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-/// How many jobs a board remembers after they have left it, unless somebody says otherwise.
-pub(crate) const HISTORY: u32 = 10_000;
-
 use super::{Book, Job, Priority, shortened};
 use crate::names::named;
+
+/// How many jobs a board remembers after they have left it, unless somebody says otherwise.
+pub(crate) const HISTORY: u32 = 10_000;
 
 /// What a job is, whatever became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

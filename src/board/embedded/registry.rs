@@ -19,6 +19,7 @@ use crate::{
     board::{
         BoardError, EventKind, Result,
         registration::{LIFE, Registered},
+        wire::as_json,
     },
     job::{Conductor, Owner, Unsettled},
 };
@@ -106,8 +107,7 @@ fn enter(
             conductor.owner.as_bytes(),
             token,
             now.after(LIFE).0,
-            (!conductor.unsettled.is_empty())
-                .then(|| serde_json::json!(conductor.unsettled).to_string()),
+            (!conductor.unsettled.is_empty()).then(|| as_json(&conductor.unsettled)),
         ])?;
     Ok(true)
 }

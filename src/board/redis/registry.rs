@@ -15,7 +15,7 @@ use crate::{
     board::{
         BoardError, EventKind, Result,
         registration::{LIFE, Registered},
-        wire::sidecar::text_of,
+        wire::{as_json, sidecar::text_of},
     },
     job::{Conductor, Owner, Unsettled},
 };
@@ -78,7 +78,7 @@ impl Entrant {
     /// Says that a conductor is alive, also after it had seemed not to be; false if the entry is
     /// another one's.
     async fn put(&self) -> Result<bool> {
-        let text = serde_json::json!(*self.entry.lock()).to_string();
+        let text = as_json(&*self.entry.lock());
         let answer = self.register(&text).await?;
         if answer == "entered" {
             self.publish(EventKind::ConductorJoined).await;

@@ -1,10 +1,12 @@
-//! What is stored of a job that has left its board, the same on every kind of board.
+//! What is stored of a job that has left a board on Redis or ZooKeeper; and what is read of the past of
+//! any board.
 
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::as_json;
 use crate::{
     board::JobRef,
     job::{
@@ -66,15 +68,14 @@ impl PastJob {
     }
 
     pub(crate) fn write(&self) -> String {
-        // Texts, numbers and times have nothing that JSON has no form for.
-        serde_json::to_string(self).unwrap_or_default()
+        as_json(self)
     }
 
     /// Makes a job of it, and of what had happened to that before.
     pub(crate) fn job(self, mut history: History, problem: Option<String>) -> Job {
-        history.failures.extend(self.failure);
-        let surplus = history.failures.len().saturating_sub(History::FAILURES);
-        history.failures.drain(..surplus);
+        if let Some(failure) = self.failure {
+            failure.add_to(&mut history.failures);
+        }
         history.remark = self.remark.or(history.remark);
         Job {
             key: JobKey::new(self.job.uuid.clone()),

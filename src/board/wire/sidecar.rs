@@ -6,6 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
+use super::as_json;
 use crate::job::{Aftermath, Failure, Fence, History, Remark, Restore};
 
 /// The version of the record that is understood here.
@@ -136,7 +137,7 @@ impl Sidecar {
     }
 
     pub(crate) fn write(&self) -> Vec<u8> {
-        serde_json::json!(self).to_string().into_bytes()
+        as_json(self).into_bytes()
     }
 
     /// Writes it in the place of what it was read from, whose other members stay.
@@ -197,9 +198,7 @@ impl Sidecar {
     /// Remembers a failure, and forgets the oldest one beyond the last few.
     pub(crate) fn note_failure(&mut self, failure: &Failure) {
         self.count_ahead();
-        self.failures.push(failure.clone());
-        let surplus = self.failures.len().saturating_sub(History::FAILURES);
-        self.failures.drain(..surplus);
+        failure.clone().add_to(&mut self.failures);
     }
 
     /// Takes back the attempt that a claim was counted as.

@@ -24,6 +24,7 @@ use crate::{
         Result,
         net::failure::Failure,
         wire::{
+            as_json,
             past::{PastJob, entry},
             sidecar::Sidecar,
         },
@@ -63,10 +64,14 @@ impl Target<'_> {
             job,
             side: record.side().unwrap_or_default(),
         };
-        // Texts, numbers and times have nothing that JSON has no form for.
-        let data = serde_json::to_vec(&stored).unwrap_or_default();
+        let data = as_json(&stored);
         let path = self.paths.new_past();
-        transaction.create(Step::Past, path, &data, CreateMode::PersistentSequential);
+        transaction.create(
+            Step::Past,
+            path,
+            data.as_bytes(),
+            CreateMode::PersistentSequential,
+        );
     }
 
     /// Prepares for another attempt after one whose past was refused: what is done to a job is not to

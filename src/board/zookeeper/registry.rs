@@ -17,7 +17,11 @@ use super::{
     write::marker::Whereabouts,
 };
 use crate::{
-    board::{BoardError, Result, net::failure::Failure, wire::json::Entity},
+    board::{
+        BoardError, Result,
+        net::failure::Failure,
+        wire::{as_json, json::Entity},
+    },
     job::{Conductor, JobKey, Owner, Shelf, Unsettled},
 };
 
@@ -64,7 +68,7 @@ impl Target<'_> {
     pub(super) async fn tell_unsettled(self, name: &str, jobs: &[Unsettled]) -> Result<()> {
         let data = match jobs {
             [] => String::new(),
-            jobs => serde_json::json!(jobs).to_string(),
+            jobs => as_json(&jobs),
         };
         let path = self.paths.name(name);
         let set = self.session.client().set_data(&path, data.as_bytes(), None);

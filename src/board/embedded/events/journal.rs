@@ -12,6 +12,7 @@ use crate::{
             store::clock::{Moment, from_micros},
         },
         event::Subject,
+        wire::as_json,
     },
     job::{Departure, Fence, JobKey, Owner, Rank, Remark},
 };
@@ -40,11 +41,6 @@ pub(crate) struct How<'a> {
     pub(crate) remark: Option<&'a Remark>,
 }
 
-/// Returns the form in which it is stored who did something and why.
-pub(crate) fn remark_text(remark: &Remark) -> String {
-    serde_json::json!(remark).to_string()
-}
-
 /// Adds an event to the journal, in the transaction that makes it true.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
@@ -70,7 +66,7 @@ pub(crate) fn write(
             job.owner,
             job.fence,
             how.departure.map(Departure::name),
-            how.remark.map(remark_text),
+            how.remark.map(as_json),
         ])?,
         About::Conductor(name) => insert.execute(params![
             now.wall,

@@ -8,15 +8,16 @@ use crate::{
     board::{
         BoardError, EventKind, Result, Settled,
         embedded::{
-            events::journal::{self, About, How, remark_text},
+            events::journal::{self, About, How},
             past,
             read::record::RowJob,
             store::{clock::Moment, lapse::free},
         },
+        wire::as_json,
     },
     job::{
-        Aftermath, Authority, Departure, Failure, History, Outcome, Purge, Remark, Restore,
-        Settlement, Shelf, Witness,
+        Aftermath, Authority, Departure, Failure, Outcome, Purge, Remark, Restore, Settlement,
+        Shelf, Witness,
     },
 };
 
@@ -161,13 +162,10 @@ fn add_failure(
             Ok(stored.and_then(|text| serde_json::from_slice(text).ok()))
         })?
         .unwrap_or_default();
-    failures.push(failure.clone());
-    let surplus = failures.len().saturating_sub(History::FAILURES);
-    failures.drain(..surplus);
-    let text = serde_json::json!(failures).to_string();
+    failure.clone().add_to(&mut failures);
     transaction
         .prepare_cached("UPDATE job SET failures = ?2 WHERE sequence = ?1")?
-        .execute(params![sequence, text])?;
+        .execute(params![sequence, as_json(&failures)])?;
     Ok(())
 }
 
@@ -197,7 +195,7 @@ pub(crate) fn restore(transaction: &Transaction<'_>, now: Moment, restore: &Rest
         .execute(params![
             job.sequence,
             now.wall,
-            remark.map(remark_text),
+            remark.map(as_json),
             restore.keeps_attempts
         ])?;
     if restored == 0 {
@@ -248,7 +246,7 @@ pub(crate) fn purge(
 fn note(transaction: &Transaction<'_>, sequence: i64, remark: &Remark) -> rusqlite::Result<()> {
     transaction
         .prepare_cached("UPDATE job SET remark = ?2 WHERE sequence = ?1")?
-        .execute(params![sequence, remark_text(remark)])?;
+        .execute(params![sequence, as_json(remark)])?;
     Ok(())
 }
 

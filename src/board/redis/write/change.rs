@@ -17,7 +17,7 @@ use crate::{
             link::{Client, Failure},
             read::record::{self, Sidecars},
         },
-        wire::{msgpack, past::PastJob, sidecar::text_of},
+        wire::{as_json, msgpack, past::PastJob, sidecar::text_of},
     },
     job::{
         Aftermath, Authority, Claim, Claimant, Claimed, Fence, JobKey, Outcome, Owner, Purge,
@@ -297,7 +297,7 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
             fence.as_ref(),
         ),
     };
-    let failure = failure.map(|failure| serde_json::json!(failure).to_string());
+    let failure = failure.map(as_json);
     call.arg("outcome", word)
         .arg("authority", authority)
         .arg("owner", owner)
@@ -310,9 +310,7 @@ fn add_settlement(call: &mut Call, settlement: &Settlement) {
 }
 
 fn remark_text(remark: Option<&Remark>) -> String {
-    remark
-        .map(|remark| serde_json::json!(remark).to_string())
-        .unwrap_or_default()
+    remark.map(as_json).unwrap_or_default()
 }
 
 pub(crate) fn life(term: Term) -> String {

@@ -9,7 +9,7 @@ use zookeeper_client::Error;
 use crate::{
     board::{
         Detail, Result,
-        wire::{json, posting::Limit},
+        wire::{as_json, json, posting::Limit},
         zookeeper::{
             link::{
                 nodes::{self, Node, READING},
@@ -62,7 +62,7 @@ impl Whereabouts {
     }
 
     fn write(&self) -> Vec<u8> {
-        serde_json::json!(self).to_string().into_bytes()
+        as_json(self).into_bytes()
     }
 }
 
