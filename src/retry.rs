@@ -86,6 +86,11 @@ impl Patience {
         history.attempts > self.most(own)
     }
 
+    /// Returns how often a job may be tried that does not say so itself, and how often any.
+    pub(crate) fn most_attempts(&self) -> (u32, Option<u32>) {
+        (self.max_attempts, self.max_attempts_max)
+    }
+
     /// Returns how often a job may be tried.
     fn most(&self, own: Option<u32>) -> u32 {
         let most = self.max_attempts_max.unwrap_or(u32::MAX);

@@ -41,7 +41,7 @@ pub(crate) use self::{
 };
 use crate::job::{
     Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Purge, Restore, Settlement,
-    Shelf, Term, Unsettled,
+    Shelf, Term, Told,
 };
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
@@ -257,8 +257,8 @@ pub(crate) trait Board: Send + Sync {
     /// Refused with [`BoardError::NameTaken`] while another process is registered under its name.
     async fn register(&self, conductor: &Conductor) -> Result<()>;
 
-    /// Says in the entry of this process which jobs it cannot settle; nothing, if it has none.
-    async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()>;
+    /// Keeps in the entry of this process what it tells of itself; nothing, if it has none.
+    async fn tell(&self, told: &Told) -> Result<()>;
 
     /// Returns the conductors that are registered now.
     async fn conductors(&self) -> Result<Vec<Conductor>>;

@@ -7,19 +7,19 @@ use parking_lot::Mutex;
 use tokio::{task::JoinSet, time};
 
 use super::Result;
-use crate::job::Unsettled;
+use crate::job::Told;
 
 /// How long a conductor that says nothing counts as alive.
 pub(super) const LIFE: Duration = Duration::from_secs(30);
 
-/// How often a conductor says that it is alive.
-const REFRESH: Duration = Duration::from_secs(10);
+/// How often a conductor says that it is alive, though nothing has changed.
+pub(crate) const REFRESH: Duration = Duration::from_secs(10);
 
 /// What is stored of a conductor, and where.
 #[async_trait]
 pub(super) trait Registered: Send + Sync + 'static {
-    /// Sets which jobs the conductor cannot settle, for when it is stored again.
-    fn set_unsettled(&self, jobs: &[Unsettled]);
+    /// Sets what the conductor tells of itself, for when it is stored again.
+    fn set_told(&self, told: &Told);
 
     /// Stores it anew, also after it had seemed to be gone, unless it is another one's by now.
     async fn keep(&self) -> Result<()>;
@@ -46,11 +46,11 @@ impl Registration {
         *self.0.lock() = Some(Kept { entry, refresh });
     }
 
-    /// Says which jobs the conductor cannot settle; what fails now is made up for by a refresh.
-    pub(super) async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
+    /// Stores what the conductor tells of itself; what fails now is made up for by a refresh.
+    pub(super) async fn tell(&self, told: &Told) -> Result<()> {
         let entry = self.0.lock().as_ref().map(|kept| Arc::clone(&kept.entry));
         let Some(entry) = entry else { return Ok(()) };
-        entry.set_unsettled(jobs);
+        entry.set_told(told);
         entry.keep().await
     }
 

@@ -1,91 +1,305 @@
 //! `jobboard conductors`.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
 use serde::Serialize;
 
 use super::parts::unused;
 use crate::{
     context::Context,
     duration,
-    job::Conductor,
-    output::{Cell, Column, Fit, Record, Row, Tone, rfc3339, short},
+    exit::CommandError,
+    job::{Conductor, Course, Takes},
+    output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Row, Tone, rfc3339, short},
+    process::living,
 };
 
 /// List the conductors that are at work on the board
 ///
-/// Which jobs they have performed and cannot settle is told on stderr, with the reason.
+/// SEEN is how long ago each last said that it is alive, which it does every ten seconds and, at most
+/// once a second, whenever something has changed. One that should have, or whose process is known to
+/// have died on this machine, is silent; within half a minute, on ZooKeeper when its session ends, it
+/// is gone. DOING is what it has been at for longest. Which jobs they have performed and cannot settle
+/// is told on stderr, with the reason.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ConductorsArgs {}
+pub(crate) struct ConductorsArgs {
+    /// Show all of this conductor, or of those whose names begin so: what it takes, what it leaves to
+    /// others and why
+    name: Option<String>,
+}
 
+/// A conductor as it is seen from here.
 #[derive(Debug, Serialize)]
-struct Registered {
+struct Seen {
     #[serde(flatten)]
     conductor: Conductor,
+    seen: Option<DateTime<Utc>>,
+    silent: bool,
     #[serde(skip)]
     now: DateTime<Utc>,
 }
 
-impl Record for Registered {
-    fn fields(&self) -> Vec<String> {
-        let conductor = &self.conductor;
-        vec![
-            conductor.name.as_str().into(),
-            conductor.host.as_str().into(),
+/// Whether a conductor should have said by now that it is alive, or is known to have died.
+pub(crate) fn is_silent(conductor: &Conductor) -> bool {
+    let Conductor {
+        host, pid, told, ..
+    } = conductor;
+    living::has_ended(host, *pid, told.process.as_deref()) == Some(true) || conductor.is_overdue()
+}
+
+impl Seen {
+    fn new(conductor: Conductor, now: DateTime<Utc>) -> Self {
+        Self {
+            seen: conductor
+                .silence
+                .map(|silence| (now - silence).trunc_subsecs(6)),
+            silent: is_silent(&conductor),
+            conductor,
+            now,
+        }
+    }
+
+    fn age(&self, time: DateTime<Utc>) -> String {
+        duration::brief((self.now - time).to_std().unwrap_or_default())
+    }
+
+    /// Words when it last said that it is alive.
+    fn heard(&self) -> String {
+        let ago = self.conductor.silence.map(duration::brief);
+        match (self.silent, ago) {
+            (true, ago) => format!("silent {}", ago.unwrap_or_default())
+                .trim_end()
+                .to_owned(),
+            (false, ago) => ago.unwrap_or_default(),
+        }
+    }
+
+    /// Words it, a text for each column.
+    fn texts(&self) -> [String; 9] {
+        let (conductor, told) = (&self.conductor, &self.conductor.told);
+        let number = |number: Option<usize>| number.map_or_else(String::new, |it| it.to_string());
+        [
+            conductor.name.clone(),
+            conductor.host.clone(),
             conductor.pid.to_string(),
-            rfc3339(conductor.since),
-            conductor.owner.text().into(),
+            self.heard(),
+            number(told.running),
+            number(told.slots),
+            told.counters.done.to_string(),
+            told.counters.failed.to_string(),
+            self.doing(),
         ]
+    }
+
+    /// Words what it is doing, the longest first.
+    fn doing(&self) -> String {
+        let told = &self.conductor.told;
+        let course = match told.course {
+            Course::Working => "",
+            Course::Draining => "draining",
+            Course::Ending => "ending",
+        };
+        let Some(first) = told.runs.first() else {
+            return course.to_owned();
+        };
+        let more = match told.running.unwrap_or_default().saturating_sub(1) {
+            0 => String::new(),
+            more => format!(" +{more}"),
+        };
+        let doing = format!("{} {}{more}", first.name, self.age(first.since));
+        match course {
+            "" => doing,
+            course => format!("{course}: {doing}"),
+        }
+    }
+}
+
+impl Record for Seen {
+    fn fields(&self) -> Vec<String> {
+        let seen = self.seen.map_or_else(String::new, rfc3339);
+        let [name, host, pid, _, running, slots, done, failed, doing] = self.texts();
+        [name, host, pid, seen, running, slots, done, failed, doing].into()
     }
 }
 
 const COLUMNS: &[Column] = &[
     Column::new("name", Fit::KeepsEnds),
-    Column::new("host", Fit::Shrinks),
-    Column::new("pid", Fit::Number),
-    Column::new("since", Fit::Number),
-    Column::new("owner", Fit::KeepsEnds),
+    Column::new("host", Fit::Shrinks).falling(Some(0)),
+    Column::new("pid", Fit::Number).falling(Some(1)),
+    Column::new("seen", Fit::Number),
+    Column::new("running", Fit::Number),
+    Column::new("slots", Fit::Number),
+    Column::new("done", Fit::Number),
+    Column::new("failed", Fit::Number),
+    Column::new("doing", Fit::Shrinks),
 ];
 
-impl Row for Registered {
+impl Row for Seen {
     fn cells(&self) -> Vec<Cell> {
-        let conductor = &self.conductor;
-        let at_work = (self.now - conductor.since).to_std().unwrap_or_default();
-        vec![
-            Cell::toned(Tone::Strong, &conductor.name),
-            Cell::new(&conductor.host),
-            Cell::new(conductor.pid.to_string()),
-            Cell::new(duration::brief(at_work)),
-            Cell::new(conductor.owner.text()),
-        ]
+        let cells = self.texts().into_iter().zip(COLUMNS);
+        let cell = |(text, column): (String, &Column)| match (text.as_str(), &*column.title) {
+            ("", _) => Cell::new(NOTHING),
+            (name, "name") => Cell::toned(Tone::Strong, name),
+            (seen, "seen") if self.silent => Cell::toned(Tone::Bad, seen),
+            (text, _) => Cell::new(text),
+        };
+        cells.map(cell).collect()
     }
 }
 
-pub(crate) async fn run(
-    ctx: &mut Context,
-    ConductorsArgs {}: ConductorsArgs,
-) -> anyhow::Result<()> {
+impl Report for Seen {
+    fn human(&self, page: &mut Page) {
+        let (conductor, told) = (&self.conductor, &self.conductor.told);
+        page.line().add(Tone::Strong, &conductor.name);
+        let seen = match self.silent {
+            true => Tone::Bad,
+            false => Tone::Plain,
+        };
+        page.fact_with("seen", seen, &self.heard(), None);
+        page.fact(
+            "process",
+            format!("{} on {}", conductor.pid, conductor.host),
+        );
+        page.fact(
+            "since",
+            format!(
+                "{} ({} ago)",
+                rfc3339(conductor.since),
+                self.age(conductor.since)
+            ),
+        );
+        page.fact("claims as", conductor.owner.text());
+        if let Some(version) = &told.version {
+            page.fact("version", version);
+        }
+        if let Some(lease) = told
+            .lease
+            .and_then(|it| Duration::try_from_secs_f64(it).ok())
+        {
+            page.fact("lease", duration::brief(lease));
+        }
+        let counters = told.counters;
+        page.fact(
+            "attempts",
+            format!(
+                "{} done, {} failed, {} postponed, {} lost",
+                counters.done, counters.failed, counters.postponed, counters.lost
+            ),
+        );
+        if let Some(takes) = &told.takes {
+            human_takes(takes, page);
+        }
+        self.jobs(page);
+    }
+}
+
+impl Seen {
+    /// Writes what it performs, what it leaves to others, and what it cannot settle.
+    fn jobs(&self, page: &mut Page) {
+        let told = &self.conductor.told;
+        if let (Some(running), Some(slots)) = (told.running, told.slots) {
+            let course = match told.course {
+                Course::Working => "",
+                Course::Draining => ", until none is left",
+                Course::Ending => ", and takes no more",
+            };
+            page.fact("runs", format!("{running} of {slots} at once{course}"));
+        }
+        for run in &told.runs {
+            let (uuid, age) = (short(&run.uuid), self.age(run.since));
+            page.block(&format!(
+                "{uuid} {} for {age}, attempt {}",
+                run.name, run.attempt
+            ));
+        }
+        if !told.passed_over.is_empty() {
+            page.heading("leaves to others");
+        }
+        for left in &told.passed_over {
+            let job = left
+                .job
+                .strip_prefix("key:")
+                .unwrap_or_else(|| short(&left.job));
+            let (jobs, such_as) = (left.jobs, &left.such_as);
+            page.block(&format!("{jobs} such as {job} {such_as}: {}", left.reason));
+        }
+        if !told.unsettled.is_empty() {
+            page.heading("cannot settle");
+        }
+        for job in &told.unsettled {
+            page.block(&format!(
+                "{} {}: {}",
+                short(&job.uuid),
+                job.name,
+                job.reason
+            ));
+        }
+    }
+}
+
+fn human_takes(takes: &Takes, page: &mut Page) {
+    if !takes.filters.is_empty() {
+        page.fact("filters", takes.filters.join(", "));
+    }
+    let listed = |patterns: &[String], none: &str| match patterns {
+        [] => none.to_owned(),
+        patterns => patterns.join(", "),
+    };
+    let any = |patterns: &Option<Vec<String>>, none: &str| {
+        let patterns = patterns.as_deref();
+        patterns.map_or_else(|| "any".to_owned(), |patterns| listed(patterns, none))
+    };
+    page.fact("programs", any(&takes.programs, "none that jobs name"));
+    page.fact("variables", any(&takes.variables, "none that jobs set"));
+    if let Some(handlers) = &takes.handlers {
+        let usable = handlers.iter().filter(|(_, problem)| problem.is_none());
+        let names: Vec<_> = usable.map(|(name, _)| name.clone()).collect();
+        let more = match takes.more_handlers {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        page.fact("handlers", format!("{}{more}", listed(&names, "none")));
+        for problem in handlers.values().flatten() {
+            page.block(&format!("refused: {problem}"));
+        }
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
     let conductors = board
         .conductors()
         .await
         .with_context(|| ctx.trying("list", "the conductors"))?;
-    if conductors.is_empty() {
+    let now = Utc::now();
+    let seen = conductors.into_iter().map(|it| Seen::new(it, now));
+    let mut seen: Vec<_> = seen.collect();
+    if let Some(name) = args.name {
+        let is_known = seen.iter().any(|it| it.conductor.name == name);
+        seen.retain(|it| match is_known {
+            true => it.conductor.name == name,
+            false => it.conductor.name.starts_with(&name),
+        });
+        return match seen.as_slice() {
+            [] => Err(CommandError::NoConductor(name).into()),
+            [one] => ctx.out.report(one),
+            several => ctx.out.reports(several),
+        };
+    }
+    if seen.is_empty() {
         unused::say_none(ctx, &*board, "no conductor is at work").await?;
     }
-    let now = Utc::now();
     let mut rows = ctx.out.rows(COLUMNS);
-    let mut unsettled = Vec::new();
-    for conductor in conductors {
-        let jobs = conductor.unsettled.iter();
-        unsettled.extend(jobs.map(|job| {
-            let (uuid, name) = (short(&job.uuid), &job.name);
-            let by = &conductor.name;
-            format!("{by} cannot settle {uuid} {name}: {}", job.reason)
-        }));
-        rows.push(&Registered { conductor, now })?;
-    }
+    seen.iter().try_for_each(|it| rows.push(it))?;
     rows.finish()?;
-    unsettled.into_iter().for_each(|note| ctx.out.note(note));
+    for Seen { conductor, .. } in &seen {
+        for job in &conductor.told.unsettled {
+            let (by, uuid, name) = (&conductor.name, short(&job.uuid), &job.name);
+            ctx.out
+                .note(format!("{by} cannot settle {uuid} {name}: {}", job.reason));
+        }
+    }
     Ok(())
 }

@@ -66,7 +66,7 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
     }
     let (figures, names, owners) = tally.finish(conductors.as_deref().unwrap_or_default());
     let unsettled = conductors.iter().flatten();
-    let unsettled = unsettled.map(|conductor| conductor.unsettled.len() as u64);
+    let unsettled = unsettled.map(|conductor| conductor.told.unsettled.len() as u64);
     let status = Status {
         board: board.name().to_owned(),
         server: health.server,

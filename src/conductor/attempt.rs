@@ -77,6 +77,7 @@ impl Attempt {
                 Performed::not(Ok(Course::Spent))
             }
             (Ok(plan), Some(turn)) => {
+                let _running = shared.account.begin(&self.tag, self.job.history.attempts);
                 self.carry_out(shared, plan, &mut shutdown, &slot, turn)
                     .await
             }

@@ -8,6 +8,7 @@
 //! `releaser` gives back those that nobody performs, and `guard` sees to it that no command outlives
 //! its own. Here they are put together.
 
+mod account;
 mod attempt;
 mod in_flight;
 mod lease_term;
@@ -26,9 +27,10 @@ mod supervisor;
 use std::{io, sync::Arc, time::Duration};
 
 use thiserror::Error;
+use tokio::task::JoinSet;
 
-pub(crate) use self::{attempt::capture::Destination, settler::Tally};
 use self::{
+    account::{Account, tell_when_asked},
     in_flight::InFlight,
     lease_term::LeaseTerm,
     passed_over::PassedOver,
@@ -37,6 +39,7 @@ use self::{
     shared::Shared,
     supervisor::Supervisor,
 };
+pub(crate) use self::{attempt::capture::Destination, settler::Tally};
 use crate::{
     board::{Board, BoardError, filter::Filters},
     job::Conductor,
@@ -110,12 +113,14 @@ pub(crate) enum Halted {
 
 /// Conducts until told otherwise, and returns what came of it.
 ///
-/// `signals` must have been caught since before anything was claimed.
+/// `signals` must have been caught since before anything was claimed; those that are `asking` have it
+/// tell what it does.
 pub(crate) async fn conduct(
     board: Arc<dyn Board>,
     settings: Settings,
     reporter: Reporter,
     signals: &mut Signals,
+    asking: Signals,
 ) -> Result<Tally, Halted> {
     Signals::heed_children()?;
     let guard = Arc::new(Guard::start(Launch::this_program(), &settings.mark)?);
@@ -135,10 +140,16 @@ pub(crate) async fn conduct(
         reporter,
         in_flight: InFlight::default(),
         passed_over: PassedOver::default(),
+        account: Account::default(),
         is_cut_off: Arc::default(),
     });
+    let _answering = JoinSet::from_iter([tell_when_asked(Arc::clone(&shared), asking)]);
     let mut lease_term = LeaseTerm::new(settings.lease);
-    let registered = registration::register(&*board, &settings.conductor, &shared, &mut lease_term);
+    let conductor = Conductor {
+        told: registration::told(&settings),
+        ..settings.conductor.clone()
+    };
+    let registered = registration::register(&*board, &conductor, &shared, &mut lease_term);
     tokio::select! {
         biased;
         _ = signals.next() => return Ok(Tally::default()),
@@ -149,7 +160,7 @@ pub(crate) async fn conduct(
         .with("conductor", name)
         .with("board", board.name());
     shared.reporter.tell(note.with("jobs", settings.jobs));
-    Supervisor::start(board, &settings, shared, lease_term)
+    Supervisor::start(board, &settings, shared, lease_term, conductor.told)
         .lead(signals)
         .await
 }

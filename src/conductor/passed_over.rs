@@ -1,7 +1,8 @@
 //! The jobs that a conductor leaves alone: why, and how many for each reason.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, HashSet},
     fmt,
 };
 
@@ -11,10 +12,16 @@ use super::{
     policy::{Unfit, excerpt},
     progress::{Note, Reporter},
 };
-use crate::job::JobKey;
+use crate::job::{Job, JobKey, LeftAlone};
 
 /// How many reasons are told apart; postings may give any number.
 const MOST_REASONS: usize = 100;
+
+/// How many names are told apart for each of them.
+const MOST_NAMES: usize = 20;
+
+/// How many reasons the registry is told of.
+const MOST_TOLD: usize = 20;
 
 /// How many jobs that came one by one are remembered, so that none of them counts twice.
 const MOST_HEARD: usize = 10_000;
@@ -29,18 +36,46 @@ struct State {
     reasons: Reasons,
     /// Those that came since.
     heard: HashSet<JobKey>,
-    told: HashSet<String>,
+    /// The names that were told for each reason.
+    told: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// How many jobs are left alone for which reason.
 #[derive(Debug, Default)]
 pub(super) struct Reasons(BTreeMap<String, Reason>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Reason {
     jobs: u64,
-    such_as: String,
+    /// What refers to the first of them.
+    job: String,
+    /// The first of their names.
+    names: BTreeSet<String>,
     is_refusal: bool,
+}
+
+/// A job that is left alone.
+pub(super) struct Such<'a> {
+    name: &'a str,
+    job: Cow<'a, str>,
+}
+
+impl<'a> Such<'a> {
+    /// Takes one that can be read.
+    pub(super) fn of(job: &'a Job) -> Self {
+        Self {
+            name: &job.name,
+            job: job.reference(),
+        }
+    }
+
+    /// Takes one of which nothing is known but where it is.
+    pub(super) fn at(key: &'a JobKey) -> Self {
+        Self {
+            name: key.as_str(),
+            job: format!("key:{key}").into(),
+        }
+    }
 }
 
 /// Why a job is left to others.
@@ -71,23 +106,44 @@ impl fmt::Display for Against {
 }
 
 impl Reasons {
-    /// Counts a job, by its name.
-    pub(super) fn add(&mut self, name: &str, against: &Against) {
-        let known = self.reason(against.to_string(), name);
+    /// Counts a job.
+    pub(super) fn add(&mut self, such: &Such<'_>, against: &Against) {
+        let known = self.reason(against.to_string());
         known.jobs += 1;
         known.is_refusal |= against.is_refusal();
+        if known.names.is_empty() {
+            known.job = excerpt(&such.job).into_owned();
+        }
+        if known.names.len() < MOST_NAMES && !known.names.contains(such.name) {
+            known.names.insert(excerpt(such.name).into_owned());
+        }
     }
 
     /// Returns what is known of a reason, or of all those for which there is no room.
-    fn reason(&mut self, mut text: String, such_as: &str) -> &mut Reason {
+    fn reason(&mut self, mut text: String) -> &mut Reason {
         if self.0.len() >= MOST_REASONS && !self.0.contains_key(&text) {
             text = "other reasons, too many to be told apart".to_owned();
         }
-        self.0.entry(text).or_insert_with(|| Reason {
-            jobs: 0,
-            such_as: excerpt(such_as).into_owned(),
-            is_refusal: false,
-        })
+        self.0.entry(text).or_default()
+    }
+}
+
+impl Reason {
+    fn such_as(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
+    }
+
+    /// Words it, with the names that are news; without any of those, with the first one.
+    fn note(&self, text: &str, news: &[&String]) -> Note {
+        let such_as = news.first().map_or(self.such_as(), |name| name.as_str());
+        let note = Note::new("passed_over")
+            .with("jobs", self.jobs)
+            .with("such_as", such_as)
+            .with("reason", text);
+        match news.len() {
+            0 | 1 => note,
+            _ => note.with("names", serde_json::json!(news)),
+        }
     }
 }
 
@@ -104,19 +160,28 @@ impl PassedOver {
     pub(super) fn found_some(&self, reasons: Reasons, reporter: &Reporter) {
         let mut state = self.0.lock();
         for (text, found) in reasons.0 {
-            let known = state.reasons.reason(text, &found.such_as);
+            let known = state.reasons.reason(text);
             known.jobs = known.jobs.max(found.jobs);
             known.is_refusal |= found.is_refusal;
+            known.job = found.job;
+            let room = MOST_NAMES.saturating_sub(known.names.len());
+            known.names.extend(found.names.into_iter().take(room));
         }
         state.tell_new(reporter);
     }
 
     /// Takes a job that came since the last look.
-    pub(super) fn heard(&self, key: &JobKey, name: &str, against: &Against, reporter: &Reporter) {
+    pub(super) fn heard(
+        &self,
+        key: &JobKey,
+        such: &Such<'_>,
+        against: &Against,
+        reporter: &Reporter,
+    ) {
         let mut state = self.0.lock();
         let has_room = state.heard.len() < MOST_HEARD;
         if has_room && state.heard.insert(key.clone()) {
-            state.reasons.add(name, against);
+            state.reasons.add(such, against);
             state.tell_new(reporter);
         }
     }
@@ -128,6 +193,28 @@ impl PassedOver {
         state.reasons.0.iter().map(count).collect()
     }
 
+    /// Tells all of them.
+    pub(super) fn tell_all(&self, reporter: &Reporter) {
+        for (text, reason) in &self.0.lock().reasons.0 {
+            reporter.tell(reason.note(text, &reason.names.iter().collect::<Vec<_>>()));
+        }
+    }
+
+    /// Returns what the registry is to be told of them, the most first.
+    pub(super) fn told(&self) -> Vec<LeftAlone> {
+        let state = self.0.lock();
+        let mut reasons: Vec<_> = state.reasons.0.iter().collect();
+        reasons.sort_by_key(|(_, reason)| std::cmp::Reverse(reason.jobs));
+        let told = reasons.into_iter().take(MOST_TOLD);
+        let told = told.map(|(text, reason)| LeftAlone {
+            reason: text.clone(),
+            jobs: reason.jobs,
+            such_as: reason.such_as().to_owned(),
+            job: reason.job.clone(),
+        });
+        told.collect()
+    }
+
     /// Whether some of them were to be conducted, but not here, or not as they are.
     pub(super) fn has_refused(&self) -> bool {
         self.0.lock().reasons.0.values().any(|it| it.is_refusal)
@@ -135,16 +222,21 @@ impl PassedOver {
 }
 
 impl State {
-    /// Tells each reason once.
+    /// Tells each reason once, and again whenever a name joins.
     fn tell_new(&mut self, reporter: &Reporter) {
         for (text, reason) in &self.reasons.0 {
-            if !self.told.contains(text) && self.told.len() <= MOST_REASONS {
-                self.told.insert(text.clone());
-                let note = Note::new("passed_over")
-                    .with("jobs", reason.jobs)
-                    .with("such_as", reason.such_as.as_str());
-                reporter.tell(note.with("reason", text.as_str()));
+            let is_known = self.told.contains_key(text);
+            if !is_known && self.told.len() > MOST_REASONS {
+                continue;
             }
+            let told = self.told.entry(text.clone()).or_default();
+            let room = MOST_NAMES.saturating_sub(told.len());
+            let news: Vec<_> = reason.names.difference(told).take(room).collect();
+            if !is_known || !news.is_empty() {
+                reporter.tell(reason.note(text, &news));
+            }
+            let news: Vec<_> = news.into_iter().cloned().collect();
+            told.extend(news);
         }
     }
 }
@@ -164,7 +256,11 @@ mod tests {
                 Against::Policy(Unfit::NotAllowed(format!("{number}{long}"))),
                 Against::Record(format!("{number}{long}")),
             ] {
-                reasons.add(&long, &against);
+                let such = Such {
+                    name: &long,
+                    job: long.as_str().into(),
+                };
+                reasons.add(&such, &against);
             }
             passed_over.found_some(reasons, &reporter);
         }
@@ -175,5 +271,59 @@ mod tests {
         while let Ok(note) = told.try_recv() {
             assert!(format!("{note:?}").len() < 1500);
         }
+    }
+
+    #[test]
+    fn a_reason_is_told_again_whenever_a_name_joins() {
+        let passed_over = PassedOver::default();
+        let (reporter, mut told) = Reporter::new();
+        let mut look = |names: &[&str]| {
+            let mut reasons = Reasons::default();
+            for name in names {
+                let such = Such {
+                    name,
+                    job: "j".into(),
+                };
+                let handled = name.starts_with('r');
+                let against = match handled {
+                    true => Against::Record("its handler is anybody's".to_owned()),
+                    false => Against::Policy(Unfit::NoCommand { has_handlers: true }),
+                };
+                reasons.add(&such, &against);
+            }
+            passed_over.found_all(reasons, &reporter);
+            let notes = std::iter::from_fn(|| told.try_recv().ok());
+            let such_as = notes.map(|note| match note {
+                super::super::progress::Progress::Note(note) => note.facts[1].1.clone(),
+                other => panic!("{other:?}"),
+            });
+            such_as.collect::<Vec<_>>()
+        };
+        assert_eq!(look(&["a", "a", "resize"]), ["a", "resize"]);
+        assert_eq!(look(&["a", "resize"]), [""; 0]);
+        assert_eq!(look(&["a", "b", "resize"]), ["b"]);
+        assert_eq!(look(&["a", "b", "resize", "rotate"]), ["rotate"]);
+        let all = passed_over.told();
+        let all: Vec<_> = all
+            .iter()
+            .map(|it| (it.jobs, it.such_as.as_str()))
+            .collect();
+        assert_eq!(all, [(2, "a"), (2, "resize")]);
+    }
+
+    #[test]
+    fn whoever_posts_any_number_of_names_is_not_told_of_for_ever() {
+        let passed_over = PassedOver::default();
+        let (reporter, mut told) = Reporter::new();
+        for number in 0..MOST_NAMES * 5 {
+            let name = number.to_string();
+            let key = JobKey::new(name.as_str());
+            let against = Against::Policy(Unfit::NotHandled);
+            passed_over.heard(&key, &Such::at(&key), &against, &reporter);
+        }
+        assert_eq!(
+            std::iter::from_fn(|| told.try_recv().ok()).count(),
+            MOST_NAMES
+        );
     }
 }

@@ -1,25 +1,95 @@
-//! Enters a conductor in the registry of its board, and waits for its name if that is taken.
+//! Enters a conductor in the registry of its board, waits for its name if that is taken, and keeps the
+//! registry told of what the conductor does.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use tokio::time::{self, Instant};
+use tokio::{
+    sync::watch,
+    time::{self, Instant},
+};
 
 use super::{
+    Settings,
     lease_term::LeaseTerm,
     outage::{Outage, is_final_at_first},
     progress::Note,
     shared::Shared,
+    shutdown::Shutdown,
 };
 use crate::{
     board::{Board, BoardError},
     duration,
-    job::Conductor,
+    job::{Conductor, Course, Takes, Told},
+    process::living::this_process,
 };
 
 /// How long the entry of a conductor that has died may last, and a little more.
 const LONGEST: Duration = Duration::from_secs(45);
 
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// How often the registry is told at most of what has changed.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// How long after it could not be told it is told again, and how often it is looked for handlers.
+const WHILE: Duration = Duration::from_secs(10);
+
+/// Returns what a conductor tells of itself that never changes, with its handlers as they are now.
+pub(super) fn told(settings: &Settings) -> Told {
+    let course = match settings.until.drained {
+        true => Course::Draining,
+        false => Course::Working,
+    };
+    Told {
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        process: this_process(),
+        slots: Some(settings.jobs),
+        lease: Some(settings.lease.as_secs_f64()),
+        running: Some(0),
+        course,
+        takes: Some(Takes {
+            filters: settings.filters.texts(),
+            ..settings.policy.told(&settings.patience)
+        }),
+        ..Told::default()
+    }
+}
+
+/// Keeps the registry told of what a conductor does.
+pub(super) struct Teller {
+    pub(super) board: Arc<dyn Board>,
+    pub(super) shared: Arc<Shared>,
+    /// As it was told last.
+    pub(super) told: Told,
+    pub(super) shutdown: watch::Receiver<Shutdown>,
+}
+
+impl Teller {
+    /// Tells what has changed, for ever, and never more often than once in a moment.
+    pub(super) async fn run(mut self) {
+        let mut looked = Instant::now();
+        loop {
+            time::sleep(MOMENT).await;
+            let mut told = self.told.clone();
+            if *self.shutdown.borrow() != Shutdown::NotYet {
+                told.course = Course::Ending;
+            }
+            self.shared.account.add_to(&mut told);
+            told.passed_over = self.shared.passed_over.told();
+            if let Some(takes) = told.takes.as_mut().filter(|_| looked.elapsed() >= WHILE) {
+                self.shared.policy.tell_handlers(takes);
+                looked = Instant::now();
+            }
+            if told == self.told {
+                continue;
+            }
+            match self.board.tell(&told).await {
+                Ok(()) => self.told = told,
+                Err(_) => time::sleep(WHILE).await,
+            }
+        }
+    }
+}
 
 /// Enters a conductor, as soon as the board can be reached and its name is free.
 pub(super) async fn register(

@@ -120,7 +120,7 @@ impl Settler {
                 settled = self.settle(&mut one).await.and(settled);
                 due.append(&mut one);
             }
-            self.set_aside().await;
+            self.set_aside();
             match settled {
                 Ok(()) if is_idle => {}
                 Ok(()) if due.is_empty() => outage.is_over(),
@@ -195,6 +195,7 @@ impl Settler {
 
     fn lose(&mut self, attempt: &Attempt, lost: &Lost) {
         self.tally.lost += 1;
+        self.shared.account.count(|counters| counters.lost += 1);
         self.refused.forget(&attempt.job.key);
         let reason = match std::error::Error::source(lost) {
             Some(source) => format!("{lost}: {source}"),
@@ -307,6 +308,14 @@ impl Settler {
             Outcome::Abandon(_) => ("job_abandoned", &mut self.tally.abandoned),
         };
         *count += 1;
+        self.shared.account.count(|counters| {
+            *match outcome {
+                Outcome::Consume => &mut counters.done,
+                Outcome::Abandon(Aftermath::Postponed { .. }) => &mut counters.postponed,
+                _ if outcome.failure().is_none() => return,
+                _ => &mut counters.failed,
+            } += 1;
+        });
         match outcome {
             Outcome::Abandon(Aftermath::Failed { .. }) if self.remembers_failures => {
                 self.tally.failing.insert(key.clone());

@@ -3,8 +3,8 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use super::{
-    TimeLimit, attempt::capture::Destination, in_flight::InFlight, passed_over::PassedOver,
-    policy::Policy, progress::Reporter,
+    TimeLimit, account::Account, attempt::capture::Destination, in_flight::InFlight,
+    passed_over::PassedOver, policy::Policy, progress::Reporter,
 };
 use crate::{
     job::Owner,
@@ -31,6 +31,7 @@ pub(super) struct Shared {
     pub(super) reporter: Reporter,
     pub(super) in_flight: InFlight,
     pub(super) passed_over: PassedOver,
+    pub(super) account: Account,
     /// Whether it was said that the board cannot be reached.
     pub(super) is_cut_off: Arc<AtomicBool>,
 }

@@ -13,6 +13,7 @@ use super::{
     lease_term::LeaseTerm,
     picker::{Aim, Picker, Won},
     progress::{Note, Tag},
+    registration::Teller,
     settler::{Settler, Tally, refused::Refused, releaser::Releaser},
     shared::Shared,
     shutdown::{GRACE, Shutdown},
@@ -21,7 +22,7 @@ use super::{
 use crate::{
     board::{self, Board, BoardError},
     duration,
-    job::Claim,
+    job::{Claim, Told},
     lease::Keeper,
     process::{
         clock::{self, Boottime},
@@ -48,6 +49,7 @@ pub(super) struct Supervisor {
     settler: Part<(Tally, Option<BoardError>)>,
     releaser: Releaser,
     releasing: Part<()>,
+    _telling: Part<()>,
     attempts: JoinSet<()>,
 }
 
@@ -85,6 +87,7 @@ impl Supervisor {
         settings: &Settings,
         shared: Arc<Shared>,
         lease_term: LeaseTerm,
+        told: Told,
     ) -> Self {
         let (shutdown, watched) = watch::channel(Shutdown::NotYet);
         let (won_here, won) = mpsc::unbounded_channel();
@@ -104,6 +107,12 @@ impl Supervisor {
             won: won_here,
             returned,
             shutdown: watched,
+        };
+        let teller = Teller {
+            board: Arc::clone(&board),
+            shared: Arc::clone(&shared),
+            told,
+            shutdown: shutdown.subscribe(),
         };
         let releaser = Releaser {
             board: Arc::clone(&board),
@@ -132,6 +141,7 @@ impl Supervisor {
             settler: Part(tokio::spawn(settler.run())),
             releasing: Part(tokio::spawn(releaser.clone().run())),
             releaser,
+            _telling: Part(tokio::spawn(teller.run())),
             attempts: JoinSet::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! The model: what a job is, who holds it, and what becomes of it.
 
 mod claim;
+mod conductor;
 mod history;
 mod past;
 mod settlement;
@@ -15,6 +16,10 @@ use uuid::Uuid;
 
 pub(crate) use self::{
     claim::{Claim, Claimant, Claimed, Fence, Holding, Lease, Owner, Term},
+    conductor::{
+        Conductor, Counters, Course, LeftAlone, MOST_HANDLERS, MOST_RUNS, Run, Takes, Told,
+        Unsettled,
+    },
     history::{Failure, History, Said, shortened},
     past::{Departure, End, HISTORY, Identity, Remark},
     settlement::{Aftermath, Authority, Outcome, Purge, Restore, Settlement, Witness},
@@ -262,25 +267,4 @@ pub(crate) struct Draft {
     pub(crate) book: Option<Book>,
     /// A JSON object.
     pub(crate) details: Value,
-}
-
-/// A process that takes jobs off a board and performs them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Conductor {
-    pub(crate) name: String,
-    pub(crate) host: String,
-    pub(crate) pid: u32,
-    pub(crate) since: DateTime<Utc>,
-    /// The name under which it claims.
-    pub(crate) owner: Owner,
-    /// The jobs that it has performed and cannot settle.
-    pub(crate) unsettled: Vec<Unsettled>,
-}
-
-/// A job whose settlement the board refuses, for a reason that has nothing to do with its claim.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Unsettled {
-    pub(crate) uuid: String,
-    pub(crate) name: String,
-    pub(crate) reason: String,
 }

@@ -9,6 +9,7 @@ pub(crate) mod job_control;
 pub(crate) mod label;
 pub(crate) mod leash;
 pub(crate) mod lineage;
+pub(crate) mod living;
 pub(crate) mod pid1;
 pub(crate) mod signal;
 pub(crate) mod spawn;

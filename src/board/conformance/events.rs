@@ -7,7 +7,7 @@ use futures_util::{StreamExt, stream::BoxStream};
 use super::{past::remark, settling::failure, *};
 use crate::{
     board::{BoardError, Event, EventKind},
-    job::{Claim, Conductor, Departure, Identity, Remark, Settlement, Unsettled, Witness},
+    job::{Claim, Conductor, Departure, Identity, Remark, Settlement, Told, Unsettled, Witness},
 };
 
 pub(super) type Events<'a> = BoxStream<'a, Result<Event>>;
@@ -351,7 +351,8 @@ fn conductor(name: &str) -> Conductor {
         pid: 4711,
         since: chrono::Utc::now(),
         owner: owner(name),
-        unsettled: Vec::new(),
+        silence: None,
+        told: crate::job::Told::default(),
     }
 }
 
@@ -362,6 +363,7 @@ async fn registered(board: &Subject) -> Vec<Conductor> {
         let now = chrono::Utc::now();
         assert!((now - conductor.since).num_seconds().abs() < 60);
         conductor.since = now;
+        assert!(conductor.silence.take().unwrap().as_secs() < 60);
     }
     conductors
 }
@@ -387,17 +389,26 @@ pub(crate) async fn conductors_come_and_go(board: &Subject) {
     assert_eq!(told, all_of("night", &[joined, left]));
 }
 
-pub(crate) async fn what_a_conductor_cannot_settle_is_told_beside_its_name(board: &Subject) {
+pub(crate) async fn what_a_conductor_tells_is_kept_beside_its_name(board: &Subject) {
     post_one(board, "resize").await;
-    board.register(&conductor("night")).await.unwrap();
-    let stuck = Unsettled {
-        uuid: "u".to_owned(),
-        name: "resize".to_owned(),
-        reason: "it cannot go".to_owned(),
+    let told = |slots| Told {
+        slots: Some(slots),
+        unsettled: vec![Unsettled {
+            uuid: "u".to_owned(),
+            name: "resize".to_owned(),
+            reason: "it cannot go".to_owned(),
+        }],
+        ..Told::default()
     };
-    for jobs in [vec![stuck], Vec::new()] {
-        board.tell_unsettled(&jobs).await.unwrap();
-        assert_eq!(registered(board).await[0].unsettled, jobs);
+    let night = Conductor {
+        told: told(1),
+        ..conductor("night")
+    };
+    board.register(&night).await.unwrap();
+    assert_eq!(registered(board).await[0].told, told(1));
+    for told in [told(2), Told::default()] {
+        board.tell(&told).await.unwrap();
+        assert_eq!(registered(board).await[0].told, told);
     }
     board.close().await;
 }

@@ -101,7 +101,7 @@ macro_rules! keeps_its_promises {
             events::an_event_says_which_job_and_whose_claim_it_is_about,
             events::following_the_events_leads_to_what_is_listed,
             events::conductors_come_and_go,
-            events::what_a_conductor_cannot_settle_is_told_beside_its_name,
+            events::what_a_conductor_tells_is_kept_beside_its_name,
             events::a_name_is_taken_while_its_conductor_is_at_work,
             events::the_health_counts_the_jobs,
         }

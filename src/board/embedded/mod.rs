@@ -29,7 +29,7 @@ use super::{
 };
 use crate::job::{
     Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Restore, Settlement, Shelf,
-    Unsettled,
+    Told,
 };
 
 /// A board in a file.
@@ -197,8 +197,8 @@ impl Board for Embedded {
         Ok(())
     }
 
-    async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
-        self.registration.tell_unsettled(jobs).await
+    async fn tell(&self, told: &Told) -> Result<()> {
+        self.registration.tell(told).await
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {

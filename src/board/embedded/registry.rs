@@ -1,6 +1,6 @@
 //! The conductors of an embedded board: rows that live on as long as they are refreshed.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -21,7 +21,7 @@ use crate::{
         registration::{LIFE, Registered},
         wire::as_json,
     },
-    job::{Conductor, Owner, Unsettled},
+    job::{Conductor, Owner, Told},
 };
 
 /// Where somebody is registered, and what is to be stored there.
@@ -53,8 +53,8 @@ impl Entrant {
 
 #[async_trait]
 impl Registered for Entrant {
-    fn set_unsettled(&self, jobs: &[Unsettled]) {
-        self.conductor.lock().unsettled = jobs.to_vec();
+    fn set_told(&self, told: &Told) {
+        self.conductor.lock().told = told.clone();
     }
 
     async fn keep(&self) -> Result<()> {
@@ -107,7 +107,7 @@ fn enter(
             conductor.owner.as_bytes(),
             token,
             now.after(LIFE).0,
-            (!conductor.unsettled.is_empty()).then(|| as_json(&conductor.unsettled)),
+            as_json(&conductor.told),
         ])?;
     Ok(true)
 }
@@ -139,7 +139,8 @@ pub(super) fn conductors(
     };
     transaction
         .prepare_cached(
-            "SELECT name, host, pid, since, owner, unsettled FROM conductor WHERE alive_boot > ?1
+            "SELECT name, host, pid, since, owner, unsettled, alive_boot - ?1 FROM conductor
+             WHERE alive_boot > ?1
              ORDER BY name",
         )?
         .query_map(params![now], conductor)?
@@ -147,15 +148,16 @@ pub(super) fn conductors(
 }
 
 fn conductor(row: &Row<'_>) -> rusqlite::Result<Conductor> {
+    let left = row.get::<_, i64>(6)?.unsigned_abs();
     Ok(Conductor {
         name: row.get(0)?,
         host: row.get(1)?,
         pid: row.get(2)?,
         since: from_micros(row.get(3)?),
         owner: Owner::from_stored(row.get::<_, Vec<u8>>(4)?),
-        // What cannot be read says nothing.
-        unsettled: (row.get::<_, Option<String>>(5)?)
-            .and_then(|text| serde_json::from_str(&text).ok())
+        silence: Some(LIFE.saturating_sub(Duration::from_millis(left))),
+        told: (row.get::<_, Option<String>>(5)?)
+            .map(|told| Told::read(told.as_bytes()))
             .unwrap_or_default(),
     })
 }

@@ -158,6 +158,11 @@ impl Filters {
         Self(filters)
     }
 
+    /// Returns each as it was written.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.0.iter().map(Filter::to_string).collect()
+    }
+
     /// Whether every entry is meant.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

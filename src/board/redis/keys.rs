@@ -96,6 +96,11 @@ impl Keys {
         self.named(&format!("conductor.{name}"))
     }
 
+    /// What a conductor tells of itself, beside its entry.
+    pub(super) fn told(&self, name: &str) -> String {
+        self.named(&format!("told.{name}"))
+    }
+
     /// What all entries of the registry match, for a scan.
     pub(super) fn conductors(&self) -> String {
         let literal: String = self

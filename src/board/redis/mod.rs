@@ -34,7 +34,7 @@ use super::{
 use crate::{
     job::{
         Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Restore, Settlement,
-        Shelf, Unsettled,
+        Shelf, Told,
     },
     secret::Secret,
 };
@@ -160,8 +160,8 @@ impl Board for Redis {
         Ok(())
     }
 
-    async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
-        self.registration.tell_unsettled(jobs).await
+    async fn tell(&self, told: &Told) -> Result<()> {
+        self.registration.tell(told).await
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {

@@ -1,11 +1,11 @@
 //! The conductors of a board: keys that live on as long as they are refreshed.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
-use redis::{Cmd, Value};
+use redis::{Cmd, Pipeline, Value};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use uuid::Uuid;
@@ -17,7 +17,7 @@ use crate::{
         registration::{LIFE, Registered},
         wire::{as_json, sidecar::text_of},
     },
-    job::{Conductor, Owner, Unsettled},
+    job::{Conductor, Owner, Told},
 };
 
 const DOING: &str = "register with";
@@ -32,9 +32,6 @@ struct Entry {
     owner: String,
     /// Tells two processes of the same name apart.
     token: String,
-    /// The jobs that it cannot settle.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    unsettled: Vec<Unsettled>,
 }
 
 /// Keeps or removes an entry in one step, by its token.
@@ -44,7 +41,8 @@ const REGISTER: &str = include_str!("write/scripts/register.lua");
 pub(super) struct Entrant {
     client: Arc<Client>,
     keys: Keys,
-    entry: Mutex<Entry>,
+    entry: Entry,
+    told: Mutex<Told>,
 }
 
 impl Entrant {
@@ -61,12 +59,12 @@ impl Entrant {
             since: conductor.since,
             owner: conductor.owner.to_string(),
             token: Uuid::new_v4().to_string(),
-            unsettled: Vec::new(),
         };
         let entrant = Self {
             client,
             keys,
-            entry: Mutex::new(entry),
+            entry,
+            told: Mutex::new(conductor.told.clone()),
         };
         if entrant.put().await? {
             return Ok(entrant);
@@ -78,8 +76,7 @@ impl Entrant {
     /// Says that a conductor is alive, also after it had seemed not to be; false if the entry is
     /// another one's.
     async fn put(&self) -> Result<bool> {
-        let text = as_json(&*self.entry.lock());
-        let answer = self.register(&text).await?;
+        let answer = self.register(&as_json(&self.entry)).await?;
         if answer == "entered" {
             self.publish(EventKind::ConductorJoined).await;
         }
@@ -87,31 +84,30 @@ impl Entrant {
     }
 
     async fn register(&self, text: &str) -> Result<String> {
+        let told = as_json(&*self.told.lock());
         let mut register = Cmd::new();
-        {
-            let entry = self.entry.lock();
-            register
-                .arg("EVAL")
-                .arg(REGISTER)
-                .arg(1)
-                .arg(self.keys.conductor(&entry.name))
-                .arg(&entry.token)
-                .arg(text)
-                .arg(LIFE.as_millis().to_string());
-        }
+        register
+            .arg("EVAL")
+            .arg(REGISTER)
+            .arg(2)
+            .arg(self.keys.conductor(&self.entry.name))
+            .arg(self.keys.told(&self.entry.name))
+            .arg(&self.entry.token)
+            .arg(text)
+            .arg(LIFE.as_millis().to_string())
+            .arg(told);
         self.client.ask(DOING, &register).await
     }
 
     async fn publish(&self, kind: EventKind) {
-        let name = self.entry.lock().name.clone();
-        publish(&self.client, &self.keys, kind, &name).await;
+        publish(&self.client, &self.keys, kind, &self.entry.name).await;
     }
 }
 
 #[async_trait]
 impl Registered for Entrant {
-    fn set_unsettled(&self, jobs: &[Unsettled]) {
-        self.entry.lock().unsettled = jobs.to_vec();
+    fn set_told(&self, told: &Told) {
+        *self.told.lock() = told.clone();
     }
 
     async fn keep(&self) -> Result<()> {
@@ -145,7 +141,7 @@ async fn publish(client: &Client, keys: &Keys, kind: EventKind, name: &str) {
 
 /// Returns the conductors that are alive; an entry that cannot be read is none.
 pub(super) async fn conductors(client: &Client, keys: &Keys) -> Result<Vec<Conductor>> {
-    let mut found: BTreeMap<String, Conductor> = BTreeMap::new();
+    let mut found = BTreeMap::new();
     let mut cursor = 0_u64;
     loop {
         let mut scan = Cmd::new();
@@ -156,15 +152,8 @@ pub(super) async fn conductors(client: &Client, keys: &Keys) -> Result<Vec<Condu
             .arg("COUNT")
             .arg(5000);
         let (next, names): (u64, Vec<Vec<u8>>) = client.ask("read", &scan).await?;
-        for name in names {
-            let mut get = Cmd::new();
-            // Where something else than a text stands it answers as if nothing did.
-            get.arg("MGET").arg(name);
-            let (text,): (Option<Vec<u8>>,) = client.ask("read", &get).await?;
-            if let Some(entry) = text.and_then(|text| serde_json::from_slice::<Entry>(&text).ok()) {
-                found.insert(entry.name.clone(), entry.into());
-            }
-        }
+        let some = read(client, keys, &names).await?;
+        found.extend(some.into_iter().map(|it| (it.name.clone(), it)));
         cursor = next;
         if cursor == 0 {
             return Ok(found.into_values().collect());
@@ -172,17 +161,37 @@ pub(super) async fn conductors(client: &Client, keys: &Keys) -> Result<Vec<Condu
     }
 }
 
-impl From<Entry> for Conductor {
-    fn from(entry: Entry) -> Self {
-        Self {
+/// Reads the conductors whose entries have these keys, as far as they are some.
+async fn read(client: &Client, keys: &Keys, entries: &[Vec<u8>]) -> Result<Vec<Conductor>> {
+    let mut look = Pipeline::new();
+    for entry in entries {
+        let name = entry.strip_prefix(keys.conductor("").as_bytes());
+        let told = [keys.told("").as_bytes(), name.unwrap_or_default()].concat();
+        // Where something else than a text stands it answers as if nothing did.
+        look.cmd("MGET").arg(entry).arg(told);
+        look.cmd("PTTL").arg(entry);
+    }
+    let mut answers = client.ask_all("read", &look).await?.into_iter();
+    let mut found = Vec::with_capacity(entries.len());
+    while let (Some(texts), left) = (answers.next(), answers.next()) {
+        let texts = texts.map_err(|error| client.refusal_of("read", &error, &keys.conductors()))?;
+        let (entry, told): (Option<Vec<u8>>, Option<Vec<u8>>) =
+            redis::from_redis_value(texts).unwrap_or_default();
+        // Whoever may not ask is told nothing of it.
+        let left = left.and_then(std::result::Result::ok);
+        let left = left.and_then(|left| redis::from_redis_value::<u64>(left).ok());
+        let entry = entry.and_then(|text| serde_json::from_slice::<Entry>(&text).ok());
+        found.extend(entry.map(|entry| Conductor {
             name: entry.name,
             host: entry.host,
             pid: entry.pid,
             since: entry.since,
             owner: Owner::from_stored(entry.owner),
-            unsettled: entry.unsettled,
-        }
+            silence: left.map(|left| LIFE.saturating_sub(Duration::from_millis(left))),
+            told: told.map(|told| Told::read(&told)).unwrap_or_default(),
+        }));
     }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -208,20 +217,20 @@ mod tests {
             pid: 1,
             since: Utc::now(),
             owner: Owner::new("night").unwrap(),
-            unsettled: Vec::new(),
+            silence: None,
+            told: crate::job::Told::default(),
         }
     }
 
-    fn stuck(name: &str) -> Vec<Unsettled> {
-        vec![Unsettled {
-            uuid: "u".to_owned(),
-            name: name.to_owned(),
-            reason: "r".to_owned(),
-        }]
+    fn told(version: &str) -> Told {
+        Told {
+            version: Some(version.to_owned()),
+            ..Told::default()
+        }
     }
 
-    async fn shown(board: &Redis) -> Vec<Unsettled> {
-        board.conductors().await.unwrap().remove(0).unsettled
+    async fn shown(board: &Redis) -> Told {
+        board.conductors().await.unwrap().remove(0).told
     }
 
     #[tokio::test]
@@ -270,11 +279,11 @@ mod tests {
         board.register(&night()).await.unwrap();
         for mood in [Mood::Silent, Mood::HangUp] {
             proxy.set(mood);
-            let unheard = board.tell_unsettled(&stuck("first")).await;
+            let unheard = board.tell(&told("first")).await;
             assert!(unheard.is_err(), "{unheard:?}");
             proxy.set(Mood::PassOn);
-            board.tell_unsettled(&stuck("second")).await.unwrap();
-            assert_eq!(shown(&board).await, stuck("second"));
+            board.tell(&told("second")).await.unwrap();
+            assert_eq!(shown(&board).await, told("second"));
         }
         board.close().await;
         assert_eq!(
@@ -306,10 +315,10 @@ mod tests {
         );
         server.run::<()>(&["DEL", "taskflow:conductor.night"]);
         other.register(&night()).await.unwrap();
-        board.tell_unsettled(&stuck("ours")).await.unwrap();
-        assert_eq!(shown(&other).await, []);
+        board.tell(&told("ours")).await.unwrap();
+        assert_eq!(shown(&other).await, Told::default());
         board.close().await;
-        assert_eq!(shown(&other).await, []);
+        assert_eq!(shown(&other).await, Told::default());
         server.run::<()>(&["DEL", "taskflow:conductor.night"]);
         // Somebody has put something else there by hand.
         server.run::<redis::Value>(&["LPUSH", "taskflow:conductor.night", "x"]);

@@ -25,7 +25,7 @@ use crate::{
     },
     job::{
         Claim, Claimant, Claimed, Conductor, Draft, Entry, History, Holding, Job, JobKey, Lease,
-        Owner, Priority, Settlement, Shelf, Unsettled,
+        Owner, Priority, Settlement, Shelf, Told,
     },
 };
 
@@ -244,7 +244,7 @@ impl Board for Scripted {
     async fn register(&self, _: &Conductor) -> Result<()> {
         unasked()
     }
-    async fn tell_unsettled(&self, _: &[Unsettled]) -> Result<()> {
+    async fn tell(&self, _: &Told) -> Result<()> {
         unasked()
     }
     async fn conductors(&self) -> Result<Vec<Conductor>> {

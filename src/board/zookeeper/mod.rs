@@ -37,7 +37,7 @@ use super::{
 use crate::{
     job::{
         Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Restore, Settlement,
-        Shelf, Term, Unsettled,
+        Shelf, Term, Told,
     },
     secret::Secret,
 };
@@ -182,7 +182,9 @@ impl Board for ZooKeeper {
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {
         let name = &conductor.name;
-        if (self.registration.lock().as_ref()).is_some_and(|entered| entered.name() == name) {
+        if (self.registration.lock().as_ref())
+            .is_some_and(|entered| entered.entrant().name() == name)
+        {
             return Err(BoardError::NameTaken { name: name.clone() });
         }
         let entered = Registration::enter(self.root.clone(), conductor.clone(), SWEEP).await?;
@@ -190,11 +192,12 @@ impl Board for ZooKeeper {
         Ok(())
     }
 
-    async fn tell_unsettled(&self, jobs: &[Unsettled]) -> Result<()> {
-        let name = (self.registration.lock().as_ref()).map(|entered| entered.name().to_owned());
-        let Some(name) = name else { return Ok(()) };
-        let session = self.root.client.session(WRITING).await?;
-        self.root.target(&session).tell_unsettled(&name, jobs).await
+    async fn tell(&self, told: &Told) -> Result<()> {
+        let entered = self.registration.lock().as_ref().map(Registration::entrant);
+        match entered {
+            Some(entered) => entered.tell(Some(told)).await,
+            None => Ok(()),
+        }
     }
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {

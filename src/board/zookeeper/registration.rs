@@ -1,7 +1,8 @@
 //! The entry of this process in the registry, which is made anew whenever its session has ended.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{task::JoinSet, time};
 use zookeeper_client::StateWatcher;
 
@@ -10,8 +11,8 @@ use super::{
     target::Root,
 };
 use crate::{
-    board::{BoardError, Result},
-    job::Conductor,
+    board::{BoardError, Result, registration::REFRESH},
+    job::{Conductor, Told},
 };
 
 /// How often what nobody needs any more is removed, by a conductor that stays.
@@ -21,41 +22,64 @@ pub(super) const SWEEP: Duration = Duration::from_secs(3600);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The entry of this process; dropped, it is not made anew any more, and goes with its session.
-#[derive(Debug)]
 pub(super) struct Registration {
-    name: String,
+    entrant: Arc<Entrant>,
     _stay: JoinSet<()>,
 }
 
 impl Registration {
     /// Enters a conductor, unless another one is alive under its name.
     pub(super) async fn enter(root: Root, conductor: Conductor, sweep: Duration) -> Result<Self> {
-        let name = conductor.name.clone();
-        let entrant = Entrant { root, conductor };
+        let entrant = Arc::new(Entrant {
+            root,
+            told: Mutex::new(conductor.told.clone()),
+            conductor,
+        });
         let states = entrant.enter().await?;
-        let _stay = JoinSet::from_iter([entrant.stay(states, sweep)]);
-        Ok(Self { name, _stay })
+        let _stay = JoinSet::from_iter([Arc::clone(&entrant).stay(states, sweep)]);
+        Ok(Self { entrant, _stay })
     }
 
-    /// Returns the name of the conductor that is entered.
-    pub(super) fn name(&self) -> &str {
-        &self.name
+    /// Returns who is entered.
+    pub(super) fn entrant(&self) -> Arc<Entrant> {
+        Arc::clone(&self.entrant)
     }
 }
 
-/// Where somebody is registered, and as whom.
-struct Entrant {
+/// Where somebody is registered, as whom, and what is told there.
+pub(super) struct Entrant {
     root: Root,
     conductor: Conductor,
+    told: Mutex<Told>,
 }
 
 impl Entrant {
+    pub(super) fn name(&self) -> &str {
+        &self.conductor.name
+    }
+
+    /// Stores what the conductor tells of itself, if that is something else by now, or else that it
+    /// is alive.
+    pub(super) async fn tell(&self, told: Option<&Told>) -> Result<()> {
+        let told = {
+            let mut kept = self.told.lock();
+            *kept = told.unwrap_or(&kept).clone();
+            kept.clone()
+        };
+        let session = self.root.client.session(WRITING).await?;
+        self.root.target(&session).tell(self.name(), &told).await
+    }
+
     /// Makes the entry, and returns what tells of the end of the session that bears it.
     async fn enter(&self) -> Result<StateWatcher> {
         let session = self.root.client.bearing(WRITING, None).await?;
         // From before the entry on, so that no end of the session falls in between.
         let states = session.client().state_watcher();
-        match self.root.target(&session).register(&self.conductor).await {
+        let conductor = Conductor {
+            told: self.told.lock().clone(),
+            ..self.conductor.clone()
+        };
+        match self.root.target(&session).register(&conductor).await {
             // An entry that was made without our hearing of it is ours nevertheless.
             Err(error @ BoardError::NameTaken { .. }) if !self.is_ours(&session).await? => {
                 Err(error)
@@ -75,11 +99,14 @@ impl Entrant {
     }
 
     /// Makes the entry again each time that it has gone with its session.
-    async fn stay(self, mut states: StateWatcher, sweep: Duration) {
+    async fn stay(self: Arc<Self>, mut states: StateWatcher, sweep: Duration) {
+        let mut sweeps = time::interval_at(time::Instant::now() + sweep, sweep);
         loop {
             tokio::select! {
                 () = ended(&mut states) => states = self.enter_again().await,
-                () = time::sleep(sweep) => self.sweep().await,
+                _ = sweeps.tick() => self.sweep().await,
+                // One that fails is made up for by the next one.
+                () = time::sleep(REFRESH) => drop(self.tell(None).await),
             }
         }
     }
@@ -135,7 +162,8 @@ mod tests {
             pid: 42,
             since: Utc::now(),
             owner: Owner::new(name).unwrap(),
-            unsettled: Vec::new(),
+            silence: None,
+            told: crate::job::Told::default(),
         }
     }
 

@@ -22,7 +22,7 @@ use crate::{
         net::failure::Failure,
         wire::{as_json, json::Entity},
     },
-    job::{Conductor, JobKey, Owner, Shelf, Unsettled},
+    job::{Conductor, JobKey, Owner, Shelf, Told},
 };
 
 impl Target<'_> {
@@ -46,7 +46,8 @@ impl Target<'_> {
         let mut transaction = self.transaction();
         // Two of the same name may come at the same time, from different processes.
         let name = self.paths.name(&conductor.name);
-        transaction.create(Step::Name, name, b"", CreateMode::Ephemeral);
+        let told = as_json(&conductor.told);
+        transaction.create(Step::Name, name, told.as_bytes(), CreateMode::Ephemeral);
         let path = self.paths.entity(&entity.name);
         transaction.create(Step::Entity, path, &entity.encode(), CreateMode::Ephemeral);
         match transaction
@@ -64,16 +65,12 @@ impl Target<'_> {
         }
     }
 
-    /// Says of a conductor which jobs it cannot settle, in the node that keeps its name unique.
-    pub(super) async fn tell_unsettled(self, name: &str, jobs: &[Unsettled]) -> Result<()> {
-        let data = match jobs {
-            [] => String::new(),
-            jobs => as_json(&jobs),
-        };
-        let path = self.paths.name(name);
+    /// Stores what a conductor tells of itself, in the node that keeps its name unique.
+    pub(super) async fn tell(self, name: &str, told: &Told) -> Result<()> {
+        let (path, data) = (self.paths.name(name), as_json(told));
         let set = self.session.client().set_data(&path, data.as_bytes(), None);
         match self.session.ask(WRITING, set).await? {
-            // An entry that has gone with its session comes back without: the claims went, too.
+            // An entry that has gone with its session comes back with it.
             Ok(_) | Err(Error::NoNode) => Ok(()),
             Err(error) => Err(self.session.refusal(WRITING, &error)),
         }
@@ -92,9 +89,16 @@ impl Target<'_> {
         conductors.sort_by(|one, other| one.name.cmp(&other.name));
         let names = conductors.iter().map(|known| self.paths.name(&known.name));
         let names = nodes::read(self.session, &names.collect::<Vec<_>>()).await?;
+        let now = Utc::now();
         for (conductor, name) in conductors.iter_mut().zip(names) {
-            let told = name.and_then(|name| serde_json::from_slice(&name.data).ok());
-            conductor.unsettled = told.unwrap_or_default();
+            let Some(name) = name.filter(|name| !name.is_denied()) else {
+                continue;
+            };
+            conductor.told = Told::read(&name.data);
+            let refreshed = DateTime::<Utc>::from_timestamp_millis(name.stat.mtime);
+            // By two clocks: what seems to lie ahead is now.
+            let silence = refreshed.map(|time| (now - time).to_std().unwrap_or_default());
+            conductor.silence = silence;
         }
         Ok(conductors)
     }
@@ -159,6 +163,7 @@ fn conductor(entry: &Node) -> Option<Conductor> {
         pid: entity.pid,
         since: DateTime::<Utc>::from_timestamp_millis(entry.stat.ctime)?,
         owner: Owner::from_stored(name),
-        unsettled: Vec::new(),
+        silence: None,
+        told: Told::default(),
     })
 }

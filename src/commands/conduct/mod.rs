@@ -7,6 +7,7 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
 use chrono::{SubsecRound, Utc};
+use rustix::process::Signal;
 use serde_json::json;
 
 use self::{policy::PolicyArgs, show::LogFormat};
@@ -20,7 +21,7 @@ use crate::{
     context::{Context, Creation},
     duration,
     exit::CommandError,
-    job::{Conductor, Owner},
+    job::{Conductor, Owner, Told},
     process::signal::Signals,
     retry::Patience,
 };
@@ -33,7 +34,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// A job is run if its details have a `command`, an array of strings, or if there is a handler of
 /// its name. A command that exits with 0 has its job consumed; with 75, the job is tried later; any
 /// other end is a failure, after which the job is tried again, later each time, and goes to the
-/// trash in the end. Every other job is left alone.
+/// trash in the end. Every other job is left alone. SIGUSR1 has it tell on stderr what it does, and
+/// which jobs it leaves alone, and why.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductArgs {
     /// How many jobs to run at once
@@ -136,6 +138,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     ctx.create_folder(&args.creation);
     let board = ctx.writable_board()?;
     let mut signals = Signals::ending()?;
+    let asking = Signals::catch(&[Signal::USR1])?;
     let (mut reporter, progress) = Reporter::new();
     if ctx.out.is_quiet() {
         reporter.hush();
@@ -143,7 +146,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
     let format = args.log_format.unwrap_or(LogFormat::suiting(&ctx.out));
     show::start(progress, format, &ctx.out).context("cannot show what happens")?;
     let ends_by_itself = args.drain || args.max_jobs.is_some();
-    let conducted = conduct(board, settings, reporter.clone(), &mut signals).await;
+    let conducted = conduct(board, settings, reporter.clone(), &mut signals, asking).await;
     if let Ok(tally) = &conducted {
         reporter.tell(summary(tally));
     }
@@ -196,7 +199,8 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
             pid: std::process::id(),
             since: Utc::now().trunc_subsecs(6),
             owner,
-            unsettled: Vec::new(),
+            silence: None,
+            told: Told::default(),
         },
         mark: process,
         jobs: args.jobs,

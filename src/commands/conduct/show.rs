@@ -96,6 +96,14 @@ fn tell(console: &mut Console, format: LogFormat, note: &Note) {
     match (format, console.room()) {
         (LogFormat::Json, _) => console.object(&object(time(), note)),
         (LogFormat::Text, None) => console.note(&words(time(), note, usize::MAX)),
+        // The last thing that is said is said whole.
+        (LogFormat::Text, Some(_)) if note.event == "summary" => {
+            console.note(&words(
+                now.format("%H:%M:%SZ").to_string(),
+                note,
+                usize::MAX,
+            ));
+        }
         // Whoever watches knows the day, and a line that is broken is hard to read.
         (LogFormat::Text, Some(room)) => {
             console.note(&words(now.format("%H:%M:%SZ").to_string(), note, room));

@@ -8,7 +8,10 @@ use tokio::time::Instant;
 use super::{Chance, Pick, Won};
 use crate::{
     board::{BoardError, ClaimRules},
-    conductor::{passed_over::Against, slots::Slots},
+    conductor::{
+        passed_over::{Against, Such},
+        slots::Slots,
+    },
     job::{Aftermath, Entry, JobKey, Owner},
     process::clock::Boottime,
 };
@@ -109,7 +112,7 @@ impl Pick<'_> {
             BoardError::Malformed { .. } | BoardError::Unfit { .. } => {
                 let against = Against::Record(error.to_string());
                 let (passed_over, reporter) = (&self.shared.passed_over, &self.shared.reporter);
-                passed_over.heard(&key, key.as_str(), &against, reporter);
+                passed_over.heard(&key, &Such::at(&key), &against, reporter);
                 self.let_slip(&key);
                 self.backlog.remove(&key);
                 self.unreadable.insert(key, against);

@@ -12,7 +12,7 @@ use crate::{
         backlog::{CAPACITY, Candidate},
     },
     conductor::{
-        passed_over::{Against, Reasons},
+        passed_over::{Against, Reasons, Such},
         progress::Note,
     },
     job::{Aftermath, Entry, Job, JobKey, Lease, Shelf},
@@ -79,7 +79,7 @@ impl Pick<'_> {
                 continue;
             };
             if let Some(against) = unreadable.remove(&job.key) {
-                reasons.add(&job.name, &against);
+                reasons.add(&Such::of(&job), &against);
                 self.unreadable.insert(job.key, against);
                 continue;
             }
@@ -97,7 +97,7 @@ impl Pick<'_> {
                     };
                     self.backlog.offer(candidate, now);
                 }
-                Err(against) => reasons.add(&job.name, &against),
+                Err(against) => reasons.add(&Such::of(&job), &against),
             }
         }
         drop(entries);
@@ -175,7 +175,7 @@ impl Pick<'_> {
             },
             Err(against) => {
                 let (passed_over, reporter) = (&self.shared.passed_over, &self.shared.reporter);
-                passed_over.heard(key, &job.name, &against, reporter);
+                passed_over.heard(key, &Such::of(&job), &against, reporter);
                 self.backlog.remove(key);
             }
         }
@@ -208,7 +208,7 @@ impl Pick<'_> {
             if let Some(against) = (self.unreadable.get(&job.key)).or(admitted.as_ref().err()) {
                 // What somebody holds is not left.
                 if holding.is_none() {
-                    reasons.add(&job.name, against);
+                    reasons.add(&Such::of(&job), against);
                 }
                 continue;
             }

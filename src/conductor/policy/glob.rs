@@ -1,13 +1,16 @@
 //! Patterns for paths and names, in which a `*` ends at a slash.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use regex::Regex;
 use thiserror::Error;
 
 /// A pattern: `*` is any text and `?` any character, but for a slash.
 #[derive(Debug, Clone)]
-pub(crate) struct Glob(Regex);
+pub(crate) struct Glob {
+    text: String,
+    regex: Regex,
+}
 
 /// Says what is wrong with a pattern.
 #[derive(Debug, Error)]
@@ -37,7 +40,13 @@ impl Glob {
 
     /// Whether a text is like it.
     pub(crate) fn fits(&self, text: &str) -> bool {
-        self.0.is_match(text)
+        self.regex.is_match(text)
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 
@@ -58,7 +67,10 @@ impl FromStr for Glob {
             text: text.to_owned(),
             problem: "is too long",
         })?;
-        Ok(Self(regex))
+        Ok(Self {
+            text: text.to_owned(),
+            regex,
+        })
     }
 }
 

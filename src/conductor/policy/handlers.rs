@@ -1,7 +1,9 @@
 //! The folder of programs that are run by the names of jobs.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsStr,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -11,6 +13,7 @@ use super::{
     ownership::{Trust, Untrusted, is_absent, kind},
     way::{Others, Way},
 };
+use crate::job::MOST_HANDLERS;
 
 /// Folders in which everything is a program, made for whoever uses the machine.
 const FOR_EVERYBODY: [&str; 10] = [
@@ -25,6 +28,11 @@ const FOR_EVERYBODY: [&str; 10] = [
     "/usr/local/bin",
     "/usr/local/sbin",
 ];
+
+/// Whether a handler may have this name; what editors and package managers leave in a folder is none.
+pub(super) fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
+}
 
 /// A folder of handlers, into which nobody but us and root can put one.
 #[derive(Debug, Clone)]
@@ -75,6 +83,20 @@ impl Handlers {
             Ok(()) => Ok(Some(handler.path)),
             Err(_) => Err(kind(&handler.path, "executable")),
         }
+    }
+
+    /// Returns the names of handlers, why one of them is not run, and how many there are beside those.
+    pub(super) fn told(&self) -> (BTreeMap<String, Option<String>>, usize) {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<_> = names.filter(|name| is_name(name)).collect();
+        names.sort_unstable();
+        let more = names.len().saturating_sub(MOST_HANDLERS);
+        let told = names.into_iter().take(MOST_HANDLERS).map(|name| {
+            let problem = self.find(&name).err();
+            (name, problem.map(|problem| problem.to_string()))
+        });
+        (told.collect(), more)
     }
 
     fn folder(&self) -> Result<Way, Untrusted> {

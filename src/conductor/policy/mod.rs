@@ -26,8 +26,9 @@ use thiserror::Error;
 use self::request::Request;
 pub(crate) use self::{board::check_board, glob::Glob, handlers::Handlers, ownership::Untrusted};
 use crate::{
-    job::Job,
+    job::{Job, Takes},
     process::command::{Command, Input, NotRun, Output, find},
+    retry::Patience,
 };
 
 /// Which programs a posting may name.
@@ -133,6 +134,40 @@ impl Unfit {
 }
 
 impl Policy {
+    /// Returns what the registry is told of it.
+    pub(crate) fn told(&self, patience: &Patience) -> Takes {
+        let texts = |globs: &[Glob]| globs.iter().map(Glob::to_string).collect();
+        let (max_attempts, max_attempts_max) = patience.most_attempts();
+        let mut takes = Takes {
+            programs: match &self.programs {
+                Programs::None => Some(Vec::new()),
+                Programs::Like(globs) => Some(texts(globs)),
+                Programs::Any => None,
+            },
+            variables: match &self.variables {
+                Variables::Like(globs) => Some(texts(globs)),
+                Variables::Any => None,
+            },
+            max_attempts,
+            max_attempts_max,
+            ..Takes::default()
+        };
+        if matches!(self.programs, Programs::Like(_)) {
+            let search = self.search.iter();
+            takes.search = search.map(|it| it.to_string_lossy().into()).collect();
+        }
+        self.tell_handlers(&mut takes);
+        takes
+    }
+
+    /// Brings up to date what is told of handlers.
+    pub(crate) fn tell_handlers(&self, takes: &mut Takes) {
+        if let Some(handlers) = &self.handlers {
+            let (told, more) = handlers.told();
+            (takes.handlers, takes.more_handlers) = (Some(told), more);
+        }
+    }
+
     /// Whether a job may be performed, whatever will come of it.
     pub(crate) fn admit(&self, job: &Job) -> Result<(), Unfit> {
         match &self.programs {
@@ -236,12 +271,10 @@ impl Policy {
         let Some(handlers) = &self.handlers else {
             return Ok(None);
         };
-        // Also what editors and package managers leave in a folder is none.
-        let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
-        if !is_plain {
-            return Ok(None);
+        match handlers::is_name(name) {
+            true => Ok(handlers.find(name)?),
+            false => Ok(None),
         }
-        Ok(handlers.find(name)?)
     }
 }
 

@@ -112,11 +112,6 @@ impl Refused {
         std::mem::take(&mut self.has_changed).then(|| told.collect())
     }
 
-    /// Notes that it could not be said, and has to be said again.
-    fn remain_news(&mut self) {
-        self.has_changed = true;
-    }
-
     /// Gives all of them up.
     fn take_all(&mut self) -> Vec<Due> {
         let jobs = std::mem::take(&mut self.jobs).into_values();
@@ -125,16 +120,13 @@ impl Refused {
 }
 
 impl Settler {
-    /// Has nobody wait for what is refused for good, and says in the registry what that is.
-    pub(crate) async fn set_aside(&mut self) {
+    /// Has nobody wait for what is refused for good, and has the registry told of what is refused.
+    pub(crate) fn set_aside(&mut self) {
         for key in self.refused.stubborn() {
             self.shared.in_flight.set_aside(key);
         }
-        if let Some(jobs) = self.refused.news()
-            && self.board.tell_unsettled(&jobs).await.is_err()
-        {
-            // What keeps the jobs from being settled may keep us from telling of it, too.
-            self.refused.remain_news();
+        if let Some(jobs) = self.refused.news() {
+            self.shared.account.set_unsettled(jobs);
         }
     }
 

@@ -7,6 +7,7 @@ mod policy;
 mod replaced;
 mod session;
 mod stage;
+mod telling;
 mod unsettled;
 
 use std::collections::BTreeMap;

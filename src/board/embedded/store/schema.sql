@@ -77,7 +77,7 @@ CREATE TABLE conductor (
     -- Tells two processes of the same name apart.
     token      TEXT NOT NULL,
     alive_boot INTEGER NOT NULL,
-    -- The jobs that it cannot settle, as JSON; NULL for none.
+    -- What it tells of itself, as JSON; once it was no more than the jobs that it cannot settle.
     unsettled  TEXT
 ) STRICT;
 

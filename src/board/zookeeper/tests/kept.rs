@@ -94,7 +94,8 @@ async fn a_conductor_stays_registered_whatever_its_claims_ask_for() {
             pid: 7,
             since: chrono::Utc::now(),
             owner: owner("worker"),
-            unsettled: Vec::new(),
+            silence: None,
+            told: crate::job::Told::default(),
         })
         .await
         .unwrap();

@@ -182,7 +182,8 @@ async fn what_a_creator_makes_is_his_alone_and_what_anybody_makes_is_anybodys() 
                 pid: 7,
                 since: chrono::Utc::now(),
                 owner: owner("worker"),
-                unsettled: Vec::new(),
+                silence: None,
+                told: crate::job::Told::default(),
             })
             .await
             .unwrap();

@@ -12,7 +12,8 @@ fn conductor(name: &str) -> Conductor {
         pid: 7,
         since: chrono::Utc::now(),
         owner: owner(name),
-        unsettled: Vec::new(),
+        silence: None,
+        told: crate::job::Told::default(),
     }
 }
 

@@ -48,7 +48,8 @@ async fn a_conductor_that_lapsed_and_is_back_has_joined() {
         pid: 4711,
         since: chrono::Utc::now(),
         owner: crate::job::Owner::new("night").unwrap(),
-        unsettled: Vec::new(),
+        silence: None,
+        told: crate::job::Told::default(),
     };
     board.register(&night).await.unwrap();
     mark(&board).await;

@@ -1,0 +1,152 @@
+//! A process that takes jobs off a board and performs them, and what it tells of itself.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::Owner;
+
+/// How many of the jobs that it performs a conductor tells of.
+pub(crate) const MOST_RUNS: usize = 32;
+
+/// How long one may say nothing before it counts as silent; it says something every ten seconds.
+const OVERDUE: Duration = Duration::from_secs(15);
+
+/// How many of its handlers it tells of.
+pub(crate) const MOST_HANDLERS: usize = 200;
+
+/// A process that takes jobs off a board and performs them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Conductor {
+    pub(crate) name: String,
+    pub(crate) host: String,
+    pub(crate) pid: u32,
+    pub(crate) since: DateTime<Utc>,
+    /// The name under which it claims.
+    pub(crate) owner: Owner,
+    /// How long ago it last said that it is alive, as far as the board tells.
+    #[serde(skip)]
+    pub(crate) silence: Option<Duration>,
+    #[serde(flatten)]
+    pub(crate) told: Told,
+}
+
+impl Conductor {
+    /// Whether it should have said by now that it is alive.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.silence.is_some_and(|silence| silence > OVERDUE)
+    }
+}
+
+/// What a conductor tells of itself; of one that tells nothing all of it is as it is by default.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Told {
+    pub(crate) version: Option<String>,
+    /// Which process it is, for whoever is on the same machine.
+    pub(crate) process: Option<String>,
+    /// How many jobs it performs at once.
+    pub(crate) slots: Option<usize>,
+    /// How long its claims last from a renewal on, in seconds.
+    pub(crate) lease: Option<f64>,
+    pub(crate) course: Course,
+    /// How many jobs it performs, of which `runs` has the first.
+    pub(crate) running: Option<usize>,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) takes: Option<Takes>,
+    #[serde(flatten)]
+    pub(crate) counters: Counters,
+    /// What it leaves to others, by the reason, the most first.
+    pub(crate) passed_over: Vec<LeftAlone>,
+    /// The jobs that it has performed and cannot settle.
+    pub(crate) unsettled: Vec<Unsettled>,
+}
+
+/// How far a conductor has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Course {
+    /// It takes jobs until somebody ends it.
+    #[default]
+    Working,
+    /// It takes jobs until none is left.
+    Draining,
+    /// It takes no more.
+    Ending,
+}
+
+/// A job that is being performed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+    pub(crate) since: DateTime<Utc>,
+    pub(crate) attempt: u32,
+}
+
+/// Which jobs a conductor takes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Takes {
+    /// All of these must hold.
+    pub(crate) filters: Vec<String>,
+    /// Patterns of the programs that jobs may name; `None` for any.
+    pub(crate) programs: Option<Vec<String>>,
+    /// The folders in which programs are looked for, where it matters.
+    pub(crate) search: Vec<String>,
+    /// Patterns of the variables that jobs may set; `None` for any.
+    pub(crate) variables: Option<Vec<String>>,
+    /// The programs that are run by the names of jobs, and why one of them is not; `None` without
+    /// such a folder.
+    pub(crate) handlers: Option<BTreeMap<String, Option<String>>>,
+    /// How many handlers there are beside those.
+    pub(crate) more_handlers: usize,
+    /// How often a job is tried that does not say so itself, and how often any.
+    pub(crate) max_attempts: u32,
+    pub(crate) max_attempts_max: Option<u32>,
+}
+
+/// How many attempts of a conductor came to which end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Counters {
+    pub(crate) done: u64,
+    pub(crate) failed: u64,
+    pub(crate) postponed: u64,
+    pub(crate) lost: u64,
+}
+
+/// Jobs that a conductor leaves to others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LeftAlone {
+    pub(crate) reason: String,
+    pub(crate) jobs: u64,
+    /// The name of one of them, and what refers to it.
+    pub(crate) such_as: String,
+    pub(crate) job: String,
+}
+
+/// A job whose settlement the board refuses, for a reason that has nothing to do with its claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Unsettled {
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+    pub(crate) reason: String,
+}
+
+impl Told {
+    /// Reads what a conductor has stored of itself; what cannot be read says nothing.
+    pub(crate) fn read(text: &[u8]) -> Self {
+        // Earlier ones told nothing but the jobs that they could not settle.
+        let earlier = |_| {
+            serde_json::from_slice(text).map(|unsettled| Self {
+                unsettled,
+                ..Self::default()
+            })
+        };
+        serde_json::from_slice(text)
+            .or_else(earlier)
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,67 @@
+//! Whether a process still lives, as far as that can be seen from here.
+
+use std::fs;
+
+use rustix::process::{Pid, getpid};
+
+use super::group::Stat;
+
+/// Returns what tells this process from every other one, for whoever can see it.
+pub(crate) fn this_process() -> Option<String> {
+    Some(format!("{} {}", space()?, Stat::of(getpid())?.started))
+}
+
+/// Whether a process has ended, if that can be seen from here.
+///
+/// `process` is what it has said of itself with [`this_process`], if it has.
+pub(crate) fn has_ended(host: &str, pid: u32, process: Option<&str>) -> Option<bool> {
+    let started = match process {
+        Some(process) => {
+            let (space, started) = process.rsplit_once(' ')?;
+            (Some(space) == self::space().as_deref()).then_some(())?;
+            Some(started)
+        }
+        None => {
+            let here = rustix::system::uname().nodename().to_string_lossy() == host;
+            here.then_some(None)?
+        }
+    };
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+    let found = Stat::of(pid).filter(|found| !found.has_ended());
+    // Another one may have its pid by now.
+    let is_it = found
+        .is_some_and(|found| started.is_none_or(|started| started.parse() == Ok(found.started)));
+    Some(!is_it)
+}
+
+/// Names the boot of the machine and the namespace within which pids tell processes apart.
+fn space() -> Option<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
+    Some(format!("{} {}", boot.trim(), namespace.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_lives_and_who_does_not_is_seen_and_nothing_is_guessed() {
+        let (us, pid) = (this_process().unwrap(), std::process::id());
+        let gone = std::process::Command::new("true").spawn().unwrap();
+        let gone_pid = gone.id();
+        gone.wait_with_output().unwrap();
+        assert_eq!(has_ended("elsewhere", pid, Some(&us)), Some(false));
+        assert_eq!(has_ended("elsewhere", gone_pid, Some(&us)), Some(true));
+        // Our pid, and another start: it is somebody else's by now.
+        let (space, _) = us.rsplit_once(' ').unwrap();
+        assert_eq!(has_ended("h", pid, Some(&format!("{space} 1"))), Some(true));
+        assert_eq!(has_ended("h", gone_pid, Some("another boot 1")), None);
+        assert_eq!(has_ended("elsewhere", gone_pid, None), None);
+        let host = rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned();
+        assert_eq!(has_ended(&host, gone_pid, None), Some(true));
+    }
+}
