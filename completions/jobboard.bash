@@ -19,6 +19,9 @@ _jobboard() {
             jobboard,abandon)
                 cmd="jobboard__subcmd__abandon"
                 ;;
+            jobboard,check)
+                cmd="jobboard__subcmd__check"
+                ;;
             jobboard,claim)
                 cmd="jobboard__subcmd__claim"
                 ;;
@@ -95,7 +98,7 @@ _jobboard() {
 
     case "${cmd}" in
         jobboard)
-            opts="-o -q -v -h -V --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help --version post run list ls show owner claim extend abandon consume trash restore retry purge wait watch conduct conductors status ping config completions man help"
+            opts="-o -q -v -h -V --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help --version post run list ls show owner claim extend abandon consume trash restore retry purge wait watch conduct conductors status check ping config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -176,6 +179,76 @@ _jobboard() {
                     return 0
                     ;;
                 --confirm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --who)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table tsv json jsonl uuid" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "table tsv json jsonl uuid" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --op-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        jobboard__subcmd__check)
+            opts="-w -c -o -q -v -h --warn --crit --filter --timeout --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --warn)
+                    COMPREPLY=($(compgen -W "unclaimed oldest_unclaimed claimed longest_claim never_lapsing orphaned not_renewed exhausted postponed malformed trashed conductors rtt" -- "${cur}"))
+                    return 0
+                    ;;
+                -w)
+                    COMPREPLY=($(compgen -W "unclaimed oldest_unclaimed claimed longest_claim never_lapsing orphaned not_renewed exhausted postponed malformed trashed conductors rtt" -- "${cur}"))
+                    return 0
+                    ;;
+                --crit)
+                    COMPREPLY=($(compgen -W "unclaimed oldest_unclaimed claimed longest_claim never_lapsing orphaned not_renewed exhausted postponed malformed trashed conductors rtt" -- "${cur}"))
+                    return 0
+                    ;;
+                -c)
+                    COMPREPLY=($(compgen -W "unclaimed oldest_unclaimed claimed longest_claim never_lapsing orphaned not_renewed exhausted postponed malformed trashed conductors rtt" -- "${cur}"))
+                    return 0
+                    ;;
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -62,6 +62,7 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "watch" -d 'Tell w
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "conduct" -d 'Claim jobs and run their commands, until told to stop'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "conductors" -d 'List the conductors that are at work on the board'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "status" -d 'Show how the board is, at a glance'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "check" -d 'Check the board for monitoring, as a plugin of Nagios, Icinga or Sensu'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "ping" -d 'Check that the board can be reached'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "config" -d 'Print the effective configuration, and where each value comes from'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "completions" -d 'Print a completion script for a shell'
@@ -697,6 +698,52 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand status" -s q -l quiet 
 complete -c jobboard -n "__fish_jobboard_using_subcommand status" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand status" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -s w -l warn -d 'Warn if a value is outside of a range' -r -f -a "unclaimed\t''
+oldest_unclaimed\t''
+claimed\t''
+longest_claim\t''
+never_lapsing\t''
+orphaned\t''
+not_renewed\t''
+exhausted\t''
+postponed\t''
+malformed\t''
+trashed\t''
+conductors\t''
+rtt\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -s c -l crit -d 'It is critical if a value is outside of a range' -r -f -a "unclaimed\t''
+oldest_unclaimed\t''
+claimed\t''
+longest_claim\t''
+never_lapsing\t''
+orphaned\t''
+not_renewed\t''
+exhausted\t''
+postponed\t''
+malformed\t''
+trashed\t''
+conductors\t''
+rtt\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -l filter -d 'Count only jobs for which this holds; several must all hold (`jobboard help filters`)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -l timeout -d 'How long it may take, before it is critical that the board does not answer' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand ping" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r

@@ -1,6 +1,7 @@
 //! The exit codes, and the one place that chooses them and words an error.
 
 mod hint;
+mod plugin;
 mod trying;
 mod way;
 
@@ -9,13 +10,17 @@ use std::{error::Error as StdError, process::ExitCode, sync::Arc};
 use serde::Serialize;
 use thiserror::Error;
 
-use self::hint::WayOut;
-pub(crate) use self::{trying::Trying, way::Way};
+use self::{hint::WayOut, plugin::Failed};
+pub(crate) use self::{
+    plugin::{PluginState, without_bars},
+    trying::Trying,
+    way::Way,
+};
 use crate::{
     board::BoardError,
     job::Owner,
     lease::Lost,
-    output::{Closed, Output, Tone, complain_json, complain_of},
+    output::{Closed, Output, Tone, answer, answer_json, complain_json, complain_of},
 };
 
 const FAILED: u8 = 1;
@@ -29,6 +34,9 @@ const UNSAFE: u8 = 8;
 const TRASHED: u8 = 9;
 const TIMED_OUT: u8 = 124;
 const OURS: u8 = 125;
+
+/// The command that ends as monitoring plugins do.
+const PLUGIN: &str = "check";
 
 /// What ends a command other than what a board answered.
 #[derive(Debug, Error)]
@@ -154,6 +162,15 @@ impl Teller {
         }
         if let Some(CommandError::Command(code)) = error.downcast_ref() {
             return ExitCode::from(*code);
+        }
+        if self.command.as_deref() == Some(PLUGIN) {
+            let state = PluginState::of(&judge(&error));
+            let failed = Failed::new(state, self.worded(&error));
+            match self.is_json {
+                true => answer_json(&failed),
+                false => answer(&failed.lines()),
+            }
+            return ExitCode::from(state.code());
         }
         self.tell(&error);
         ExitCode::from(judge(&error).code)

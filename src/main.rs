@@ -183,7 +183,7 @@ fn complain(error: &clap::Error) -> ExitCode {
         is_plain: environment.wants_plain_text(),
         ..Style::default()
     });
-    let teller = Teller::new(&out, Way::default(), None);
+    let teller = Teller::new(&out, Way::default(), early.command.clone());
     if !error.use_stderr() {
         return teller.conclude(out.help(&error.render()));
     }

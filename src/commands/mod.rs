@@ -1,6 +1,7 @@
 //! The command line: its grammar, and which file carries out which command.
 
 mod abandon;
+mod check;
 mod claim;
 mod completions;
 mod conduct;
@@ -177,6 +178,7 @@ pub(crate) enum Command {
     Conduct(conduct::ConductArgs),
     Conductors(conductors::ConductorsArgs),
     Status(status::StatusArgs),
+    Check(check::CheckArgs),
     Ping(ping::PingArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
@@ -235,6 +237,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Conduct(args) => conduct::run(ctx, args).await,
         Command::Conductors(args) => conductors::run(ctx, args).await,
         Command::Status(args) => status::run(ctx, args).await,
+        Command::Check(args) => check::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,
         Command::Config(args) => config::run(ctx, args),
         Command::Completions(args) => completions::run(&mut ctx.out, &args),

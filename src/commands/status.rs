@@ -1,7 +1,6 @@
 //! `jobboard status`.
 
 mod screen;
-mod tally;
 #[cfg(test)]
 mod tests;
 
@@ -9,15 +8,15 @@ use anyhow::Context as _;
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use futures_util::TryStreamExt;
 
-use self::{
-    screen::Status,
-    tally::{Ended, Tally},
+use self::screen::Status;
+use super::parts::{
+    peers,
+    tally::{Departures, Tally, apart},
+    unused,
 };
-use super::parts::{peers, unused};
 use crate::{
     board::{Board, BoardError, Detail, Query},
     context::Context,
-    exit::chain,
     job::Shelf,
 };
 
@@ -89,10 +88,14 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
 }
 
 /// Counts what has left the board of late; what is remembered of it comes latest first.
-async fn past(board: &dyn Board, now: DateTime<Utc>, history: u32) -> Result<Ended, BoardError> {
-    let mut ended = Ended {
+async fn past(
+    board: &dyn Board,
+    now: DateTime<Utc>,
+    history: u32,
+) -> Result<Departures, BoardError> {
+    let mut ended = Departures {
         since: now - LATELY,
-        ..Ended::default()
+        ..Departures::default()
     };
     let mut entries = board.entries(Query::all(Shelf::Past, Detail::Brief));
     while let Some(entry) = entries.try_next().await? {
@@ -104,13 +107,4 @@ async fn past(board: &dyn Board, now: DateTime<Utc>, history: u32) -> Result<End
         ended.since = ended.earliest.unwrap_or(ended.since);
     }
     Ok(ended)
-}
-
-/// Sets apart what keeps one part of a board from being seen; a board that is away shows none.
-fn apart<T>(seen: Result<T, BoardError>) -> Result<(Option<T>, Option<String>), BoardError> {
-    match seen {
-        Ok(seen) => Ok((Some(seen), None)),
-        Err(error) if error.is_retryable() => Err(error),
-        Err(error) => Ok((None, Some(chain(&error)))),
-    }
 }

@@ -81,6 +81,11 @@ impl Output {
         }
     }
 
+    /// From here on, nothing but errors is told beside the results.
+    pub(crate) fn hush(&mut self) {
+        self.verbosity = Verbosity::Quiet;
+    }
+
     /// From here on, that the reader goes away stops nothing: half of what was asked is not done.
     pub(crate) fn outlive_reader(&mut self) {
         self.outlives_reader = true;
@@ -251,6 +256,22 @@ impl Output {
 
     fn room(&self) -> Option<usize> {
         width_of(io::stdout())
+    }
+}
+
+/// Writes lines to stdout, whoever reads them and whatever form was asked for.
+pub(crate) fn answer(lines: &[String]) {
+    let mut stdout = io::stdout();
+    for line in lines {
+        // What ends with a code of its own says by that what matters.
+        let _ = writeln!(stdout, "{}", Text::from(line));
+    }
+}
+
+/// Writes an object to stdout, as [`answer`] does.
+pub(crate) fn answer_json(value: &impl Serialize) {
+    if let Ok(line) = json::line(value) {
+        let _ = io::stdout().write_all(&line);
     }
 }
 

@@ -11,6 +11,7 @@
 pub(crate) mod support;
 
 mod abandon;
+mod check;
 mod claim;
 mod completions;
 mod conduct;

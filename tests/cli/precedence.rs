@@ -160,6 +160,7 @@ fn reading_and_a_dry_run_are_allowed_where_changes_are_not() {
         &["show", "@1"],
         &["owner", "@2"],
         &["status"],
+        &["check", "--warn", "rtt=1h"],
         &["ping"],
         &["conductors"],
         &["wait", "--any"],

@@ -37,6 +37,7 @@ impl EarlyFormat {
                 "--color" => {
                     early.color = choice(value.or_else(|| arguments.next())).unwrap_or_default();
                 }
+                word if value.is_none() && takes_value(word) => drop(arguments.next()),
                 word if early.command.is_none() && is_command(word) => {
                     early.command = Some(name);
                 }
@@ -45,6 +46,16 @@ impl EarlyFormat {
         }
         early
     }
+}
+
+/// Whether it is an option of all commands that is followed by a value.
+fn takes_value(word: &str) -> bool {
+    let command = Cli::command();
+    let mut options = command.get_arguments();
+    word.strip_prefix("--").is_some_and(|word| {
+        let option = options.find(|option| option.get_long() == Some(word));
+        option.is_some_and(|option| option.get_action().takes_values())
+    })
 }
 
 fn is_command(word: &str) -> bool {
@@ -77,5 +88,7 @@ mod tests {
         assert_eq!(early("lst --format jsonl").format, Some(Format::Jsonl));
         assert_eq!(early("run x -- curl --json").format, None);
         assert_eq!(early("lst --color never").color, ColorChoice::Never);
+        let command = early("--board check --who=ping --read-only list show").command;
+        assert_eq!(command.as_deref(), Some("list"));
     }
 }

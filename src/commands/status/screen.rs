@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::tally::{Ended, Figures, Named, Owned, Standing};
 use crate::{
+    commands::parts::tally::{ByName, ByOwner, Departures, Figures, Standing},
     duration,
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone, short},
     shell,
@@ -25,7 +25,7 @@ pub(super) struct Status {
     #[serde(flatten)]
     pub(super) figures: Figures,
     pub(super) trashed: u64,
-    pub(super) past: Option<Ended>,
+    pub(super) past: Option<Departures>,
     /// What keeps us from seeing the past.
     pub(super) past_problem: Option<String>,
     pub(super) conductors: Option<usize>,
@@ -33,8 +33,8 @@ pub(super) struct Status {
     pub(super) conductors_problem: Option<String>,
     /// How many jobs conductors have performed and cannot settle.
     pub(super) unsettled: u64,
-    pub(super) names: Vec<Named>,
-    pub(super) owners: Vec<Owned>,
+    pub(super) names: Vec<ByName>,
+    pub(super) owners: Vec<ByOwner>,
     pub(super) findings: Vec<Finding>,
     #[serde(skip)]
     pub(super) now: DateTime<Utc>,
@@ -137,7 +137,7 @@ impl Status {
         format!("{age}  {uuid} {}{}", job.name, owner.unwrap_or_default())
     }
 
-    fn named(&self, named: &Named) -> Vec<Cell> {
+    fn named(&self, named: &ByName) -> Vec<Cell> {
         vec![
             Cell::new(&named.name),
             Cell::new(named.jobs.to_string()),
@@ -148,7 +148,7 @@ impl Status {
         ]
     }
 
-    fn owned(&self, owned: &Owned) -> Vec<Cell> {
+    fn owned(&self, owned: &ByOwner) -> Vec<Cell> {
         let unreadable = || Cell::toned(Tone::Bad, "?");
         let owner = owned.owner.as_ref();
         vec![
@@ -157,7 +157,10 @@ impl Status {
             cell(owned.held_since.map(|time| self.age(time))),
             cell(owned.expires_in.map(duration::brief)),
             wrong(owned.never_lapsing),
-            cell(owned.conductor.clone()),
+            match owned.is_dead {
+                true => Cell::toned(Tone::Bad, "dead"),
+                false => cell(owned.conductor.clone()),
+            },
         ]
     }
 }
@@ -192,7 +195,7 @@ fn wrong(count: u64) -> Cell {
 }
 
 /// Says what has left the board, what is worst first.
-fn ended(past: &Ended) -> String {
+fn ended(past: &Departures) -> String {
     let counts = [past.failed, past.consumed, past.purged];
     let parts = counts.into_iter().zip(["failed", "consumed", "purged"]);
     let parts = parts.filter(|(count, _)| *count > 0);

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{
-    screen::Status,
-    tally::{Ended, Figures, Named, Owned, Standing},
-};
+use super::screen::Status;
 use crate::{
+    commands::parts::tally::{ByName, ByOwner, Departures, Figures, Standing},
     job::Owner,
     output::{Page, Report, Text},
 };
@@ -25,8 +23,8 @@ fn owner(name: &str) -> Option<Owner> {
     Some(Owner::from_stored(name))
 }
 
-fn named(name: &str, jobs: u64, failed: u64) -> Named {
-    Named {
+fn named(name: &str, jobs: u64, failed: u64) -> ByName {
+    ByName {
         name: name.to_owned(),
         jobs,
         unclaimed: jobs - 1,
@@ -62,9 +60,10 @@ fn night() -> Status {
             poison_attempts: Some(4),
             oldest_unclaimed: standing("resize\u{1b}[31m", None, 273_600),
             longest_held: standing("backup", owner("ada\u{202e}@h7"), 18_720),
+            ..Figures::default()
         },
         trashed: 7,
-        past: Some(Ended {
+        past: Some(Departures {
             consumed: 340,
             failed: 3,
             purged: 2,
@@ -80,25 +79,27 @@ fn night() -> Status {
             .chain(names)
             .collect(),
         owners: vec![
-            Owned {
+            ByOwner {
                 owner: owner(conductor),
                 claims: 181,
                 held_since: Some(ago(60)),
                 expires_in: Some(Duration::from_secs(12)),
                 never_lapsing: 0,
                 conductor: Some("night".to_owned()),
+                is_dead: false,
             },
-            Owned {
+            ByOwner {
                 owner: owner("ada"),
                 claims: 2,
                 held_since: Some(ago(18_720)),
                 expires_in: None,
                 never_lapsing: 2,
                 conductor: None,
+                is_dead: true,
             },
-            Owned {
+            ByOwner {
                 claims: 1,
-                ..Owned::default()
+                ..ByOwner::default()
             },
         ],
         findings: Vec::new(),
@@ -146,7 +147,7 @@ fn a_bad_night_is_one_screen() {
 
     OWNER                  CLAIMS   HELD  EXPIRES  NEVER  CONDUCTOR
     ops@h7:h7:4711:c0ffee     181     1m      12s      -  night
-    ada                         2  5h12m        -      2  -
+    ada                         2  5h12m        -      2  dead
     ?                           1      -        -      -  -
     "#);
 }

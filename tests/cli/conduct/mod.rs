@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-pub(crate) use self::stage::{Kind, Stage, on_every_board};
+pub(crate) use self::stage::{Kind, Stage, on_every_board, set_mode};
 
 on_every_board!(
     what_is_there_is_run_and_gone,

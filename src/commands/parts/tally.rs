@@ -2,68 +2,85 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Serialize, Serializer};
 
+use super::{liveness::is_dead, under_claim::max_attempts};
 use crate::{
-    commands::parts::under_claim::max_attempts,
+    board::BoardError,
+    exit::chain,
     job::{Conductor, Departure, Entry, Holding, Job, Lease, Owner, State},
     retry::MAX_ATTEMPTS,
 };
 
+/// For how long a claim that never lapses may be held before that is a cause for worry.
+pub(crate) const LONG: TimeDelta = TimeDelta::hours(1);
+
 /// How many jobs there are of each kind.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Figures {
-    pub(super) unclaimed: u64,
+pub(crate) struct Figures {
+    pub(crate) unclaimed: u64,
     /// How many of the unclaimed wait for a time that has not come.
-    pub(super) held_back: u64,
-    pub(super) claimed: u64,
+    pub(crate) held_back: u64,
+    pub(crate) claimed: u64,
     /// How many of the claimed stay so until somebody ends it.
-    pub(super) never_lapsing: u64,
-    pub(super) malformed: u64,
+    pub(crate) never_lapsing: u64,
+    /// How many of these are held for [`LONG`].
+    #[serde(skip)]
+    pub(crate) forgotten: u64,
+    /// How many of the claimed are held by a process that is dead.
+    pub(crate) orphaned: u64,
+    pub(crate) malformed: u64,
     /// How many failed so often that their next attempt is the last, or that there is none.
-    pub(super) poison: u64,
+    pub(crate) poison: u64,
     /// How often those were tried at least.
-    pub(super) poison_attempts: Option<u32>,
-    pub(super) oldest_unclaimed: Option<Standing>,
-    pub(super) longest_held: Option<Standing>,
+    pub(crate) poison_attempts: Option<u32>,
+    /// How many that nobody has were tried as often as they may be.
+    pub(crate) exhausted: u64,
+    /// How often those were tried at least.
+    #[serde(skip)]
+    pub(crate) exhausted_attempts: Option<u32>,
+    pub(crate) oldest_unclaimed: Option<Standing>,
+    pub(crate) longest_held: Option<Standing>,
 }
 
 /// A job that has been as it is for longer than all others.
 #[derive(Debug, Serialize)]
-pub(super) struct Standing {
-    pub(super) uuid: String,
-    pub(super) name: String,
-    pub(super) owner: Option<Owner>,
-    pub(super) since: DateTime<Utc>,
+pub(crate) struct Standing {
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+    pub(crate) owner: Option<Owner>,
+    pub(crate) since: DateTime<Utc>,
 }
 
 /// The jobs of one name.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Named {
-    pub(super) name: String,
-    pub(super) jobs: u64,
-    pub(super) unclaimed: u64,
-    pub(super) claimed: u64,
+pub(crate) struct ByName {
+    pub(crate) name: String,
+    pub(crate) jobs: u64,
+    pub(crate) unclaimed: u64,
+    pub(crate) claimed: u64,
     /// How many of them have failed before.
-    pub(super) failed: u64,
+    pub(crate) failed: u64,
     /// When the oldest was posted.
-    pub(super) oldest: Option<DateTime<Utc>>,
+    pub(crate) oldest: Option<DateTime<Utc>>,
 }
 
 /// The claims of one owner.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Owned {
+pub(crate) struct ByOwner {
     /// `None`: it cannot be read.
-    pub(super) owner: Option<Owner>,
-    pub(super) claims: u64,
-    pub(super) held_since: Option<DateTime<Utc>>,
+    pub(crate) owner: Option<Owner>,
+    pub(crate) claims: u64,
+    pub(crate) held_since: Option<DateTime<Utc>>,
     /// When the first of them lapses, in seconds.
     #[serde(serialize_with = "seconds")]
-    pub(super) expires_in: Option<Duration>,
-    pub(super) never_lapsing: u64,
+    pub(crate) expires_in: Option<Duration>,
+    pub(crate) never_lapsing: u64,
     /// The conductor that claims under this name, if it is alive.
-    pub(super) conductor: Option<String>,
+    pub(crate) conductor: Option<String>,
+    /// Whether it is the name of a process that is dead.
+    pub(crate) is_dead: bool,
 }
 
 #[expect(clippy::ref_option, reason = "so it is called by what derives")]
@@ -73,19 +90,19 @@ fn seconds<S: Serializer>(span: &Option<Duration>, serializer: S) -> Result<S::O
 
 /// What has left the board of late.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Ended {
-    pub(super) consumed: u64,
-    pub(super) failed: u64,
-    pub(super) purged: u64,
+pub(crate) struct Departures {
+    pub(crate) consumed: u64,
+    pub(crate) failed: u64,
+    pub(crate) purged: u64,
     /// From when on; later than asked for where no more is remembered.
-    pub(super) since: DateTime<Utc>,
+    pub(crate) since: DateTime<Utc>,
     #[serde(skip)]
-    pub(super) earliest: Option<DateTime<Utc>>,
+    pub(crate) earliest: Option<DateTime<Utc>>,
 }
 
-impl Ended {
+impl Departures {
     /// Counts a job; one that ended earlier ends the counting.
-    pub(super) fn add(&mut self, entry: &Entry) -> bool {
+    pub(crate) fn add(&mut self, entry: &Entry) -> bool {
         let Some(ended) = entry.job().and_then(|job| job.ended) else {
             return true;
         };
@@ -101,22 +118,22 @@ impl Ended {
         true
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.consumed + self.failed + self.purged
     }
 }
 
 /// Counts the records of a board as they come.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     now: DateTime<Utc>,
-    pub(super) figures: Figures,
-    names: BTreeMap<String, Named>,
-    owners: BTreeMap<Option<Owner>, Owned>,
+    pub(crate) figures: Figures,
+    names: BTreeMap<String, ByName>,
+    owners: BTreeMap<Option<Owner>, ByOwner>,
 }
 
 impl Tally {
-    pub(super) fn new(now: DateTime<Utc>) -> Self {
+    pub(crate) fn new(now: DateTime<Utc>) -> Self {
         Self {
             now,
             figures: Figures::default(),
@@ -125,7 +142,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn add(&mut self, entry: &Entry) {
+    pub(crate) fn add(&mut self, entry: &Entry) {
         let Entry::Job(job) = entry else {
             self.figures.malformed += 1;
             return;
@@ -135,21 +152,30 @@ impl Tally {
             Some(holding) => self.add_claimed(job, holding),
             None => self.add_unclaimed(job),
         }
+        self.add_attempts(job);
+    }
+
+    fn add_attempts(&mut self, job: &Job) {
         // An attempt that is under way has not failed.
         let under_way = u32::from(job.holding.is_some());
         let tried = job.history.attempts.saturating_sub(under_way);
-        let own = job.details.as_ref().and_then(max_attempts);
-        if tried > 0 && tried >= own.unwrap_or(MAX_ATTEMPTS) - 1 {
-            let figures = &mut self.figures;
+        let most = job.details.as_ref().and_then(max_attempts);
+        let most = most.unwrap_or(MAX_ATTEMPTS);
+        let figures = &mut self.figures;
+        let attempts = Some(job.history.attempts);
+        if tried > 0 && tried >= most - 1 {
             figures.poison += 1;
-            let least = figures.poison_attempts.get_or_insert(job.history.attempts);
-            *least = job.history.attempts.min(*least);
+            figures.poison_attempts = earlier(figures.poison_attempts, attempts);
+        }
+        if tried >= most && under_way == 0 {
+            figures.exhausted += 1;
+            figures.exhausted_attempts = earlier(figures.exhausted_attempts, attempts);
         }
     }
 
     fn add_to_name(&mut self, job: &Job) {
         if !self.names.contains_key(&job.name) {
-            self.names.insert(job.name.clone(), Named::default());
+            self.names.insert(job.name.clone(), ByName::default());
         }
         let Some(named) = self.names.get_mut(&job.name) else {
             return;
@@ -176,39 +202,54 @@ impl Tally {
         let owned = self.owners.entry(holding.owner.clone()).or_default();
         owned.claims += 1;
         owned.held_since = earlier(owned.held_since, job.held_since());
-        owned.expires_in = [owned.expires_in, holding.expires_in]
-            .into_iter()
-            .flatten()
-            .min();
+        owned.expires_in = earlier(owned.expires_in, holding.expires_in);
         let never = u64::from(holding.lease == Lease::None);
         owned.never_lapsing += never;
         self.figures.never_lapsing += never;
+        let since = job.held_since().filter(|since| self.now - since > LONG);
+        self.figures.forgotten += never * u64::from(since.is_some());
     }
 
     /// Returns the figures, and what there is of each name and each owner, the most first.
-    pub(super) fn finish(self, conductors: &[Conductor]) -> (Figures, Vec<Named>, Vec<Owned>) {
+    pub(crate) fn finish(
+        mut self,
+        conductors: &[Conductor],
+    ) -> (Figures, Vec<ByName>, Vec<ByOwner>) {
         let names = self.names.into_iter();
-        let mut names: Vec<_> = names.map(|(name, named)| Named { name, ..named }).collect();
-        names.sort_by_key(|named| Reverse(named.jobs));
-        let alive = |owner: &Option<Owner>| {
-            let mut conductors = conductors.iter();
-            let found = conductors.find(|conductor| owner.as_ref() == Some(&conductor.owner));
-            found.map(|conductor| conductor.name.clone())
-        };
-        let owners = self.owners.into_iter().map(|(owner, owned)| Owned {
-            conductor: alive(&owner),
-            owner,
-            ..owned
+        let mut names: Vec<_> = names.map(|(name, of)| ByName { name, ..of }).collect();
+        names.sort_by_key(|of| Reverse(of.jobs));
+        let owners = self.owners.into_iter().map(|(owner, of)| {
+            let mut alive = conductors.iter();
+            let conductor = alive.find(|it| owner.as_ref() == Some(&it.owner));
+            ByOwner {
+                is_dead: (owner.as_ref()).is_some_and(|it| is_dead(it, conductor, &of)),
+                conductor: conductor.map(|it| it.name.clone()),
+                owner,
+                ..of
+            }
         });
         let mut owners: Vec<_> = owners.collect();
-        owners.sort_by_key(|owned| Reverse(owned.claims));
+        owners.sort_by_key(|of| Reverse(of.claims));
+        let dead = owners.iter().filter(|of| of.is_dead);
+        self.figures.orphaned = dead.map(|of| of.claims).sum();
         (self.figures, names, owners)
     }
 }
 
-/// Returns the earlier of two times, of which each may not be known.
-fn earlier(one: Option<DateTime<Utc>>, other: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
+/// Returns the earlier or lesser of two values, of which each may not be known.
+fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     [one, other].into_iter().flatten().min()
+}
+
+/// Sets apart what keeps one part of a board from being seen; a board that is away shows none.
+pub(crate) fn apart<T>(
+    seen: Result<T, BoardError>,
+) -> Result<(Option<T>, Option<String>), BoardError> {
+    match seen {
+        Ok(seen) => Ok((Some(seen), None)),
+        Err(error) if error.is_retryable() => Err(error),
+        Err(error) => Ok((None, Some(chain(&error)))),
+    }
 }
 
 /// Keeps a job that has been so for longer than the one that is known.

@@ -1,0 +1,223 @@
+//! `jobboard check`.
+
+mod metric;
+mod range;
+mod verdict;
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use chrono::{SubsecRound, Utc};
+use futures_util::TryStreamExt;
+
+use self::{
+    metric::{Measured, Metric},
+    verdict::{Remark, Threshold, Thresholds, Verdict},
+};
+use super::parts::{
+    liveness::Overdue,
+    tally::{Tally, apart},
+    words::Words,
+};
+use crate::{
+    board::{
+        Board, Detail, Health, Query,
+        filter::{Filter, Filters},
+    },
+    context::Context,
+    duration,
+    exit::{CommandError, PluginState},
+    job::{Origin, Shelf},
+    output::{answer, answer_json},
+};
+
+/// How long a claim may be watched for whether it is renewed.
+const LONGEST_LOOK: Duration = Duration::from_secs(5);
+
+/// Check the board for monitoring, as a plugin of Nagios, Icinga or Sensu
+///
+/// Prints one line with performance data, and one for each value that is not as it should be, with the
+/// command that shows more. Exits as such plugins do: with 0 if all is well, 1 for a warning, 2 if it is
+/// critical, which a board is that cannot be reached, and 3 if nobody knows, as when access is denied or
+/// the command line makes no sense. Only --help ends with 0 there, too.
+///
+/// A range is [@]START:END: outside of it, or with @ inside of it, something is wrong. `10` is 0:10, `10:`
+/// has no end and `~:10` no beginning. Spans of time (oldest_unclaimed, longest_claim, rtt) may be
+/// written as durations, `5m:15m`. Without any range, what is wrong on any board is a warning: malformed,
+/// orphaned, not_renewed and exhausted jobs, claims that never lapse and are held for an hour, how the
+/// server is set up, and that nothing was ever posted.
+///
+/// orphaned are claims of processes that are dead; not_renewed those whose time runs out although
+/// somebody keeps them, which takes up to 5s more to tell; exhausted are jobs that were tried as often as
+/// they may be; postponed those that wait for their time.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    jobboard check\n  \
+    jobboard check --warn oldest_unclaimed=15m --crit oldest_unclaimed=1h --crit conductors=1:\n  \
+    jobboard check --filter 'name=backup-*' --warn trashed=0")]
+pub(crate) struct CheckArgs {
+    /// Warn if a value is outside of a range
+    #[arg(
+        short,
+        long,
+        value_name = "METRIC=RANGE",
+        value_parser = Words { all: Metric::names, read: Threshold::read }
+    )]
+    warn: Vec<Threshold>,
+
+    /// It is critical if a value is outside of a range
+    #[arg(
+        short,
+        long,
+        value_name = "METRIC=RANGE",
+        value_parser = Words { all: Metric::names, read: Threshold::read }
+    )]
+    crit: Vec<Threshold>,
+
+    /// Count only jobs for which this holds; several must all hold (`jobboard help filters`)
+    #[arg(long, value_name = "EXPR")]
+    filter: Vec<Filter>,
+
+    /// How long it may take, before it is critical that the board does not answer
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
+    timeout: Duration,
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()> {
+    // Whoever runs plugins reads what they say on stderr, too, and wants one line.
+    let is_verbose = ctx.out.is_verbose();
+    ctx.out.hush();
+    for (option, thresholds) in [("--warn", &args.warn), ("--crit", &args.crit)] {
+        let metrics = thresholds.iter().map(|it| it.metric).enumerate();
+        let mut twice =
+            metrics.filter(|(at, it)| thresholds[..*at].iter().any(|one| one.metric == *it));
+        if let Some((_, metric)) = twice.next() {
+            let message = format!("{option} has two ranges for {metric}");
+            return Err(CommandError::usage(message).into());
+        }
+    }
+    // What waits for an answer must not outlast us.
+    let op_timeout = &mut ctx.config.op_timeout.value;
+    *op_timeout = args.timeout.clamp(Duration::from_millis(1), *op_timeout);
+    let board = ctx.board()?;
+    let look = look(ctx, &*board, &args);
+    let Ok(looked) = tokio::time::timeout(args.timeout, look).await else {
+        let (name, limit) = (board.name(), duration::exact(args.timeout));
+        let message = format!("the board {name} did not answer within {limit}");
+        return Err(CommandError::TimedOut(message).into());
+    };
+    let verdict = looked?;
+    match ctx.out.is_json() {
+        true => answer_json(&verdict),
+        false => answer(&verdict.lines(is_verbose)),
+    }
+    match verdict.state {
+        PluginState::Ok => Ok(()),
+        _ => Err(CommandError::Command(verdict.code).into()),
+    }
+}
+
+/// Looks at all that can be measured, and judges it.
+async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Result<Verdict> {
+    let trying = || ctx.trying("check", "the board");
+    // The first exchange also connects.
+    board.health().await.with_context(trying)?;
+    let start = Instant::now();
+    let health = board.health().await.with_context(trying)?;
+    let round_trip = start.elapsed();
+    let now = Utc::now().trunc_subsecs(6);
+    let filters = Filters::new(args.filter.clone());
+    let (mut tally, mut overdue) = (Tally::new(now), Overdue::new(board));
+    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
+    while let Some(entry) = entries.try_next().await.with_context(trying)? {
+        if filters.matches(&entry, now) {
+            tally.add(&entry);
+            overdue.add(&entry);
+        }
+    }
+    drop(entries);
+    let trashed = match filters.is_empty() {
+        true => health.trashed,
+        false => trashed(board, &filters, now).await.with_context(trying)?,
+    };
+    let (conductors, problem) = apart(board.conductors().await).with_context(trying)?;
+    let late = overdue.not_renewed(board, LONGEST_LOOK);
+    let late = late.await.with_context(trying)?;
+    let (figures, ..) = tally.finish(conductors.as_deref().unwrap_or_default());
+    let measured = Measured {
+        figures,
+        trashed,
+        not_renewed: late.len() as u64,
+        conductors: conductors.map(|conductors| conductors.len() as u64),
+        round_trip,
+        now,
+    };
+    let is_usual = args.warn.is_empty() && args.crit.is_empty();
+    let thresholds = match is_usual {
+        true => Thresholds::usual(),
+        false => Thresholds {
+            warn: args.warn.clone(),
+            crit: args.crit.clone(),
+        },
+    };
+    let program = [vec!["jobboard".to_owned()], ctx.config.same_board()].concat();
+    let command = |(words, is_filtered): (String, bool)| {
+        let words = words.split(' ').map(str::to_owned);
+        let filters = args.filter.iter().filter(|_| is_filtered);
+        let filters = filters.flat_map(|it| ["--filter".to_owned(), it.to_string()]);
+        program
+            .iter()
+            .cloned()
+            .chain(words)
+            .chain(filters)
+            .collect()
+    };
+    let findings = match is_usual {
+        true => usual(&measured, &health, problem),
+        false => Vec::new(),
+    };
+    let findings = findings.into_iter().map(|(summary, words)| Remark {
+        summary,
+        state: PluginState::Warning,
+        command: command(words),
+    });
+    let findings = findings.collect();
+    let judged = Verdict::new(board.name(), &measured, &thresholds, findings, command);
+    Ok(judged)
+}
+
+/// Counts what is in the trash, as far as it is meant.
+async fn trashed(
+    board: &dyn Board,
+    filters: &Filters,
+    now: chrono::DateTime<Utc>,
+) -> Result<u64, crate::board::BoardError> {
+    let mut entries = board.entries(Query::all(Shelf::Trash, filters.detail()));
+    let mut count = 0;
+    while let Some(entry) = entries.try_next().await? {
+        let is_ours = !matches!(entry.origin(), Origin::Beside(_));
+        count += u64::from(is_ours && filters.matches(&entry, now));
+    }
+    Ok(count)
+}
+
+/// Says what is wrong on any board and is no figure; each with the command that shows it.
+fn usual(
+    measured: &Measured,
+    health: &Health,
+    problem: Option<String>,
+) -> Vec<(String, (String, bool))> {
+    let forgotten = measured.figures.forgotten;
+    let forgotten = (forgotten > 0).then(|| {
+        let command = "list --filter expires=none --filter held>1h";
+        let summary = format!("never_lapsing for more than 1h {forgotten}");
+        (summary, (command.to_owned(), true))
+    });
+    let unused = (!health.is_used).then(|| "nothing was ever posted there".to_owned());
+    let conductors = problem.map(|why| format!("conductors cannot be seen: {why}"));
+    let others = [unused, health.warning.clone(), conductors]
+        .into_iter()
+        .flatten();
+    let others = others.map(|what| (what, ("ping".to_owned(), false)));
+    forgotten.into_iter().chain(others).collect()
+}

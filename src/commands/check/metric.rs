@@ -1,0 +1,124 @@
+//! What is measured of a board, under the names that monitoring has for it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use super::range::Range;
+use crate::{
+    commands::parts::tally::{Figures, Standing},
+    duration,
+    names::named,
+};
+
+named! {
+    /// A figure that a threshold can be set for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    pub(crate) enum Metric ("metric", str::eq) {
+        Unclaimed => "unclaimed",
+        OldestUnclaimed => "oldest_unclaimed",
+        Claimed => "claimed",
+        LongestClaim => "longest_claim",
+        NeverLapsing => "never_lapsing",
+        Orphaned => "orphaned",
+        NotRenewed => "not_renewed",
+        Exhausted => "exhausted",
+        Postponed => "postponed",
+        Malformed => "malformed",
+        Trashed => "trashed",
+        Conductors => "conductors",
+        Rtt => "rtt",
+    }
+}
+
+/// What was counted and measured.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub(super) figures: Figures,
+    pub(super) trashed: u64,
+    pub(super) not_renewed: u64,
+    /// `None`, if they cannot be seen.
+    pub(super) conductors: Option<u64>,
+    pub(super) round_trip: Duration,
+    pub(super) now: DateTime<Utc>,
+}
+
+impl Metric {
+    pub(super) fn names() -> Vec<&'static str> {
+        Self::ALL.iter().map(|metric| metric.name()).collect()
+    }
+
+    pub(super) fn is_span(self) -> bool {
+        matches!(self, Self::OldestUnclaimed | Self::LongestClaim | Self::Rtt)
+    }
+
+    /// Returns its value, of spans in seconds; none, if it cannot be seen.
+    pub(super) fn value(self, measured: &Measured) -> Option<f64> {
+        let figures = &measured.figures;
+        let age = |job: &Option<Standing>| {
+            let since = job.as_ref().map(|job| measured.now - job.since);
+            let span = since.and_then(|span| span.to_std().ok());
+            span.unwrap_or_default().as_secs()
+        };
+        let count = match self {
+            Self::Unclaimed => figures.unclaimed,
+            Self::OldestUnclaimed => age(&figures.oldest_unclaimed),
+            Self::Claimed => figures.claimed,
+            Self::LongestClaim => age(&figures.longest_held),
+            Self::NeverLapsing => figures.never_lapsing,
+            Self::Orphaned => figures.orphaned,
+            Self::NotRenewed => measured.not_renewed,
+            Self::Exhausted => figures.exhausted,
+            Self::Postponed => figures.held_back,
+            Self::Malformed => figures.malformed,
+            Self::Trashed => measured.trashed,
+            Self::Conductors => measured.conductors?,
+            Self::Rtt => {
+                let micros = measured.round_trip.as_micros();
+                return Some(micros as f64 / 1e6);
+            }
+        };
+        Some(count as f64)
+    }
+
+    /// Writes a value for people.
+    pub(super) fn words(self, value: f64) -> String {
+        match self {
+            Self::Rtt => format!("{:.1}ms", value * 1e3),
+            metric if metric.is_span() => duration::brief(Duration::from_secs_f64(value)),
+            _ => value.to_string(),
+        }
+    }
+
+    /// Returns the command that shows what a value is about, and whether it takes filters.
+    ///
+    /// Where a range has an end, and the value is beyond it, that is what is shown.
+    pub(super) fn command(self, measured: &Measured, range: Option<&Range>) -> (String, bool) {
+        let beyond = |field: &str| {
+            let most = range.and_then(Range::most);
+            let most = most.filter(|most| *most > 0.0);
+            let most = most.and_then(|most| Duration::try_from_secs_f64(most).ok());
+            match most {
+                Some(most) => format!("--filter {field}>{} --sort {field}", duration::exact(most)),
+                None => format!("--sort {field}"),
+            }
+        };
+        let attempts = measured.figures.exhausted_attempts.unwrap_or_default();
+        let list = match self {
+            Self::Unclaimed | Self::Postponed => "list --unclaimed".to_owned(),
+            Self::OldestUnclaimed => format!("list --unclaimed {}", beyond("age")),
+            Self::Claimed => "list --state CLAIMED".to_owned(),
+            Self::LongestClaim => format!("list --state CLAIMED {}", beyond("held")),
+            Self::NeverLapsing => "list --filter expires=none".to_owned(),
+            Self::NotRenewed => "list --filter expires<10s --sort expires".to_owned(),
+            Self::Exhausted => format!("list --unclaimed --filter attempts>={attempts}"),
+            Self::Malformed => "list --state MALFORMED".to_owned(),
+            Self::Trashed => "list --trash".to_owned(),
+            Self::Orphaned => return ("status".to_owned(), false),
+            Self::Conductors => return ("conductors".to_owned(), false),
+            Self::Rtt => return ("ping".to_owned(), false),
+        };
+        (list, true)
+    }
+}

@@ -1,0 +1,240 @@
+//! What is found, as monitoring reads it: a state, a line with performance data, and what to look at.
+
+use std::cmp::Reverse;
+
+use serde::{Serialize, Serializer};
+
+use super::{
+    metric::{Measured, Metric},
+    range::Range,
+};
+use crate::{
+    exit::{PluginState, without_bars},
+    shell,
+};
+
+/// How high a value may be, or may not.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Threshold {
+    pub(super) metric: Metric,
+    pub(super) range: Range,
+}
+
+impl Threshold {
+    /// Reads `METRIC=RANGE`.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let Some((name, range)) = text.split_once('=') else {
+            return Err("it is METRIC=RANGE, such as `oldest_unclaimed=15m`".to_owned());
+        };
+        let metric: Metric = name.parse().map_err(|error| format!("{error}"))?;
+        let range = Range::read(range, metric.is_span())?;
+        Ok(Self { metric, range })
+    }
+}
+
+/// The thresholds of both kinds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Thresholds {
+    pub(super) warn: Vec<Threshold>,
+    pub(super) crit: Vec<Threshold>,
+}
+
+impl Thresholds {
+    /// Returns those for what is wrong on any board.
+    pub(super) fn usual() -> Self {
+        let zero = |metric| Threshold {
+            metric,
+            range: Range::zero(),
+        };
+        let wrong = [
+            Metric::Malformed,
+            Metric::Orphaned,
+            Metric::NotRenewed,
+            Metric::Exhausted,
+        ];
+        Self {
+            warn: wrong.map(zero).to_vec(),
+            crit: Vec::new(),
+        }
+    }
+
+    fn of(all: &[Threshold], metric: Metric) -> Option<&Range> {
+        let mut all = all.iter();
+        let found = all.find(|threshold| threshold.metric == metric);
+        found.map(|threshold| &threshold.range)
+    }
+}
+
+/// One value, and what is to be said of it.
+#[derive(Debug, Serialize)]
+struct Value {
+    name: Metric,
+    #[serde(serialize_with = "number")]
+    value: Option<f64>,
+    #[serde(skip)]
+    words: String,
+    /// `s`, or nothing of what is counted.
+    unit: &'static str,
+    warn: Option<String>,
+    crit: Option<String>,
+    state: PluginState,
+    /// What it is outside of, as it was written.
+    #[serde(skip)]
+    outside: Option<String>,
+    command: Vec<String>,
+}
+
+/// Writes a count without a fraction.
+#[expect(clippy::ref_option, reason = "so it is called by what derives")]
+fn number<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) if value.fract() == 0.0 => serializer.serialize_u64(*value as u64),
+        value => value.serialize(serializer),
+    }
+}
+
+/// Something else that is wrong.
+#[derive(Debug, Serialize)]
+pub(super) struct Remark {
+    pub(super) summary: String,
+    pub(super) state: PluginState,
+    pub(super) command: Vec<String>,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub(super) struct Verdict {
+    pub(super) state: PluginState,
+    pub(super) code: u8,
+    summary: String,
+    board: String,
+    metrics: Vec<Value>,
+    findings: Vec<Remark>,
+}
+
+impl Verdict {
+    /// Judges what was measured; `command` completes one that is about the same board.
+    pub(super) fn new(
+        board: &str,
+        measured: &Measured,
+        thresholds: &Thresholds,
+        findings: Vec<Remark>,
+        command: impl Fn((String, bool)) -> Vec<String>,
+    ) -> Self {
+        let judge = |metric: Metric| {
+            let value = metric.value(measured);
+            let warn = Thresholds::of(&thresholds.warn, metric);
+            let crit = Thresholds::of(&thresholds.crit, metric);
+            let is_outside = |range: &&Range| value.is_some_and(|value| !range.admits(value));
+            let broken = crit.filter(is_outside).or(warn.filter(is_outside));
+            let state = match (value, broken, crit.filter(is_outside)) {
+                (None, ..) if warn.is_some() || crit.is_some() => PluginState::Unknown,
+                (_, _, Some(_)) => PluginState::Critical,
+                (_, Some(_), None) => PluginState::Warning,
+                _ => PluginState::Ok,
+            };
+            Value {
+                name: metric,
+                value,
+                words: value.map_or("not to be seen".to_owned(), |it| metric.words(it)),
+                unit: if metric.is_span() { "s" } else { "" },
+                warn: warn.map(Range::numbers),
+                crit: crit.map(Range::numbers),
+                state,
+                outside: broken.map(|range| range.text.clone()),
+                command: command(metric.command(measured, broken)),
+            }
+        };
+        let metrics: Vec<_> = Metric::ALL.iter().map(|it| judge(*it)).collect();
+        let states = metrics.iter().map(|it| it.state);
+        let states = states.chain(findings.iter().map(|it| it.state));
+        let state = states.max_by_key(|state| state.severity());
+        let state = state.unwrap_or(PluginState::Ok);
+        Self {
+            state,
+            code: state.code(),
+            summary: summary(state, &metrics, &findings),
+            board: board.to_owned(),
+            metrics,
+            findings,
+        }
+    }
+
+    /// Writes it for monitoring; with all values, if somebody wants to know.
+    pub(super) fn lines(&self, is_verbose: bool) -> Vec<String> {
+        let first = format!("{} - {}", self.state, self.summary);
+        let perfdata = self.metrics.iter().filter_map(Value::perfdata);
+        let perfdata: Vec<_> = perfdata.collect();
+        let shown = self.metrics.iter();
+        let shown = shown.filter(|it| is_verbose || it.state != PluginState::Ok);
+        let findings = self.findings.iter().map(|it| (it.state, it.line()));
+        let lines = findings.chain(shown.map(|it| (it.state, it.line())));
+        let mut lines: Vec<_> = lines.collect();
+        lines.sort_by_key(|(state, _)| Reverse(state.severity()));
+        let lines = lines.into_iter().map(|(_, line)| line);
+        let first = format!("{} | {}", without_bars(&first), perfdata.join(" "));
+        [first].into_iter().chain(lines).collect()
+    }
+}
+
+/// Says in short what is wrong, what is worst first; or how much there is.
+fn summary(state: PluginState, metrics: &[Value], findings: &[Remark]) -> String {
+    if state == PluginState::Ok {
+        let shown = [
+            Metric::Unclaimed,
+            Metric::OldestUnclaimed,
+            Metric::Claimed,
+            Metric::Trashed,
+        ];
+        let words = metrics.iter().filter(|it| shown.contains(&it.name));
+        let words = words.map(|it| match it.name {
+            Metric::OldestUnclaimed => format!("oldest {}", it.words),
+            name => format!("{} {name}", it.words),
+        });
+        return words.collect::<Vec<_>>().join(", ");
+    }
+    let values = metrics
+        .iter()
+        .map(|it| (it.state, format!("{} {}", it.name, it.words)));
+    let findings = findings.iter().map(|it| (it.state, it.summary.clone()));
+    let mut wrong: Vec<_> = values.chain(findings).collect();
+    wrong.retain(|(state, _)| *state != PluginState::Ok);
+    wrong.sort_by_key(|(state, _)| Reverse(state.severity()));
+    let wrong: Vec<_> = wrong.into_iter().map(|(_, words)| words).collect();
+    wrong.join(", ")
+}
+
+impl Value {
+    /// Writes it as performance data.
+    fn perfdata(&self) -> Option<String> {
+        let (name, unit, value) = (self.name, self.unit, self.value?);
+        let [warn, crit] = [&self.warn, &self.crit].map(|it| it.as_deref().unwrap_or_default());
+        Some(format!("{name}={value}{unit};{warn};{crit};0"))
+    }
+
+    fn line(&self) -> String {
+        let (state, name, words) = (self.state, self.name, &self.words);
+        let outside = self.outside.as_ref();
+        let outside = outside.map(|range| match range.strip_prefix('@') {
+            Some(range) => format!(", inside of {range}"),
+            None => format!(", outside of {range}"),
+        });
+        let outside = outside.unwrap_or_default();
+        let command = typed(&self.command);
+        format!("{state}: {name} is {words}{outside}: {command}")
+    }
+}
+
+impl Remark {
+    fn line(&self) -> String {
+        let summary = without_bars(&self.summary);
+        format!("{}: {summary}: {}", self.state, typed(&self.command))
+    }
+}
+
+/// Writes a command so that it can be typed, without the sign behind which performance data begins.
+fn typed(command: &[String]) -> String {
+    let words = command.iter().map(|word| shell::word(word));
+    let words: Vec<_> = words.collect();
+    words.join(" ").replace('|', r"'$'\x7c''")
+}

@@ -1,0 +1,170 @@
+//! Whether somebody who holds a claim is still there to end it.
+
+use std::time::Duration;
+
+use rustix::{
+    io::Errno,
+    process::{Pid, test_kill_process},
+    system::uname,
+};
+use tokio::time::{self, Instant};
+
+use super::{tally::ByOwner, under_claim::LEASE};
+use crate::{
+    board::{Board, BoardError, JobRef},
+    job::{Conductor, Entry, Holding, Job, Lease, Owner, Shelf},
+};
+
+/// How long a claim of a peer that is renewed has left at least: a quarter of what TaskFlow's users
+/// claim for, unless they are told otherwise.
+const LEAST_OF_PEERS: Duration = Duration::from_millis(7500);
+
+/// How many claims are looked at again.
+const MOST: usize = 1000;
+
+/// The shortest time after which a claim is looked at again.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// Whether an owner is a process that is dead, as far as that can be told from here.
+///
+/// One of this machine is asked for. One of another machine is dead if it has claims that never
+/// lapse, and is no conductor that is alive: nobody else has such claims under such a name.
+pub(crate) fn is_dead(owner: &Owner, conductor: Option<&Conductor>, claims: &ByOwner) -> bool {
+    let text = owner.text();
+    let process = match conductor {
+        Some(it) => Some((it.host.as_str(), it.pid)),
+        None => process_of(&text),
+    };
+    let Some((host, pid)) = process else {
+        return false;
+    };
+    match host == uname().nodename().to_string_lossy() {
+        true => !is_running(pid),
+        false => conductor.is_none() && claims.never_lapsing > 0,
+    }
+}
+
+/// Returns the machine and the number of the process that a name is of: `…HOST:PID:RANDOM`.
+fn process_of(name: &str) -> Option<(&str, u32)> {
+    let (rest, random) = name.rsplit_once(':')?;
+    let (rest, pid) = rest.rsplit_once(':')?;
+    let is_random = random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let host = rest.rsplit(':').next()?;
+    is_random.then_some((host, pid.parse().ok()?))
+}
+
+/// Whether this machine has a process of this number.
+pub(crate) fn is_running(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+/// Claims that have less time left than whoever keeps them leaves them.
+#[derive(Debug)]
+pub(crate) struct Overdue {
+    has_peers: bool,
+    claims: Vec<(JobRef, Holding, Instant)>,
+}
+
+impl Overdue {
+    pub(crate) fn new(board: &dyn Board) -> Self {
+        Self {
+            has_peers: board.capabilities().has_peers(),
+            claims: Vec::new(),
+        }
+    }
+
+    /// Notes a claim that should have been renewed by now, if it is one that is kept.
+    pub(crate) fn add(&mut self, entry: &Entry) {
+        let due = entry.job().and_then(|job| Some((job, self.least(job)?)));
+        if let Some((job, least)) = due
+            && self.claims.len() < MOST
+            && let Some(holding) = &job.holding
+            && holding.expires_in.is_some_and(|left| left < least)
+        {
+            let claim = (JobRef::Key(job.key.clone()), holding.clone());
+            self.claims.push((claim.0, claim.1, Instant::now()));
+        }
+    }
+
+    /// Returns how much time a claim always has left that somebody keeps.
+    fn least(&self, job: &Job) -> Option<Duration> {
+        let holding = job.holding.as_ref()?;
+        let is_timed = holding.lease == Lease::Timed;
+        let owner = holding.owner.as_ref().filter(|_| is_timed)?.text();
+        match &holding.fence {
+            // Each of ours is numbered; and of those only processes keep theirs.
+            Some(_) => process_of(&owner).map(|_| LEASE / 3),
+            None => self.has_peers.then_some(LEAST_OF_PEERS),
+        }
+    }
+
+    /// Looks again at those that can be told within `most`, and returns how many are not renewed.
+    ///
+    /// Nobody knows for how long a claim was made. But one of ours that has so much left is renewed
+    /// within half of that, or it is late.
+    pub(crate) async fn not_renewed(
+        mut self,
+        board: &dyn Board,
+        most: Duration,
+    ) -> Result<Vec<Entry>, BoardError> {
+        let left = |holding: &Holding| holding.expires_in.unwrap_or_default();
+        (self.claims).retain(|(_, it, _)| it.fence.is_none() || left(it) / 2 <= most);
+        let ours = self.claims.iter().filter(|(_, it, _)| it.fence.is_some());
+        let pause = ours.map(|(_, it, _)| left(it) / 2).max();
+        if self.claims.is_empty() {
+            return Ok(Vec::new());
+        }
+        time::sleep(pause.unwrap_or_default().max(SHORTEST.min(most))).await;
+        let references: Vec<_> = self.claims.iter().map(|(job, ..)| job.clone()).collect();
+        let found = board.find(Shelf::Board, &references).await?;
+        let pairs = self.claims.iter().zip(found);
+        let late = pairs.filter_map(|((_, before, seen), mut found)| {
+            let entry = found.pop()?;
+            let now = entry.holding()?;
+            let is_same = (&now.owner, &now.fence) == (&before.owner, &before.fence);
+            let waned = left(before).saturating_sub(left(now)) > seen.elapsed() / 2;
+            (is_same && waned).then_some(entry)
+        });
+        Ok(late.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_name() {
+        for (name, process) in [
+            ("ada@h7:h7:4711:c0ffee01", Some(("h7", 4711))),
+            ("h7:4711:c0ffee01", Some(("h7", 4711))),
+            ("ada@h7", None),
+            ("h7:4711:c0ffee", None),
+            ("h7:x:c0ffee01", None),
+            ("4711:c0ffee01", None),
+        ] {
+            assert_eq!(process_of(name), process, "{name}");
+        }
+    }
+
+    #[test]
+    fn who_is_dead_is_told_of_this_machine_and_of_claims_for_ever_elsewhere() {
+        let here = uname().nodename().to_string_lossy().into_owned();
+        let (ours, forever) = (std::process::id(), 1);
+        for (name, never_lapsing, dead) in [
+            (format!("{here}:{ours}:c0ffee01"), forever, false),
+            (format!("ada:{here}:{}:c0ffee01", i32::MAX), 0, true),
+            ("elsewhere.:1:c0ffee01".to_owned(), forever, true),
+            ("elsewhere.:1:c0ffee01".to_owned(), 0, false),
+            ("ada@elsewhere.".to_owned(), forever, false),
+        ] {
+            let claims = ByOwner {
+                never_lapsing,
+                ..ByOwner::default()
+            };
+            let owner = Owner::from_stored(name.as_str());
+            assert_eq!(is_dead(&owner, None, &claims), dead, "{name}");
+        }
+    }
+}

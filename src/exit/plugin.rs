@@ -1,0 +1,76 @@
+//! How a monitoring plugin ends: by codes of its own, and with its words on stdout.
+
+use serde::Serialize;
+
+use super::{Judged, Told, UNREACHABLE};
+use crate::names::named;
+
+named! {
+    /// What monitoring makes of something.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    pub(crate) enum PluginState ("state", str::eq) {
+        Ok = 0 => "OK",
+        Warning = 1 => "WARNING",
+        Critical = 2 => "CRITICAL",
+        Unknown = 3 => "UNKNOWN",
+    }
+}
+
+impl PluginState {
+    /// Returns the exit code that says so.
+    pub(crate) fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// Returns how bad it is: what is known to be critical is worse than what is not known.
+    pub(crate) fn severity(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Warning => 1,
+            Self::Unknown => 2,
+            Self::Critical => 3,
+        }
+    }
+
+    /// Sorts an error: a board that is away is what is watched for, all else is about ourselves.
+    pub(super) fn of(judged: &Judged) -> Self {
+        match (judged.code, judged.kind) {
+            (UNREACHABLE, "unreachable") | (_, "timeout") => Self::Critical,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// An error as monitoring is told it.
+#[derive(Debug, Serialize)]
+pub(super) struct Failed {
+    state: PluginState,
+    code: u8,
+    summary: String,
+    kind: &'static str,
+    hint: Option<String>,
+}
+
+impl Failed {
+    pub(super) fn new(state: PluginState, told: Told) -> Self {
+        Self {
+            state,
+            code: state.code(),
+            summary: told.message,
+            kind: told.kind,
+            hint: told.hint,
+        }
+    }
+
+    /// Writes it as lines.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let first = format!("{} - {}", self.state, self.summary);
+        let lines = [Some(first), self.hint.clone()].into_iter().flatten();
+        lines.map(|line| without_bars(&line)).collect()
+    }
+}
+
+/// Writes a line without the sign behind which performance data begins.
+pub(crate) fn without_bars(line: &str) -> String {
+    line.replace('|', "/")
+}

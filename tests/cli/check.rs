@@ -1,0 +1,331 @@
+//! `jobboard check`.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::{
+    conduct::{Stage, on_every_board, set_mode},
+    support::{
+        env::{Env, Outcome, wait_until},
+        needs,
+        proxy::Mood,
+    },
+};
+
+on_every_board!(
+    figures_are_those_of_status_and_of_listings,
+    what_a_dead_conductor_had_is_told_from_what_one_does,
+);
+
+fn check(env: &Env, words: &[&str]) -> Outcome {
+    env.jobboard(&[&["check"], words].concat()).run()
+}
+
+/// Returns the value of a metric, and what is made of it.
+fn metric(told: &Value, name: &str) -> (u64, String) {
+    let mut metrics = told["metrics"].as_array().unwrap().iter();
+    let found = metrics.find(|it| it["name"] == name).unwrap();
+    let state = found["state"].as_str().unwrap().to_owned();
+    (found["value"].as_f64().unwrap() as u64, state)
+}
+
+fn told(env: &Env, words: &[&str]) -> Value {
+    let run = check(env, &[words, &["--json"]].concat());
+    serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"))
+}
+
+fn figures_are_those_of_status_and_of_listings(stage: &Stage) {
+    let env = &stage.env;
+    let jobs = env.post_many(12);
+    for job in &jobs[..3] {
+        env.claim(job, "ada");
+    }
+    env.claim(&jobs[3], "ada:elsewhere.:7:c0ffee01");
+    env.trash(&jobs[4]);
+    env.trash(&jobs[5]);
+    let fail = |job: &str, delay: &str| {
+        let claim = ["claim", job, "--retry-delay", delay, "--retry-max", delay];
+        let claim = [&claim[..], &["--max-attempts", "9", "--", "false"]].concat();
+        env.jobboard(&claim).run().failed(1);
+    };
+    fail(&jobs[6], "1d");
+    for _ in 0..5 {
+        fail(&jobs[7], "1ms");
+    }
+    let checked = told(env, &[]);
+    let status = env.jobboard(&["status", "--json"]).run().json();
+    for (name, key, count) in [
+        ("unclaimed", "unclaimed", 6),
+        ("claimed", "claimed", 4),
+        ("never_lapsing", "never_lapsing", 4),
+        ("orphaned", "orphaned", 1),
+        ("exhausted", "exhausted", 1),
+        ("postponed", "held_back", 1),
+        ("malformed", "malformed", 0),
+        ("trashed", "trashed", 2),
+        ("conductors", "conductors", 0),
+    ] {
+        assert_eq!(metric(&checked, name).0, count, "{name} of {checked}");
+        assert_eq!(status[key], count, "{key} of {status}");
+    }
+    for found in checked["metrics"].as_array().unwrap() {
+        let command = found["command"].as_array().unwrap().iter();
+        let words: Vec<_> = command.map(|word| word.as_str().unwrap()).collect();
+        let listed = env.jobboard(&[&words[1..], &["-o", "uuid"]].concat()).run();
+        let count = listed.succeeded().lines().count();
+        // Of spans the command has what they are the longest of; the others are about no jobs.
+        let is_listed = words[1] == "list" && found["unit"] == "" && found["name"] != "postponed";
+        if is_listed {
+            assert_eq!(found["value"], count, "{words:?}");
+        }
+    }
+    // As a filter narrows it, in the trash, too.
+    let narrow = ["--filter", "name~job-[456]$"];
+    let narrowed = told(env, &[&narrow[..], &["-w", "trashed=1"]].concat());
+    assert_eq!(metric(&narrowed, "unclaimed").0, 1);
+    assert_eq!(metric(&narrowed, "trashed"), (2, "WARNING".to_owned()));
+    assert_eq!(narrowed["code"], 1);
+    let counted = ["list", "--count", "--filter", "name~job-[456]$"];
+    assert_eq!(env.jobboard(&counted).run().stdout, "1\n");
+}
+
+fn what_a_dead_conductor_had_is_told_from_what_one_does(stage: &Stage) {
+    let job = stage.post("long", "touch log; exec sleep 600");
+    let conductor = stage.start(&["--lease", "10m"]);
+    stage.logged(0);
+    wait_until("it is claimed", || stage.env.state(&job) == "CLAIMED");
+    let run = check(&stage.env, &["-c", "conductors=1:", "-w", "orphaned=0"]);
+    assert!(run.succeeded().starts_with("OK - 0 unclaimed, "), "{run}");
+    conductor.kill();
+    // On ZooKeeper a claim ends with the session of whoever had it.
+    wait_until("it is told", || {
+        let told = told(&stage.env, &[]);
+        metric(&told, "orphaned").0 == 1 || metric(&told, "claimed").0 == 0
+    });
+}
+
+#[test]
+fn each_value_is_judged_and_the_worst_counts() {
+    let env = Env::new();
+    let jobs = env.post_many(4);
+    env.trash(&jobs[0]);
+    env.claim(&jobs[1], "ada");
+    for (words, code) in [
+        ("-w unclaimed=2 -c unclaimed=3", 0),
+        ("-w unclaimed=1 -c unclaimed=3", 1),
+        ("-w unclaimed=1 -c unclaimed=1", 2),
+        ("-w unclaimed=1 -c unclaimed=3 -c trashed=0", 2),
+        ("-w unclaimed=@2:3 -w claimed=1", 1),
+        ("-w oldest_unclaimed=1h -w longest_claim=~:1d -w rtt=60s", 0),
+        ("-c conductors=1:", 2),
+        ("-w trashed=0 --filter name=job-3", 0),
+    ] {
+        let words: Vec<_> = words.split(' ').collect();
+        let run = check(&env, &words);
+        assert_eq!(run.code, code, "{words:?}: {run}");
+        assert_eq!(run.stderr, "");
+    }
+}
+
+/// Takes the figures away that are another each time.
+fn without_times(text: &str) -> String {
+    let pattern = regex::Regex::new(r"(unclaimed|claim|rtt)=[0-9.]+s").unwrap();
+    pattern.replace_all(text, "$1=SPANs").into_owned()
+}
+
+#[test]
+fn one_line_says_it_and_those_below_what_to_look_at() {
+    let env = Env::new();
+    let run = check(&env, &[]);
+    let nothing = "WARNING - nothing was ever posted there | unclaimed=0;;;0 ";
+    assert!(run.code == 1 && run.stdout.starts_with(nothing), "{run}");
+    let jobs = env.post_many(4);
+    env.trash(&jobs[0]);
+    let words = [
+        "-w",
+        "trashed=0",
+        "-c",
+        "unclaimed=2",
+        "-c",
+        "oldest_unclaimed=@1h:",
+    ];
+    let mut run = check(&env, &words);
+    run.stdout = without_times(&run.stdout);
+    insta::assert_snapshot!(run, @"
+    exit code 2
+    --- stdout
+    CRITICAL - unclaimed 3, trashed 1 | unclaimed=3;;2;0 oldest_unclaimed=SPANs;;@3600:;0 claimed=0;;;0 longest_claim=SPANs;;;0 never_lapsing=0;;;0 orphaned=0;;;0 not_renewed=0;;;0 exhausted=0;;;0 postponed=0;;;0 malformed=0;;;0 trashed=1;0;;0 conductors=0;;;0 rtt=SPANs;;;0
+    CRITICAL: unclaimed is 3, outside of 2: jobboard list --unclaimed
+    WARNING: trashed is 1, outside of 0: jobboard list --trash
+    --- stderr
+    ");
+    let run = check(&env, &["-v"]);
+    assert!(
+        run.succeeded()
+            .contains("\nOK: trashed is 1: jobboard list --trash\n"),
+        "{run}"
+    );
+    // A filter may have the sign behind which monitoring looks for figures.
+    let run = check(&env, &["--filter", "name~a|job", "-w", "unclaimed=0"]);
+    assert_eq!(run.stdout.matches('|').count(), 1, "{run}");
+    let (_, command) = run.stdout.split_once("outside of 0: jobboard ").unwrap();
+    let shell = format!("\"$0\" {command}");
+    let words = ["-c", &shell, env!("CARGO_BIN_EXE_jobboard")];
+    let listed = env.program(std::path::Path::new("bash"), &words).run();
+    assert_eq!(listed.succeeded().lines().count(), 3, "{listed}");
+}
+
+#[test]
+fn whatever_fails_ends_with_a_code_of_monitoring() {
+    let env = Env::new();
+    env.configure("[board.a]\nurl = \"sqlite:a.db\"\n");
+    for (code, line) in [
+        (3, "check --bogus"),
+        (3, "check -w none=1"),
+        (3, "check -w trashed=5m"),
+        (3, "check -w trashed=1 -w trashed=2"),
+        (3, "check --filter nonsense"),
+        (3, "--board nonsense: check"),
+        (3, "check --config none.toml"),
+        (3, "check --password-file none --board redis://127.0.0.1:1"),
+        (2, "check --board redis://127.0.0.1:1"),
+        (2, "check --board redis://name.invalid"),
+        (2, "check --board zk://127.0.0.1:1/a --op-timeout 1s"),
+        (0, "check --help"),
+    ] {
+        let words: Vec<_> = line.split(' ').collect();
+        let run = env.jobboard(&words).run();
+        assert_eq!((run.code, run.stderr.as_str()), (code, ""), "{line}: {run}");
+        let state = ["Check the board", "", "CRITICAL - ", "UNKNOWN - "][code as usize];
+        assert!(run.stdout.starts_with(state), "{line}: {run}");
+        if code > 0 {
+            let run = env.jobboard(&[&words[..], &["--json"]].concat()).run();
+            let told: Value = serde_json::from_str(&run.stdout).unwrap();
+            assert_eq!((run.code, &told["code"]), (code, &json!(code)), "{run}");
+        }
+    }
+    // A board of that name makes no plugin of another command.
+    env.jobboard(&["--board", "check", "list"]).run().failed(2);
+}
+
+#[test]
+fn a_server_that_is_gone_or_says_nothing_is_critical_and_one_that_denies_is_unknown() {
+    let Some(mut stage) = Stage::redis() else {
+        return;
+    };
+    stage.env.post("resize");
+    let (board, proxy) = stage.through_proxy();
+    let words = ["--board", &board, "--timeout", "2s"];
+    assert_eq!(
+        check(&stage.env, &[&words[..], &["-w", "rtt=1h"]].concat()).code,
+        0
+    );
+    proxy.set(Mood::Silent);
+    let run = check(&stage.env, &words);
+    assert_eq!(run.code, 2, "{run}");
+    assert!(run.stdout.starts_with("CRITICAL - "), "{run}");
+    let server = stage.redis_server().unwrap();
+    server.run(&["ACL", "SETUSER", "default", "-hgetall", "-hlen", "-hscan"]);
+    let run = check(&stage.env, &[]);
+    assert_eq!(run.code, 3, "{run}");
+    assert!(
+        run.stdout.starts_with("UNKNOWN - cannot check the board: "),
+        "{run}"
+    );
+    stage.stop_server();
+    let run = check(&stage.env, &[]);
+    assert_eq!(run.code, 2, "{run}");
+    assert!(run.stdout.contains("refused the connection"), "{run}");
+}
+
+#[test]
+fn a_claim_whose_time_runs_out_is_told_from_one_that_is_renewed() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let not_renewed = || metric(&told(&stage.env, &[]), "not_renewed").0;
+    stage.post("long", "touch log; exec sleep 600");
+    let conductor = stage.start(&["--lease", "15s"]);
+    wait_until("it runs", || stage.env.file("log").exists());
+    assert_eq!(not_renewed(), 0);
+    conductor.signal(Signal::STOP);
+    wait_until("it is told", || not_renewed() == 1);
+    conductor.signal(Signal::CONT);
+    // One by hand is not meant to be renewed, and a peer's is known by what it has left.
+    let [hand, late, kept] = ["hand", "late", "kept"].map(|name| stage.env.post(name));
+    let claim = ["claim", &hand, "--expiry", "5s"];
+    stage.env.jobboard(&claim).run().succeeded();
+    let server = stage.redis_server().unwrap();
+    for (job, left) in [(late, "7000"), (kept, "25000")] {
+        let key = format!("taskflow:{job}.owned");
+        server.run(&["SET", &key, "octavia-7", "PX", left]);
+    }
+    let told = told(
+        &stage.env,
+        &["--filter", "name!=long", "-w", "not_renewed=0"],
+    );
+    assert_eq!(
+        metric(&told, "not_renewed"),
+        (1, "WARNING".to_owned()),
+        "{told}"
+    );
+}
+
+#[test]
+fn icinga_takes_every_figure_and_the_definitions() {
+    if !needs::has("icinga2") {
+        return;
+    }
+    let env = Env::new();
+    env.post_many(3);
+    let words = [
+        "-w",
+        "oldest_unclaimed=1h",
+        "-c",
+        "unclaimed=~:9",
+        "-c",
+        "trashed=@5:6",
+    ];
+    let run = check(&env, &words);
+    let (_, perfdata) = run.succeeded().trim_end().split_once(" | ").unwrap();
+    let icinga = |words: &[&str]| env.program(std::path::Path::new("icinga2"), words).run();
+    let figures: Vec<_> = perfdata
+        .split(' ')
+        .map(|it| format!("parse_performance_data({it:?})"))
+        .collect();
+    let asked = format!("[{}]", figures.join(", "));
+    let parsed = icinga(&["console", "--eval", &asked]).json();
+    let told = told(&env, &words);
+    for (parsed, told) in parsed
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(told["metrics"].as_array().unwrap())
+    {
+        assert_eq!(parsed["label"], told["name"]);
+        let unit = if told["unit"] == "s" { "seconds" } else { "" };
+        assert_eq!(parsed["unit"], unit);
+        if unit.is_empty() {
+            assert_eq!(parsed["value"], told["value"]);
+        }
+    }
+    assert_eq!(parsed.as_array().unwrap().len(), 13);
+    assert_eq!(parsed[1]["warn"], json!(3600));
+    // Started by root it works as a user of its own.
+    for folder in ["", "work"] {
+        set_mode(&env.root().join(folder), 0o777);
+    }
+    let file = env.file("icinga.conf");
+    let definitions = concat!(env!("CARGO_MANIFEST_DIR"), "/contrib/icinga2/jobboard.conf");
+    let host = "object Host \"b\" { check_command = \"dummy\"\n\
+        vars.jobboards[\"night\"] = { jobboard_warn = [ \"trashed=0\" ] } }";
+    let text = format!("include <itl>\ninclude {definitions:?}\n{host}\n");
+    std::fs::write(&file, text).unwrap();
+    let folder = |name: &str| format!("-D{name}={}", env.root().display());
+    let folders = ["DataDir", "CacheDir", "LogDir", "InitRunDir"].map(folder);
+    let folders: Vec<_> = folders.iter().map(String::as_str).collect();
+    let file = file.display().to_string();
+    let vars = format!("-DVarsPath={}/vars", env.root().display());
+    let run = icinga(&[&["daemon", "-C", "-c", &file, &vars], &folders[..]].concat());
+    assert!(run.succeeded().contains("Instantiated 1 Service."), "{run}");
+}
