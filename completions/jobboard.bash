@@ -835,7 +835,7 @@ _jobboard() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "rank taskflow none name state owner priority sequence age held expires attempts size trashed ended outcome by reason waited took exit_code details" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "rank taskflow none name state owner priority sequence age held expires attempts size trashed ended outcome by action reason waited took exit_code details" -- "${cur}"))
                     return 0
                     ;;
                 --limit)
@@ -843,11 +843,11 @@ _jobboard() {
                     return 0
                     ;;
                 --columns)
-                    COMPREPLY=($(compgen -W "uuid name state priority age owner held expires attempts note key sequence size trashed outcome ended waited took by reason exit_code" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "uuid name state priority age owner held expires attempts note key sequence size trashed outcome ended waited took by action reason exit_code" -- "${cur}"))
                     return 0
                     ;;
                 --by)
-                    COMPREPLY=($(compgen -W "name state owner priority sequence age held expires attempts size trashed ended outcome by reason waited took exit_code details" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "name state owner priority sequence age held expires attempts size trashed ended outcome by action reason waited took exit_code details" -- "${cur}"))
                     return 0
                     ;;
                 --board)

@@ -25,8 +25,9 @@ pub(crate) enum News {
     Event(Event),
     /// The board cannot be heard. It is told once; listening goes on as soon as it can be.
     Lost(BoardError),
-    /// The board can be heard again; a [`Resync`](super::EventKind::Resync) follows.
-    Back,
+    /// The board can be heard again, but for what is told late; a
+    /// [`Resync`](super::EventKind::Resync) follows.
+    Back(Option<String>),
 }
 
 /// What happens if the board cannot be reached in the first place.
@@ -111,7 +112,7 @@ impl Follower<'_> {
         self.is_lost = false;
         if std::mem::replace(&mut self.was_heard, true) {
             self.owes_resync = true;
-            return Ok(News::Back);
+            return Ok(News::Back(events.lack));
         }
         Ok(News::Listening(events.lack))
     }

@@ -103,7 +103,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()
     };
     match (claimed, if_none) {
         (Err(error), Some(code)) if is_none(&error) => {
-            ctx.out.note(format!("{error:#}"));
+            ctx.out.note(error.root_cause().to_string());
             match code {
                 0 => Ok(()),
                 code => Err(CommandError::Command(code).into()),

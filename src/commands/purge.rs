@@ -77,7 +77,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
         return dry_run(ctx, verb.now, chosen);
     }
     confirm(ctx, &args.consent, "purge {} for good?", &chosen)?;
-    let remark = args.reason.remark(ctx, false);
+    let remark = args.reason.remark(ctx, verb, false);
     let purge = async |entries: &[&Entry]| {
         let purges = entries.iter().map(|entry| Purge {
             key: entry.key().clone(),

@@ -48,7 +48,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     }
     confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
     args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;
-    let remark = args.reason.remark(ctx, false);
+    let remark = args.reason.remark(ctx, verb, false);
     let restore = async |entries: &[&Entry]| {
         let keys = entries.iter().map(|entry| entry.key().clone());
         let jobs: Vec<_> = keys

@@ -62,7 +62,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     }
     confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
     args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;
-    let remark = args.reason.remark(ctx, false);
+    let remark = args.reason.remark(ctx, verb, false);
     let retry = async |entries: &[&Entry]| {
         let jobs: Vec<_> = entries
             .iter()

@@ -6,6 +6,7 @@ use std::{collections::HashSet, time::Duration};
 
 use anyhow::Context as _;
 use serde::Serialize;
+use serde_json::json;
 
 use self::ended::{InVain, learn};
 use super::{
@@ -18,12 +19,12 @@ use crate::{
         self, Board, BoardError, JobRef,
         filter::{Filter, Filters},
         follow::News,
-        wait::{Awaited, Ending, Waiter},
+        wait::{Awaited, Waiter},
     },
     context::Context,
     duration,
     exit::{CommandError, chain},
-    job::Entry,
+    job::{Entry, Shelf},
     output::{Page, Record, Report},
 };
 
@@ -100,7 +101,10 @@ pub(super) async fn waiter<'a>(
 pub(super) fn say(ctx: &Context, board: &dyn Board, news: &News) {
     match news {
         News::Lost(error) => ctx.out.note(format!("{}; trying again", chain(error))),
-        News::Back => ctx.out.note(format!("{} is back", board.name())),
+        News::Back(lack) => {
+            ctx.out.note(format!("{} is back", board.name()));
+            lack.iter().for_each(|lack| ctx.out.note(lack));
+        }
         News::Listening(Some(lack)) => ctx.out.note(lack),
         News::Listening(None) | News::Event(_) => {}
     }
@@ -157,7 +161,7 @@ async fn finished(
     board: &dyn Board,
     awaited: &[Awaited],
     timeout: Option<Duration>,
-) -> anyhow::Result<Vec<Option<Ending>>> {
+) -> anyhow::Result<Vec<Option<Shelf>>> {
     let (whom, what) = match awaited {
         [job] => (job.key.as_str(), "the job to be finished"),
         _ => ("the jobs", "the jobs to be finished"),
@@ -227,10 +231,10 @@ async fn for_those_there(
         .await
         .with_context(|| ctx.trying("wait for", "the jobs"))?;
     for ((entry, ..), end) in ended.into_iter().zip(ends) {
-        let done = Done::of(end.outcome, entry);
+        let done = Done::of(end.word, entry).with("outcome", json!(end.outcome));
         ctx.out.report(&match end.failure {
-            None if end.outcome == "complete" => done,
-            failure => done.with("last_failure", serde_json::json!(failure)),
+            None if end.word == "complete" => done,
+            failure => done.with("last_failure", json!(failure)),
         })?;
     }
     in_vain.end()

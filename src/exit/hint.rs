@@ -77,31 +77,11 @@ pub(super) fn of_board(error: &BoardError, trying: Option<&Trying>) -> Option<Wa
 }
 
 fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static, str>> {
+    if let Some(hint) = verb_hint(error, trying) {
+        return Some(hint);
+    }
     let hint = match error {
-        BoardError::NoSuchJob => {
-            "`jobboard list` shows the jobs on the board, `jobboard list --trash` those in the trash"
-        }
         BoardError::Ambiguous { .. } => "give more of the uuid; nothing was done",
-        BoardError::AlreadyClaimed { .. } if verb(trying) == "retry" => {
-            "nothing was done; if whoever has it is gone, `jobboard abandon --force JOB` frees it"
-        }
-        BoardError::AlreadyClaimed { .. } => {
-            "`jobboard claim --next` claims the best job that is free; if the holder of this one is \
-             gone, `jobboard abandon --force JOB` frees it"
-        }
-        BoardError::NotClaimed => match verb(trying) {
-            verb @ ("trash" | "consume" | "consume --failed") => {
-                return Some(by_force(verb, "though nobody has it"));
-            }
-            "abandon" => "it is free already: `jobboard show JOB` shows it",
-            _ => "`jobboard claim JOB` claims it",
-        },
-        BoardError::NotOwner { .. } => match verb(trying) {
-            verb @ ("trash" | "consume" | "consume --failed" | "abandon") => {
-                return Some(by_force(verb, "whoever has it") + "; --who NAME acts as its owner");
-            }
-            _ => "--who NAME acts as its owner; `jobboard abandon --force JOB` frees it",
-        },
         BoardError::Postponed { .. } => "`jobboard claim JOB` claims it all the same",
         BoardError::NotHeldBack => {
             "nothing was done: it can be claimed already; `jobboard show JOB` shows it"
@@ -118,9 +98,6 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static
         BoardError::NameTaken { .. } => {
             "`jobboard conductors` shows who is at work; choose another --name"
         }
-        BoardError::Malformed { .. } if verb(trying) == "retry" => {
-            "nothing was done; `jobboard show JOB` shows it"
-        }
         BoardError::Malformed { .. } => "`jobboard trash --force JOB` takes it off the board",
         BoardError::Unfit { .. } => {
             "`jobboard claim JOB` alone claims it all the same; `jobboard trash --force JOB` takes it \
@@ -128,19 +105,66 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static
         }
         BoardError::Occupied { remedy, .. } => return Some(remedy.clone().into()),
         BoardError::Unsupported { hint, .. } => (*hint)?,
-        BoardError::Unreachable { .. } | BoardError::Misdirected { .. } => match verb(trying) {
-            "ping" => "`jobboard config` shows which board is used, and who chose it",
-            _ => "`jobboard ping` shows whether the board answers",
-        },
-        BoardError::Unknown { .. } => match trying.and_then(|trying| trying.job.as_ref()) {
-            Some(_) => "`jobboard show JOB` shows whether it was done",
-            None => "`jobboard list` shows whether it was done",
-        },
         BoardError::NoFolder { .. } => "with --create the folder is made, too",
         BoardError::Denied { .. } => "`jobboard config` shows which board is used, and as whom",
         BoardError::Failed { .. } => {
             "`jobboard config` shows which board is used, and who chose it"
         }
+        // All of these depend on it.
+        BoardError::NoSuchJob
+        | BoardError::AlreadyClaimed { .. }
+        | BoardError::NotClaimed
+        | BoardError::NotOwner { .. }
+        | BoardError::Unreachable { .. }
+        | BoardError::Misdirected { .. }
+        | BoardError::Unknown { .. } => return None,
+    };
+    Some(hint.into())
+}
+
+/// Says what to do where that depends on what was tried.
+fn verb_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static, str>> {
+    let verb = verb(trying);
+    // Whether more follows it, as in `consume --failed`.
+    let word = verb.split(' ').next().unwrap_or_default();
+    let has_job = trying.is_some_and(|trying| trying.job.is_some());
+    let hint = match (error, word) {
+        (BoardError::NoSuchJob, word) if has_job && !matches!(word, "show" | "wait") => {
+            "`jobboard show JOB` looks for it in the trash and in the past, too"
+        }
+        (BoardError::NoSuchJob, _) => {
+            "`jobboard list` shows the jobs on the board; --trash and --past, those that left it"
+        }
+        (BoardError::AlreadyClaimed { .. }, "retry") => {
+            "nothing was done; if whoever has it is gone, `jobboard abandon --force JOB` frees it"
+        }
+        (BoardError::AlreadyClaimed { .. }, _) => {
+            "`jobboard claim --next` claims the best job that is free; if the holder of this one is \
+             gone, `jobboard abandon --force JOB` frees it"
+        }
+        (BoardError::NotClaimed, "trash" | "consume") => {
+            return Some(by_force(verb, "though nobody has it"));
+        }
+        (BoardError::NotClaimed, "abandon") => "it is free already: `jobboard show JOB` shows it",
+        (BoardError::NotClaimed, _) => "`jobboard claim JOB` claims it",
+        (BoardError::NotOwner { .. }, "trash" | "consume" | "abandon") => {
+            return Some(by_force(verb, "whoever has it") + "; --who NAME acts as its owner");
+        }
+        (BoardError::NotOwner { .. }, _) => {
+            "--who NAME acts as its owner; `jobboard abandon --force JOB` frees it"
+        }
+        (BoardError::Malformed { .. }, "retry") => "nothing was done; `jobboard show JOB` shows it",
+        (BoardError::Unreachable { .. } | BoardError::Misdirected { .. }, "ping") => {
+            "`jobboard config` shows which board is used, and who chose it"
+        }
+        (BoardError::Unreachable { .. } | BoardError::Misdirected { .. }, _) => {
+            "`jobboard ping` shows whether the board answers"
+        }
+        (BoardError::Unknown { .. }, _) if has_job => {
+            "`jobboard show JOB` shows whether it was done"
+        }
+        (BoardError::Unknown { .. }, _) => "`jobboard list` shows whether it was done",
+        _ => return None,
     };
     Some(hint.into())
 }

@@ -1,9 +1,9 @@
 //! What is remembered of a job after it has left its board.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Book, Job, Priority, shortened};
+use super::{Book, Job, Priority, Shelf, shortened};
 use crate::names::named;
 
 /// How many jobs a board remembers after they have left it, unless somebody says otherwise.
@@ -56,12 +56,35 @@ impl From<&Job> for Identity {
     }
 }
 
-/// Who did something to a job that is not its ordinary course, and why.
+/// Who did something to a job that is not its ordinary course, what it was, when, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Remark {
     pub(crate) by: String,
+    /// The past form of the verb. Earlier versions kept neither it nor the time, and later ones may know more of
+    /// them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) action: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) on: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+}
+
+impl Remark {
+    /// Remarks that somebody does this now.
+    pub(crate) fn now(action: &str, by: &str, reason: Option<&str>) -> Self {
+        Self {
+            by: shortened(by),
+            action: Some(action.to_owned()),
+            on: Some(Utc::now().trunc_subsecs(6)),
+            reason: reason.map(shortened),
+        }
+    }
+
+    /// Whether it says who did this, and not something else before it.
+    pub(crate) fn is_of(&self, action: &str) -> bool {
+        self.action.as_deref().is_none_or(|done| done == action)
+    }
 }
 
 named! {
@@ -87,6 +110,19 @@ pub(crate) struct End {
 }
 
 impl Job {
+    /// Returns who brought it where it is now, in the trash or to its end, if that was not its
+    /// ordinary course.
+    pub(crate) fn sent_by(&self) -> Option<&Remark> {
+        let action = match (self.shelf, self.ended.map(|ended| ended.departure)) {
+            (Shelf::Past, Some(Departure::Purged)) => "purged",
+            (Shelf::Past, _) => "consumed",
+            (Shelf::Trash, _) => "trashed",
+            (Shelf::Board, _) => return None,
+        };
+        let remark = self.history.remark.as_ref();
+        remark.filter(|remark| remark.is_of(action))
+    }
+
     /// Returns the exit code and the signal by which the last attempt ended whose end is known.
     pub(crate) fn last_exit(&self) -> Option<(Option<i32>, Option<i32>)> {
         if self.ended.is_some_and(|ended| ended.has_succeeded) {

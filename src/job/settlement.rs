@@ -166,9 +166,13 @@ impl Settlement {
         let given_up = (outcome.failure()).filter(|_| !matches!(outcome, Outcome::Abandon(_)));
         Self {
             job: outcome.is_end().then(job),
-            remark: given_up.map(|failure| Remark {
-                by: owner.to_string(),
-                reason: Some(failure.reason.clone()),
+            remark: given_up.map(|failure| {
+                let action = if outcome.is_trash() {
+                    "trashed"
+                } else {
+                    "consumed"
+                };
+                Remark::now(action, &owner.text(), Some(&failure.reason))
             }),
             ..Self::of(
                 key.clone(),

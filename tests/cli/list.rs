@@ -65,7 +65,7 @@ fn json_has_every_key_of_a_job_and_null_for_what_is_absent() {
     assert_eq!(
         keys.join(" "),
         "uuid key name state priority sequence created_on last_modified owner lease expires_in \
-         claimed_on fence trashed_on ended_on outcome by reason waited took exit_code signal book \
+         claimed_on fence trashed_on ended_on outcome by action action_on reason waited took exit_code signal book \
          details attempts postponed not_before last_failure failures problem"
     );
     assert!(jobs[0]["owner"].is_null());

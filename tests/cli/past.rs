@@ -13,6 +13,7 @@ use crate::{
 on_every_board!(
     each_end_is_told_alike_wherever_it_is_asked_for,
     who_overrides_is_known_and_why,
+    what_was_done_long_before_the_end_is_not_taken_for_its_cause,
     a_job_that_is_posted_and_waited_for_tells_how_it_ended,
     conductors_leave_a_past_that_filters_choose_from,
     a_board_without_history_remembers_nothing,
@@ -98,18 +99,60 @@ fn who_overrides_is_known_and_why(stage: &Stage) {
     ]
     .concat();
     run(stage, &free).succeeded();
-    let told = |reason: Option<&str>| {
+    let told = |action: &str, reason: Option<&str>| {
         let shown = stage.env.show(&job);
         assert_eq!(shown["by"], "olga", "{shown}");
+        assert_eq!(shown["action"], action, "{shown}");
+        assert!(shown["action_on"].is_string(), "{shown}");
         assert_eq!(shown["reason"], json!(reason), "{shown}");
     };
-    told(Some("ada is ill"));
+    told("abandoned", Some("ada is ill"));
     let trash = [&["trash", "--force", &job], &olga[..]].concat();
     run(stage, &trash).succeeded();
-    told(None);
+    told("trashed", None);
     let purge = [&["purge", &job, "--reason", "no such volume"], &olga[..]].concat();
     run(stage, &purge).succeeded();
-    told(Some("no such volume"));
+    told("purged", Some("no such volume"));
+}
+
+fn what_was_done_long_before_the_end_is_not_taken_for_its_cause(stage: &Stage) {
+    let job = stage.env.post("resize");
+    stage.env.claim(&job, "ada");
+    let free = [
+        "abandon",
+        "--force",
+        &job,
+        "--reason",
+        "ada is ill",
+        "--yes",
+    ];
+    run(stage, &[&free[..], &["--who", "olga"]].concat()).succeeded();
+    stage.env.claim(&job, "ben");
+    run(stage, &["consume", &job, "--who", "ben"]).succeeded();
+    let listed = run(stage, &["list", "--past", "-o", "table"]);
+    let listed = listed.succeeded();
+    assert!(listed.contains("abandoned: ada is ill"), "{listed}");
+    let shown = run(stage, &["show", &job, "-o", "table"]);
+    let shown = shown.succeeded();
+    assert!(shown.contains("olga, abandoned "), "{shown}");
+    let freed = [
+        "--event",
+        "abandoned",
+        "--event",
+        "consumed",
+        "--count",
+        "2",
+        "--json",
+    ];
+    let events = run(stage, &[&["watch", "--since", "1h"], &freed[..]].concat()).values();
+    let by: Vec<_> = events.iter().map(|it| (&it["event"], &it["by"])).collect();
+    let (abandoned, consumed) = (json!("abandoned"), json!("consumed"));
+    assert_eq!(
+        by,
+        [(&abandoned, &json!("olga")), (&consumed, &Value::Null)]
+    );
+    let wrong = run(stage, &["list", "--past", "--filter", "outcome=bogus"]);
+    assert!(wrong.failed(2).contains("one of consumed, failed, purged"));
 }
 
 fn a_job_that_is_posted_and_waited_for_tells_how_it_ended(stage: &Stage) {

@@ -1,6 +1,6 @@
 //! Promises about what a board remembers of the jobs that left it.
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
 use super::{settling::failure, *};
 use crate::{
@@ -16,6 +16,8 @@ pub(crate) const PAST: Query = Query {
 pub(super) fn remark(reason: &str) -> Option<Remark> {
     Some(Remark {
         by: "olga".to_owned(),
+        action: Some("abandoned".to_owned()),
+        on: DateTime::from_timestamp(1_790_000_000, 5_000),
         reason: Some(reason.to_owned()),
     })
 }

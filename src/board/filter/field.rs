@@ -1,6 +1,6 @@
 //! The fields of a filter, and what can be asked of each.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, fmt::Display, str::FromStr, time::Duration};
 
 use chrono::{DateTime, Utc};
 use strsim::levenshtein;
@@ -15,13 +15,13 @@ use super::{
 };
 use crate::{
     duration,
-    job::{Entry, Priority, State},
+    job::{Departure, Entry, Priority, State},
 };
 
 /// All fields but the details, and where their values come from.
-const FIELDS: [(&str, Kind); 18] = [
+const FIELDS: [(&str, Kind); 19] = [
     ("name", Kind::Text(reading::name)),
-    ("state", Kind::State),
+    ("state", Kind::Name(reading::state, known::<State>)),
     ("owner", Kind::Text(reading::owner)),
     ("priority", Kind::Priority),
     ("sequence", Kind::Number(reading::sequence, number::whole)),
@@ -32,8 +32,9 @@ const FIELDS: [(&str, Kind); 18] = [
     ("size", Kind::Number(reading::size, number::size)),
     ("trashed", Kind::Since(reading::trashed)),
     ("ended", Kind::Since(reading::ended)),
-    ("outcome", Kind::Text(reading::outcome)),
+    ("outcome", Kind::Name(reading::outcome, known::<Departure>)),
     ("by", Kind::Text(reading::by)),
+    ("action", Kind::Text(reading::action)),
     ("reason", Kind::Text(reading::reason)),
     ("waited", Kind::Span(reading::waited)),
     ("took", Kind::Span(reading::took)),
@@ -59,8 +60,8 @@ type ReadSpan = fn(&Entry, DateTime<Utc>) -> Found<Duration>;
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
     Text(ReadText),
-    /// One of a few names; every entry has one.
-    State,
+    /// One of a few names, and what finds the one that is meant.
+    Name(ReadText, fn(&str) -> Result<String, Fault>),
     /// One of a few names, the more urgent the greater.
     Priority,
     /// A number, and how an expression writes it.
@@ -78,7 +79,7 @@ impl Kind {
     fn operators(&self) -> &'static str {
         match self {
             Self::Text(_) | Self::Details(_) => "= != ~ !~ < <= > >=",
-            Self::State => "= != ~ !~",
+            Self::Name(..) => "= != ~ !~",
             Self::Priority | Self::Number(..) => "= != < <= > >=",
             Self::Span(_) | Self::Since(_) => "< <= > >=, or = and != with `none`",
         }
@@ -92,8 +93,7 @@ impl Kind {
     /// Whether an entry is sure to have no such value.
     fn is_absent(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
         match self {
-            Self::Text(read) => read(entry).is_nothing(),
-            Self::State => false,
+            Self::Text(read) | Self::Name(read, _) => read(entry).is_nothing(),
             Self::Priority => reading::priority(entry).is_nothing(),
             Self::Number(read, _) => read(entry).is_nothing(),
             Self::Span(read) | Self::Since(read) => read(entry, now).is_nothing(),
@@ -147,7 +147,7 @@ impl Field {
         if value.is_empty() && !(is_same && self.kind.knows_empty()) {
             return Err(Fault::NoValue(name));
         }
-        if value == NONE && is_same && !matches!(self.kind, Kind::State) {
+        if value == NONE && is_same && self.name != "state" {
             return Ok(Test::Nothing(self.kind));
         }
         let unfit = Fault::Unfit {
@@ -157,10 +157,10 @@ impl Field {
         };
         Ok(match self.kind {
             Kind::Text(read) => Test::Text(read, Pattern::new(relation, value)?),
-            Kind::State => Test::Text(
-                reading::state,
+            Kind::Name(read, known) => Test::Text(
+                read,
                 match relation {
-                    Relation::Is => Pattern::Exact(value.parse::<State>()?.to_string()),
+                    Relation::Is => Pattern::Exact(known(value)?),
                     Relation::Like => Pattern::caseless(value)?,
                     Relation::Order(_) => return Err(unfit),
                 },
@@ -231,6 +231,15 @@ impl Test {
     pub(super) fn changes_with_time(&self) -> bool {
         matches!(self, Self::Span(..))
     }
+}
+
+/// Returns the name that is meant, as it is written.
+fn known<T>(name: &str) -> Result<String, Fault>
+where
+    T: FromStr + Display,
+    Fault: From<T::Err>,
+{
+    Ok(name.parse::<T>()?.to_string())
 }
 
 /// Lists the fields.

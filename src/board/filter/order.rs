@@ -86,8 +86,7 @@ impl Field {
 
     fn key<'a>(&self, entry: &'a Entry, now: DateTime<Utc>) -> Option<Key<'a>> {
         match &self.kind {
-            Kind::Text(read) => read(entry).value().map(Key::Text),
-            Kind::State => reading::state(entry).value().map(Key::Text),
+            Kind::Text(read) | Kind::Name(read, _) => read(entry).value().map(Key::Text),
             Kind::Priority => reading::priority(entry).value().map(Key::Priority),
             Kind::Number(read, _) => {
                 let number = read(entry).value().map(Number::Whole);

@@ -137,6 +137,11 @@ pub(super) fn by(entry: &Entry) -> Found<Cow<'_, str>> {
         .into()
 }
 
+pub(super) fn action(entry: &Entry) -> Found<Cow<'_, str>> {
+    let action = remark(entry).and_then(|remark| remark.action.as_deref());
+    action.map(Cow::Borrowed).into()
+}
+
 pub(super) fn reason(entry: &Entry) -> Found<Cow<'_, str>> {
     let reason = remark(entry).and_then(|remark| remark.reason.as_deref());
     reason.map(Cow::Borrowed).into()

@@ -5,14 +5,6 @@ use crate::{
     job::{Entry, Job, JobKey, Shelf},
 };
 
-/// How a job that was waited for ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// It is gone from the board, and not in the trash.
-    Complete,
-    Trashed,
-}
-
 /// A job that is waited for; another one may come by the same key, or by the same uuid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Awaited {
@@ -44,12 +36,13 @@ impl Awaited {
     }
 }
 
-/// Returns how those have ended that have, of those that had not.
+/// Returns of those that had not ended which have by now, and on which shelf to look for them: in the
+/// trash, or wherever what is gone is remembered.
 pub(super) async fn look_for_endings(
     board: &dyn Board,
     awaited: &[Awaited],
-    endings: &[Option<Ending>],
-) -> Result<Vec<(usize, Ending)>> {
+    endings: &[Option<Shelf>],
+) -> Result<Vec<(usize, Shelf)>> {
     let open: Vec<usize> = (0..awaited.len())
         .filter(|at| endings[*at].is_none())
         .collect();
@@ -58,8 +51,8 @@ pub(super) async fn look_for_endings(
     // Between the two looks it may have been restored.
     let ended = absent(board, Shelf::Board, awaited, gone).await?;
     let ending = |at: usize| match nowhere.contains(&at) {
-        true => Ending::Complete,
-        false => Ending::Trashed,
+        true => Shelf::Past,
+        false => Shelf::Trash,
     };
     Ok(ended.into_iter().map(|at| (at, ending(at))).collect())
 }

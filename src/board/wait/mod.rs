@@ -13,8 +13,8 @@ use chrono::{DateTime, Utc};
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream::BoxStream};
 use tokio::time::{self, Instant};
 
+pub(crate) use self::ending::Awaited;
 use self::ending::look_for_endings;
-pub(crate) use self::ending::{Awaited, Ending};
 use super::{
     Board, BoardError, BoardExt, Detail, Event, EventKind, JobRef, Query, Result,
     ext::Candidates,
@@ -63,7 +63,7 @@ impl<'a> Waiter<'a> {
     pub(crate) async fn until_finished(
         &mut self,
         awaited: &[Awaited],
-    ) -> Result<Vec<Option<Ending>>> {
+    ) -> Result<Vec<Option<Shelf>>> {
         let mut endings = vec![None; awaited.len()];
         let mut trashed = HashSet::new();
         loop {
@@ -75,10 +75,10 @@ impl<'a> Waiter<'a> {
             let has_more = heed(told, awaited, &mut trashed);
             for (at, ending) in found {
                 let was_trashed = trashed.contains(&awaited[at].key);
-                endings[at] = Some(if was_trashed { Ending::Trashed } else { ending });
+                endings[at] = Some(if was_trashed { Shelf::Trash } else { ending });
             }
             let is_over = endings.iter().all(Option::is_some);
-            if is_over || endings.contains(&Some(Ending::Trashed)) {
+            if is_over || endings.contains(&Some(Shelf::Trash)) {
                 return Ok(endings);
             }
             if !has_more {
@@ -196,7 +196,7 @@ impl<'a> Waiter<'a> {
                 Ok(news) => match news? {
                     News::Event(event) => self.pending.push_back(event),
                     News::Lost(_) => {}
-                    News::Back | News::Listening(_) => return Ok(()),
+                    News::Back(_) | News::Listening(_) => return Ok(()),
                 },
             }
         }
@@ -245,7 +245,7 @@ impl<'a> Waiter<'a> {
                 self.is_lost = true;
                 (self.tell)(news);
             }
-            News::Back => {
+            News::Back(_) => {
                 self.is_lost = false;
                 (self.tell)(news);
             }
@@ -258,7 +258,7 @@ impl<'a> Waiter<'a> {
 fn event_of(news: News) -> Option<Event> {
     match news {
         News::Event(event) => Some(event),
-        News::Listening(_) | News::Lost(_) | News::Back => None,
+        News::Listening(_) | News::Lost(_) | News::Back(_) => None,
     }
 }
 

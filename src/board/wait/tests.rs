@@ -51,7 +51,7 @@ async fn a_job_that_was_trashed_and_purged_while_a_look_failed_was_trashed() {
         sequence: job.sequence,
     }];
     let endings = soon(waiter.until_finished(&awaited)).await.unwrap();
-    assert_eq!(endings, [Some(Ending::Trashed)]);
+    assert_eq!(endings, [Some(Shelf::Trash)]);
 }
 
 #[test]

@@ -270,10 +270,7 @@ mod tests {
 
     fn eventful() -> Sidecar {
         let now = Utc::now();
-        let remark = Remark {
-            by: "olga".to_owned(),
-            reason: None,
-        };
+        let remark = Remark::now("abandoned", "olga", None);
         Sidecar {
             owner: Some("ada".to_owned()),
             claimed_on: Some(now),

@@ -1,5 +1,6 @@
 //! Why somebody does something to a job that is not its ordinary course.
 
+use super::verb::Verb;
 use crate::{
     context::Context,
     job::{Remark, shortened},
@@ -16,12 +17,10 @@ pub(crate) struct ReasonArgs {
 impl ReasonArgs {
     /// Returns what is kept of it: who does it, and why; nothing, if it is ordinary and no reason is
     /// given.
-    pub(crate) fn remark(&self, ctx: &Context, is_ordinary: bool) -> Option<Remark> {
+    pub(crate) fn remark(&self, ctx: &Context, verb: Verb, is_ordinary: bool) -> Option<Remark> {
         let reason = self.given();
-        (!is_ordinary || reason.is_some()).then(|| Remark {
-            by: shortened(&ctx.who().text()),
-            reason,
-        })
+        (!is_ordinary || reason.is_some())
+            .then(|| Remark::now(verb.past, &ctx.who().text(), reason.as_deref()))
     }
 
     /// Returns the reason, if one is given, as much of it as is kept.

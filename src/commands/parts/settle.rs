@@ -80,7 +80,7 @@ pub(crate) async fn settle(
     };
     // That a job is done, or given back by whoever has it, is its ordinary course.
     let is_ordinary = !args.force && matches!(outcome, Outcome::Consume | Outcome::Abandon(_));
-    let remark = args.reason.remark(ctx, is_ordinary);
+    let remark = args.reason.remark(ctx, verb, is_ordinary);
     if let Right::Owner(_) = right {
         refuse_malformed(&mut chosen);
     }

@@ -34,7 +34,7 @@ const MEMBERS: [(&str, &str); 6] = [
 ];
 
 /// What `list -o jsonl` says of a job beside that, which a new job has no use for.
-const OF_LISTINGS: [&str; 25] = [
+const OF_LISTINGS: [&str; 27] = [
     "key",
     "state",
     "sequence",
@@ -49,6 +49,8 @@ const OF_LISTINGS: [&str; 25] = [
     "ended_on",
     "outcome",
     "by",
+    "action",
+    "action_on",
     "reason",
     "waited",
     "took",

@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    board::{
-        self, Board, JobRef,
-        wait::{Awaited, Ending},
-    },
+    board::{self, Board, JobRef, wait::Awaited},
     context::Context,
     exit::{CommandError, chain},
-    job::{self, Entry, Failure, Job, Shelf},
+    job::{Departure, Entry, Failure, Job, Shelf},
     output::covered_text,
 };
 
@@ -28,7 +25,7 @@ impl InVain {
     /// Adds one, and tells what its command said before it failed.
     fn add(&mut self, ctx: &Context, how: &'static str, name: &str, job: Option<&Job>) {
         let failure = job.and_then(|job| job.history.failures.last());
-        let remark = job.and_then(|job| job.history.remark.as_ref());
+        let remark = job.and_then(Job::sent_by);
         let reason = remark.and_then(|remark| remark.reason.as_ref());
         if let (Some(remark), Some(reason)) = (remark, reason)
             && failure.is_none_or(|failure| failure.reason != *reason)
@@ -72,7 +69,9 @@ impl InVain {
 /// How a job ended, as far as the board knows.
 pub(super) struct End {
     /// The word for it.
-    pub(super) outcome: &'static str,
+    pub(super) word: &'static str,
+    /// The outcome of the past.
+    pub(super) outcome: Option<Departure>,
     /// How it last failed, if it came to no good end.
     pub(super) failure: Option<Failure>,
 }
@@ -84,30 +83,25 @@ pub(super) struct End {
 pub(super) async fn learn(
     ctx: &Context,
     board: &dyn Board,
-    jobs: &[(&str, &Awaited, Ending)],
+    jobs: &[(&str, &Awaited, Shelf)],
     in_vain: &mut InVain,
 ) -> board::Result<Vec<End>> {
-    let past = found(ctx, board, Ending::Complete, jobs).await?;
-    let trash = found(ctx, board, Ending::Trashed, jobs).await?;
+    let past = found(ctx, board, Shelf::Past, jobs).await?;
+    let trash = found(ctx, board, Shelf::Trash, jobs).await?;
     let (mut ends, mut unknown) = (Vec::new(), Vec::new());
     for (name, job, ending) in jobs {
-        let shelf = match ending {
-            Ending::Complete => &past,
-            Ending::Trashed => &trash,
-        };
-        let mut entries = shelf.iter().filter_map(Entry::job);
+        let mut entries = past.iter().chain(&trash).filter_map(Entry::job);
         let found = entries.find(|it| it.key == job.key && job.is_of(it));
-        let (outcome, how) = match (ending, found.and_then(|job| job.ended)) {
-            (Ending::Trashed, _) => ("trashed", Some("ended in the trash")),
-            (Ending::Complete, None) => {
+        let outcome = found.and_then(|job| Some(job.ended?.departure));
+        let (word, how) = match (ending, outcome) {
+            (Shelf::Trash, _) => ("trashed", Some("ended in the trash")),
+            (_, None) => {
                 unknown.push(*name);
                 ("complete", None)
             }
-            (Ending::Complete, Some(ended)) => match ended.departure {
-                job::Departure::Consumed => ("complete", None),
-                job::Departure::Failed => ("failed", Some("was consumed although it failed")),
-                job::Departure::Purged => ("purged", Some("was purged")),
-            },
+            (_, Some(Departure::Consumed)) => ("complete", None),
+            (_, Some(Departure::Failed)) => ("failed", Some("was consumed although it failed")),
+            (_, Some(Departure::Purged)) => ("purged", Some("was purged")),
         };
         let failure = found.and_then(|job| job.history.failures.last());
         let failure = failure.filter(|_| how.is_some());
@@ -115,6 +109,7 @@ pub(super) async fn learn(
             in_vain.add(ctx, how, name, found);
         }
         ends.push(End {
+            word,
             outcome,
             failure: failure.cloned(),
         });
@@ -144,21 +139,19 @@ fn note_unknown(ctx: &Context, board: &dyn Board, names: &[&str]) {
 async fn found(
     ctx: &Context,
     board: &dyn Board,
-    wanted: Ending,
-    jobs: &[(&str, &Awaited, Ending)],
+    shelf: Shelf,
+    jobs: &[(&str, &Awaited, Shelf)],
 ) -> board::Result<Vec<Entry>> {
-    let such = jobs.iter().filter(|(_, _, ending)| *ending == wanted);
+    let such = jobs.iter().filter(|(_, _, ending)| *ending == shelf);
     let (names, keys): (Vec<_>, Vec<_>) = such
         .map(|(name, job, _)| (*name, JobRef::Key(job.key.clone())))
         .unzip();
-    let shelf = match wanted {
-        _ if keys.is_empty() => return Ok(Vec::new()),
-        Ending::Complete => Shelf::Past,
-        Ending::Trashed => Shelf::Trash,
-    };
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
     match board.find(shelf, &keys).await {
         Ok(found) => Ok(found.into_iter().flatten().collect()),
-        Err(error) if wanted == Ending::Complete && error.is_retryable() => Err(error),
+        Err(error) if shelf == Shelf::Past && error.is_retryable() => Err(error),
         Err(error) => {
             let (names, why) = (names.join(", "), chain(&error));
             ctx.out

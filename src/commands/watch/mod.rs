@@ -208,7 +208,7 @@ impl Watch<'_> {
                     if matches!(news, News::Listening(_)) {
                         self.introduce(ctx).await?;
                     }
-                    if matches!(news, News::Listening(_) | News::Back) {
+                    if matches!(news, News::Listening(_) | News::Back(_)) {
                         self.look_back(ctx).await?;
                     }
                 }
@@ -259,7 +259,7 @@ impl Watch<'_> {
         handler: Option<&mut Handler>,
         event: Event,
     ) -> anyhow::Result<()> {
-        if self.left == Some(0) || self.told.take(&event) {
+        if self.left == Some(0) || self.told.has(&event) {
             return Ok(());
         }
         let happening = match self.choice.judge(self.board, &event).await {

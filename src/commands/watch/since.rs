@@ -10,7 +10,7 @@ use super::choice::Choice;
 use crate::{
     board::{Board, Event, EventKind, Query, Result, event::Subject},
     context::Context,
-    job::{Departure, Entry, Job, JobKey, Owner, Shelf},
+    job::{Departure, Entry, Failure, Job, JobKey, Owner, Shelf},
 };
 
 /// How far the times may be apart that two clocks have of one event.
@@ -42,7 +42,7 @@ impl Told {
     }
 
     /// Whether this is what was told already: it happened as the board was read.
-    pub(super) fn take(&mut self, event: &Event) -> bool {
+    pub(super) fn has(&mut self, event: &Event) -> bool {
         if self.read.is_none_or(|read| read.elapsed() > LATE) {
             *self = Self::default();
             return false;
@@ -58,6 +58,7 @@ impl Told {
             told.kind == event.kind
                 && match event.kind {
                     EventKind::Claimed => is_over || told.fence == event.fence,
+                    EventKind::Abandoned if told.remark.is_some() => told.remark == event.remark,
                     EventKind::Abandoned => {
                         told.owner == event.owner && (told.time - event.time).abs() <= SLACK
                     }
@@ -120,8 +121,7 @@ async fn read(
 
 /// Returns what must have happened to a job, in order; not all that did.
 fn proved(job: &Job) -> Vec<Event> {
-    let mut events = Vec::new();
-    let happened = |kind: EventKind, time: Option<DateTime<Utc>>| {
+    let at = |kind: EventKind, time: Option<DateTime<Utc>>| {
         time.map(|time| Event {
             time,
             subject: Some(Subject::of(job)),
@@ -129,7 +129,6 @@ fn proved(job: &Job) -> Vec<Event> {
         })
     };
     let history = &job.history;
-    events.extend(happened(EventKind::Posted, job.created_on));
     let last_claim = match (&job.ended, &job.holding) {
         (Some(end), _) => end.claimed_on,
         (None, holding) => holding.as_ref().and_then(|holding| holding.claimed_on),
@@ -137,53 +136,69 @@ fn proved(job: &Job) -> Vec<Event> {
     // Both may be the same one, timed by two clocks.
     let is_last = |first: DateTime<Utc>| last_claim.is_some_and(|last| last - first <= SLACK);
     let first_claim = history.first_claimed_on.filter(|time| !is_last(*time));
-    events.extend(happened(EventKind::Claimed, first_claim));
-    let failures = &history.failures;
-    let has_ended_it = failures.last().is_some_and(|last| match job.ended {
-        Some(end) => end.departure != Departure::Consumed,
-        None => (job.trashed_on).is_some_and(|trashed| (trashed - last.time).abs() <= SLACK),
-    });
-    // Whoever restores a job leaves its failures, of which the last one ended in the trash.
-    let survived = match job.shelf {
-        Shelf::Board => failures.len().saturating_sub(history.attempts as usize)..failures.len(),
-        Shelf::Trash | Shelf::Past => 0..failures.len() - usize::from(has_ended_it),
-    };
-    for failure in &failures[survived] {
-        let abandoned = happened(EventKind::Abandoned, Some(failure.time));
-        events.extend(abandoned.map(|event| Event {
-            owner: Some(Owner::from_stored(failure.conductor.as_str())),
-            ..event
-        }));
-    }
-    let claimed = happened(EventKind::Claimed, last_claim);
-    events.extend(claimed.map(|event| {
-        Event {
-            owner: job.owner().cloned(),
-            fence: job
-                .holding
-                .as_ref()
-                .and_then(|holding| holding.fence.clone()),
-            ..event
-        }
-    }));
-    let trashed = happened(EventKind::Trashed, job.trashed_on);
-    events.extend(trashed.map(|event| Event {
-        remark: history.remark.clone(),
+    let claimed = at(EventKind::Claimed, last_claim).map(|event| Event {
+        owner: job.owner().cloned(),
+        fence: job
+            .holding
+            .as_ref()
+            .and_then(|holding| holding.fence.clone()),
         ..event
-    }));
-    if let Some(end) = &job.ended {
+    });
+    let failed = survived(job).iter().filter_map(|failure| {
+        let owner = Some(Owner::from_stored(failure.conductor.as_str()));
+        let event = at(EventKind::Abandoned, Some(failure.time))?;
+        Some(Event { owner, ..event })
+    });
+    let trashed = at(EventKind::Trashed, job.trashed_on).map(|event| Event {
+        remark: job.sent_by().cloned(),
+        ..event
+    });
+    let overridden = history.remark.as_ref().and_then(|remark| {
+        let kind = match remark.action.as_deref() {
+            Some("abandoned") => EventKind::Abandoned,
+            Some("restored" | "retried") => EventKind::Restored,
+            // Where it went by that it is found now.
+            _ => return None,
+        };
+        let remark = Some(remark.clone());
+        at(kind, remark.as_ref()?.on).map(|event| Event { remark, ..event })
+    });
+    let ended = job.ended.as_ref().and_then(|end| {
         let kind = match end.departure {
             Departure::Consumed | Departure::Failed => EventKind::Consumed,
             Departure::Purged => EventKind::Purged,
         };
-        events.extend(happened(kind, Some(end.on)).map(|event| Event {
+        at(kind, Some(end.on)).map(|event| Event {
             departure: Some(end.departure),
-            remark: history.remark.clone(),
+            remark: job.sent_by().cloned(),
             ..event
-        }));
-    }
+        })
+    });
+    let single = [
+        at(EventKind::Posted, job.created_on),
+        at(EventKind::Claimed, first_claim),
+        overridden,
+        claimed,
+        trashed,
+        ended,
+    ];
+    let mut events: Vec<_> = failed.chain(single.into_iter().flatten()).collect();
     events.sort_by_key(|event| event.time);
     events
+}
+
+/// Returns the failures after which the job came back to the board.
+fn survived(job: &Job) -> &[Failure] {
+    let failures = &job.history.failures[..];
+    let has_ended_it = failures.last().is_some_and(|last| match job.ended {
+        Some(end) => end.departure != Departure::Consumed,
+        None => (job.trashed_on).is_some_and(|trashed| (trashed - last.time).abs() <= SLACK),
+    });
+    match job.shelf {
+        // Whoever restores a job leaves its failures, of which the last one ended in the trash.
+        Shelf::Board => &failures[failures.len().saturating_sub(job.history.attempts as usize)..],
+        Shelf::Trash | Shelf::Past => &failures[..failures.len() - usize::from(has_ended_it)],
+    }
 }
 
 #[cfg(test)]
@@ -191,7 +206,7 @@ mod tests {
     use super::*;
     use crate::{
         board::testing::scripted::Scripted,
-        job::{Failure, Fence},
+        job::{Fence, Remark},
     };
 
     fn failed_twice() -> Job {
@@ -229,6 +244,20 @@ mod tests {
     }
 
     #[test]
+    fn who_freed_a_job_proves_that_it_was_freed() {
+        use EventKind::{Abandoned, Posted, Restored};
+        let mut job = failed_twice();
+        job.history.failures.clear();
+        job.history.remark = Some(Remark::now("abandoned", "olga", Some("ada is ill")));
+        let events = proved(&job);
+        assert_eq!(kinds(&job), [Posted, Abandoned]);
+        assert_eq!(events[1].remark, job.history.remark);
+        assert!(Told::new(&events).has(&events[1]));
+        job.history.remark = Some(Remark::now("retried", "olga", None));
+        assert_eq!(kinds(&job), [Posted, Restored]);
+    }
+
+    #[test]
     fn only_what_was_told_already_is_not_told_again() {
         let job = failed_twice();
         let mut told = Told::new(&proved(&job));
@@ -236,16 +265,16 @@ mod tests {
             subject: Some(Subject::of(&job)),
             ..Event::now(kind)
         };
-        assert!(told.take(&heard(EventKind::Posted)));
-        assert!(!told.take(&heard(EventKind::Consumed)));
+        assert!(told.has(&heard(EventKind::Posted)));
+        assert!(!told.has(&heard(EventKind::Consumed)));
         // It fails once more.
-        assert!(!told.take(&heard(EventKind::Abandoned)));
+        assert!(!told.has(&heard(EventKind::Abandoned)));
         let claimed = |fence: &str| Event {
             fence: Some(Fence(fence.to_owned())),
             ..heard(EventKind::Claimed)
         };
         let mut told = Told::new(&[claimed("7")]);
-        assert!(told.take(&claimed("7")));
-        assert!(!told.take(&claimed("8")));
+        assert!(told.has(&claimed("7")));
+        assert!(!told.has(&claimed("8")));
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct JobColumn {
 }
 
 /// All columns. Those that tell least beside the others fall first on a narrow terminal.
-pub(super) static COLUMNS: [JobColumn; 21] = [
+pub(super) static COLUMNS: [JobColumn; 22] = [
     column("uuid", Fit::Id, None, |_, job| {
         Fact::Marked(Tone::Strong, (&job.uuid).into())
     }),
@@ -95,6 +95,14 @@ pub(super) static COLUMNS: [JobColumn; 21] = [
         let remark = job.history.remark.as_ref();
         remark.map_or(Fact::Nothing, |remark| Fact::Text((&remark.by).into()))
     }),
+    column("action", Fit::Whole, Some(7), |_, job| {
+        let action = job
+            .history
+            .remark
+            .as_ref()
+            .and_then(|it| it.action.as_ref());
+        action.map_or(Fact::Nothing, |action| Fact::Text(action.into()))
+    }),
     column("reason", Fit::Shrinks, Some(8), |_, job| reason(job)),
     column("exit_code", Fit::Number, Some(3), |_, job| {
         let code = job.last_exit().and_then(|(code, _)| code);
@@ -150,6 +158,8 @@ pub(super) enum Fact<'a> {
     Marked(Tone, Cow<'a, str>),
     Number(i128),
     Span(Duration),
+    /// What people are told, and what programs are.
+    Both(Cell, Cow<'a, str>),
     /// What programs are told by other means, or not at all.
     Aside(Cell),
 }
@@ -167,7 +177,7 @@ impl Fact<'_> {
             Self::Marked(tone, text) => Cell::toned(tone, text),
             Self::Number(number) => Cell::new(number.to_string()),
             Self::Span(span) => Cell::new(duration::brief(span)),
-            Self::Aside(cell) => cell,
+            Self::Both(cell, _) | Self::Aside(cell) => cell,
         }
     }
 
@@ -175,7 +185,7 @@ impl Fact<'_> {
     pub(super) fn field(self) -> String {
         match self {
             Self::Nothing | Self::Aside(_) => String::new(),
-            Self::Text(text) | Self::Marked(_, text) => text.into_owned(),
+            Self::Text(text) | Self::Marked(_, text) | Self::Both(_, text) => text.into_owned(),
             Self::Number(number) => number.to_string(),
             Self::Span(span) => span.as_secs().to_string(),
         }
@@ -190,12 +200,18 @@ fn positive(span: TimeDelta) -> Option<Duration> {
     span.to_std().ok()
 }
 
-/// Says why somebody did the last thing to it; where nobody gave a reason, people are told what it
-/// failed of, or what is the matter with the record.
+/// Says why somebody did the last thing to it, and people what that was, if it is not what brought the
+/// job here; where nobody gave a reason, they are told what it failed of, or what is the matter with
+/// the record.
 fn reason(job: &Job) -> Fact<'_> {
     let remark = job.history.remark.as_ref();
-    if let Some(reason) = remark.and_then(|remark| remark.reason.as_ref()) {
-        return Fact::Text(reason.into());
+    if let Some((remark, reason)) = remark.and_then(|it| Some((it, it.reason.as_ref()?))) {
+        return match &remark.action {
+            Some(action) if job.sent_by().is_none() => {
+                Fact::Both(Cell::new(format!("{action}: {reason}")), reason.into())
+            }
+            _ => Fact::Text(reason.into()),
+        };
     }
     let has_failed = job.ended.map(|ended| ended.departure) != Some(Departure::Consumed);
     let failure = job.history.failures.last().filter(|_| has_failed);

@@ -77,7 +77,14 @@ impl JobView<'_> {
             }
         }
         if let Some(remark) = &job.history.remark {
-            page.fact("by", &remark.by);
+            let ago = remark.on.map(|time| duration::brief(self.since(time)));
+            page.fact(
+                "by",
+                match (&remark.action, ago) {
+                    (Some(action), Some(ago)) => format!("{}, {action} {ago} ago", remark.by),
+                    _ => remark.by.clone(),
+                },
+            );
             if let Some(reason) = &remark.reason {
                 page.fact("reason", reason);
             }

@@ -73,6 +73,9 @@ impl JobView<'_> {
         map.serialize_entry("ended_on", &ended.map(|ended| rfc3339(ended.on)))?;
         map.serialize_entry("outcome", &ended.map(|ended| ended.departure))?;
         map.serialize_entry("by", &remark.map(|remark| &remark.by))?;
+        map.serialize_entry("action", &remark.and_then(|remark| remark.action.as_ref()))?;
+        let on = remark.and_then(|remark| remark.on);
+        map.serialize_entry("action_on", &on.map(rfc3339))?;
         map.serialize_entry("reason", &remark.and_then(|remark| remark.reason.as_ref()))?;
         map.serialize_entry("waited", &seconds(job.and_then(Job::waited)))?;
         map.serialize_entry("took", &seconds(job.and_then(Job::took)))?;

@@ -77,6 +77,8 @@ fn failure() -> Failure {
 fn remark(reason: Option<&str>) -> Remark {
     Remark {
         by: "olga@desk-4".to_owned(),
+        action: Some("trashed".to_owned()),
+        on: ago(60),
         reason: reason.map(str::to_owned),
     }
 }

@@ -105,7 +105,7 @@ local function is_time(value)
 end
 
 local function is_nothing_or(is_right)
-  return function(value) return value == cjson.null or is_right(value) end
+  return function(value) return value == nil or value == cjson.null or is_right(value) end
 end
 
 local function is_exit(value)
@@ -123,9 +123,7 @@ local function are_failures(value)
   for _, failure in pairs(value) do
     if type(failure) ~= "table" then return false end
     for name, is_right in pairs(FAILURE) do
-      local member = failure[name]
-      if member == nil then member = cjson.null end
-      if not is_right(member) then return false end
+      if not is_right(failure[name]) then return false end
     end
     if failure.stdout ~= nil and not is_text(failure.stdout) then return false end
     count = count + 1
@@ -135,7 +133,8 @@ end
 
 local function is_remark(value)
   if type(value) ~= "table" or not is_text(value.by) then return false end
-  return value.reason == nil or value.reason == cjson.null or is_text(value.reason)
+  return is_nothing_or(is_text)(value.reason) and is_nothing_or(is_text)(value.action)
+    and is_nothing_or(is_time)(value.on)
 end
 
 -- What each member of the record has to be; the same as the program itself requires of it.
