@@ -15,7 +15,7 @@ use self::{
     verdict::{Remark, Threshold, Thresholds, Verdict},
 };
 use super::parts::{
-    liveness::Overdue,
+    liveness::{Overdue, is_silent},
     tally::{Tally, apart},
     words::Words,
 };
@@ -148,7 +148,7 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         figures,
         trashed,
         not_renewed: late.len() as u64,
-        conductors: conductors.map(|conductors| conductors.len() as u64),
+        conductors: conductors.map(|all| all.iter().filter(|it| !is_silent(it)).count() as u64),
         round_trip,
         now,
     };

@@ -6,14 +6,13 @@ use anyhow::Context as _;
 use chrono::{DateTime, SubsecRound, Utc};
 use serde::Serialize;
 
-use super::parts::unused;
+use super::parts::{liveness::is_silent, unused};
 use crate::{
     context::Context,
     duration,
     exit::CommandError,
     job::{Conductor, Course, Takes},
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Row, Tone, rfc3339, short},
-    process::living,
 };
 
 /// List the conductors that are at work on the board
@@ -39,14 +38,6 @@ struct Seen {
     silent: bool,
     #[serde(skip)]
     now: DateTime<Utc>,
-}
-
-/// Whether a conductor should have said by now that it is alive, or is known to have died.
-pub(crate) fn is_silent(conductor: &Conductor) -> bool {
-    let Conductor {
-        host, pid, told, ..
-    } = conductor;
-    living::has_ended(host, *pid, told.process.as_deref()) == Some(true) || conductor.is_overdue()
 }
 
 impl Seen {

@@ -10,6 +10,7 @@ use futures_util::TryStreamExt;
 
 use self::screen::Status;
 use super::parts::{
+    liveness::is_silent,
     peers,
     tally::{Departures, Tally, apart},
     unused,
@@ -64,8 +65,9 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
         }
     }
     let (figures, names, owners) = tally.finish(conductors.as_deref().unwrap_or_default());
-    let unsettled = conductors.iter().flatten();
-    let unsettled = unsettled.map(|conductor| conductor.told.unsettled.len() as u64);
+    let known = || conductors.iter().flatten();
+    let unsettled = known().map(|conductor| conductor.told.unsettled.len() as u64);
+    let (unsettled, silent) = (unsettled.sum(), known().filter(|it| is_silent(it)).count());
     let status = Status {
         board: board.name().to_owned(),
         server: health.server,
@@ -73,8 +75,9 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
         trashed: health.trashed,
         past,
         past_problem,
-        unsettled: unsettled.sum(),
-        conductors: conductors.map(|conductors| conductors.len()),
+        unsettled,
+        conductors: conductors.map(|conductors| conductors.len() - silent),
+        silent: silent as u64,
         conductors_problem,
         names,
         owners,

@@ -102,6 +102,12 @@ fn what_a_dead_conductor_had_is_told_from_what_one_does(stage: &Stage) {
         let told = told(&stage.env, &[]);
         metric(&told, "orphaned").0 == 1 || metric(&told, "claimed").0 == 0
     });
+    let told = told(&stage.env, &["-c", "conductors=1:"]);
+    assert_eq!(metric(&told, "conductors"), (0, "CRITICAL".to_owned()));
+    let status = stage.env.jobboard(&["status", "--json"]).run().json();
+    assert_eq!(status["conductors"], 0);
+    let owner = &status["owners"][0];
+    assert!(status["silent"] == 1 && owner["is_silent"] == true || owner.is_null());
 }
 
 #[test]

@@ -104,7 +104,8 @@ impl Metric {
                 None => format!("--sort {field}"),
             }
         };
-        let attempts = measured.figures.exhausted_attempts.unwrap_or_default();
+        let attempts = measured.figures.exhausted_attempts;
+        let attempts = attempts.map(|least| format!(" --filter attempts>={least}"));
         let list = match self {
             Self::Unclaimed | Self::Postponed => "list --unclaimed".to_owned(),
             Self::OldestUnclaimed => format!("list --unclaimed {}", beyond("age")),
@@ -112,7 +113,10 @@ impl Metric {
             Self::LongestClaim => format!("list --state CLAIMED {}", beyond("held")),
             Self::NeverLapsing => "list --filter expires=none".to_owned(),
             Self::NotRenewed => "list --filter expires<10s --sort expires".to_owned(),
-            Self::Exhausted => format!("list --unclaimed --filter attempts>={attempts}"),
+            Self::Exhausted => {
+                let attempts = attempts.unwrap_or_default();
+                format!("list --unclaimed{attempts} --sort -attempts")
+            }
             Self::Malformed => "list --state MALFORMED".to_owned(),
             Self::Trashed => "list --trash".to_owned(),
             Self::Orphaned => return ("status".to_owned(), false),

@@ -2,17 +2,13 @@
 
 use std::time::Duration;
 
-use rustix::{
-    io::Errno,
-    process::{Pid, test_kill_process},
-    system::uname,
-};
 use tokio::time::{self, Instant};
 
 use super::{tally::ByOwner, under_claim::LEASE};
 use crate::{
     board::{Board, BoardError, JobRef},
     job::{Conductor, Entry, Holding, Job, Lease, Owner, Shelf},
+    process::living::has_ended,
 };
 
 /// How long a claim of a peer that is renewed has left at least: a quarter of what TaskFlow's users
@@ -25,23 +21,27 @@ const MOST: usize = 1000;
 /// The shortest time after which a claim is looked at again.
 const SHORTEST: Duration = Duration::from_secs(1);
 
+/// Whether a conductor should have said by now that it is alive, or is known to have died.
+pub(crate) fn is_silent(conductor: &Conductor) -> bool {
+    has_died(conductor) || conductor.is_overdue()
+}
+
+fn has_died(conductor: &Conductor) -> bool {
+    let process = conductor.told.process.as_deref();
+    has_ended(&conductor.host, conductor.pid, process) == Some(true)
+}
+
 /// Whether an owner is a process that is dead, as far as that can be told from here.
 ///
 /// One of this machine is asked for. One of another machine is dead if it has claims that never
 /// lapse, and is no conductor that is alive: nobody else has such claims under such a name.
 pub(crate) fn is_dead(owner: &Owner, conductor: Option<&Conductor>, claims: &ByOwner) -> bool {
-    let text = owner.text();
-    let process = match conductor {
-        Some(it) => Some((it.host.as_str(), it.pid)),
-        None => process_of(&text),
-    };
-    let Some((host, pid)) = process else {
-        return false;
-    };
-    match host == uname().nodename().to_string_lossy() {
-        true => !is_running(pid),
-        false => conductor.is_none() && claims.never_lapsing > 0,
+    if let Some(conductor) = conductor {
+        return has_died(conductor);
     }
+    let text = owner.text();
+    process_of(&text)
+        .is_some_and(|(host, pid)| has_ended(host, pid, None).unwrap_or(claims.never_lapsing > 0))
 }
 
 /// Returns the machine and the number of the process that a name is of: `…HOST:PID:RANDOM`.
@@ -51,12 +51,6 @@ fn process_of(name: &str) -> Option<(&str, u32)> {
     let is_random = random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
     let host = rest.rsplit(':').next()?;
     is_random.then_some((host, pid.parse().ok()?))
-}
-
-/// Whether this machine has a process of this number.
-pub(crate) fn is_running(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// Claims that have less time left than whoever keeps them leaves them.
@@ -132,6 +126,8 @@ impl Overdue {
 
 #[cfg(test)]
 mod tests {
+    use rustix::system::uname;
+
     use super::*;
 
     #[test]

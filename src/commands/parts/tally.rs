@@ -5,7 +5,10 @@ use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Serialize, Serializer};
 
-use super::{liveness::is_dead, under_claim::max_attempts};
+use super::{
+    liveness::{is_dead, is_silent},
+    under_claim::max_attempts,
+};
 use crate::{
     board::BoardError,
     exit::chain,
@@ -77,8 +80,10 @@ pub(crate) struct ByOwner {
     #[serde(serialize_with = "seconds")]
     pub(crate) expires_in: Option<Duration>,
     pub(crate) never_lapsing: u64,
-    /// The conductor that claims under this name, if it is alive.
+    /// The conductor that claims under this name, if one is registered.
     pub(crate) conductor: Option<String>,
+    /// Whether it has not been heard of for too long.
+    pub(crate) is_silent: bool,
     /// Whether it is the name of a process that is dead.
     pub(crate) is_dead: bool,
 }
@@ -219,10 +224,11 @@ impl Tally {
         let mut names: Vec<_> = names.map(|(name, of)| ByName { name, ..of }).collect();
         names.sort_by_key(|of| Reverse(of.jobs));
         let owners = self.owners.into_iter().map(|(owner, of)| {
-            let mut alive = conductors.iter();
-            let conductor = alive.find(|it| owner.as_ref() == Some(&it.owner));
+            let mut known = conductors.iter();
+            let conductor = known.find(|it| owner.as_ref() == Some(&it.owner));
             ByOwner {
                 is_dead: (owner.as_ref()).is_some_and(|it| is_dead(it, conductor, &of)),
+                is_silent: conductor.is_some_and(is_silent),
                 conductor: conductor.map(|it| it.name.clone()),
                 owner,
                 ..of

@@ -28,7 +28,10 @@ pub(super) struct Status {
     pub(super) past: Option<Departures>,
     /// What keeps us from seeing the past.
     pub(super) past_problem: Option<String>,
+    /// How many are alive.
     pub(super) conductors: Option<usize>,
+    /// How many more are registered, and have not been heard of for too long.
+    pub(super) silent: u64,
     /// What keeps us from seeing the conductors.
     pub(super) conductors_problem: Option<String>,
     /// How many jobs conductors have performed and cannot settle.
@@ -67,6 +70,7 @@ impl Status {
             ),
             ("poison", figures.poison, &poison),
             ("unsettled", self.unsettled, "conductors"),
+            ("silent", self.silent, "conductors"),
         ];
         let findings = findings.into_iter().filter(|(_, count, _)| *count > 0);
         let findings = findings.map(|(code, count, words)| {
@@ -117,6 +121,7 @@ impl Status {
             ("in the trash", "trashed", Some(self.trashed.to_string())),
             (&lately, "failed", self.past.as_ref().map(ended)),
             ("conductors", "unsettled", conductors),
+            ("  silent", "silent", some(self.silent)),
         ];
         for (name, code, fact) in facts {
             let finding = self.findings.iter().find(|finding| finding.code == code);
@@ -157,9 +162,10 @@ impl Status {
             cell(owned.held_since.map(|time| self.age(time))),
             cell(owned.expires_in.map(duration::brief)),
             wrong(owned.never_lapsing),
-            match owned.is_dead {
-                true => Cell::toned(Tone::Bad, "dead"),
-                false => cell(owned.conductor.clone()),
+            match (owned.is_dead, owned.is_silent) {
+                (true, _) => Cell::toned(Tone::Bad, "dead"),
+                (_, true) => Cell::toned(Tone::Bad, "silent"),
+                _ => cell(owned.conductor.clone()),
             },
         ]
     }

@@ -71,6 +71,7 @@ fn night() -> Status {
             earliest: None,
         }),
         past_problem: None,
+        silent: 0,
         conductors: Some(2),
         conductors_problem: None,
         unsettled: 1,
@@ -86,6 +87,7 @@ fn night() -> Status {
                 expires_in: Some(Duration::from_secs(12)),
                 never_lapsing: 0,
                 conductor: Some("night".to_owned()),
+                is_silent: false,
                 is_dead: false,
             },
             ByOwner {
@@ -95,6 +97,7 @@ fn night() -> Status {
                 expires_in: None,
                 never_lapsing: 2,
                 conductor: None,
+                is_silent: false,
                 is_dead: true,
             },
             ByOwner {
