@@ -12,6 +12,7 @@ pub(crate) mod follow;
 mod net;
 pub(crate) mod open;
 pub(crate) mod reference;
+mod stored;
 pub(crate) mod url;
 pub(crate) mod wait;
 
@@ -32,11 +33,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
+use self::wire::posting::Limit;
 pub(crate) use self::{
     error::BoardError,
     event::{Event, EventKind, Events},
     ext::BoardExt,
     reference::{JobRef, uuid_of},
+    stored::contradiction,
     wire::json::oversized_integer,
 };
 use crate::job::{
@@ -107,6 +110,8 @@ pub(crate) enum Order {
     Any,
     /// By [`Job::rank`](crate::job::Job::rank), records that cannot be read last.
     Rank,
+    /// As they were posted, records that cannot be read last.
+    Posted,
 }
 
 /// How much of each record is wanted.
@@ -115,6 +120,24 @@ pub(crate) enum Detail {
     /// All but the details, which may be long.
     Brief,
     Whole,
+    /// Whole, and the posting as it is stored, however large it is.
+    Stored,
+}
+
+impl Detail {
+    /// Whether the details are wanted.
+    pub(crate) fn is_whole(self) -> bool {
+        self != Self::Brief
+    }
+
+    /// Returns as much of a posting as is wanted of it, beside what is read of it.
+    pub(crate) fn raw(self, posting: &[u8], can_be_read: bool) -> Vec<u8> {
+        match self {
+            Self::Stored => posting.to_vec(),
+            Self::Brief | Self::Whole if can_be_read => Vec::new(),
+            Self::Brief | Self::Whole => Limit::raw(posting),
+        }
+    }
 }
 
 /// A job that was put on the board.
@@ -197,6 +220,9 @@ pub(crate) trait Board: Send + Sync {
     ///
     /// With a claimant they are posted already claimed, in the same step, and that claim counts
     /// as an attempt. A namesake in the trash is no obstacle.
+    ///
+    /// One that was on a board before becomes what it was, on its shelf, unclaimed; where its uuid is
+    /// on either shelf, it exists.
     async fn post(
         &self,
         drafts: &[Draft],

@@ -8,9 +8,11 @@ mod conduct;
 mod conductors;
 mod config;
 mod consume;
+mod dump;
 mod extend;
 mod help;
 mod list;
+mod load;
 mod man;
 mod owner;
 mod parts;
@@ -177,6 +179,8 @@ pub(crate) enum Command {
     Watch(watch::WatchArgs),
     Conduct(conduct::ConductArgs),
     Conductors(conductors::ConductorsArgs),
+    Dump(dump::DumpArgs),
+    Load(load::LoadArgs),
     Status(status::StatusArgs),
     Check(check::CheckArgs),
     Ping(ping::PingArgs),
@@ -236,6 +240,8 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Watch(args) => watch::run(ctx, args).await,
         Command::Conduct(args) => conduct::run(ctx, args).await,
         Command::Conductors(args) => conductors::run(ctx, args).await,
+        Command::Dump(args) => dump::run(ctx, args).await,
+        Command::Load(args) => load::run(ctx, args).await,
         Command::Status(args) => status::run(ctx, args).await,
         Command::Check(args) => check::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,

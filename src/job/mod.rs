@@ -2,6 +2,7 @@
 
 mod claim;
 mod conductor;
+mod former;
 mod history;
 mod past;
 mod settlement;
@@ -20,6 +21,7 @@ pub(crate) use self::{
         Conductor, Counters, Course, LeftAlone, MOST_HANDLERS, MOST_RUNS, Run, Takes, Told,
         Unsettled,
     },
+    former::Former,
     history::{Failure, History, Said, shortened},
     past::{Departure, End, HISTORY, Identity, Remark},
     settlement::{Aftermath, Authority, Outcome, Purge, Restore, Settlement, Witness},
@@ -95,7 +97,7 @@ pub(crate) struct Job {
     pub(crate) is_blocked: bool,
     /// What is kept beside it cannot be read, or not all of it: `problem` says why.
     pub(crate) is_unfit: bool,
-    /// The beginning of its posting, if that was asked for and is too large to be read.
+    /// Its posting, if that was asked for; of one that is too large to be read, the beginning in any case.
     pub(crate) raw: Vec<u8>,
     /// Set for a job in the trash, where known.
     pub(crate) trashed_on: Option<DateTime<Utc>>,
@@ -265,6 +267,8 @@ pub(crate) struct Draft {
     pub(crate) name: String,
     pub(crate) priority: Priority,
     pub(crate) book: Option<Book>,
-    /// A JSON object.
+    /// A JSON object; of a job that was on a board before, whatever it was there.
     pub(crate) details: Value,
+    /// What it was on the board that it comes from; none, for a new job.
+    pub(crate) former: Option<Box<Former>>,
 }

@@ -241,6 +241,11 @@ impl Output {
         self.flush()
     }
 
+    /// Writes part of a document that has a form of its own, whatever form results have.
+    pub(crate) fn pass(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        written(self.stdout.write_all(bytes))
+    }
+
     /// Returns what tells that nobody reads the results any more, where that can be told.
     pub(crate) fn reader(&self) -> Option<io::Result<Ready>> {
         let fd = io::stdout().as_fd().try_clone_to_owned().ok()?;

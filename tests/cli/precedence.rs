@@ -86,7 +86,7 @@ fn stocked() -> Env {
 }
 
 /// Every call that would change the stocked board, and that succeeds if it may.
-const CHANGES: [&[&str]; 16] = [
+const CHANGES: [&[&str]; 17] = [
     &["post", "resize"],
     &["post", "--from", "lines.jsonl"],
     &["claim", "@1"],
@@ -103,12 +103,16 @@ const CHANGES: [&[&str]; 16] = [
     &["restore", "--filter", "name=*", "--yes"],
     &["purge", "@3", "--yes"],
     &["purge", "--all", "--yes"],
+    &["load", "lines.jsonl"],
 ];
+
+/// A job to be posted, or to be loaded.
+const LINE: &str = "{\"name\":\"a\",\"uuid\":\"1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b\"}\n";
 
 #[test]
 fn read_only_refuses_every_change() {
     let env = stocked();
-    fs::write(env.file("lines.jsonl"), "{\"name\":\"a\"}\n").unwrap();
+    fs::write(env.file("lines.jsonl"), LINE).unwrap();
     let before = env.everything();
     let url = format!("sqlite:{}", env.board().display());
     let table = format!("[board.safe]\nurl = \"{url}\"\nread_only = true\n");
@@ -133,7 +137,7 @@ fn read_only_refuses_every_change() {
 fn the_same_changes_are_made_where_they_are_allowed() {
     for change in CHANGES {
         let env = stocked();
-        fs::write(env.file("lines.jsonl"), "{\"name\":\"a\"}\n").unwrap();
+        fs::write(env.file("lines.jsonl"), LINE).unwrap();
         let before = env.everything();
         env.jobboard(change).run().succeeded();
         assert_ne!(env.everything(), before, "{change:?}");
@@ -161,6 +165,7 @@ fn reading_and_a_dry_run_are_allowed_where_changes_are_not() {
         &["owner", "@2"],
         &["status"],
         &["check", "--warn", "rtt=1h"],
+        &["dump"],
         &["ping"],
         &["conductors"],
         &["wait", "--any"],

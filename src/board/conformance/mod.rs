@@ -171,6 +171,7 @@ pub(crate) fn draft(name: &str) -> Draft {
         priority: Priority::Normal,
         book: None,
         details: json!({"size": 12, "note": "héllo ☃"}),
+        former: None,
     }
 }
 

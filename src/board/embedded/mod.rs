@@ -91,7 +91,10 @@ impl Board for Embedded {
             .write_new(|transaction, now| {
                 drafts
                     .iter()
-                    .map(|draft| write::change::post(transaction, now, draft, claimant))
+                    .map(|draft| match draft.with_former() {
+                        None => write::change::post(transaction, now, draft, claimant),
+                        Some((draft, former)) => write::load::load(transaction, now, draft, former),
+                    })
                     .collect()
             })
             .await

@@ -9,7 +9,10 @@ use super::{
         view::View,
     },
 };
-use crate::job::{Departure, End, Entry};
+use crate::{
+    board::Detail,
+    job::{Departure, End, Entry},
+};
 
 /// How many that are too old go at once.
 const AT_ONCE: i64 = 64;
@@ -68,11 +71,11 @@ fn read(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
     let Ok(departure) = outcome.parse() else {
         return malformed(
             row,
-            view,
+            (view, Detail::Brief),
             &format!("it ended as {outcome:?}, which is not known"),
         );
     };
-    let mut entry = entry(row, view)?;
+    let mut entry = entry(row, view, Detail::Brief)?;
     if let Entry::Job(job) = &mut entry {
         job.ended = Some(End {
             on: from_micros(row.get(24)?),

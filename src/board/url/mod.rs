@@ -21,8 +21,10 @@ use std::{
     str::FromStr,
 };
 
+use serde::{Deserialize, Serialize};
+
 use self::{embedded::EmbeddedUrl, error::InvalidUrl, redis::RedisUrl, zookeeper::ZooKeeperUrl};
-use crate::secret::Secret;
+use crate::{names::named, secret::Secret};
 
 /// Where a board is, and how to reach it.
 ///
@@ -37,7 +39,25 @@ pub(crate) enum BoardUrl {
     ZooKeeper(Box<ZooKeeperUrl>),
 }
 
+named! {
+    /// By what a board is served, and so how it stores what it has.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub(crate) enum BoardKind ("kind of board", str::eq) {
+        Embedded => "embedded",
+        Redis => "redis",
+        ZooKeeper => "zookeeper",
+    }
+}
+
 impl BoardUrl {
+    pub(crate) fn kind(&self) -> BoardKind {
+        match self {
+            Self::Embedded(_) => BoardKind::Embedded,
+            Self::Redis(_) => BoardKind::Redis,
+            Self::ZooKeeper(_) => BoardKind::ZooKeeper,
+        }
+    }
+
     /// Whether others than the users of this machine may be able to post there.
     pub(crate) fn is_network(&self) -> bool {
         !matches!(self, Self::Embedded(_))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
 use super::as_json;
-use crate::job::{Aftermath, Failure, Fence, History, Remark, Restore};
+use crate::job::{Aftermath, Failure, Fence, Former, History, Remark, Restore, Shelf};
 
 /// The version of the record that is understood here.
 const VERSION: u32 = 1;
@@ -134,6 +134,22 @@ impl Sidecar {
             first_claimed_on: Some(now),
             ..Self::default()
         }
+    }
+
+    /// Returns the record of a job that was on a board before; none, if nothing is to be said of it.
+    pub(crate) fn of_former(former: &Former) -> Option<Self> {
+        let history = former.history.clone();
+        let side = Self {
+            attempts: history.attempts,
+            postponed: history.postponed,
+            not_before: history.not_before,
+            failures: history.failures,
+            first_claimed_on: history.first_claimed_on,
+            remark: history.remark,
+            trashed_on: former.trashed_on.filter(|_| former.shelf == Shelf::Trash),
+            ..Self::default()
+        };
+        (side != Self::default()).then_some(side)
     }
 
     pub(crate) fn write(&self) -> Vec<u8> {

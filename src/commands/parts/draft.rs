@@ -89,6 +89,7 @@ impl DraftArgs {
             priority: self.priority,
             book: self.book.clone(),
             details: Value::Object(details),
+            former: None,
         };
         check_size(&draft.details, max_details)?;
         // Facts nest what was read by itself, and nobody reads what is nested too deeply.

@@ -1,6 +1,6 @@
 //! Reading JSON that somebody wants to post, exactly or not at all.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::board::oversized_integer;
 
@@ -14,6 +14,21 @@ pub(crate) fn parse(text: &str) -> Result<Value, String> {
         None => Ok(value),
         Some(integer) => Err(format!(
             "the integer {integer} does not fit into 64 bits; write it as text"
+        )),
+    }
+}
+
+/// Reads a line that is to be an object, or says what is wrong with it and what would be right.
+pub(crate) fn object(line: &[u8]) -> Result<Map<String, Value>, String> {
+    let text = std::str::from_utf8(line)
+        .map_err(|error| format!("not UTF-8, from byte {} on", error.valid_up_to() + 1))?;
+    // The number of the line is told by whoever knows it.
+    let value = parse(text).map_err(|error| error.replace("line 1 column", "column"))?;
+    match value {
+        Value::Object(members) => Ok(members),
+        other => Err(format!(
+            "a line must be a JSON object such as {{\"name\": \"resize\"}}, and this is {}",
+            kind(&other)
         )),
     }
 }

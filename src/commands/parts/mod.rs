@@ -3,11 +3,14 @@
 pub(super) mod done;
 pub(super) mod draft;
 pub(super) mod dry_run;
+pub(super) mod dump_format;
 pub(super) mod early_format;
 pub(super) mod failures;
 pub(super) mod forgotten;
 pub(super) mod json;
+pub(super) mod line_reader;
 pub(super) mod liveness;
+pub(super) mod loader;
 pub(super) mod misuse;
 pub(super) mod peers;
 pub(super) mod reason;

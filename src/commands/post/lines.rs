@@ -4,18 +4,13 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use serde_json::{Map, Value};
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use uuid::Uuid;
 
 use crate::{
-    commands::parts::{draft, json},
-    context::on_file,
+    commands::parts::{draft, json, line_reader::LineReader},
     exit::CommandError,
     job::{Book, Draft, Priority},
 };
-
-/// How much is read at a time.
-const READ: usize = 256 * 1024;
 
 /// Room for what a line has beside the details.
 const BESIDE_DETAILS: u64 = 64 * 1024;
@@ -34,7 +29,7 @@ const MEMBERS: [(&str, &str); 6] = [
 ];
 
 /// What `list -o jsonl` says of a job beside that, which a new job has no use for.
-const OF_LISTINGS: [&str; 27] = [
+const OF_LISTINGS: [&str; 30] = [
     "key",
     "state",
     "sequence",
@@ -62,7 +57,21 @@ const OF_LISTINGS: [&str; 27] = [
     "not_before",
     "last_failure",
     "problem",
+    "size",
+    "raw",
+    "kind",
 ];
+
+/// By what the first line of a dump is known.
+pub(crate) const DUMP: &str = "jobboard_dump";
+
+/// Says of a line of `list --past` why it is no job.
+pub(crate) const NO_DETAILS: &str =
+    "the job is of the past, whose details nobody keeps: there is nothing left to be posted";
+
+/// Says of a line of a listing why it is no job, though one was listed.
+pub(crate) const TOO_LARGE: &str =
+    "the details of the job are not in the line: they were too large to be read";
 
 /// A line of a bulk post.
 #[derive(Debug, Default)]
@@ -87,6 +96,18 @@ impl Line {
                 "the record key:{} is malformed, and there is no job in it",
                 key.unwrap_or_default()
             ));
+        }
+        if members.contains_key(DUMP) {
+            return Err("this is a dump, which `jobboard load` reads".to_owned());
+        }
+        if members
+            .get("state")
+            .is_some_and(|state| state == "COMPLETE")
+        {
+            return Err(NO_DETAILS.to_owned());
+        }
+        if members.contains_key("raw") && members.get("details").is_some_and(Value::is_null) {
+            return Err(TOO_LARGE.to_owned());
         }
         let mut line = Self::default();
         for (member, value) in members {
@@ -146,104 +167,48 @@ pub(crate) struct Numbered {
 
 /// Reads lines, each of bounded length, and makes drafts of them.
 pub(crate) struct Lines {
-    reader: BufReader<Box<dyn AsyncRead + Unpin>>,
-    source: String,
-    /// Whether nobody is still writing it.
-    is_file: bool,
-    number: u64,
+    reader: LineReader,
     max_details: u64,
 }
 
 impl Lines {
     /// Opens a file, or standard input.
     pub(crate) fn open(path: Option<&Path>, max_details: u64) -> anyhow::Result<Self> {
-        let (source, is_file, input): (_, _, Box<dyn AsyncRead + Unpin>) = match path {
-            None => {
-                let input = Box::new(tokio::io::stdin());
-                ("standard input".to_owned(), false, input)
-            }
-            Some(path) => {
-                let file = on_file(path, "read", std::fs::File::open(path))
-                    .map_err(|error| CommandError::usage(format!("{error:#}")))?;
-                // A path may also name a pipe.
-                let is_file = file.metadata().is_ok_and(|facts| facts.is_file());
-                let name = path.display().to_string();
-                (name, is_file, Box::new(tokio::fs::File::from_std(file)))
-            }
-        };
+        // Escapes may make text up to six times as long as it is.
+        let longest = max_details.saturating_mul(6) + BESIDE_DETAILS;
         Ok(Self {
-            reader: BufReader::with_capacity(READ, input),
-            source,
-            is_file,
-            number: 0,
+            reader: LineReader::open(path, longest)?,
             max_details,
         })
     }
 
     /// Whether the next line has yet to come.
     pub(crate) fn would_block(&self) -> bool {
-        !self.is_file && !self.reader.buffer().contains(&b'\n')
+        self.reader.would_block()
     }
 
     /// Returns the next line; an `Err` inside is about that line alone, and an empty one is no job.
     pub(crate) async fn next(
         &mut self,
     ) -> anyhow::Result<Option<anyhow::Result<Option<Numbered>>>> {
-        let Some(line) = self.read().await? else {
+        let Some(line) = self.reader.next().await? else {
             return Ok(None);
         };
-        self.number += 1;
         let read = line
-            .map(|line| without_mark(line, self.number))
+            .map(|line| without_mark(line, self.reader.number()))
             .and_then(|line| match line.trim_ascii().is_empty() {
                 true => Ok(None),
                 false => self.numbered(&line).map(Some),
             });
-        let place = || format!("{}, line {}", self.source, self.number);
-        Ok(Some(read.with_context(place)))
-    }
-
-    /// Reads up to the end of the line; of one that is too long only the end is found.
-    async fn read(&mut self) -> anyhow::Result<Option<anyhow::Result<Vec<u8>>>> {
-        // Escapes may make text up to six times as long as it is.
-        let longest = self.max_details.saturating_mul(6) + BESIDE_DETAILS;
-        let (mut line, mut length, mut is_any) = (Vec::new(), 0_u64, false);
-        loop {
-            let chunk = self
-                .reader
-                .fill_buf()
-                .await
-                .with_context(|| format!("cannot read {}", self.source))?;
-            if chunk.is_empty() {
-                break;
-            }
-            is_any = true;
-            let end = chunk.iter().position(|byte| *byte == b'\n');
-            let part = end.unwrap_or(chunk.len());
-            length += part as u64;
-            if length <= longest {
-                line.extend_from_slice(&chunk[..part]);
-            }
-            let used = end.map_or(part, |end| end + 1);
-            self.reader.consume(used);
-            if end.is_some() {
-                break;
-            }
-        }
-        if length > longest {
-            let error = CommandError::usage(format!(
-                "the line has {length} bytes, and the limit is {longest}"
-            ));
-            return Ok(Some(Err(error.into())));
-        }
-        Ok(is_any.then_some(Ok(line)))
+        Ok(Some(read.with_context(|| self.reader.place())))
     }
 
     fn numbered(&mut self, line: &[u8]) -> anyhow::Result<Numbered> {
         // Measuring details means writing them out once more.
         let size = line.len();
         let may_be_too_large = (size as u64).saturating_mul(SWELLING) > self.max_details;
-        let line = read(line).map_err(CommandError::usage)?;
+        let line = json::object(line).and_then(Line::of);
+        let line = line.map_err(CommandError::usage)?;
         let (uuid, chosen) = draft::identity(line.uuid, line.unique.as_deref())?;
         let draft = Draft {
             uuid,
@@ -252,31 +217,17 @@ impl Lines {
             priority: line.priority,
             book: line.book,
             details: Value::Object(line.details),
+            former: None,
         };
         if may_be_too_large {
             draft::check_size(&draft.details, self.max_details)?;
         }
         Ok(Numbered {
-            number: self.number,
+            number: self.reader.number(),
             size,
             draft,
             is_unique: line.unique.is_some(),
         })
-    }
-}
-
-/// Reads what a line says, or says what is wrong with it and what would be right.
-fn read(line: &[u8]) -> Result<Line, String> {
-    let text = std::str::from_utf8(line)
-        .map_err(|error| format!("not UTF-8, from byte {} on", error.valid_up_to() + 1))?;
-    // The number of the line is told by whoever knows it.
-    let value = json::parse(text).map_err(|error| error.replace("line 1 column", "column"))?;
-    match value {
-        Value::Object(members) => Line::of(members),
-        other => Err(format!(
-            "a line must be a JSON object such as {{\"name\": \"resize\"}}, and this is {}",
-            json::kind(&other)
-        )),
     }
 }
 

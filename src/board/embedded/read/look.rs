@@ -61,12 +61,12 @@ pub(crate) fn page(
     let (mut entries, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
         let found = match unreadable.contains(&row.get(0)?) {
-            false => entry(row, view)?,
-            true => malformed(row, view, "its details are not valid JSON")?,
+            false => entry(row, view, query.detail)?,
+            true => malformed(row, (view, query.detail), "its details are not valid JSON")?,
         };
         cursor.last = (row.get(4)?, row.get(0)?);
         bytes += match (&found, query.detail) {
-            (Entry::Job(job), Detail::Whole) => job.size,
+            (Entry::Job(job), Detail::Whole | Detail::Stored) => job.size,
             (Entry::Malformed(record), _) => record.size,
             _ => 0,
         };
@@ -94,7 +94,7 @@ fn page_sql(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlit
              ORDER BY priority, sequence LIMIT ?3"
         ),
         // Both are given so that the statement takes the same values.
-        Order::Any => {
+        Order::Any | Order::Posted => {
             format!("{from} AND ?1 IS NOT NULL AND sequence > ?2 ORDER BY sequence LIMIT ?3")
         }
     })
@@ -113,7 +113,7 @@ fn source(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite:
     let shelf = shelf_number(query.shelf);
     let index = match query.order {
         Order::Rank => "INDEXED BY job_ranked",
-        Order::Any => "NOT INDEXED",
+        Order::Any | Order::Posted => "NOT INDEXED",
     };
     let whole = format!("{index} WHERE shelf = {shelf}");
     if query.which == Which::All || query.shelf == Shelf::Trash {
@@ -131,7 +131,7 @@ fn source(transaction: &Transaction<'_>, view: &View, query: Query) -> rusqlite:
         (false, Order::Rank) => {
             "INDEXED BY job_unclaimed WHERE shelf = 0 AND owner IS NULL".to_owned()
         }
-        (false, Order::Any) => format!("{whole} AND owner IS NULL"),
+        (false, Order::Any | Order::Posted) => format!("{whole} AND owner IS NULL"),
     })
 }
 
@@ -178,7 +178,7 @@ fn select(
         .prepare_cached(&format!(
             "SELECT {columns} FROM job WHERE {condition} LIMIT {CANDIDATES}"
         ))?
-        .query_map(values, |row| entry(row, view))?
+        .query_map(values, |row| entry(row, view, Detail::Whole))?
         .collect()
 }
 

@@ -95,6 +95,7 @@ pub(crate) fn columns(view: &View, detail: Detail) -> String {
                   ELSE substr(CAST(details AS BLOB), 1, {}) END",
             Limit::RAW
         ),
+        Detail::Stored => "details".to_owned(),
         Detail::Brief => "NULL".to_owned(),
     };
     format!(
@@ -107,21 +108,25 @@ pub(crate) fn columns(view: &View, detail: Detail) -> String {
 }
 
 /// Reads a row as a job, or says what is wrong with it.
-pub(crate) fn entry(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
-    match job(row, view) {
+pub(crate) fn entry(row: &Row<'_>, view: &View, detail: Detail) -> rusqlite::Result<Entry> {
+    match job(row, view, detail) {
         Ok(job) => Ok(Entry::Job(Box::new(job))),
-        Err(problem) => malformed(row, view, &problem.to_string()),
+        Err(problem) => malformed(row, (view, detail), &problem.to_string()),
     }
 }
 
 /// Reads a row that is no job.
-pub(crate) fn malformed(row: &Row<'_>, view: &View, problem: &str) -> rusqlite::Result<Entry> {
+pub(crate) fn malformed(
+    row: &Row<'_>,
+    (view, detail): (&View, Detail),
+    problem: &str,
+) -> rusqlite::Result<Entry> {
     let size = row.get::<_, Option<i64>>(18)?.unwrap_or_default();
     Ok(Entry::Malformed(Malformed {
         key: JobKey::new(text_of(row, 1)?),
         problem: problem.to_owned(),
         size: size.unsigned_abs(),
-        raw: raw_of(row)?,
+        raw: raw_of(row, detail, false)?,
         holding: holding(row, view)?,
         origin: crate::job::Origin::Here,
     }))
@@ -129,15 +134,12 @@ pub(crate) fn malformed(row: &Row<'_>, view: &View, problem: &str) -> rusqlite::
 
 type Problem = Box<dyn std::error::Error + Send + Sync>;
 
-fn job(row: &Row<'_>, view: &View) -> Result<Job, Problem> {
+fn job(row: &Row<'_>, view: &View, detail: Detail) -> Result<Job, Problem> {
     let uuid: String = row.get(1)?;
     let time =
         |at: usize| -> rusqlite::Result<_> { Ok(row.get::<_, Option<i64>>(at)?.map(from_micros)) };
     let (details, oversized) = details(row, view.limit())?;
-    let raw = match (&oversized, row.get_ref(19)?) {
-        (Some(_), ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => Limit::raw(bytes),
-        _ => Vec::new(),
-    };
+    let raw = raw_of(row, detail, oversized.is_none())?;
     let (failures, problem) = failures_of(row, 16)?;
     let problem = together([oversized, problem]);
     let priority: i64 = row.get(4)?;
@@ -265,10 +267,10 @@ pub(crate) fn text_of(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
     })
 }
 
-/// Returns the stored details of a row that cannot be read, if they were asked for.
-fn raw_of(row: &Row<'_>) -> rusqlite::Result<Vec<u8>> {
+/// Returns as much of the stored details as is wanted beside what is read of them.
+fn raw_of(row: &Row<'_>, detail: Detail, can_be_read: bool) -> rusqlite::Result<Vec<u8>> {
     Ok(match row.get_ref(19)? {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Limit::raw(bytes),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => detail.raw(bytes, can_be_read),
         _ => Vec::new(),
     })
 }

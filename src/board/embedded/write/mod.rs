@@ -1,4 +1,5 @@
 //! Changing a board: each function is one step inside a transaction.
 
 pub(super) mod change;
+pub(super) mod load;
 pub(super) mod settle;

@@ -39,7 +39,7 @@ pub(crate) fn pages<'a>(
 ) -> impl Stream<Item = Result<Vec<Entry>>> + Send + 'a {
     let stored = match query.order {
         Order::Any => scanned(client, keys, query.shelf).boxed(),
-        Order::Rank => ranked(client, keys, query.shelf, KEPT_BYTES).boxed(),
+        order => ranked(client, keys, (query.shelf, order), KEPT_BYTES).boxed(),
     };
     stored
         .map(move |page| async move {

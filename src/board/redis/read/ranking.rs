@@ -10,27 +10,27 @@ use super::{
 };
 use crate::{
     board::{
-        Detail, Result,
+        Detail, Order, Result,
         redis::{
             keys::Keys,
             link::{Client, give_way},
         },
         wire::{msgpack, posting::Limit},
     },
-    job::{Rank, Shelf},
+    job::{Priority, Rank, Shelf},
 };
 
 /// A posting that is longer is read again when it is wanted: it would be in memory twice.
 const LARGEST_KEPT: usize = 1 << 20;
 
-/// Streams what is on a shelf, best first; what cannot be read comes last.
+/// Streams what is on a shelf in an order of ours; what cannot be read comes last.
 ///
 /// The order is found by a walk over all of it. Of the postings that were read then, so many bytes
 /// are kept; others are read once more.
 pub(crate) fn ranked<'a>(
     client: &'a Client,
     keys: &'a Keys,
-    shelf: Shelf,
+    (shelf, order): (Shelf, Order),
     budget: usize,
 ) -> impl Stream<Item = Result<Vec<Stored>>> + Send + 'a {
     let in_order = move |(mut ranking, count): (Ranking, usize)| async move {
@@ -42,7 +42,7 @@ pub(crate) fn ranked<'a>(
         let count = page_after(stored.len(), bytes);
         Ok(Some((stored, (ranking, count))))
     };
-    stream::once(Ranking::of(client, keys, shelf, budget))
+    stream::once(Ranking::of(client, keys, (shelf, order), budget))
         .map_ok(move |ranking| stream::try_unfold((ranking, FIRST_PAGE), in_order))
         .try_flatten()
 }
@@ -65,7 +65,12 @@ struct Ranked {
 }
 
 impl Ranking {
-    async fn of(client: &Client, keys: &Keys, shelf: Shelf, budget: usize) -> Result<Self> {
+    async fn of(
+        client: &Client,
+        keys: &Keys,
+        (shelf, order): (Shelf, Order),
+        budget: usize,
+    ) -> Result<Self> {
         let pages = scanned(client, keys, shelf).map(|page| async move {
             give_way().await;
             page
@@ -74,7 +79,7 @@ impl Ranking {
         let mut ranking = Self::default();
         while let Some(page) = pages.try_next().await? {
             for (field, posting) in page {
-                ranking.add(&field, &posting, budget);
+                ranking.add(order, &field, &posting, budget);
             }
         }
         let jobs = ranking.jobs.make_contiguous();
@@ -82,10 +87,13 @@ impl Ranking {
         Ok(ranking)
     }
 
-    fn add(&mut self, field: &[u8], posting: &[u8], budget: usize) {
+    fn add(&mut self, order: Order, field: &[u8], posting: &[u8], budget: usize) {
         let rank = msgpack::decode(posting, Detail::Brief, Limit::USUAL)
             .ok()
-            .map(|posting| Rank::new(posting.priority, posting.sequence));
+            .map(|posting| match order {
+                Order::Posted => Rank::new(Priority::default(), posting.sequence),
+                Order::Rank | Order::Any => Rank::new(posting.priority, posting.sequence),
+            });
         let (start, end) = (self.kept.len(), self.kept.len() + posting.len());
         let kept = match (u32::try_from(start), u32::try_from(end)) {
             (Ok(start), Ok(last)) if end <= budget && posting.len() <= LARGEST_KEPT => {
@@ -138,7 +146,7 @@ mod tests {
     use super::*;
     use crate::{
         board::redis::testing::{Server, redis_url},
-        job::{Draft, Priority},
+        job::Draft,
     };
 
     fn posting(priority: Priority, sequence: u64) -> Vec<u8> {
@@ -149,6 +157,7 @@ mod tests {
             priority,
             book: None,
             details: serde_json::json!({}),
+            former: None,
         };
         let mut posting = msgpack::encode(&draft, chrono::Utc::now());
         posting.extend(msgpack::sequence(sequence));
@@ -181,7 +190,7 @@ mod tests {
         let size = expected.iter().map(Vec::len).sum();
         expected.push(Vec::new());
         for budget in [0, size / 2, size] {
-            let pages = ranked(&client, &keys, Shelf::Board, budget);
+            let pages = ranked(&client, &keys, (Shelf::Board, Order::Rank), budget);
             let pages: Vec<_> = pages.try_collect().await.unwrap();
             let found: Vec<_> = pages
                 .concat()

@@ -43,18 +43,16 @@ pub(crate) fn read(reading: Reading, field: &[u8], posting: &[u8], beside: Sidec
     } = reading;
     match msgpack::decode(posting, detail, limit) {
         Ok(read) => {
-            let is_to_be_shown = read.is_oversized && detail == Detail::Whole;
+            let raw = detail.raw(posting, !(read.is_oversized && detail.is_whole()));
             let mut job = job(shelf, field, posting.len(), read, beside);
-            if is_to_be_shown {
-                job.raw = Limit::raw(posting);
-            }
+            job.raw = raw;
             Entry::Job(Box::new(job))
         }
         Err(problem) => Entry::Malformed(Malformed {
             key: key_of(field),
             problem: problem.to_string(),
             size: posting.len() as u64,
-            raw: Limit::raw(posting),
+            raw: detail.raw(posting, false),
             holding: holding(&beside, &Sidecar::read(beside.side.as_deref()).0),
             origin: crate::job::Origin::Here,
         }),

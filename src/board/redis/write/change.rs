@@ -324,7 +324,7 @@ fn millis(term: Duration) -> String {
     term.as_millis().to_string()
 }
 
-fn flag(is_set: bool) -> &'static str {
+pub(crate) fn flag(is_set: bool) -> &'static str {
     if is_set { "1" } else { "0" }
 }
 

@@ -30,6 +30,10 @@ impl Target<'_> {
         drafts: &[Draft],
         claimant: Option<&Claimant>,
     ) -> Result<Vec<Result<Posted>>> {
+        let formers: Option<Vec<_>> = drafts.iter().map(Draft::with_former).collect();
+        if let Some(formers) = formers.filter(|formers| !formers.is_empty()) {
+            return self.load(&formers).await;
+        }
         let now = Utc::now();
         let mut postings: Vec<_> = drafts
             .iter()

@@ -29,6 +29,7 @@ pub(crate) enum Script {
     Settle,
     Restore,
     Purge,
+    Load,
 }
 
 impl Script {
@@ -41,6 +42,7 @@ impl Script {
             Self::Settle => include_str!("scripts/settle.lua"),
             Self::Restore => include_str!("scripts/restore.lua"),
             Self::Purge => include_str!("scripts/purge.lua"),
+            Self::Load => include_str!("scripts/load.lua"),
         }
     }
 }
@@ -131,7 +133,7 @@ impl Call {
 
     /// Returns the hash by which the server knows the script, which takes a while to compute.
     fn hash(&self) -> &'static str {
-        static HASHED: [OnceLock<Hashed>; 7] = [const { OnceLock::new() }; 7];
+        static HASHED: [OnceLock<Hashed>; 8] = [const { OnceLock::new() }; 8];
         let hashed = HASHED[self.script as usize].get_or_init(|| Hashed::new(&self.code()));
         debug_assert_eq!(
             hashed.get_hash(),

@@ -37,8 +37,8 @@ pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posti
         priority: priority_of(priority)?,
         created_on: None,
         details: match detail {
-            Detail::Whole if !is_oversized => Some(details_of(details)?),
-            Detail::Brief | Detail::Whole => None,
+            Detail::Whole | Detail::Stored if !is_oversized => Some(details_of(details)?),
+            Detail::Brief | Detail::Whole | Detail::Stored => None,
         },
         is_oversized,
         book: book_of(book, &mut notes)?,

@@ -15,7 +15,7 @@ mod write;
 mod tests;
 
 pub(crate) use self::{
-    read::decode,
+    read::{around_number, decode},
     time::read_time,
     write::{encode, message, sequence, time},
 };

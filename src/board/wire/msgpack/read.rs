@@ -32,14 +32,24 @@ pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posti
         priority: members.priority()?,
         created_on: members.created_on(&mut notes)?,
         details: match detail {
-            Detail::Whole if !is_oversized => Some(members.details()?),
-            Detail::Brief | Detail::Whole => None,
+            Detail::Whole | Detail::Stored if !is_oversized => Some(members.details()?),
+            Detail::Brief | Detail::Whole | Detail::Stored => None,
         },
         is_oversized,
         book: members.book(&mut notes)?,
         sequence: members.sequence(&mut notes)?,
         problem: notes.into_problem(),
     })
+}
+
+/// Takes a posting apart: what is before its number, the number as it is stored, and what is behind;
+/// nothing, if it has none.
+pub(crate) fn around_number(posting: &[u8]) -> Option<[&[u8]; 3]> {
+    let number = Members::read(posting).ok()?.find(Member::Sequence)?.bytes;
+    let start = number.as_ptr().addr() - posting.as_ptr().addr();
+    let (head, rest) = posting.split_at(start);
+    let (number, tail) = rest.split_at(number.len());
+    Some([head, number, tail])
 }
 
 /// The members of a posting that mean something.

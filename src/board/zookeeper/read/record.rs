@@ -43,11 +43,9 @@ impl Record {
         }
         match decode(&self.key, &self.posting, detail) {
             Ok(posting) => {
-                let is_to_be_shown = posting.is_oversized && detail == Detail::Whole;
+                let can_be_read = !(posting.is_oversized && detail.is_whole());
                 let mut job = self.job(posting);
-                if is_to_be_shown {
-                    job.raw = Limit::raw(&self.posting.data);
-                }
+                job.raw = detail.raw(&self.posting.data, can_be_read);
                 // A lock that names nobody is in everybody's way.
                 job.is_blocked = self.lock.is_some() && holding.is_none();
                 job.holding = holding;
@@ -58,7 +56,7 @@ impl Record {
                 key: self.key.clone(),
                 problem,
                 size: self.posting.data.len() as u64,
-                raw: Limit::raw(&self.posting.data),
+                raw: detail.raw(&self.posting.data, false),
                 holding,
                 origin: self.origin.clone(),
             }),

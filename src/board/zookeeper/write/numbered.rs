@@ -31,7 +31,7 @@ use crate::{
             target::Target,
         },
     },
-    job::{Claimant, JobKey, Shelf},
+    job::{Claimant, Former, JobKey, Shelf},
 };
 
 /// How often to try to be the one who takes a number.
@@ -70,12 +70,13 @@ impl<'t> Target<'t> {
                 .map(|key| self.paths.side(key))
                 .collect();
             // A board that was made anew may have what was kept beside jobs of these numbers.
-            let sides = match claimant {
-                Some(_) => nodes::read(self.session, &sides).await?,
-                None => Vec::new(),
+            let has_sides = claimant.is_some() || batch.iter().any(|(it, _)| it.former.is_some());
+            let sides = match has_sides {
+                true => nodes::read(self.session, &sides).await?,
+                false => Vec::new(),
             };
-            let bid = claimant.map(|by| (by, sides));
-            let commit = self.posting(batch, &uses, &keys, bid)?.commit();
+            let commit = self.posting((batch, &uses), &keys, claimant, sides)?;
+            let commit = commit.commit();
             // Behind it, and before it is answered: the locks as they were created.
             let read = nodes::read(self.session, if claimant.is_some() { &locks } else { &[] });
             let (done, locks) = join(commit, read).await;
@@ -96,20 +97,25 @@ impl<'t> Target<'t> {
     /// Looks which of the uuids that somebody has chosen are taken.
     async fn uses(self, batch: &[Encoded<'_>]) -> Result<Vec<Use>> {
         let chosen = batch.iter().filter(|(draft, _)| draft.chosen);
-        let paths: Vec<_> = chosen
+        let paths: Vec<_> = (chosen.clone())
             .map(|(draft, _)| self.paths.marker(&draft.uuid.to_string()))
             .collect();
         let mut markers = nodes::read(self.session, &paths).await?;
-        let named: Vec<_> = markers
-            .iter()
-            .map(|marker| Whereabouts::read(marker.as_ref()?).on(Shelf::Board))
-            .collect();
-        let jobs: Vec<_> = named
-            .iter()
-            .flatten()
-            .map(|key| self.paths.job(Shelf::Board, key))
-            .collect();
-        let jobs = nodes::read(self.session, &jobs).await?;
+        let named = chosen.zip(&markers).map(|((draft, _), marker)| {
+            let known = marker.as_ref().map(Whereabouts::read).unwrap_or_default();
+            let shelves = match draft.former {
+                Some(_) => &[Shelf::Board, Shelf::Trash][..],
+                None => &[Shelf::Board],
+            };
+            let places = shelves
+                .iter()
+                .filter_map(|shelf| Some((*shelf, known.on(*shelf)?)));
+            places
+                .map(|(shelf, key)| self.paths.job(shelf, &key))
+                .collect::<Vec<_>>()
+        });
+        let named: Vec<_> = named.collect();
+        let jobs = nodes::read(self.session, &named.concat()).await?;
         let denied = |nodes: &[Option<Node>]| nodes.iter().flatten().any(Node::is_denied);
         if denied(&markers) || denied(&jobs) {
             return Err(self.session.refusal(READING, &Error::NoAuth));
@@ -122,9 +128,15 @@ impl<'t> Target<'t> {
                 return Use::Free;
             }
             let marker = markers.next().flatten();
-            let job = named.next().flatten().and_then(|_| jobs.next().flatten());
+            let count = named.next().map_or(0, |places| places.len());
+            let mut found = jobs
+                .by_ref()
+                .take(count)
+                .collect::<Vec<_>>()
+                .into_iter()
+                .flatten();
             // Boards that are made anew number their jobs anew: it may be another one.
-            let is_there = job.is_some_and(|job| uuid_of(&job) == Some(draft.uuid));
+            let is_there = found.any(|job| uuid_of(&job) == Some(draft.uuid));
             if is_there || !seen.insert(draft.uuid) {
                 return Use::Taken;
             }
@@ -144,26 +156,41 @@ impl<'t> Target<'t> {
 
     fn posting(
         self,
-        batch: &[Encoded<'_>],
-        uses: &[Use],
+        (batch, uses): (&[Encoded<'_>], &[Use]),
         keys: &[Option<JobKey>],
-        bid: Option<(&Claimant, Vec<Option<Node>>)>,
+        claimant: Option<&Claimant>,
+        sides: Vec<Option<Node>>,
     ) -> Result<Transaction<'t>> {
         let mut transaction = self.transaction();
-        let (claimant, sides) = bid.unzip();
-        let mut sides = sides.unwrap_or_default().into_iter();
+        let mut sides = sides.into_iter();
         for (((draft, posting), known), key) in batch.iter().zip(uses).zip(keys) {
             let Some(key) = key else { continue };
             let path = self.paths.job(Shelf::Board, key);
-            transaction.create(Step::Job, path, posting, CreateMode::Persistent);
+            let there = sides.next().flatten();
+            match draft.shelf() {
+                Shelf::Board | Shelf::Past => {
+                    transaction.create(Step::Job, path, posting, CreateMode::Persistent);
+                }
+                // Only a number that was given out on the board can be one there again.
+                Shelf::Trash => {
+                    transaction.create(Step::Job, path.clone(), b"", CreateMode::Persistent);
+                    transaction.delete(Step::Job, path, 0);
+                    let path = self.paths.job(Shelf::Trash, key);
+                    transaction.create(Step::Trashed, path, posting, CreateMode::Persistent);
+                }
+            }
+            let mut side = draft.former.as_deref().map(side_of);
             if let Some(by) = claimant {
                 let (lock, owner) = (self.paths.lock(key), json::lock(&by.owner));
                 transaction.create(Step::Lock, lock, &owner, mode(by.term)?);
-                let (path, mut side) = (self.paths.side(key), Sidecar::first_attempt(Utc::now()));
-                side.session = session_of(by.term, self.session);
-                let side = side.write();
+                let mut first = Sidecar::first_attempt(Utc::now());
+                first.session = session_of(by.term, self.session);
+                side = Some(first);
+            }
+            if let Some(side) = side.map(|side| side.write()) {
+                let path = self.paths.side(key);
                 // What is there is another job's, and nothing of it stays.
-                match sides.next().flatten() {
+                match there {
                     None => transaction.create(Step::Sidecar, path, &side, CreateMode::Persistent),
                     Some(node) => transaction.set(Step::Sidecar, path, &side, node.stat.version),
                 }
@@ -172,21 +199,33 @@ impl<'t> Target<'t> {
                 continue;
             };
             let path = self.paths.marker(&draft.uuid.to_string());
+            let (job, trashed) = match draft.shelf() {
+                Shelf::Trash => (None, Some(key)),
+                Shelf::Board | Shelf::Past => (Some(key), None),
+            };
             match marker {
                 None => {
-                    let record = marker::record(Some(key), None);
+                    let record = marker::record(job, trashed);
                     transaction.create(Step::Marker, path, &record, CreateMode::Persistent);
                 }
                 Some(node) => {
                     // A namesake that is in the trash stays known.
-                    let trashed = Whereabouts::read(node).on(Shelf::Trash);
-                    let record = marker::record(Some(key), trashed.as_ref());
+                    let namesake = Whereabouts::read(node).on(Shelf::Trash);
+                    let record = marker::record(job, trashed.or(namesake.as_ref()));
                     transaction.set(Step::Marker, path, &record, node.stat.version);
                 }
             }
         }
         Ok(transaction)
     }
+}
+
+/// Returns what is kept beside a job that was on a board before.
+pub(crate) fn side_of(former: &Former) -> Sidecar {
+    let mut side = Sidecar::of_former(former).unwrap_or_default();
+    // The server knows only when its node was made.
+    side.created_on = former.created_on;
+    side
 }
 
 /// Numbers the jobs whose uuids are not taken, from the next number on.

@@ -2,7 +2,7 @@
 
 use zookeeper_client::{CreateMode, Error, MultiWriteResult};
 
-use super::claim::mode;
+use super::{claim::mode, numbered::side_of};
 use crate::{
     board::{
         BoardError, JobRef, Posted, Result,
@@ -39,27 +39,41 @@ impl Target<'_> {
         if let Some(by) = claimant {
             mode(by.term)?;
         }
-        let encoded: Vec<Encoded<'_>> = drafts.iter().map(|one| (one, json::encode(one))).collect();
+        let encode = |draft: &Draft| match draft.with_former() {
+            Some((_, former)) if !former.raw.is_empty() => former.raw.clone(),
+            _ => json::encode(draft),
+        };
+        let encoded: Vec<Encoded<'_>> = drafts.iter().map(|one| (one, encode(one))).collect();
         let owner = claimant.map_or(0, |by| json::lock(&by.owner).len());
         let overhead = OVERHEAD + self.paths.length() + 4 * self.session.depth() + owner;
         let mut answers: Vec<Result<Posted>> = Vec::with_capacity(drafts.len());
+        let mut at_once = BATCH.0;
         while answers.len() < drafts.len() {
             let rest = &encoded[answers.len()..];
-            if rest[0].1.len() + overhead > BATCH.1 {
+            if self.size(&rest[0], overhead) > BATCH.1 {
                 answers.push(Err(self.too_large(rest[0].1.len())));
                 continue;
             }
             // A number that the server gives is not known in advance. Who has to say where the
             // job is, in the same step in which it is posted, takes a number instead.
-            let takes_number = |draft: &Draft| draft.chosen || claimant.is_some();
+            let takes_number =
+                |draft: &Draft| draft.chosen || claimant.is_some() || draft.shelf() == Shelf::Trash;
             let is_numbered = takes_number(rest[0].0);
-            let batch = &rest[..batch(rest, overhead, |draft| takes_number(draft) == is_numbered)];
+            let mut bytes = 0;
+            let batch = rest.iter().take(at_once).take_while(|one| {
+                bytes += self.size(one, overhead);
+                bytes <= BATCH.1 && takes_number(one.0) == is_numbered
+            });
+            let batch = &rest[..batch.count()];
             let posted = match is_numbered {
                 true => self.post_numbered(batch, claimant).await,
                 false => self.post_in_sequence(batch).await,
             };
             match posted {
                 Ok(posted) => answers.extend(posted),
+                // Of several nobody knows which it was.
+                Err(Undone::Not(BoardError::TrashTaken { .. })) if batch.len() > 1 => at_once = 1,
+                Err(Undone::Not(error @ BoardError::TrashTaken { .. })) => answers.push(Err(error)),
                 Err(Undone::Not(error)) if answers.is_empty() => return Err(error),
                 Err(Undone::Not(error)) => {
                     let missing = drafts.len() - answers.len();
@@ -145,6 +159,16 @@ impl Target<'_> {
         answers.collect()
     }
 
+    /// Returns how much of a transaction a job takes.
+    fn size(self, (draft, posting): &Encoded<'_>, overhead: usize) -> usize {
+        let former = draft
+            .former
+            .as_deref()
+            .map(|former| side_of(former).write().len());
+        let former = former.map_or(0, |side| side + self.paths.length());
+        posting.len() + overhead + former
+    }
+
     fn too_large(self, size: usize) -> BoardError {
         let source = format!("the posting takes {size} bytes, and a node of ZooKeeper hardly 1 MB");
         BoardError::Failed {
@@ -176,16 +200,4 @@ impl From<Failure> for Undone {
             Failure::Lost(error) => Self::Unknown(error),
         }
     }
-}
-
-/// Returns how many jobs the next transaction may have, all of a kind.
-fn batch(rest: &[Encoded<'_>], overhead: usize, is_of_kind: impl Fn(&Draft) -> bool) -> usize {
-    let mut bytes = 0;
-    rest.iter()
-        .take(BATCH.0)
-        .take_while(|(draft, posting)| {
-            bytes += posting.len() + overhead;
-            bytes <= BATCH.1 && is_of_kind(draft)
-        })
-        .count()
 }

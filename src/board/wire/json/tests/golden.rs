@@ -38,6 +38,7 @@ fn draft(posting: &Value) -> Draft {
         priority: text(&posting["priority"]).parse().unwrap(),
         book: book(posting),
         details: posting["details"].clone(),
+        former: None,
     }
 }
 

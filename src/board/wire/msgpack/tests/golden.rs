@@ -39,6 +39,7 @@ fn draft(decoded: &Value) -> Draft {
         priority: text(&decoded["priority"]).parse().unwrap(),
         book: book(decoded.get("book")),
         details: decoded["details"].clone(),
+        former: None,
     }
 }
 

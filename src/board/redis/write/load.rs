@@ -1,0 +1,106 @@
+//! Posting jobs that were on a board before, each as it was there.
+
+use chrono::Utc;
+
+use super::{
+    change::{Target, flag},
+    scripts::{Call, DOING, Script},
+};
+use crate::{
+    board::{
+        Posted, Result,
+        net::failure::{Failure, not_done, perhaps_posted},
+        redis::keys::field_of,
+        wire::{
+            msgpack,
+            sidecar::{Sidecar, text_of},
+        },
+    },
+    job::{Draft, Former, JobKey, Shelf},
+};
+
+/// A call has hardly more bytes of postings than this.
+const BYTES: usize = 1 << 20;
+
+impl Target<'_> {
+    /// Puts jobs where they were, in as few exchanges as their size allows.
+    pub(crate) async fn load(self, drafts: &[(&Draft, &Former)]) -> Result<Vec<Result<Posted>>> {
+        self.predicted.note(None);
+        let mut answers = Vec::with_capacity(drafts.len());
+        while answers.len() < drafts.len() {
+            let some = &drafts[answers.len()..];
+            let mut call = self.call(Script::Load);
+            call.key("trash", self.keys.trash())
+                .key("sequence", self.keys.sequence())
+                .arg("time", text_of(Utc::now()));
+            let (mut count, mut bytes) = (0, 0);
+            for (draft, former) in some {
+                bytes += self.add(&mut call, draft, former);
+                count += 1;
+                if bytes > BYTES {
+                    break;
+                }
+            }
+            let some = &some[..count];
+            match call.run(self.client, DOING).await {
+                Ok(replies) => {
+                    answers.extend(some.iter().zip(replies).map(|((draft, former), reply)| {
+                        let key = key_of(draft, former);
+                        let reply = reply.done(self.client, &key, None)?;
+                        let sequence = reply.text(0).parse().unwrap_or_default();
+                        let fence = None;
+                        Ok(Posted {
+                            key,
+                            sequence,
+                            fence,
+                        })
+                    }))
+                }
+                Err(Failure::NotSent(error)) if answers.is_empty() => return Err(error),
+                Err(Failure::NotSent(error)) => {
+                    let missing = drafts.len() - answers.len();
+                    let refused = (0..missing).map(|_| Err(not_done(self.client.name(), &error)));
+                    answers.extend(refused);
+                }
+                Err(Failure::Lost(error)) => answers.extend(
+                    (some.iter())
+                        .map(|(draft, _)| Err(perhaps_posted(self.client.name(), draft, &error))),
+                ),
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Adds a job to a call, and returns how large its posting is.
+    fn add(self, call: &mut Call, draft: &Draft, former: &Former) -> usize {
+        let made;
+        let [head, stored, tail] = match msgpack::around_number(&former.raw) {
+            Some(parts) => parts,
+            None if former.malformed.is_some() => [former.raw.as_slice(), &[], &[]],
+            None => {
+                made = msgpack::encode(draft, former.created_on.unwrap_or_else(Utc::now));
+                [made.as_slice(), &[], &[]]
+            }
+        };
+        let wanted = former.sequence.map(|number| number.to_string());
+        let stored = match (former.sequence, stored.is_empty()) {
+            (Some(number), true) => msgpack::sequence(number.unsigned_abs()),
+            _ => stored.to_vec(),
+        };
+        let side = Sidecar::of_former(former).map(|side| side.write());
+        self.beside(call, &field_of(&key_of(draft, former)));
+        call.arg("is_trashed", flag(former.shelf == Shelf::Trash))
+            .arg("is_malformed", flag(former.malformed.is_some()))
+            .arg("head", head)
+            .arg("tail", tail)
+            .arg("wanted", wanted.unwrap_or_default())
+            .arg("stored", stored)
+            .arg("side", side.unwrap_or_default());
+        head.len() + tail.len()
+    }
+}
+
+fn key_of(draft: &Draft, former: &Former) -> JobKey {
+    let malformed = former.malformed.clone();
+    malformed.unwrap_or_else(|| JobKey::new(draft.uuid.to_string()))
+}

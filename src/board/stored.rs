@@ -1,0 +1,66 @@
+//! Postings as they are stored, compared with what is said of them.
+
+use serde_json::Value;
+
+use super::{
+    Detail,
+    url::BoardKind,
+    wire::{
+        json, msgpack,
+        posting::{Limit, Posting},
+    },
+};
+use crate::job::Draft;
+
+/// Says in what a posting, as boards of this kind store it, is another one than it is said to be.
+///
+/// Details that are too large to be read are not compared.
+pub(crate) fn contradiction(kind: BoardKind, raw: &[u8], said: &Draft) -> Option<String> {
+    let details = |details: &Value| (*details != said.details).then_some("details");
+    let differs = match kind {
+        BoardKind::Embedded => match serde_json::from_slice::<Value>(raw) {
+            Ok(stored) => details(&stored),
+            Err(error) => return Some(format!("its stored details cannot be read: {error}")),
+        },
+        BoardKind::Redis => match msgpack::decode(raw, Detail::Whole, Limit::USUAL) {
+            Ok(stored) => difference(stored, said),
+            Err(problem) => return Some(problem.to_string()),
+        },
+        BoardKind::ZooKeeper => match json::decode(raw, Detail::Whole, Limit::USUAL) {
+            Ok(stored) => difference(stored, said),
+            Err(problem) => return Some(problem.to_string()),
+        },
+    };
+    differs.map(|member| format!("its stored bytes say another `{member}`"))
+}
+
+fn difference(stored: Posting, said: &Draft) -> Option<&'static str> {
+    let is_other_uuid = stored.uuid != said.uuid.to_string();
+    let former = said.former.as_deref();
+    let sequence = stored
+        .sequence
+        .and(former.and_then(|former| former.sequence));
+    let created_on = stored
+        .created_on
+        .and(former.and_then(|former| former.created_on));
+    let is_other_text = stored
+        .details
+        .is_some_and(|details| details != said.details);
+    [
+        (is_other_uuid, "uuid"),
+        (stored.name != said.name, "name"),
+        (stored.priority != said.priority, "priority"),
+        (stored.book != said.book, "book"),
+        (is_other_text, "details"),
+        (
+            sequence.is_some_and(|it| stored.sequence != Some(it)),
+            "sequence",
+        ),
+        (
+            created_on.is_some_and(|it| stored.created_on != Some(it)),
+            "created_on",
+        ),
+    ]
+    .into_iter()
+    .find_map(|(differs, member)| differs.then_some(member))
+}

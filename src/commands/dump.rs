@@ -1,0 +1,139 @@
+//! `jobboard dump`.
+
+mod file;
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use chrono::Utc;
+use futures_util::TryStreamExt;
+use serde::Serialize;
+
+use self::file::Sink;
+use super::parts::{
+    dump_format::{Header, Line, Trailer},
+    shared_trash::SharedArgs,
+};
+use crate::{
+    board::{
+        Detail, Order, Query, Which,
+        filter::{Filter, Filters},
+    },
+    context::Context,
+    job::{Entry, Shelf},
+    output::{JobView, Page, Record, Report},
+};
+
+/// How many records are told of at once.
+const STEP: u64 = 500;
+
+/// Write all jobs of the board and its trash to a file, for `load`
+///
+/// One JSON object a line: what `list -o jsonl` tells of a job, and `raw`, its posting as it is
+/// stored, in base64; before them what was dumped, behind them how many there are and a SHA-256 of
+/// it all. Details are written as they are, secrets among them, and the file can be read by its owner
+/// alone. Jobs that come and go meanwhile may be in it or not. What is remembered of jobs that have
+/// left the board is not dumped.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  jobboard dump night.jsonl
+  jobboard dump --filter 'name=backup-*' | zstd > backups.jsonl.zst")]
+pub(crate) struct DumpArgs {
+    /// The file to write, once all of it is there; standard output without it
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// Dump only jobs for which this holds, such as 'name=backup-*'; several must all hold
+    #[arg(long, value_name = "EXPR")]
+    filter: Vec<Filter>,
+
+    #[command(flatten)]
+    shared: SharedArgs,
+}
+
+/// A dump was written.
+#[derive(Debug, Serialize)]
+struct Dumped {
+    file: PathBuf,
+    #[serde(flatten)]
+    trailer: Trailer,
+}
+
+impl Record for Dumped {
+    fn fields(&self) -> Vec<String> {
+        let Trailer {
+            jobs,
+            trash,
+            malformed,
+            ..
+        } = &self.trailer;
+        let counts = [jobs, trash, malformed].map(u64::to_string);
+        let sha256 = self.trailer.sha256.clone();
+        std::iter::once(self.file.display().to_string())
+            .chain(counts)
+            .chain([sha256])
+            .collect()
+    }
+}
+
+impl Report for Dumped {
+    fn human(&self, page: &mut Page) {
+        let file = self.file.display();
+        page.line()
+            .plain(format!("dumped to {file}: {}", self.trailer));
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()> {
+    let board = ctx.board()?;
+    // A board that cannot be read leaves nothing behind, not even a header.
+    let health = board.health().await;
+    let health = health.with_context(|| ctx.trying("dump", "the jobs"))?;
+    let mut sink = Sink::open(args.file.as_deref().filter(|path| path.as_os_str() != "-"))?;
+    let url = &ctx.config.board.value.url;
+    let texts: Vec<_> = args.filter.iter().map(Filter::to_string).collect();
+    sink.line(ctx, &Header::new(board.name(), url.kind(), texts))?;
+    let filters = Filters::new(args.filter);
+    let progress = ctx
+        .out
+        .progress("dumping", Some(health.jobs + health.trashed));
+    let (mut trailer, mut seen, now) = (Trailer::default(), 0, Utc::now());
+    for shelf in [Shelf::Board, Shelf::Trash] {
+        let mut entries = board.entries(Query {
+            shelf,
+            which: Which::All,
+            order: Order::Posted,
+            detail: Detail::Stored,
+        });
+        while let Some(entry) = entries
+            .try_next()
+            .await
+            .with_context(|| ctx.trying("dump", "the jobs"))?
+        {
+            seen += 1;
+            if seen % STEP == 0 {
+                progress.add(STEP);
+            }
+            if !args.shared.admits(&entry) || !filters.matches(&entry, now) {
+                continue;
+            }
+            let view = JobView::of(&entry, now);
+            sink.line(ctx, &Line::new(shelf, view))?;
+            *match (&entry, shelf) {
+                (Entry::Malformed(_), _) => &mut trailer.malformed,
+                (Entry::Job(_), Shelf::Trash) => &mut trailer.trash,
+                (Entry::Job(_), _) => &mut trailer.jobs,
+            } += 1;
+        }
+    }
+    drop(progress);
+    trailer.sha256 = sink.sha256();
+    sink.line(ctx, &trailer)?;
+    match sink.finish(ctx)? {
+        Some(file) => ctx.out.report(&Dumped { file, trailer }),
+        None => {
+            ctx.out.detail(format!("dumped: {trailer}"));
+            Ok(())
+        }
+    }
+}

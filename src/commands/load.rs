@@ -1,0 +1,353 @@
+//! `jobboard load`.
+
+mod checked;
+pub(super) mod record;
+
+use anyhow::Context as _;
+use chrono::Utc;
+
+use self::record::Loadable;
+use super::parts::{
+    done::Done,
+    draft,
+    dump_format::Trailer,
+    failures::Failures,
+    line_reader::LineReader,
+    loader::{Loaded, Loader},
+    select::count,
+};
+use crate::{
+    board::{
+        filter::{Filter, Filters},
+        url::BoardKind,
+    },
+    context::{Context, Creation},
+    exit::CommandError,
+    job::{Entry, Shelf},
+    output::Progress,
+};
+
+/// How many records go to the board in one exchange.
+const BATCH: usize = 500;
+
+/// How many bytes of lines go to the board in one exchange, roughly.
+const BATCH_BYTES: usize = 2 << 20;
+
+/// A line may have so many bytes for each that details may have, and this many in any case.
+const LONGEST: (u64, u64) = (10, 64 << 20);
+
+/// Put jobs on the board that `dump` has written
+///
+/// Each is what it was: uuid, name, priority, details, book, time of posting, attempts, failures, and
+/// until when it is held back; those of the trash go to the trash. Nobody has them: claims are not
+/// restored. They are posted in the order in which they were, and keep their numbers where the board
+/// has not given out greater ones. On a board of the same kind their stored bytes are the same, too.
+///
+/// A job whose uuid is on the board or in the trash already is left alone; if that is another job, it
+/// is told. So a load that was broken off can be done again. A dump that was cut off or altered is
+/// refused as a whole.
+///
+/// What `list -o jsonl` prints is loaded as well.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  jobboard load night.jsonl --dry-run
+  zstd -dc night.jsonl.zst | jobboard --board other load -
+  jobboard list --name 'backup-*' -o jsonl | jobboard --board other load -")]
+pub(crate) struct LoadArgs {
+    /// The file, or - for standard input
+    #[arg(value_name = "FILE|-")]
+    file: String,
+
+    /// Load only jobs for which this holds, such as 'name=backup-*'; several must all hold
+    #[arg(long, value_name = "EXPR")]
+    filter: Vec<Filter>,
+
+    /// Have their attempts begin anew, and none held back
+    #[arg(long)]
+    fresh: bool,
+
+    /// Load also what could not be read, onto a board of the same kind
+    ///
+    /// Python services that read the board may fail of it, or remove it.
+    #[arg(long)]
+    malformed: bool,
+
+    /// Say what would be posted, and post nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    creation: Creation,
+}
+
+/// Where the records come from.
+struct Source {
+    lines: LineReader,
+    /// A line that was read already.
+    first: Option<Vec<u8>>,
+    /// The kind of board that was dumped; none, if it is no dump.
+    from: Option<BoardKind>,
+    /// How many records there are, where that is known.
+    total: Option<u64>,
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()> {
+    ctx.create_folder(&args.creation);
+    let path = draft::source(&args.file);
+    if path.is_none() && ctx.config.takes_stdin() {
+        return Err(CommandError::usage("standard input can be read only once").into());
+    }
+    // A dry run changes nothing, wherever that is forbidden.
+    let board = match args.dry_run {
+        true => ctx.board()?,
+        false => ctx.writable_board()?,
+    };
+    let max_details = ctx.config.max_details.value;
+    let longest = max_details.saturating_mul(LONGEST.0).max(LONGEST.1);
+    let source = Source::open(LineReader::open(path.as_deref(), longest)?, longest).await?;
+    let kind = ctx.config.board.value.url.kind();
+    let loader = Loader::new(&*board, kind, args.dry_run)
+        .await
+        .with_context(|| ctx.trying("load", "jobs"))?;
+    ctx.out.outlive_reader();
+    let progress = ctx.out.progress("loading", source.total);
+    let mut load = Load {
+        kinds: (source.from, kind),
+        filters: Filters::new(args.filter.clone()),
+        loader,
+        failures: Failures::new(ctx, "load", true),
+        tally: Tally::default(),
+        args,
+    };
+    let ended = load.all(ctx, source, &progress).await;
+    drop(progress);
+    let ended = ended.and(load.failures.end(ctx, load.tally.total));
+    load.tally.tell(ctx, &load.args);
+    ended
+}
+
+impl Source {
+    async fn open(mut lines: LineReader, longest: u64) -> anyhow::Result<Self> {
+        let first = match lines.next().await? {
+            Some(first) => Some(first.with_context(|| lines.place())?),
+            None => None,
+        };
+        let header = first.as_deref().map(checked::header).transpose()?.flatten();
+        let (Some(header), Some(line)) = (header, &first) else {
+            let (from, total) = (None, None);
+            return Ok(Self {
+                lines,
+                first,
+                from,
+                total,
+            });
+        };
+        let (lines, trailer) = checked::whole(lines, line, longest).await?;
+        let Trailer {
+            jobs,
+            trash,
+            malformed,
+            ..
+        } = trailer;
+        Ok(Self {
+            lines,
+            first: None,
+            from: header.backend,
+            total: Some(jobs + trash + malformed),
+        })
+    }
+
+    /// Returns the next line and its number; none behind the last record.
+    async fn next(&mut self) -> anyhow::Result<Option<(u64, anyhow::Result<Vec<u8>>)>> {
+        let line = match self.first.take() {
+            Some(first) => Some(Ok(first)),
+            None => self.lines.next().await?,
+        };
+        let is_end = |line: &anyhow::Result<Vec<u8>>| {
+            let is_trailer = |line: &Vec<u8>| line.starts_with(b"{\"end\":true");
+            line.as_ref().is_ok_and(is_trailer)
+        };
+        let line = line.filter(|line| !is_end(line));
+        Ok(line.map(|line| (self.lines.number(), line)))
+    }
+}
+
+/// What became of the records so far.
+#[derive(Debug, Default)]
+struct Tally {
+    total: usize,
+    posted: u64,
+    trashed: u64,
+    exist: u64,
+    were_claimed: u64,
+    left_out: u64,
+}
+
+impl Tally {
+    fn tell(&self, ctx: &Context, args: &LoadArgs) {
+        let would = if args.dry_run { "would be " } else { "" };
+        if self.left_out > 0 {
+            ctx.out.note(format!(
+                "left out, since they cannot be read: {} (--malformed takes them in)",
+                self.left_out
+            ));
+        }
+        if self.were_claimed > 0 {
+            ctx.out.note(format!(
+                "{} of these had somebody, whose claims are not restored",
+                count(self.were_claimed)
+            ));
+        }
+        ctx.out.note(format!(
+            "{would}posted: {}, to the trash: {}, there already: {}",
+            self.posted, self.trashed, self.exist
+        ));
+    }
+}
+
+struct Load<'a> {
+    args: LoadArgs,
+    kinds: (Option<BoardKind>, BoardKind),
+    filters: Filters,
+    loader: Loader<'a>,
+    failures: Failures,
+    tally: Tally,
+}
+
+impl Load<'_> {
+    async fn all(
+        &mut self,
+        ctx: &mut Context,
+        mut source: Source,
+        progress: &Progress,
+    ) -> anyhow::Result<()> {
+        let mut is_ended = false;
+        while !is_ended {
+            let (mut batch, mut bytes, mut lines) = (Vec::new(), 0, 0);
+            while lines < BATCH && bytes < BATCH_BYTES {
+                let Some((number, line)) = source.next().await? else {
+                    is_ended = true;
+                    break;
+                };
+                lines += 1;
+                let line = line.and_then(|line| {
+                    bytes += line.len();
+                    self.read(number, &line)
+                });
+                match line.with_context(|| format!("line {number}")) {
+                    Ok(record) => batch.extend(record),
+                    Err(error) => {
+                        self.tally.total += 1;
+                        let name = format!("line {number}");
+                        progress.suspend(|| self.failures.add(ctx, name, String::new(), error));
+                    }
+                }
+                if source.lines.would_block() && !batch.is_empty() {
+                    break;
+                }
+            }
+            self.send(ctx, batch, progress).await?;
+            progress.add(lines as u64);
+        }
+        Ok(())
+    }
+
+    /// Reads a line; none, if there is nothing to load in it.
+    fn read(&mut self, number: u64, line: &[u8]) -> anyhow::Result<Option<Loadable>> {
+        if line.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        let mut record = record::read(line, self.kinds).map_err(CommandError::usage)?;
+        if !self.filters.matches(&record.entry, Utc::now()) {
+            return Ok(None);
+        }
+        record.line = Some(number);
+        let former = record.draft.former.as_deref_mut();
+        if let (Some(former), true) = (former, self.args.fresh) {
+            former.begin_anew();
+        }
+        if let Entry::Malformed(malformed) = &record.entry {
+            if !self.args.malformed {
+                self.tally.left_out += 1;
+                return Ok(None);
+            }
+            if self.kinds.0 != Some(self.kinds.1) || malformed.raw.is_empty() {
+                let message = "what cannot be read goes only to the kind of board that it is from";
+                return Err(CommandError::refused(message).into());
+            }
+        }
+        Ok(Some(record))
+    }
+
+    async fn send(
+        &mut self,
+        ctx: &mut Context,
+        batch: Vec<Loadable>,
+        progress: &Progress,
+    ) -> anyhow::Result<()> {
+        let jobs: Vec<_> = batch
+            .iter()
+            .map(|record| (&record.entry, &record.draft))
+            .collect();
+        let answers = self.loader.load(&jobs).await.with_context(|| {
+            let line = batch
+                .first()
+                .and_then(|record| record.line)
+                .unwrap_or_default();
+            ctx.trying("load", format!("jobs, from line {line} on"))
+        })?;
+        for (record, answer) in batch.iter().zip(answers) {
+            self.tally.total += 1;
+            let done = match answer {
+                Ok(Loaded::Posted) => {
+                    self.tally.were_claimed += u64::from(record.was_claimed);
+                    *match record.draft.shelf() {
+                        Shelf::Trash => &mut self.tally.trashed,
+                        Shelf::Board | Shelf::Past => &mut self.tally.posted,
+                    } += 1;
+                    if self.args.dry_run {
+                        "would-post"
+                    } else {
+                        "posted"
+                    }
+                }
+                Ok(Loaded::Exists) => {
+                    self.tally.exist += 1;
+                    "exists"
+                }
+                Ok(Loaded::Conflict) => {
+                    self.fail(ctx, record, conflict(&record.entry), progress);
+                    continue;
+                }
+                Err(error) => {
+                    self.fail(ctx, record, error.into(), progress);
+                    continue;
+                }
+            };
+            let done = Done::of(done, &record.entry).with("line", record.line);
+            progress.suspend(|| ctx.out.say(&done))?;
+        }
+        progress.suspend(|| ctx.out.flush())
+    }
+
+    fn fail(
+        &mut self,
+        ctx: &Context,
+        record: &Loadable,
+        error: anyhow::Error,
+        progress: &Progress,
+    ) {
+        let (name, reference) = (record.entry.name(), record.entry.reference());
+        progress.suspend(|| {
+            self.failures
+                .add(ctx, name.to_owned(), reference.into_owned(), error);
+        });
+    }
+}
+
+/// Says that another job has the uuid of this one.
+pub(super) fn conflict(entry: &Entry) -> anyhow::Error {
+    let message = "the board has another job of this uuid, which was left alone";
+    let hint = format!("`jobboard show {}` shows that one", entry.reference());
+    CommandError::refused(message).hint(hint).into()
+}

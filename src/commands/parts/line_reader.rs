@@ -1,0 +1,127 @@
+//! Reading what somebody else has written, line by line, each of bounded length.
+
+use std::{fs::File, io::Seek, path::Path};
+
+use anyhow::Context as _;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+use crate::{context::on_file, exit::CommandError};
+
+/// How much is read at a time.
+const READ: usize = 256 * 1024;
+
+/// Reads lines of a file, or of standard input.
+pub(crate) struct LineReader {
+    reader: BufReader<Box<dyn AsyncRead + Send + Unpin>>,
+    source: String,
+    /// What is read, if nobody is still writing it and it can be read again.
+    file: Option<File>,
+    number: u64,
+    longest: u64,
+}
+
+impl LineReader {
+    /// Opens a file, or standard input; lines that have more bytes are refused.
+    pub(crate) fn open(path: Option<&Path>, longest: u64) -> anyhow::Result<Self> {
+        let Some(path) = path else {
+            return Ok(Self {
+                reader: BufReader::with_capacity(READ, Box::new(tokio::io::stdin())),
+                source: "standard input".to_owned(),
+                file: None,
+                number: 0,
+                longest,
+            });
+        };
+        let file = on_file(path, "read", File::open(path))
+            .map_err(|error| CommandError::usage(format!("{error:#}")))?;
+        Self::of(file, path.display().to_string(), longest)
+    }
+
+    /// Reads an open file from where it is.
+    pub(crate) fn of(file: File, source: String, longest: u64) -> anyhow::Result<Self> {
+        // A path may also name a pipe.
+        let is_file = file.metadata().is_ok_and(|facts| facts.is_file());
+        let again = is_file.then(|| file.try_clone()).transpose()?;
+        let file = Box::new(tokio::fs::File::from_std(file));
+        Ok(Self {
+            reader: BufReader::with_capacity(READ, file),
+            source,
+            file: again,
+            number: 0,
+            longest,
+        })
+    }
+
+    /// Whether what is read is a file, which can be read again.
+    pub(crate) fn is_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Reads a file once more from its beginning.
+    pub(crate) fn again(mut self) -> anyhow::Result<Self> {
+        match self.file.take() {
+            Some(mut file) => {
+                file.rewind()?;
+                Self::of(file, self.source, self.longest)
+            }
+            None => Ok(self),
+        }
+    }
+
+    /// Whether the next line has yet to come.
+    pub(crate) fn would_block(&self) -> bool {
+        self.file.is_none() && !self.reader.buffer().contains(&b'\n')
+    }
+
+    /// Returns what people call that which is read.
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Returns the number of the line that was read last.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Says of which line something is the matter.
+    pub(crate) fn place(&self) -> String {
+        format!("{}, line {}", self.source, self.number)
+    }
+
+    /// Reads up to the end of the line, which is not part of it; of one that is too long only the end
+    /// is found.
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Option<anyhow::Result<Vec<u8>>>> {
+        let (mut line, mut length, mut is_any) = (Vec::new(), 0_u64, false);
+        loop {
+            let chunk = self
+                .reader
+                .fill_buf()
+                .await
+                .with_context(|| format!("cannot read {}", self.source))?;
+            if chunk.is_empty() {
+                break;
+            }
+            is_any = true;
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let part = end.unwrap_or(chunk.len());
+            length += part as u64;
+            if length <= self.longest {
+                line.extend_from_slice(&chunk[..part]);
+            }
+            let used = end.map_or(part, |end| end + 1);
+            self.reader.consume(used);
+            if end.is_some() {
+                break;
+            }
+        }
+        self.number += u64::from(is_any);
+        if length > self.longest {
+            let error = CommandError::usage(format!(
+                "the line has {length} bytes, and the limit is {}",
+                self.longest
+            ));
+            return Ok(Some(Err(error.into())));
+        }
+        Ok(is_any.then_some(Ok(line)))
+    }
+}

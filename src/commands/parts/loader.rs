@@ -1,0 +1,212 @@
+//! Putting jobs on a board that were on one before: those that are there already are left alone.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use futures_util::TryStreamExt;
+use uuid::Uuid;
+
+use crate::{
+    board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query, url::BoardKind},
+    job::{Draft, Entry, Job, Shelf},
+};
+
+/// The shelves on which a job can be.
+pub(crate) const SHELVES: [Shelf; 2] = [Shelf::Board, Shelf::Trash];
+
+/// What became of a job that was to be put on a board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loaded {
+    Posted,
+    /// It is there, and is the same.
+    Exists,
+    /// Another one of its uuid is there.
+    Conflict,
+}
+
+/// What is told of a job by which it is the same on any board; where it is, and what happened to it,
+/// is not.
+pub(crate) fn fingerprint(job: &Job) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let book = job.book.as_ref().map(|book| (&book.name, &book.uuid));
+    (&job.name, job.priority, book, &job.details).hash(&mut hasher);
+    if job.details.is_none() {
+        job.raw.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+fn hash_of(raw: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    raw.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Puts jobs on a board.
+pub(crate) struct Loader<'a> {
+    board: &'a dyn Board,
+    is_dry: bool,
+    /// What is on the board, where finding one job means reading all of them.
+    index: Option<HashMap<Uuid, u64>>,
+    /// How many records that cannot be read are there, by their bytes; none, as long as none was to be
+    /// put there.
+    malformed: Option<HashMap<u64, u64>>,
+}
+
+impl<'a> Loader<'a> {
+    /// Prepares for a board of this kind; a dry run changes nothing, and says what would be posted.
+    pub(crate) async fn new(
+        board: &'a dyn Board,
+        kind: BoardKind,
+        is_dry: bool,
+    ) -> board::Result<Self> {
+        let mut loader = Self {
+            board,
+            is_dry,
+            index: None,
+            malformed: None,
+        };
+        if kind == BoardKind::ZooKeeper {
+            let mut index = HashMap::new();
+            loader
+                .each(Detail::Stored, |entry| {
+                    if let Entry::Job(job) = entry
+                        && let Ok(uuid) = Uuid::try_parse(&job.uuid)
+                    {
+                        index.insert(uuid, fingerprint(&job));
+                    }
+                })
+                .await?;
+            loader.index = Some(index);
+        }
+        Ok(loader)
+    }
+
+    async fn each(&self, detail: Detail, mut see: impl FnMut(Entry)) -> board::Result<()> {
+        for shelf in SHELVES {
+            let mut entries = self.board.entries(Query::all(shelf, detail));
+            while let Some(entry) = entries.try_next().await? {
+                see(entry);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts those jobs on the board that are not there, each as it is listed and as it is to be posted.
+    pub(crate) async fn load(
+        &mut self,
+        jobs: &[(&Entry, &Draft)],
+    ) -> board::Result<Vec<board::Result<Loaded>>> {
+        let known = self.known(jobs).await?;
+        let is_new = |at: &usize| known[*at].is_none();
+        let new: Vec<_> = (0..jobs.len()).filter(is_new).collect();
+        let mut answers: Vec<_> = known
+            .into_iter()
+            .map(|known| Ok(known.unwrap_or(Loaded::Posted)))
+            .collect();
+        if self.is_dry || new.is_empty() {
+            return Ok(answers);
+        }
+        let drafts: Vec<_> = new.iter().map(|at| jobs[*at].1.clone()).collect();
+        let posted = self.board.post(&drafts, None).await?;
+        let mut late = Vec::new();
+        for (at, posted) in new.into_iter().zip(posted) {
+            let (entry, draft) = jobs[at];
+            match posted {
+                Ok(_) => {
+                    if let (Some(index), Entry::Job(job)) = (&mut self.index, entry) {
+                        index.insert(draft.uuid, fingerprint(job));
+                    }
+                }
+                // Somebody else was quicker, or it stands twice in what is loaded.
+                Err(BoardError::Exists { .. }) if entry.job().is_some() => late.push(at),
+                Err(error) => answers[at] = Err(error),
+            }
+        }
+        let again: Vec<_> = late.iter().map(|at| jobs[*at]).collect();
+        let found = self.found(&again).await?;
+        for (at, found) in late.into_iter().zip(found) {
+            answers[at] = Ok(found.unwrap_or(Loaded::Conflict));
+        }
+        Ok(answers)
+    }
+
+    /// Says of each job whether it is there; none, if it is not.
+    pub(crate) async fn known(
+        &mut self,
+        jobs: &[(&Entry, &Draft)],
+    ) -> board::Result<Vec<Option<Loaded>>> {
+        let mut known = match &self.index {
+            None => self.found(jobs).await?,
+            Some(index) => jobs
+                .iter()
+                .map(|(entry, draft)| compared(entry, index.get(&draft.uuid).copied()))
+                .collect(),
+        };
+        for ((entry, _), known) in jobs.iter().zip(&mut known) {
+            if let Entry::Malformed(record) = entry {
+                *known = self
+                    .has_malformed(&record.raw)
+                    .await?
+                    .then_some(Loaded::Exists);
+            }
+        }
+        Ok(known)
+    }
+
+    /// Looks each job up on the board.
+    async fn found(&self, jobs: &[(&Entry, &Draft)]) -> board::Result<Vec<Option<Loaded>>> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let wanted: Vec<_> = jobs
+            .iter()
+            .map(|(_, draft)| JobRef::Uuid(draft.uuid.to_string()))
+            .collect();
+        let found = self.board.resolve_on(&SHELVES, &wanted).await?;
+        let there = |found: board::Result<Entry>| match found {
+            Ok(Entry::Job(job)) => Ok(Some(fingerprint(&job))),
+            // It has the place, whatever it is.
+            Ok(Entry::Malformed(_)) | Err(BoardError::Ambiguous { .. }) => Ok(Some(0)),
+            Err(BoardError::NoSuchJob) => Ok(None),
+            Err(error) => Err(error),
+        };
+        jobs.iter()
+            .zip(found)
+            .map(|((entry, _), found)| Ok(compared(entry, there(found)?)))
+            .collect()
+    }
+
+    /// Whether such a record is there that cannot be read, which then counts as this one.
+    async fn has_malformed(&mut self, raw: &[u8]) -> board::Result<bool> {
+        if self.malformed.is_none() {
+            let mut malformed = HashMap::new();
+            self.each(Detail::Stored, |entry| {
+                if let Entry::Malformed(record) = entry {
+                    *malformed.entry(hash_of(&record.raw)).or_default() += 1;
+                }
+            })
+            .await?;
+            self.malformed = Some(malformed);
+        }
+        let there = self
+            .malformed
+            .as_mut()
+            .and_then(|it| it.get_mut(&hash_of(raw)));
+        Ok(there.is_some_and(|count| {
+            let is_any = *count > 0;
+            *count = count.saturating_sub(1);
+            is_any
+        }))
+    }
+}
+
+/// Compares a job with what is there of its uuid.
+fn compared(entry: &Entry, there: Option<u64>) -> Option<Loaded> {
+    there.map(|there| match entry {
+        Entry::Job(job) if fingerprint(job) == there => Loaded::Exists,
+        Entry::Job(_) | Entry::Malformed(_) => Loaded::Conflict,
+    })
+}

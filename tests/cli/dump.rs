@@ -1,0 +1,326 @@
+//! `jobboard dump` and `jobboard load`: what is on one board comes to another, and back.
+
+mod boards;
+mod broken;
+mod hostile;
+mod lines;
+
+use serde_json::{Value, json};
+
+use self::boards::{Boards, KINDS, records};
+use crate::support::servers::{Host, Peer, Server, ZooKeeper};
+
+/// What a claim is, and what a move changes, which no board takes over from another.
+const OF_THE_BOARD: [&str; 8] = [
+    "state",
+    "owner",
+    "lease",
+    "claimed_on",
+    "fence",
+    "last_modified",
+    "expires_in",
+    "waited",
+];
+
+/// What may differ between boards of two kinds.
+const OF_THE_KIND: [&str; 4] = ["key", "raw", "size", "sequence"];
+
+/// Fills a board with jobs of which each has something of its own.
+pub(super) fn fill(boards: &Boards, board: &str) {
+    let run = |words: &[&str]| boards.run(board, words);
+    let details = json!({
+        "text": "héllo ☃", "none": null, "deep": [{"a": [1, -2, 3.5]}], "exact": 95.590_019_048_695_07,
+        "large": u64::MAX, "small": i64::MIN, "long": "x".repeat(3000),
+    });
+    let post = [
+        "post",
+        "rich",
+        "--priority",
+        "VERY_HIGH",
+        "--details",
+        &details.to_string(),
+    ];
+    run(&post).succeeded();
+    run(&["post", "low", "--priority", "LOW"]).succeeded();
+    let book = "bóok:00000000-0000-4000-8000-000000000001";
+    run(&["post", "with-book", "--book", book, "--unique", "once"]).succeeded();
+    let failed = run(&["post", "failed"]).posted();
+    let claim = [
+        "claim",
+        &failed,
+        "--retry-delay",
+        "1h",
+        "--",
+        "sh",
+        "-c",
+        "exit 3",
+    ];
+    assert_eq!(run(&claim).code, 3);
+    let claimed = run(&["post", "claimed"]).posted();
+    run(&["claim", &claimed, "--who", "ada"]).succeeded();
+    for name in ["thrown", "thrown-too"] {
+        let job = run(&["post", name, "n:=1"]).posted();
+        run(&["trash", &job, "--force", "--yes", "--reason", "no use"]).succeeded();
+    }
+    run(&["post", "last"]).succeeded();
+}
+
+/// Requires that two dumps have the same records, but for these members.
+#[track_caller]
+pub(super) fn are_alike(one: &[Value], other: &[Value], but: &[&str]) {
+    let names = |records: &[Value]| -> Vec<String> {
+        records.iter().map(|it| it["name"].to_string()).collect()
+    };
+    assert_eq!(names(one), names(other));
+    for (one, other) in one.iter().zip(other) {
+        for (member, value) in one.as_object().unwrap() {
+            let is_free = but.contains(&member.as_str());
+            assert!(
+                is_free || other[member] == *value,
+                "{member}: {one}\n{other}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_dumped_is_loaded_as_it_was_on_every_kind_of_board() {
+    let boards = Boards::new();
+    for from in boards.kinds() {
+        fill(&boards, &format!("{from}-from"));
+        boards
+            .run(&format!("{from}-from"), &["dump", "it"])
+            .succeeded();
+        let before = records(&boards.env, "it");
+        assert_eq!(before.len(), 8, "{before:?}");
+        for to in boards.kinds() {
+            let board = boards.another(to);
+            let loaded = boards.run(&board, &["load", "it"]);
+            loaded.succeeded();
+            assert!(
+                loaded
+                    .stderr
+                    .contains("posted: 6, to the trash: 2, there already: 0"),
+                "{loaded:?}"
+            );
+            let after = boards.dumped(&board);
+            let kinds = &OF_THE_KIND[..];
+            let but = match from == to {
+                // The servers number the nodes.
+                true if to == "zookeeper" => &["key", "sequence"][..],
+                true => &[],
+                false => kinds,
+            };
+            are_alike(&before, &after, &[&OF_THE_BOARD[..], but].concat());
+            let failed = boards
+                .run(
+                    &board,
+                    &["show", before[3]["uuid"].as_str().unwrap(), "--json"],
+                )
+                .json();
+            assert_eq!(failed["attempts"], 1);
+            assert_eq!(failed["failures"][0]["exit_code"], 3);
+            let again = boards.run(&board, &["load", "it", "-o", "jsonl"]);
+            again.succeeded();
+            assert!(
+                again.values().iter().all(|it| it["done"] == "exists"),
+                "{again:?}"
+            );
+            assert_eq!(boards.dumped(&board), after);
+            // And from there to where it came from.
+            let back = boards.another(from);
+            boards.run(&board, &["dump", "back"]).succeeded();
+            boards.run(&back, &["load", "back"]).succeeded();
+            are_alike(
+                &before,
+                &boards.dumped(&back),
+                &[&OF_THE_BOARD[..], &OF_THE_KIND].concat(),
+            );
+        }
+    }
+}
+
+#[test]
+fn jobs_that_were_loaded_are_performed_and_restored_like_any_others() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        let from = boards.another(KINDS[0]);
+        fill(&boards, &from);
+        boards.run(&from, &["dump", "it"]).succeeded();
+        let board = boards.another(kind);
+        boards.run(&board, &["load", "it"]).succeeded();
+        // Nobody holds what was claimed, and what failed is still held back.
+        for name in ["rich", "with-book", "claimed", "last", "low"] {
+            let next = ["claim", "--next", "--", "sh", "-c", "echo $JOBBOARD_NAME"];
+            let performed = boards.run(&board, &next);
+            assert_eq!(performed.succeeded(), format!("{name}\n"));
+        }
+        assert_eq!(boards.run(&board, &["claim", "--next"]).code, 6);
+        boards
+            .run(&board, &["restore", "--name", "thrown*", "--yes"])
+            .succeeded();
+        let new = boards.run(&board, &["post", "new"]).posted();
+        let names = boards
+            .run(&board, &["list", "-o", "jsonl", "--sort", "sequence"])
+            .values();
+        let last = names.last().unwrap();
+        assert_eq!(
+            (&last["name"], names.len()),
+            (&json!("new"), 4),
+            "{new}: {names:?}"
+        );
+        let numbers: Vec<_> = names.iter().map(|it| it["sequence"].to_string()).collect();
+        let mut distinct = numbers.clone();
+        distinct.dedup();
+        assert_eq!(numbers, distinct);
+    }
+}
+
+/// Requires that TaskFlow finds and finishes what was loaded, and what it posts has its place.
+fn taskflow_reads_what_was_loaded_from<H: Host>(server: Option<H>) {
+    let boards = Boards::new();
+    let Some(server) = server else { return };
+    let Some(mut peer) = Peer::on(&server) else {
+        return;
+    };
+    for kind in boards.kinds() {
+        let from = boards.another(kind);
+        fill(&boards, &from);
+        boards.run(&from, &["dump", "it"]).succeeded();
+        let board = server.board();
+        boards.run(&board, &["load", "it"]).succeeded();
+        let before = records(&boards.env, "it");
+        let listed = peer.told(&json!({"do": "list"}));
+        let listed = listed.as_array().unwrap();
+        assert_eq!(listed.len(), 6, "{listed:?}");
+        for job in &before[..6] {
+            let found = listed.iter().find(|it| it["uuid"] == job["uuid"]).unwrap();
+            for member in ["name", "priority", "details"] {
+                assert_eq!(found[member], job[member], "{found}");
+            }
+        }
+        let posted = peer.told(&json!({"do": "post", "name": "peers"}));
+        for job in before[..6].iter().map(|job| &job["uuid"]).chain([&posted]) {
+            peer.told(&json!({"do": "claim", "uuid": job, "who": "py"}));
+            peer.told(&json!({"do": "consume", "uuid": job, "who": "py"}));
+        }
+        boards
+            .run(&board, &["purge", "--name", "*", "--yes"])
+            .succeeded();
+        assert_eq!(boards.run(&board, &["list", "--count"]).succeeded(), "0\n");
+    }
+}
+
+#[test]
+fn taskflow_on_redis_reads_what_was_loaded() {
+    taskflow_reads_what_was_loaded_from(<Server as Host>::start());
+}
+
+#[test]
+fn taskflow_on_zookeeper_reads_what_was_loaded() {
+    taskflow_reads_what_was_loaded_from(<ZooKeeper as Host>::start());
+}
+
+#[test]
+fn jobs_keep_their_numbers_where_the_board_has_given_out_none_that_is_greater() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        let (from, to) = (boards.another(kind), boards.another(kind));
+        for name in ["a", "b", "c", "d"] {
+            boards.run(&from, &["post", name]).succeeded();
+        }
+        boards
+            .run(&from, &["dump", "it", "--filter", "name!=a"])
+            .succeeded();
+        boards.run(&to, &["post", "x"]).succeeded();
+        boards.run(&to, &["post", "y"]).succeeded();
+        boards.run(&to, &["load", "it"]).succeeded();
+        let after = boards.dumped(&to);
+        let names: Vec<_> = after
+            .iter()
+            .map(|it| it["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["x", "y", "b", "c", "d"], "{kind}");
+        let mut numbers: Vec<_> = after
+            .iter()
+            .map(|it| it["sequence"].as_i64().unwrap())
+            .collect();
+        assert!(numbers.is_sorted());
+        numbers.dedup();
+        assert_eq!(numbers.len(), 5, "{kind}");
+    }
+}
+
+#[test]
+fn attempts_begin_anew_where_that_is_wanted() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        let (from, to) = (boards.another(kind), boards.another(kind));
+        fill(&boards, &from);
+        boards.run(&from, &["dump", "it"]).succeeded();
+        boards
+            .run(&to, &["load", "it", "--fresh", "--filter", "attempts>0"])
+            .succeeded();
+        let jobs = boards.run(&to, &["list", "--json"]).json();
+        assert_eq!(jobs.as_array().unwrap().len(), 1);
+        let job = &jobs[0];
+        let facts = (&job["name"], &job["attempts"], &job["not_before"]);
+        assert_eq!(facts, (&json!("failed"), &json!(0), &Value::Null));
+        assert_eq!(job["failures"][0]["exit_code"], 3);
+    }
+}
+
+#[test]
+fn what_would_be_loaded_is_told_without_doing_it() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        let (from, to) = (boards.another(kind), boards.another(kind));
+        fill(&boards, &from);
+        boards.run(&from, &["dump", "it"]).succeeded();
+        let dry = ["load", "it", "--dry-run", "--read-only", "-o", "jsonl"];
+        let told = boards.run(&to, &dry);
+        told.succeeded();
+        assert!(
+            told.values().iter().all(|it| it["done"] == "would-post"),
+            "{told:?}"
+        );
+        assert_eq!(told.values().len(), 8);
+        assert_eq!(boards.dumped(&to).len(), 0);
+        assert_eq!(boards.run(&to, &["load", "it", "--read-only"]).code, 8);
+    }
+}
+
+#[test]
+fn another_job_of_the_same_uuid_is_left_alone_and_told() {
+    let boards = Boards::new();
+    for from in boards.kinds() {
+        for to in boards.kinds() {
+            let (one, other) = (boards.another(from), boards.another(to));
+            let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
+            boards
+                .run(&one, &["post", "a", "--uuid", uuid, "n:=1"])
+                .succeeded();
+            boards.run(&one, &["post", "b"]).succeeded();
+            boards
+                .run(&other, &["post", "a", "--uuid", uuid, "n:=2"])
+                .succeeded();
+            boards.run(&one, &["dump", "it"]).succeeded();
+            for shelf in ["board", "trash"] {
+                if shelf == "trash" {
+                    boards
+                        .run(&other, &["trash", uuid, "--force", "--yes"])
+                        .succeeded();
+                }
+                let loaded = boards.run(&other, &["load", "it"]);
+                assert_eq!(loaded.code, 7, "{loaded:?}");
+                assert!(
+                    loaded.stderr.contains("another job of this uuid"),
+                    "{loaded:?}"
+                );
+                let job = boards.run(&other, &["show", uuid, "--json"]).json();
+                assert_eq!(job["details"], json!({"n": 2}));
+            }
+            assert_eq!(boards.dumped(&other).len(), 2);
+        }
+    }
+}

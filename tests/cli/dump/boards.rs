@@ -1,0 +1,101 @@
+//! Boards of every kind that can be had here, as many as a test needs.
+
+use std::{
+    cell::{Cell, RefCell},
+    fs,
+};
+
+use serde_json::Value;
+
+use crate::support::{
+    env::{Env, Invocation, Outcome},
+    servers::{Host, Server, ZooKeeper},
+};
+
+pub(crate) const KINDS: [&str; 3] = ["embedded", "redis", "zookeeper"];
+
+/// Boards that are named by their kind, and perhaps something behind a `-`; or by their URL.
+pub(crate) struct Boards {
+    pub(crate) env: Env,
+    redis: Option<Server>,
+    zookeeper: RefCell<Vec<(String, ZooKeeper)>>,
+    count: Cell<usize>,
+}
+
+impl Boards {
+    pub(crate) fn new() -> Self {
+        Self {
+            env: Env::new(),
+            redis: Server::start(),
+            zookeeper: RefCell::default(),
+            count: Cell::new(0),
+        }
+    }
+
+    /// Returns the kinds that can be had.
+    pub(crate) fn kinds(&self) -> Vec<&'static str> {
+        let can_be_had = |kind: &&str| match *kind {
+            "redis" => self.redis.is_some(),
+            "zookeeper" => <ZooKeeper as Host>::start().is_some(),
+            _ => true,
+        };
+        KINDS.into_iter().filter(can_be_had).collect()
+    }
+
+    /// Returns the server of the boards on Redis.
+    pub(crate) fn redis(&self) -> &Server {
+        self.redis.as_ref().unwrap()
+    }
+
+    /// Names a board that nobody has used.
+    pub(crate) fn another(&self, kind: &str) -> String {
+        self.count.set(self.count.get() + 1);
+        format!("{kind}-{}", self.count.get())
+    }
+
+    pub(crate) fn url(&self, board: &str) -> String {
+        match board.split_once('-').map_or("", |(kind, _)| kind) {
+            "embedded" => format!("sqlite:{}", self.env.file(board).display()),
+            "redis" => self.redis().url(&format!("?namespace={board}")),
+            "zookeeper" => {
+                let mut known = self.zookeeper.borrow_mut();
+                let at = known.iter().position(|(name, _)| name == board);
+                let at = at.unwrap_or_else(|| {
+                    let server = <ZooKeeper as Host>::start().unwrap();
+                    known.push((board.to_owned(), server));
+                    known.len() - 1
+                });
+                known[at].1.board()
+            }
+            _ => board.to_owned(),
+        }
+    }
+
+    /// Prepares a run on a board.
+    pub(crate) fn on(&self, board: &str, words: &[&str]) -> Invocation {
+        let url = self.url(board);
+        self.env.jobboard(&[&["--board", &url][..], words].concat())
+    }
+
+    pub(crate) fn run(&self, board: &str, words: &[&str]) -> Outcome {
+        self.on(board, words).run()
+    }
+
+    /// Returns the records that a dump of a board has.
+    pub(crate) fn dumped(&self, board: &str) -> Vec<Value> {
+        let dump = self.run(board, &["dump"]);
+        dump.succeeded();
+        let all = dump.values();
+        all[1..all.len() - 1].to_vec()
+    }
+}
+
+/// Returns the records of a dump.
+pub(crate) fn records(env: &Env, file: &str) -> Vec<Value> {
+    let text = fs::read_to_string(env.file(file)).unwrap();
+    let all: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    all[1..all.len() - 1].to_vec()
+}

@@ -1,0 +1,253 @@
+//! Dumps that are not what was written, and records that nobody can read.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use serde_json::json;
+
+use super::{
+    boards::{Boards, records},
+    fill,
+};
+
+/// Requires that a file is refused, and that nothing of it was loaded.
+#[track_caller]
+fn is_refused(boards: &Boards, bytes: &[u8], code: i32, why: &str) {
+    fs::write(boards.env.file("bad"), bytes).unwrap();
+    let board = boards.another("embedded");
+    let by_file = boards.run(&board, &["load", "bad"]);
+    let by_pipe = boards.on(&board, &["load", "-"]).stdin(bytes).run();
+    for refused in [by_file, by_pipe] {
+        let text = refused.failed(code);
+        assert!(text.contains(why), "{why}: {text}");
+    }
+    assert_eq!(
+        boards.run(&board, &["list", "--count"]).succeeded(),
+        "0\n",
+        "{why}"
+    );
+}
+
+#[test]
+fn a_dump_that_was_cut_off_is_refused_wherever_it_was_cut() {
+    let boards = Boards::new();
+    fill(&boards, "embedded-from");
+    boards.run("embedded-from", &["dump", "it"]).succeeded();
+    let whole = fs::read(boards.env.file("it")).unwrap();
+    let header = whole.iter().position(|byte| *byte == b'\n').unwrap();
+    let ends = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    let mut cuts: Vec<_> = ends.map(|(at, _)| at + 1).collect();
+    assert_eq!(cuts.pop(), Some(whole.len()));
+    cuts.extend([header + 100, whole.len() - 10]);
+    for cut in cuts {
+        is_refused(&boards, &whole[..cut], 8, "was cut off");
+    }
+    // The end of the last line is no part of what was written.
+    let board = boards.another("embedded");
+    let all = &whole[..whole.len() - 1];
+    boards
+        .on(&board, &["load", "-"])
+        .stdin(all)
+        .run()
+        .succeeded();
+    assert_eq!(boards.dumped(&board).len(), 8);
+}
+
+#[test]
+fn a_dump_that_was_altered_is_refused() {
+    let boards = Boards::new();
+    fill(&boards, "embedded-from");
+    boards.run("embedded-from", &["dump", "it"]).succeeded();
+    let whole = fs::read_to_string(boards.env.file("it")).unwrap();
+    for altered in [
+        whole.replacen("\"low\"", "\"lov\"", 1),
+        whole
+            .replacen("\"jobs\":6", "\"jobs\":6 ", 1)
+            .replacen("\n{\"end\"", "\n\n{\"end\"", 1),
+        whole.replace('\n', "\r\n"),
+        whole.replacen("\"filter\":[]", "\"filter\":[\"x\"]", 1),
+    ] {
+        is_refused(&boards, altered.as_bytes(), 8, "is not what was written");
+    }
+    is_refused(
+        &boards,
+        whole.replacen("_dump\":1", "_dump\":2", 1).as_bytes(),
+        2,
+        "version 2",
+    );
+    is_refused(&boards, b"{\"jobboard_dump\":1}\n", 2, "header");
+    let mut bytes = whole.into_bytes();
+    let at = bytes.len() / 2;
+    bytes[at] = 0xff;
+    is_refused(&boards, &bytes, 8, "is not what was written");
+}
+
+#[test]
+fn lines_that_are_no_jobs_are_told_one_by_one() {
+    let boards = Boards::new();
+    let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
+    let good = json!({"uuid": uuid, "name": "good", "details": {}});
+    let past = json!({"uuid": uuid, "name": "x", "state": "COMPLETE", "details": null});
+    let lines = [
+        "[]".to_owned(),
+        "{".to_owned(),
+        json!({"name": "x"}).to_string(),
+        json!({"uuid": "x", "name": "x"}).to_string(),
+        json!({"uuid": uuid}).to_string(),
+        json!({"uuid": uuid, "name": "x", "details": null}).to_string(),
+        json!({"uuid": uuid, "name": "x", "priority": "GREAT"}).to_string(),
+        json!({"state": "MALFORMED", "key": "x"}).to_string(),
+        past.to_string(),
+        good.to_string(),
+    ];
+    let mut bytes = lines.join("\n").into_bytes();
+    bytes.extend(b"\n\xff\xfe\n");
+    let loaded = boards
+        .on("embedded-1", &["load", "-", "--json"])
+        .stdin(bytes)
+        .run();
+    assert_eq!(loaded.code, 7, "{loaded:?}");
+    for (line, why) in [
+        (1, "must be a JSON object"),
+        (2, "ends too early"),
+        (3, "no uuid"),
+        (4, "`x` is none"),
+        (5, "no name"),
+        (6, "too large"),
+        (7, "GREAT"),
+        (9, "of the past"),
+        (11, "not UTF-8"),
+    ] {
+        let told = loaded
+            .stderr
+            .lines()
+            .find(|text| text.contains(&format!("line {line}:")));
+        assert!(
+            told.is_some_and(|told| told.contains(why)),
+            "{line}: {loaded:?}"
+        );
+    }
+    assert!(loaded.stderr.contains("left out"), "{loaded:?}");
+    assert_eq!(boards.dumped("embedded-1").len(), 1);
+}
+
+#[test]
+fn a_line_that_is_far_too_long_is_not_kept() {
+    let boards = Boards::new();
+    let mut bytes = b"{\"name\":\"".to_vec();
+    bytes.resize(70 << 20, b'x');
+    bytes.extend(b"\"}\n");
+    let limited = boards.on("embedded-1", &["load", "-"]).stdin(bytes).run();
+    let text = limited.failed(2);
+    assert!(text.contains("the limit is 67108864"), "{text}");
+}
+
+#[test]
+fn stored_bytes_that_contradict_what_is_told_of_them_are_refused() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        let (from, to) = (boards.another(kind), boards.another(kind));
+        boards.run(&from, &["post", "one", "n:=1"]).succeeded();
+        boards.run(&from, &["post", "two", "n:=2"]).succeeded();
+        boards.run(&from, &["dump", "it"]).succeeded();
+        let [one, two] = records(&boards.env, "it").try_into().unwrap();
+        let mut forged = one.clone();
+        forged["raw"] = two["raw"].clone();
+        let text = fs::read_to_string(boards.env.file("it")).unwrap();
+        let header = text.lines().next().unwrap();
+        let body = format!("{header}\n{forged}\n");
+        let trailer = json!({
+            "end": true, "jobs": 1, "trash": 0, "malformed": 0, "sha256": sha256(&boards, &body),
+        });
+        fs::write(boards.env.file("forged"), format!("{body}{trailer}\n")).unwrap();
+        let loaded = boards.run(&to, &["load", "forged"]);
+        assert_eq!(loaded.code, 7, "{loaded:?}");
+        assert!(
+            loaded.stderr.contains("its stored bytes say another"),
+            "{loaded:?}"
+        );
+        assert_eq!(boards.dumped(&to).len(), 0);
+    }
+}
+
+/// Returns the hash of a text, as the system's own program tells it.
+fn sha256(boards: &Boards, text: &str) -> String {
+    let program = std::path::Path::new("/usr/bin/sha256sum");
+    let told = boards.env.program(program, &[]).stdin(text).run();
+    told.succeeded().split(' ').next().unwrap().to_owned()
+}
+
+#[test]
+fn records_that_cannot_be_read_go_to_the_same_kind_of_board_if_that_is_wanted() {
+    let boards = Boards::new();
+    if !boards.kinds().contains(&"redis") {
+        return;
+    }
+    let (from, to) = (boards.another("redis"), boards.another("redis"));
+    boards.run(&from, &["post", "good"]).succeeded();
+    for shelf in ["listings", "trash"] {
+        let key = format!("{from}:{shelf}");
+        boards.redis().run_with(
+            &["HSET", &key, &format!("bad-{shelf}")],
+            b"\x81\xff\x00garbage",
+        );
+    }
+    boards.run(&from, &["dump", "it"]).succeeded();
+    let text = fs::read_to_string(boards.env.file("it")).unwrap();
+    assert!(text.contains("\"malformed\":2"), "{text}");
+    let left_out = boards.run(&to, &["load", "it"]);
+    left_out.succeeded();
+    assert!(left_out.stderr.contains("left out"), "{left_out:?}");
+    let loaded = boards.run(&to, &["load", "it", "--malformed", "-o", "jsonl"]);
+    let done: Vec<_> = loaded
+        .values()
+        .iter()
+        .map(|it| it["done"].clone())
+        .collect();
+    assert_eq!(done, ["exists", "posted", "posted"], "{loaded:?}");
+    let again = boards.run(&to, &["load", "it", "--malformed", "-o", "jsonl"]);
+    assert!(
+        again.values().iter().all(|it| it["done"] == "exists"),
+        "{again:?}"
+    );
+    assert_eq!(boards.dumped(&to), boards.dumped(&from));
+    let other = boards.run(&boards.another("embedded"), &["load", "it", "--malformed"]);
+    assert_eq!(other.code, 7);
+    assert!(
+        other.stderr.contains("only to the kind of board"),
+        "{other:?}"
+    );
+}
+
+#[test]
+fn a_dump_is_a_file_of_its_owner_and_there_whole_or_not_at_all() {
+    let boards = Boards::new();
+    let board = boards.another("embedded");
+    boards
+        .run(&board, &["post", "secret", "password=x"])
+        .succeeded();
+    let told = boards.run(&board, &["dump", "it", "--json"]).json();
+    assert_eq!(told["jobs"], 1);
+    let facts = fs::metadata(boards.env.file("it")).unwrap();
+    assert_eq!(facts.permissions().mode() & 0o777, 0o600);
+    let before = fs::read(boards.env.file("it")).unwrap();
+    let gone = boards.run("redis://127.0.0.1:1", &["dump", "it"]);
+    assert_eq!(gone.code, 5, "{gone:?}");
+    assert_eq!(fs::read(boards.env.file("it")).unwrap(), before);
+    let work = fs::read_dir(boards.env.file("")).unwrap();
+    let names: Vec<_> = work
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(
+        names.iter().all(|name| !name.ends_with("partial")),
+        "{names:?}"
+    );
+    // What is no file is written to, and not replaced.
+    let words = ["dump", "/dev/stdout"];
+    let through = boards.on(&board, &words).in_shell("\"$@\" | cat").run();
+    assert!(
+        through.stdout.starts_with("{\"jobboard_dump\":1"),
+        "{through:?}"
+    );
+    let nowhere = boards.run(&board, &["dump", "no/such/folder/it"]);
+    assert_eq!(nowhere.code, 1, "{nowhere:?}");
+}

@@ -1,0 +1,78 @@
+//! What `list -o jsonl` prints, for `load` and for `post --from`.
+
+use serde_json::json;
+
+use super::{OF_THE_BOARD, OF_THE_KIND, are_alike, boards::Boards, fill};
+
+#[test]
+fn what_is_listed_can_be_loaded() {
+    let boards = Boards::new();
+    for (from, to) in [
+        ("embedded", "redis"),
+        ("redis", "zookeeper"),
+        ("zookeeper", "embedded"),
+    ] {
+        if !boards.kinds().contains(&from) || !boards.kinds().contains(&to) {
+            continue;
+        }
+        let (from, to) = (boards.another(from), boards.another(to));
+        fill(&boards, &from);
+        for words in [
+            &["list", "-o", "jsonl"][..],
+            &["list", "-o", "jsonl", "--trash"],
+        ] {
+            let listed = boards.run(&from, words);
+            let loaded = boards
+                .on(&to, &["load", "-"])
+                .stdin(listed.succeeded())
+                .run();
+            loaded.succeeded();
+        }
+        let by_name = |mut all: Vec<serde_json::Value>| {
+            all.sort_by_key(|job| job["name"].to_string());
+            all
+        };
+        let (before, after) = (by_name(boards.dumped(&from)), by_name(boards.dumped(&to)));
+        are_alike(&before, &after, &[&OF_THE_BOARD[..], &OF_THE_KIND].concat());
+    }
+}
+
+#[test]
+fn what_is_listed_can_be_posted_anew_and_what_is_past_cannot() {
+    let boards = Boards::new();
+    let (from, to) = (boards.another("embedded"), boards.another("embedded"));
+    fill(&boards, &from);
+    let listed = boards.run(&from, &["list", "-o", "jsonl"]);
+    boards
+        .on(&to, &["post", "--from", "-"])
+        .stdin(listed.succeeded())
+        .run()
+        .succeeded();
+    assert_eq!(boards.dumped(&to).len(), 6);
+    let job = boards.run(&from, &["post", "done"]).posted();
+    boards
+        .run(&from, &["consume", &job, "--force", "--yes"])
+        .succeeded();
+    let past = boards.run(&from, &["list", "--past", "-o", "jsonl"]);
+    for words in [&["post", "--from", "-"][..], &["load", "-"]] {
+        let refused = boards.on(&to, words).stdin(past.succeeded()).run();
+        assert_eq!(refused.code, 7, "{refused:?}");
+        assert!(
+            refused
+                .stderr
+                .contains("of the past, whose details nobody keeps"),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(boards.dumped(&to).len(), 6);
+    // The beginning of what is too large is no job.
+    let line = json!({"name": "x", "details": null, "size": 9, "raw": "e30="}).to_string();
+    let refused = boards.on(&to, &["post", "--from", "-"]).stdin(line).run();
+    assert!(refused.stderr.contains("too large"), "{refused:?}");
+    boards.run(&from, &["dump", "it"]).succeeded();
+    let refused = boards.run(&to, &["post", "--from", "it"]);
+    assert!(
+        refused.stderr.contains("`jobboard load` reads"),
+        "{refused:?}"
+    );
+}
