@@ -63,6 +63,7 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "conduct" -d 'Clai
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "conductors" -d 'List the conductors that are at work on the board'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "dump" -d 'Write all jobs of the board and its trash to a file, for `load`'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "load" -d 'Put jobs on the board that `dump` has written'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "copy" -d 'Copy all jobs of the board and its trash to another board, or move the jobs there'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "status" -d 'Show how the board is, at a glance'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "check" -d 'Check the board for monitoring, as a plugin of Nagios, Icinga or Sensu'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "ping" -d 'Check that the board can be reached'
@@ -731,6 +732,32 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand load" -s q -l quiet -d
 complete -c jobboard -n "__fish_jobboard_using_subcommand load" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand load" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand load" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l to -d 'The other board: a URL, or a name from the configuration' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l to-password-file -d 'Read the password of the other board from this file' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l filter -d 'Copy only jobs for which this holds, such as \'name=backup-*\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l move -d 'Take the jobs off the board that are on the other one now'
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l fresh -d 'Have their attempts begin anew, and none held back'
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l dry-run -d 'Say what would be posted, and change nothing'
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l create -d 'Make also the folder for the file of the board, which only the default board does by itself'
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand status" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand status" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand status" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r

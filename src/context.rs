@@ -1,6 +1,6 @@
 //! What every command is given: the configuration, the output, and the board when it is needed.
 
-use std::{fmt::Display, sync::Arc};
+use std::{fmt::Display, path::Path, sync::Arc};
 
 use anyhow::Context as _;
 
@@ -10,7 +10,7 @@ use crate::{
         open::{Bounds, open},
         url::BoardUrl,
     },
-    config::{Config, Environment},
+    config::{Config, Environment, Flags},
     exit::{CommandError, Teller, Trying},
     job::Owner,
     output::Output,
@@ -19,6 +19,7 @@ use crate::{
 
 /// The surroundings of one command.
 pub(crate) struct Context {
+    flags: Flags,
     pub(crate) config: Config,
     pub(crate) out: Output,
     pub(crate) environment: Environment,
@@ -50,13 +51,14 @@ pub(crate) struct Creation {
 
 impl Context {
     pub(crate) fn new(
-        config: Config,
+        (flags, config): (Flags, Config),
         out: Output,
         environment: Environment,
         terminal: Option<Terminal>,
         teller: Teller,
     ) -> Self {
         Self {
+            flags,
             config,
             out,
             environment,
@@ -71,20 +73,7 @@ impl Context {
         if let Some(board) = &self.board {
             return Ok(Arc::clone(board));
         }
-        let url = &self.config.board.value.url;
-        if url.has_password() {
-            self.out
-                .note("warning: the URL of the board holds a password, which others may see; use --password-file");
-        }
-        let password = match url.is_network() {
-            true => self.config.password()?,
-            false => None,
-        };
-        let bounds = Bounds {
-            max_details: self.config.max_details.value,
-            history: self.config.history.value,
-        };
-        let board = open(url, self.config.op_timeout.value, password, bounds)?;
+        let board = self.opened(&self.config)?;
         if self.config.is_board_chosen {
             let (chosen, who) = (&self.config.board.source, &self.config.who.value);
             self.out.detail(format!(
@@ -98,16 +87,53 @@ impl Context {
         Ok(board)
     }
 
+    fn opened(&self, config: &Config) -> anyhow::Result<Arc<dyn Board>> {
+        let url = &config.board.value.url;
+        if url.has_password() {
+            self.out
+                .note("warning: the URL of the board holds a password, which others may see; use --password-file");
+        }
+        let password = match url.is_network() {
+            true => config.password()?,
+            false => None,
+        };
+        let bounds = Bounds {
+            max_details: config.max_details.value,
+            history: config.history.value,
+        };
+        Ok(open(url, config.op_timeout.value, password, bounds)?)
+    }
+
     /// Returns the board, for changing it, unless that is forbidden.
     pub(crate) fn writable_board(&mut self) -> anyhow::Result<Arc<dyn Board>> {
-        let read_only = &self.config.read_only;
-        if read_only.value {
-            let (board, source) = (&self.config.board.value.url, &read_only.source);
-            let message = format!("the board {board} is read-only here, says {source}");
-            let hint = "`jobboard config` shows which board is used, and who says what of it";
-            return Err(CommandError::refused(message).hint(hint).into());
-        }
+        require_writable(&self.config)?;
         self.board()
+    }
+
+    /// Returns a second board, for changing it unless that is forbidden, and what is in effect there;
+    /// whoever asks for it closes it.
+    pub(crate) fn second_board(
+        &self,
+        board: &str,
+        password_file: Option<&Path>,
+        is_changed: bool,
+        Creation { create }: &Creation,
+    ) -> anyhow::Result<(Arc<dyn Board>, Config)> {
+        let flags = Flags {
+            board: Some(board.to_owned()),
+            password_file: password_file.map(Path::to_owned),
+            is_second: true,
+            ..self.flags.clone()
+        };
+        let mut config = Config::load(flags, &self.environment)
+            .map_err(|error| CommandError::usage(format!("{error:#}")))?;
+        if is_changed {
+            require_writable(&config)?;
+        }
+        if let BoardUrl::Embedded(url) = &mut config.board.value.url {
+            url.makes_folder |= *create;
+        }
+        Ok((self.opened(&config)?, config))
     }
 
     /// Lets the folder of the board's file be made with it, if that is what somebody asked for.
@@ -195,6 +221,17 @@ impl Context {
             board.close().await;
         }
     }
+}
+
+fn require_writable(config: &Config) -> anyhow::Result<()> {
+    let read_only = &config.read_only;
+    if !read_only.value {
+        return Ok(());
+    }
+    let (board, source) = (&config.board.value.url, &read_only.source);
+    let message = format!("the board {board} is read-only here, says {source}");
+    let hint = "`jobboard config` shows which board is used, and who says what of it";
+    Err(CommandError::refused(message).hint(hint).into())
 }
 
 fn refusal(message: &str, name: Option<&str>) -> anyhow::Error {

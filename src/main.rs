@@ -124,7 +124,13 @@ fn run(cli: Cli) -> ExitCode {
             let out = Output::new(style);
             let teller = teller.clone();
             perform(
-                Context::new(config, out, environment, terminal, teller),
+                Context::new(
+                    (cli.global.flags(), config),
+                    out,
+                    environment,
+                    terminal,
+                    teller,
+                ),
                 cli,
             )
         });

@@ -8,6 +8,7 @@ mod conduct;
 mod conductors;
 mod config;
 mod consume;
+mod copy;
 mod dump;
 mod extend;
 mod help;
@@ -152,6 +153,7 @@ impl GlobalArgs {
             read_only: self.read_only,
             password_file: self.password_file.clone(),
             op_timeout: self.op_timeout,
+            is_second: false,
         }
     }
 }
@@ -181,6 +183,7 @@ pub(crate) enum Command {
     Conductors(conductors::ConductorsArgs),
     Dump(dump::DumpArgs),
     Load(load::LoadArgs),
+    Copy(copy::CopyArgs),
     Status(status::StatusArgs),
     Check(check::CheckArgs),
     Ping(ping::PingArgs),
@@ -242,6 +245,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Conductors(args) => conductors::run(ctx, args).await,
         Command::Dump(args) => dump::run(ctx, args).await,
         Command::Load(args) => load::run(ctx, args).await,
+        Command::Copy(args) => copy::run(ctx, args).await,
         Command::Status(args) => status::run(ctx, args).await,
         Command::Check(args) => check::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,

@@ -97,7 +97,7 @@ fn choice(
     files: &ConfigFiles,
 ) -> anyhow::Result<Option<Sourced<String>>> {
     if let Some(board) = &flags.board {
-        let source = Source::Flag("--board");
+        let source = Source::Flag(if flags.is_second { "--to" } else { "--board" });
         return Ok(Some(Sourced::new(board.clone(), source)));
     }
     Ok(env.text("JOBBOARD_URL")?.or_else(|| files.default_board()))

@@ -52,6 +52,8 @@ pub(crate) struct Flags {
     /// `-` is stdin.
     pub(crate) password_file: Option<PathBuf>,
     pub(crate) op_timeout: Option<Duration>,
+    /// Whether it is about a second board: what is said of the password of the first is not for that.
+    pub(crate) is_second: bool,
 }
 
 /// What is in effect, each value with its source.

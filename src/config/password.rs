@@ -44,14 +44,14 @@ pub(super) fn choose(
         return Ok(Sourced::new(file(path.clone().into()), source));
     }
     let name = "JOBBOARD_PASSWORD_FILE";
-    if let Some(path) = env.variable(name) {
+    if let Some(path) = env.variable(name).filter(|_| !flags.is_second) {
         ensure!(
             !path.is_empty(),
             "{name} is empty: unset it, or name a file"
         );
         return Ok(Sourced::new(file(path), Source::Variable(name)));
     }
-    if let Some(text) = env.text("JOBBOARD_PASSWORD")? {
+    if let Some(text) = env.text("JOBBOARD_PASSWORD")?.filter(|_| !flags.is_second) {
         let secret = Secret::new(text.value);
         return Ok(Sourced::new(Password::Given(secret), text.source));
     }

@@ -1,6 +1,6 @@
 //! `jobboard dump` and `jobboard load`: what is on one board comes to another, and back.
 
-mod boards;
+pub(crate) mod boards;
 mod broken;
 mod hostile;
 mod lines;
@@ -11,7 +11,7 @@ use self::boards::{Boards, KINDS, records};
 use crate::support::servers::{Host, Peer, Server, ZooKeeper};
 
 /// What a claim is, and what a move changes, which no board takes over from another.
-const OF_THE_BOARD: [&str; 8] = [
+pub(crate) const OF_THE_BOARD: [&str; 8] = [
     "state",
     "owner",
     "lease",
@@ -23,10 +23,10 @@ const OF_THE_BOARD: [&str; 8] = [
 ];
 
 /// What may differ between boards of two kinds.
-const OF_THE_KIND: [&str; 4] = ["key", "raw", "size", "sequence"];
+pub(crate) const OF_THE_KIND: [&str; 4] = ["key", "raw", "size", "sequence"];
 
 /// Fills a board with jobs of which each has something of its own.
-pub(super) fn fill(boards: &Boards, board: &str) {
+pub(crate) fn fill(boards: &Boards, board: &str) {
     let run = |words: &[&str]| boards.run(board, words);
     let details = json!({
         "text": "héllo ☃", "none": null, "deep": [{"a": [1, -2, 3.5]}], "exact": 95.590_019_048_695_07,
@@ -67,7 +67,7 @@ pub(super) fn fill(boards: &Boards, board: &str) {
 
 /// Requires that two dumps have the same records, but for these members.
 #[track_caller]
-pub(super) fn are_alike(one: &[Value], other: &[Value], but: &[&str]) {
+pub(crate) fn are_alike(one: &[Value], other: &[Value], but: &[&str]) {
     let names = |records: &[Value]| -> Vec<String> {
         records.iter().map(|it| it["name"].to_string()).collect()
     };

@@ -18,6 +18,7 @@ mod conduct;
 mod conductors;
 mod config;
 mod consume;
+mod copy;
 mod dump;
 mod extend;
 mod hold;

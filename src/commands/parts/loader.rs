@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::{
     board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query, url::BoardKind},
-    job::{Draft, Entry, Job, Shelf},
+    job::{Draft, Entry, Job, JobKey, Shelf},
 };
 
 /// The shelves on which a job can be.
@@ -49,7 +49,7 @@ pub(crate) struct Loader<'a> {
     board: &'a dyn Board,
     is_dry: bool,
     /// What is on the board, where finding one job means reading all of them.
-    index: Option<HashMap<Uuid, u64>>,
+    index: Option<HashMap<Uuid, (u64, JobKey)>>,
     /// How many records that cannot be read are there, by their bytes; none, as long as none was to be
     /// put there.
     malformed: Option<HashMap<u64, u64>>,
@@ -75,7 +75,7 @@ impl<'a> Loader<'a> {
                     if let Entry::Job(job) = entry
                         && let Ok(uuid) = Uuid::try_parse(&job.uuid)
                     {
-                        index.insert(uuid, fingerprint(&job));
+                        index.insert(uuid, (fingerprint(&job), job.key));
                     }
                 })
                 .await?;
@@ -115,9 +115,9 @@ impl<'a> Loader<'a> {
         for (at, posted) in new.into_iter().zip(posted) {
             let (entry, draft) = jobs[at];
             match posted {
-                Ok(_) => {
+                Ok(posted) => {
                     if let (Some(index), Entry::Job(job)) = (&mut self.index, entry) {
-                        index.insert(draft.uuid, fingerprint(job));
+                        index.insert(draft.uuid, (fingerprint(job), posted.key));
                     }
                 }
                 // Somebody else was quicker, or it stands twice in what is loaded.
@@ -142,7 +142,7 @@ impl<'a> Loader<'a> {
             None => self.found(jobs).await?,
             Some(index) => jobs
                 .iter()
-                .map(|(entry, draft)| compared(entry, index.get(&draft.uuid).copied()))
+                .map(|(entry, draft)| compared(entry, index.get(&draft.uuid).map(|it| it.0)))
                 .collect(),
         };
         for ((entry, _), known) in jobs.iter().zip(&mut known) {
@@ -177,6 +177,41 @@ impl<'a> Loader<'a> {
             .zip(found)
             .map(|((entry, _), found)| Ok(compared(entry, there(found)?)))
             .collect()
+    }
+
+    /// Looks on the board again, or where what has left it is remembered, whether each job is there.
+    pub(crate) async fn read_back(&self, jobs: &[(&Entry, &Draft)]) -> board::Result<Vec<bool>> {
+        let reference = |draft: &Draft| match self.index.as_ref().and_then(|it| it.get(&draft.uuid))
+        {
+            Some((_, key)) => JobRef::Key(key.clone()),
+            None => JobRef::Uuid(draft.uuid.to_string()),
+        };
+        let wanted: Vec<_> = jobs.iter().map(|(_, draft)| reference(draft)).collect();
+        let mut found = self.board.resolve_on(&SHELVES, &wanted).await?;
+        // Somebody may have performed it meanwhile.
+        let gone: Vec<_> = jobs
+            .iter()
+            .map(|(_, draft)| JobRef::Uuid(draft.uuid.to_string()))
+            .collect();
+        if found.iter().any(Result::is_err) {
+            let past = self.board.resolve(Shelf::Past, &gone).await?;
+            let places = found
+                .iter_mut()
+                .zip(past)
+                .filter(|(place, _)| place.is_err());
+            places.for_each(|(place, past)| *place = past);
+        }
+        let is_it = |found: &board::Result<Entry>, entry: &Entry| match (found, entry) {
+            (Ok(Entry::Job(found)), Entry::Job(job)) => {
+                found.shelf == Shelf::Past || fingerprint(found) == fingerprint(job)
+            }
+            _ => false,
+        };
+        Ok(found
+            .iter()
+            .zip(jobs)
+            .map(|(found, (entry, _))| is_it(found, entry))
+            .collect())
     }
 
     /// Whether such a record is there that cannot be read, which then counts as this one.

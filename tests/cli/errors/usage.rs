@@ -61,6 +61,8 @@ const MISTAKES: &[&str] = &[
     "purge",
     "purge --older-than 5",
     "restore --max x",
+    "copy",
+    "copy --to nowhere",
     "load",
     "load nothing",
     "load a b",
