@@ -837,13 +837,21 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__extend)
-            opts="-o -q -v -h --expiry --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --expiry --force --owner --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --expiry)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --owner)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --confirm)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

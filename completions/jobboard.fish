@@ -388,6 +388,8 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s v -l verbose
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand claim" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l expiry -d 'Let the claim lapse after this long, such as 15m' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l owner -d 'With --force: act only on jobs that are claimed by this name, whatever the board showed before' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
@@ -401,6 +403,8 @@ always\t''
 never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l force -d 'Do it for whoever has the jobs, whom --owner names'
+complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s y -l yes -d 'Do it without asking (or JOBBOARD_YES)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s q -l quiet -d 'Say nothing on stderr but errors'
 complete -c jobboard -n "__fish_jobboard_using_subcommand extend" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'

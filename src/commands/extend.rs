@@ -6,19 +6,24 @@ use super::{
     completions::complete,
     parts::{
         done::Done,
-        select::{Chosen, named, references},
+        select::{Chosen, confirm, named, references},
+        settle::stated_owner,
         under_claim::expiry,
         verb::{Verb, act},
     },
 };
 use crate::{
-    context::Context,
+    board::BoardError,
+    context::{Consent, Context},
+    exit::CommandError,
     job::{Claim, Entry, Shelf},
 };
 
 /// Give claims a new expiry
 ///
-/// Only the owner may, under the name that claimed the job (--who). The time counts from now.
+/// Only the owner may, under the name that claimed the job (--who). The time counts from now. With
+/// --force an operator keeps somebody's claim alive who cannot do so: a conductor that hangs, say,
+/// while its command goes on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExtendArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
@@ -29,9 +34,21 @@ pub(crate) struct ExtendArgs {
     /// Let the claim lapse after this long, such as 15m
     #[arg(long, value_name = "DURATION", value_parser = expiry)]
     expiry: Duration,
+
+    /// Do it for whoever has the jobs, whom --owner names
+    #[arg(long, requires = "owner")]
+    force: bool,
+
+    /// With --force: act only on jobs that are claimed by this name, whatever the board showed before
+    #[arg(long, value_name = "NAME", requires = "force")]
+    owner: Option<String>,
+
+    #[command(flatten)]
+    consent: Consent,
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<()> {
+    let stated = stated_owner(args.owner.as_deref())?;
     let wanted = references(ctx, &args.jobs)?;
     let board = ctx.writable_board()?;
     let chosen = Chosen {
@@ -42,7 +59,11 @@ pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<(
         now: "extend",
         past: "extended",
     };
-    let owner = ctx.who().clone();
+    if let Some(owner) = &stated {
+        let question = format!("extend {{}} of {owner} by force?");
+        confirm(ctx, &args.consent, &question, &chosen)?;
+    }
+    let owner = stated.as_ref().unwrap_or(ctx.who()).clone();
     let extend = async |entries: &[&Entry]| {
         let claims = entries.iter().map(|entry| Claim {
             key: entry.key().clone(),
@@ -50,7 +71,14 @@ pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<(
             fence: None,
             term: args.expiry,
         });
-        board.renew(&claims.collect::<Vec<_>>()).await
+        let renewed = board.renew(&claims.collect::<Vec<_>>()).await?;
+        let renewed = renewed.into_iter().map(|renewed| match (renewed, &stated) {
+            (Err(BoardError::NotOwner { .. }), Some(owner)) => {
+                Err(CommandError::NotHeldBy(owner.clone()).into())
+            }
+            (renewed, _) => renewed.map_err(anyhow::Error::from),
+        });
+        Ok(renewed.collect())
     };
     let expires_in = args.expiry.as_secs_f64();
     let told = |(): &(), done: Done| (done.with("expires_in", expires_in), None);

@@ -1,6 +1,6 @@
 //! `jobboard extend`.
 
-use crate::support::env::Env;
+use crate::{dump::boards::Boards, support::env::Env};
 
 fn claimed_for_a_minute() -> Env {
     let env = Env::new();
@@ -67,4 +67,63 @@ fn several_claims_are_extended_and_each_is_told() {
     assert_eq!(run.values()[0]["expires_in"], 7200.0);
     assert!(env.show("@1")["expires_in"].as_f64().unwrap() > 60.0);
     assert!(run.stderr.contains("not-claimed"), "{run}");
+}
+
+#[test]
+fn an_operator_keeps_the_claim_of_somebody_alive_who_cannot() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        let board = boards.another(kind);
+        let job = boards.run(&board, &["post", "resize"]).posted();
+        if kind == "zookeeper" {
+            boards
+                .run(&board, &["claim", &job, "--who", "ada"])
+                .succeeded();
+            let extend = [
+                "extend", &job, "--force", "--owner", "ada", "--expiry", "2h", "-y",
+            ];
+            let refused = boards.run(&board, &extend);
+            assert!(refused.failed(4).contains("ZooKeeper"), "{refused}");
+            continue;
+        }
+        let claim = ["claim", &job, "--expiry", "1m", "--who", "ada"];
+        boards.run(&board, &claim).succeeded();
+        let extend = |owner: &str, more: &[&str]| {
+            let words = [
+                "extend", &job, "--expiry", "2h", "--force", "--owner", owner,
+            ];
+            boards.run(&board, &[&words[..], more].concat())
+        };
+        let unasked = extend("ada", &[]);
+        assert!(
+            unasked.failed(8).contains("needs to be confirmed"),
+            "{unasked}"
+        );
+        let other = extend("bob", &["--yes"]);
+        assert!(other.failed(4).contains("not claimed by bob"), "{other}");
+        let left = |words: &[&str]| {
+            let job = boards.run(&board, words).json();
+            assert_eq!(job["owner"], "ada");
+            job["expires_in"].as_f64().unwrap()
+        };
+        let show = ["show", &job, "--json"];
+        assert!(left(&show) <= 60.0);
+        extend("ada", &["--yes"]).succeeded();
+        assert!(left(&show) > 7000.0);
+        boards
+            .run(&board, &["abandon", &job, "--who", "ada"])
+            .succeeded();
+        assert!(
+            extend("ada", &["--yes"])
+                .failed(4)
+                .contains("nobody has claimed")
+        );
+    }
+    let alone = Env::new();
+    for words in [
+        &["extend", "@1", "--expiry", "2h", "--force"][..],
+        &["extend", "@1", "--expiry", "2h", "--owner", "ada"],
+    ] {
+        alone.jobboard(words).run().failed(2);
+    }
 }

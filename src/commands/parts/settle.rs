@@ -193,7 +193,8 @@ fn aftermath(entry: &Entry) -> Aftermath {
     }
 }
 
-fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> {
+/// Reads the name that --owner states.
+pub(crate) fn stated_owner(name: Option<&str>) -> anyhow::Result<Option<Owner>> {
     name.map(Owner::new)
         .transpose()
         .map_err(|error| CommandError::usage(format!("--owner: {error}")).into())
