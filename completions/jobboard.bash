@@ -46,6 +46,9 @@ _jobboard() {
             jobboard,dump)
                 cmd="jobboard__subcmd__dump"
                 ;;
+            jobboard,explain)
+                cmd="jobboard__subcmd__explain"
+                ;;
             jobboard,extend)
                 cmd="jobboard__subcmd__extend"
                 ;;
@@ -107,7 +110,7 @@ _jobboard() {
 
     case "${cmd}" in
         jobboard)
-            opts="-o -q -v -h -V --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help --version post run list ls show owner claim extend abandon consume trash restore retry purge wait watch conduct conductors dump load copy status check ping config completions man help"
+            opts="-o -q -v -h -V --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help --version post run list ls show explain owner claim extend abandon consume trash restore retry purge wait watch conduct conductors dump load copy status check ping config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -797,6 +800,52 @@ _jobboard() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --who)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table tsv json jsonl uuid" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "table tsv json jsonl uuid" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --op-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        jobboard__subcmd__explain)
+            opts="-o -q -v -h --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --board)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

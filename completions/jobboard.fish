@@ -48,6 +48,7 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "run" -d 'Post a j
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "list" -d 'List the jobs on the board'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "ls" -d 'List the jobs on the board'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "show" -d 'Show all that is known of jobs'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "explain" -d 'Explain why a job is where it is, who has it or what it waits for, and what to type'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "owner" -d 'Print who has claimed a job'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "claim" -d 'Claim a job'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "extend" -d 'Give claims a new expiry'
@@ -337,6 +338,24 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s q -l quiet -d
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand explain" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand explain" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand explain" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand explain" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand explain" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand explain" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand explain" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand explain" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand explain" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand explain" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
+complete -c jobboard -n "__fish_jobboard_using_subcommand explain" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand owner" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r

@@ -80,8 +80,8 @@ pub(crate) enum CommandError {
     #[error("{0}")]
     InVain(String),
     /// A conductor that was asked for by its name.
-    #[error("no conductor whose name begins with {0} is at work")]
-    NoConductor(String),
+    #[error("no conductor whose name begins so is at work")]
+    NoConductor,
     /// A job that was to be waited for.
     #[error(
         "nothing is known of it: it was never posted here, {}or it ended longer ago than the board \
@@ -299,7 +299,7 @@ fn judge_command(error: &CommandError, trying: Option<&Trying>) -> Option<Judged
     let (code, kind) = match error {
         CommandError::Usage { .. } => (USAGE, "usage"),
         CommandError::Nothing(_) => (NOTHING, "not-found"),
-        CommandError::NotKnown { .. } | CommandError::NoConductor(_) => (NOT_FOUND, "not-found"),
+        CommandError::NotKnown { .. } | CommandError::NoConductor => (NOT_FOUND, "not-found"),
         CommandError::UnreadableOwner => (AGAINST_THE_RULES, "malformed"),
         CommandError::Yours { .. } => (AGAINST_THE_RULES, "already-claimed"),
         CommandError::NotHeldBy(_) => (AGAINST_THE_RULES, "changed"),

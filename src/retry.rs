@@ -55,6 +55,11 @@ pub(crate) struct Patience {
     on_failure: OnFailure,
 }
 
+/// Returns how often a job may be tried: as often as it says, or as `usual`, and no more than `most`.
+pub(crate) fn most_attempts(own: Option<u32>, usual: u32, most: Option<u32>) -> u32 {
+    own.unwrap_or(usual).min(most.unwrap_or(u32::MAX))
+}
+
 /// How an attempt ended.
 #[derive(Debug)]
 pub(crate) enum Course {
@@ -93,8 +98,7 @@ impl Patience {
 
     /// Returns how often a job may be tried.
     fn most(&self, own: Option<u32>) -> u32 {
-        let most = self.max_attempts_max.unwrap_or(u32::MAX);
-        own.unwrap_or(self.max_attempts).min(most)
+        most_attempts(own, self.max_attempts, self.max_attempts_max)
     }
 
     /// Says what becomes of a job.

@@ -274,7 +274,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
             false => it.conductor.name.starts_with(&name),
         });
         return match seen.as_slice() {
-            [] => Err(CommandError::NoConductor(name).into()),
+            [] => Err(CommandError::NoConductor).with_context(|| ctx.trying("show", name)),
             [one] => ctx.out.report(one),
             several => ctx.out.reports(several),
         };

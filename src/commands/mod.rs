@@ -10,6 +10,7 @@ mod config;
 mod consume;
 mod copy;
 mod dump;
+mod explain;
 mod extend;
 mod help;
 mod list;
@@ -165,6 +166,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
     Show(show::ShowArgs),
+    Explain(explain::ExplainArgs),
     Owner(owner::OwnerArgs),
     Claim(claim::ClaimArgs),
     Extend(extend::ExtendArgs),
@@ -230,6 +232,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Run(args) => run::run(ctx, args).await,
         Command::List(args) => list::run(ctx, args).await,
         Command::Show(args) => show::run(ctx, args).await,
+        Command::Explain(args) => explain::run(ctx, args).await,
         Command::Owner(args) => owner::run(ctx, args).await,
         Command::Claim(args) => claim::run(ctx, args).await,
         Command::Extend(args) => extend::run(ctx, args).await,

@@ -11,6 +11,7 @@
 mod account;
 mod attempt;
 mod in_flight;
+pub(crate) mod judgement;
 mod lease_term;
 mod outage;
 mod passed_over;

@@ -3,13 +3,13 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashSet},
-    fmt,
 };
 
 use parking_lot::Mutex;
 
 use super::{
-    policy::{Unfit, excerpt},
+    judgement::Against,
+    policy::excerpt,
     progress::{Note, Reporter},
 };
 use crate::job::{Job, JobKey, LeftAlone};
@@ -74,33 +74,6 @@ impl<'a> Such<'a> {
         Self {
             name: key.as_str(),
             job: format!("key:{key}").into(),
-        }
-    }
-}
-
-/// Why a job is left to others.
-#[derive(Debug)]
-pub(super) enum Against {
-    Policy(Unfit),
-    /// What is kept beside it cannot be read, or not all of it.
-    Record(String),
-}
-
-impl Against {
-    /// Whether the job is one to be conducted, though not here, or not as it is.
-    fn is_refusal(&self) -> bool {
-        match self {
-            Self::Policy(unfit) => unfit.is_refusal(),
-            Self::Record(_) => true,
-        }
-    }
-}
-
-impl fmt::Display for Against {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Policy(unfit) => unfit.fmt(f),
-            Self::Record(problem) => f.write_str(&excerpt(problem)),
         }
     }
 }
@@ -244,6 +217,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conductor::policy::Unfit;
 
     #[test]
     fn what_others_have_written_takes_little_room_however_many_looks_there_are() {

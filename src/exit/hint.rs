@@ -44,7 +44,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::NotHeldBy(_) => {
             "nothing was done; `jobboard owner JOB` shows who holds it".into()
         }
-        CommandError::NoConductor(_) => "`jobboard conductors` shows who is at work".into(),
+        CommandError::NoConductor => "`jobboard conductors` shows who is at work".into(),
         CommandError::NotKnown { .. } => {
             "with --gone-ok it counts as complete; `jobboard list --past` shows what is remembered"
                 .into()

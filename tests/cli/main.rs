@@ -42,6 +42,7 @@ mod board;
 mod denied;
 mod errors;
 mod events;
+mod explain;
 mod faults;
 mod help;
 mod input;

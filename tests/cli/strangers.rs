@@ -52,7 +52,7 @@ fn is_harmless(run: &Outcome) {
 }
 
 /// Calls that show such a job, or complain of it.
-const CALLS: [&[&str]; 21] = [
+const CALLS: [&[&str]; 22] = [
     &["list"],
     &["list", "--trash"],
     &["list", "--sort", "owner"],
@@ -74,6 +74,7 @@ const CALLS: [&[&str]; 21] = [
     &["purge", "--all", "--yes"],
     &["wait", "--any"],
     &["conductors"],
+    &["explain", "@1", "@2", "@3"],
 ];
 
 #[test]

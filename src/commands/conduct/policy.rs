@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use crate::{
     board::url::BoardUrl,
     conductor::policy::{
-        Found, Glob, Handlers, Policy, Programs, Untrusted, Variables, absolute_search, check_board,
+        Folder, Found, Glob, Handlers, Policy, Programs, Untrusted, Variables, absolute_search,
+        check_board,
     },
     context::Context,
     exit::CommandError,
@@ -64,7 +65,7 @@ impl PolicyArgs {
             variables,
             handlers: self.handlers(&search)?,
             search,
-            found: Found::default(),
+            found: Some(Found::default()),
         })
     }
 
@@ -78,7 +79,7 @@ impl PolicyArgs {
             let message = format!("--handlers: there is no folder {}", folder.display());
             return Err(CommandError::usage(message).into());
         }
-        let handlers = Handlers::new(folder).map_err(|error| refusal(&error, OUR_HANDLERS))?;
+        let handlers = Folder::new(folder).map_err(|error| refusal(&error, OUR_HANDLERS))?;
         if !self.allow_any && handlers.are_for_everybody(search) {
             let message = format!(
                 "each program in {} would be a handler, for whoever can post",
@@ -88,7 +89,7 @@ impl PolicyArgs {
                         program may be run";
             return Err(CommandError::refused(message).hint(hint).into());
         }
-        Ok(Some(handlers))
+        Ok(Some(Handlers::Folder(handlers)))
     }
 }
 

@@ -8,10 +8,7 @@ use tokio::time::Instant;
 use super::{Chance, Pick, Won};
 use crate::{
     board::{BoardError, ClaimRules},
-    conductor::{
-        passed_over::{Against, Such},
-        slots::Slots,
-    },
+    conductor::{judgement::Against, passed_over::Such, slots::Slots},
     job::{Aftermath, Entry, JobKey, Owner},
     process::clock::Boottime,
 };

@@ -1,6 +1,6 @@
 //! Looks at the board: which jobs are there that may be performed here.
 
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use futures_util::TryStreamExt;
 use tokio::time::{Duration, Instant};
 
@@ -12,10 +12,11 @@ use crate::{
         backlog::{CAPACITY, Candidate},
     },
     conductor::{
-        passed_over::{Against, Reasons, Such},
+        judgement::{admit, is_meant},
+        passed_over::{Reasons, Such},
         progress::Note,
     },
-    job::{Aftermath, Entry, Job, JobKey, Lease, Shelf},
+    job::{Aftermath, Entry, JobKey, Lease, Shelf},
 };
 
 /// A full backlog is looked up anew after so long, lest a more urgent job waits behind all of it.
@@ -75,7 +76,7 @@ impl Pick<'_> {
         let now = Utc::now();
         while let Some(entry) = entries.try_next().await? {
             let Entry::Job(job) = entry else { continue };
-            let Some(job) = self.is_meant(*job, now) else {
+            let Some(job) = is_meant(&self.filters, *job, now) else {
                 continue;
             };
             if let Some(against) = unreadable.remove(&job.key) {
@@ -83,7 +84,7 @@ impl Pick<'_> {
                 self.unreadable.insert(job.key, against);
                 continue;
             }
-            match self.admit(&job) {
+            match admit(&self.shared.policy, &job) {
                 Ok(()) if taken == CAPACITY => {
                     self.backlog.leave_rest_out();
                     is_whole = false;
@@ -109,26 +110,6 @@ impl Pick<'_> {
         self.looked = Some(Instant::now());
         self.has_looked = true;
         Ok(())
-    }
-
-    /// Whether a job may be performed here, and can be read whole.
-    fn admit(&self, job: &Job) -> Result<(), Against> {
-        let is_whole = job.may_be_offered();
-        match self.shared.policy.admit(job) {
-            Ok(()) if is_whole => Ok(()),
-            // Without its details nobody knows whether it has a command.
-            Err(reason) if is_whole || job.details.is_some() => Err(Against::Policy(reason)),
-            _ => Err(Against::Record(job.problem.clone().unwrap_or_default())),
-        }
-    }
-
-    /// Returns the job if the filters mean it, whoever holds it.
-    fn is_meant(&self, job: Job, now: DateTime<Utc>) -> Option<Job> {
-        let entry = Entry::Job(Box::new(job));
-        match (self.filters.matches(&entry, now), entry) {
-            (true, Entry::Job(job)) => Some(*job),
-            _ => None,
-        }
     }
 
     /// Returns those that may be performed, after looking at the postings of the new ones.
@@ -158,7 +139,7 @@ impl Pick<'_> {
     fn vet_one(&mut self, key: &JobKey, found: Option<Entry>) {
         let now = Utc::now();
         let job = match found {
-            Some(Entry::Job(job)) if job.holding.is_none() => self.is_meant(*job, now),
+            Some(Entry::Job(job)) if job.holding.is_none() => is_meant(&self.filters, *job, now),
             Some(entry) if self.is_left_over(&entry) => {
                 self.shared.in_flight.let_slip(key, Aftermath::None);
                 None
@@ -168,7 +149,7 @@ impl Pick<'_> {
         let Some(job) = job else {
             return self.backlog.remove(key);
         };
-        match self.admit(&job) {
+        match admit(&self.shared.policy, &job) {
             Ok(()) => match job.history.not_before.filter(|time| *time > now) {
                 None => self.backlog.vouch_for(key),
                 Some(time) => self.backlog.postpone(key, time, now),
@@ -201,10 +182,10 @@ impl Pick<'_> {
             let Entry::Job(mut job) = entry else { continue };
             // Who holds it decides how long we wait, not whether it is one of those we want.
             let holding = job.holding.take();
-            let Some(job) = self.is_meant(*job, now) else {
+            let Some(job) = is_meant(&self.filters, *job, now) else {
                 continue;
             };
-            let admitted = self.admit(&job);
+            let admitted = admit(&self.shared.policy, &job);
             if let Some(against) = (self.unreadable.get(&job.key)).or(admitted.as_ref().err()) {
                 // What somebody holds is not left.
                 if holding.is_none() {

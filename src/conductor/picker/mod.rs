@@ -18,9 +18,9 @@ use tokio::{
 
 use self::{claim::ClaimedBatch, look::Left};
 use super::{
+    judgement::Against,
     lease_term::LeaseTerm,
     outage::{Outage, is_final, is_final_at_first},
-    passed_over::Against,
     shared::Shared,
     shutdown::{Shutdown, told_to_end},
     slots::{Slot, Slots},

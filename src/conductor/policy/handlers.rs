@@ -10,6 +10,7 @@ use std::{
 use rustix::fs::{Access, AtFlags, FileType, accessat};
 
 use super::{
+    Unfit,
     ownership::{Trust, Untrusted, is_absent, kind},
     way::{Others, Way},
 };
@@ -34,11 +35,35 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }
 
-/// A folder of handlers, into which nobody but us and root can put one.
+/// The programs that are run by the names of jobs.
 #[derive(Debug, Clone)]
-pub(crate) struct Handlers(PathBuf);
+pub(crate) enum Handlers {
+    Folder(Folder),
+    /// Those of another conductor, as it has told of them: why one is not run, and how many more
+    /// there are.
+    Told(BTreeMap<String, Option<String>>, usize),
+}
 
 impl Handlers {
+    /// Returns where the handler of that name is, if there is one that is run.
+    pub(super) fn find(&self, name: &str) -> Result<Option<PathBuf>, Unfit> {
+        match self {
+            Self::Folder(folder) => Ok(folder.find(name)?),
+            Self::Told(told, more) => match told.get(name) {
+                Some(None) => Ok(Some(name.into())),
+                Some(Some(problem)) => Err(Unfit::Refused(problem.clone())),
+                None if *more > 0 => Err(Unfit::Untold),
+                None => Ok(None),
+            },
+        }
+    }
+}
+
+/// A folder of handlers, into which nobody but us and root can put one.
+#[derive(Debug, Clone)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
     /// Takes a folder.
     pub(crate) fn new(folder: &Path) -> Result<Self, Untrusted> {
         let handlers = Self(
@@ -68,7 +93,7 @@ impl Handlers {
     /// The folder is held open while that is found out, and its way is walked anew each time. What
     /// is returned is free of links, and nobody but us and root can make it lead to another file:
     /// a script that is started by it finds its own folder.
-    pub(super) fn find(&self, name: &str) -> Result<Option<PathBuf>, Untrusted> {
+    fn find(&self, name: &str) -> Result<Option<PathBuf>, Untrusted> {
         let folder = self.folder()?;
         let handler = match folder.step(OsStr::new(name)) {
             Ok(handler) => handler,

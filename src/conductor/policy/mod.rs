@@ -3,6 +3,7 @@
 //! Whoever can post can ask for anything; what is done is decided here, by whoever conducts.
 
 mod board;
+mod elsewhere;
 mod glob;
 mod handlers;
 mod ownership;
@@ -24,7 +25,12 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 use self::request::Request;
-pub(crate) use self::{board::check_board, glob::Glob, handlers::Handlers, ownership::Untrusted};
+pub(crate) use self::{
+    board::check_board,
+    glob::{Glob, InvalidGlob},
+    handlers::{Folder, Handlers},
+    ownership::Untrusted,
+};
 use crate::{
     job::{Job, Takes},
     process::command::{Command, Input, NotRun, Output, find},
@@ -57,7 +63,8 @@ pub(crate) struct Policy {
     pub(crate) handlers: Option<Handlers>,
     /// The folders in which programs are looked for.
     pub(crate) search: Vec<PathBuf>,
-    pub(crate) found: Found,
+    /// `None`: another conductor's, maybe on another machine, whose programs cannot be seen.
+    pub(crate) found: Option<Found>,
 }
 
 /// Where programs were found lately: as in a shell, the search is made once.
@@ -113,6 +120,11 @@ pub(crate) enum Unfit {
     Variable(String),
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
+    /// As another conductor has told.
+    #[error("{0}")]
+    Refused(String),
+    #[error("it has more handlers than it tells of, and may have one of its name")]
+    Untold,
 }
 
 /// How much of a text that somebody has posted is repeated in a reason, in characters.
@@ -130,6 +142,15 @@ impl Unfit {
     /// Whether the job is one to be conducted, though not here, or not as it is.
     pub(crate) fn is_refusal(&self) -> bool {
         !matches!(self, Self::NoCommand { .. })
+    }
+
+    /// Whether no conductor performs the job as it is, whatever it was told.
+    pub(crate) fn is_final(&self) -> bool {
+        match self {
+            Self::Malformed { .. } | Self::Relative(_) => true,
+            Self::Variable(name) => decides_what_runs(name),
+            _ => false,
+        }
     }
 }
 
@@ -162,7 +183,7 @@ impl Policy {
 
     /// Brings up to date what is told of handlers.
     pub(crate) fn tell_handlers(&self, takes: &mut Takes) {
-        if let Some(handlers) = &self.handlers {
+        if let Some(Handlers::Folder(handlers)) = &self.handlers {
             let (told, more) = handlers.told();
             (takes.handlers, takes.more_handlers) = (Some(told), more);
         }
@@ -245,7 +266,10 @@ impl Policy {
     /// Finds the program that a posting names, if it may name it.
     fn program(&self, request: &Request) -> Result<Result<PathBuf, NotRun>, Unfit> {
         let name = request.command.first().map_or("", String::as_str);
-        let found = self.found.find(OsStr::new(name), &self.search);
+        let Some(found) = &self.found else {
+            return self.elsewhere(name).map(Ok);
+        };
+        let found = found.find(OsStr::new(name), &self.search);
         match (&self.programs, &found) {
             (Programs::Any, _) => Ok(found),
             (Programs::Like(globs), Ok(path)) if fits(globs, path.as_os_str()) => Ok(found),
@@ -254,13 +278,11 @@ impl Policy {
     }
 
     fn check_variable(&self, name: &str) -> Result<(), Unfit> {
-        let decides_what_runs =
-            name == "PATH" || name.starts_with("LD_") || name.starts_with("JOBBOARD_");
         let is_allowed = match &self.variables {
             Variables::Any => true,
             Variables::Like(globs) => fits(globs, OsStr::new(name)),
         };
-        match is_allowed && !decides_what_runs {
+        match is_allowed && !decides_what_runs(name) {
             true => Ok(()),
             false => Err(Unfit::Variable(name.to_owned())),
         }
@@ -272,7 +294,7 @@ impl Policy {
             return Ok(None);
         };
         match handlers::is_name(name) {
-            true => Ok(handlers.find(name)?),
+            true => handlers.find(name),
             false => Ok(None),
         }
     }
@@ -282,6 +304,11 @@ impl Policy {
 pub(crate) fn absolute_search(search: Option<&OsStr>) -> Vec<PathBuf> {
     let folders = search.into_iter().flat_map(std::env::split_paths);
     folders.filter(|folder| folder.is_absolute()).collect()
+}
+
+/// Whether no posting may set this variable, wherever it is conducted.
+fn decides_what_runs(name: &str) -> bool {
+    name == "PATH" || name.starts_with("LD_") || name.starts_with("JOBBOARD_")
 }
 
 fn fits(globs: &[Glob], text: &OsStr) -> bool {

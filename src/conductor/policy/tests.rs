@@ -39,7 +39,7 @@ fn policy(programs: Programs, variables: Variables) -> Policy {
         variables,
         handlers: None,
         search: vec!["/usr/bin".into(), "/bin".into()],
-        found: Found::default(),
+        found: Some(Found::default()),
     }
 }
 
@@ -157,7 +157,7 @@ fn handlers(name: &str, mode: u32) -> (tempfile::TempDir, Policy) {
     fs::write(&path, "#!/bin/sh\n").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     let mut policy = policy(Programs::None, Variables::Any);
-    policy.handlers = Some(Handlers::new(folder.path()).unwrap());
+    policy.handlers = Some(Handlers::Folder(Folder::new(folder.path()).unwrap()));
     (folder, policy)
 }
 
@@ -269,25 +269,25 @@ fn nobody_else_leads_to_the_handlers() {
         "link/../ours/again",
     ];
     for way in ways {
-        Handlers::new(&at(way)).unwrap();
+        Folder::new(&at(way)).unwrap();
     }
-    Handlers::new(&at("loop")).unwrap_err();
+    Folder::new(&at("loop")).unwrap_err();
     // What everybody can write is safe only if nobody can rename what others have there.
     set("ours", 0o1777);
     for way in ways {
-        Handlers::new(&at(way)).unwrap();
+        Folder::new(&at(way)).unwrap();
     }
     for mode in [0o777, 0o775] {
         set("ours", mode);
         for way in ways {
-            let refused = Handlers::new(&at(way)).unwrap_err();
+            let refused = Folder::new(&at(way)).unwrap_err();
             assert!(matches!(refused, Untrusted::Writable { .. }), "{refused}");
         }
     }
     set("ours", 0o755);
     set("ours/folder", 0o1777);
     assert!(matches!(
-        Handlers::new(&at("ours/folder")),
+        Folder::new(&at("ours/folder")),
         Err(Untrusted::Writable { .. })
     ));
     set("ours/folder", 0o755);
@@ -298,21 +298,21 @@ fn nobody_else_leads_to_the_handlers() {
     for (foreign, way) in [("ours", "ours/folder"), ("link", "link/folder")] {
         let give = |to| std::os::unix::fs::lchown(at(foreign), Some(to), None).unwrap();
         give(65534);
-        let refused = Handlers::new(&at(way)).unwrap_err();
+        let refused = Folder::new(&at(way)).unwrap_err();
         assert!(matches!(refused, Untrusted::Foreign { .. }), "{refused}");
         give(0);
-        Handlers::new(&at(way)).unwrap();
+        Folder::new(&at(way)).unwrap();
     }
 }
 
 #[test]
 fn a_folder_of_programs_for_everybody_is_none_of_handlers() {
     for folder in ["/usr/bin", "/bin", "/usr/local/../bin", "/"] {
-        let handlers = Handlers::new(Path::new(folder)).unwrap();
+        let handlers = Folder::new(Path::new(folder)).unwrap();
         assert!(handlers.are_for_everybody(&[]), "{folder}");
     }
     let folder = tempfile::tempdir().unwrap();
-    let handlers = Handlers::new(folder.path()).unwrap();
+    let handlers = Folder::new(folder.path()).unwrap();
     assert!(!handlers.are_for_everybody(&["/bin".into()]));
     assert!(handlers.are_for_everybody(&["/bin".into(), folder.path().to_owned()]));
 }
@@ -335,5 +335,55 @@ fn nobody_else_can_put_another_board_in_its_place() {
         assert_eq!(check_board(&board).is_ok(), mode != 0o777, "{mode:o}");
         // Whoever is first makes the folder.
         assert_eq!(check_board(&absent).is_ok(), mode & 0o2 == 0, "{mode:o}");
+    }
+}
+
+#[test]
+fn what_another_conductor_tells_of_its_policy_decides_as_it_does() {
+    let (folder, handled) = handlers("resize", 0o755);
+    fs::write(folder.path().join("anybodys"), "#!/bin/sh\n").unwrap();
+    let anybodys = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(folder.path().join("anybodys"), anybodys).unwrap();
+    let like = |text: &str| Programs::Like(vec![Glob::of_path(text).unwrap()]);
+    let some = Variables::Like(vec!["LAN?".parse().unwrap()]);
+    let none = Variables::Like(Vec::new());
+    let policies = [
+        open(),
+        policy(Programs::None, Variables::Any),
+        policy(like("/usr/*/*"), none),
+        policy(like("/usr/bin/*"), some.clone()),
+        policy(like("/opt/env"), some),
+        Policy {
+            programs: like("/opt/*"),
+            ..handled.clone()
+        },
+        handled,
+    ];
+    let patience = <crate::retry::Patience as clap::FromArgMatches>::from_arg_matches(
+        &<crate::retry::Patience as clap::Args>::augment_args(clap::Command::new("x"))
+            .get_matches_from(["x"]),
+    )
+    .unwrap();
+    for policy in policies {
+        let told = serde_json::to_string(&policy.told(&patience)).unwrap();
+        let elsewhere = Policy::of(&serde_json::from_str(&told).unwrap()).unwrap();
+        for (name, details) in [
+            ("resize", json!({})),
+            ("anybodys", json!({"command": ["true"]})),
+            ("other", json!({"size": 4})),
+            ("other", json!({"command": ["true"]})),
+            ("other", json!({"command": ["/usr/bin/env"]})),
+            ("other", json!({"command": ["./env"]})),
+            ("other", json!({"command": "env"})),
+            ("other", json!({"command": ["true"], "env": {"LANG": "C"}})),
+            ("other", json!({"command": ["true"], "env": {"TZ": "C"}})),
+            ("other", json!({"command": ["true"], "env": {"PATH": "C"}})),
+        ] {
+            let said = |policy: &Policy| {
+                let admitted = policy.admit(&job(name, details.clone()));
+                admitted.map_err(|unfit| unfit.to_string())
+            };
+            assert_eq!(said(&policy), said(&elsewhere), "{told}: {name} {details}");
+        }
     }
 }

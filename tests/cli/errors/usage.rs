@@ -164,6 +164,7 @@ fn jobs(errors: &mut Errors) {
         ("not-found", "restore @1"),
         ("not-found", "purge @1 --yes"),
         ("not-found", "retry @99"),
+        ("not-found", "conductors nix"),
         ("ambiguous", "claim 5f3a"),
         ("exists", &format!("post a --uuid {}", alike[0])),
         ("already-claimed", &format!("claim {held}")),

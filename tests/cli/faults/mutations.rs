@@ -112,6 +112,8 @@ fn meet(env: &Env, job: &str) {
         &["owner", job],
         &["ping"],
         &["conductors", "--json"],
+        &["explain"],
+        &["explain", job, "--json"],
         &["wait", "--empty", "--timeout", "1s"],
         &["wait", "--any", "--timeout", "1s"],
         &["watch", "--timeout", "1s"],

@@ -165,6 +165,7 @@ fn is_told(server: &Server, key: &str, put: &[&str]) {
         &["ping"],
         &["post", "other"],
         &["conductors"],
+        &["explain"],
         &["wait", "--any", "--timeout", "1s"],
         &["watch", "--timeout", "1s"],
         &["claim", "--next", "--", "true"],

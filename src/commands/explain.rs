@@ -1,0 +1,320 @@
+//! `jobboard explain`.
+
+mod finding;
+mod scene;
+mod takers;
+mod waiting;
+
+use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
+
+use anyhow::Context as _;
+use chrono::{SubsecRound, Utc};
+use futures_util::TryStreamExt;
+use tokio::time;
+
+use self::{
+    finding::{Code, Explanation, Finding, Severity},
+    scene::{Case, Scene},
+    takers::Taker,
+};
+use super::{completions::complete, parts::select::references};
+use crate::{
+    board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
+    context::Context,
+    exit::{CommandError, chain},
+    job::{Entry, Rank, Shelf},
+    output::Format,
+};
+
+/// How long it may take to count the jobs that go before one.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long after the first look at a claim the second one comes.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How many jobs are explained if nobody says which.
+const WORST: usize = 10;
+
+/// Explain why a job is where it is, who has it or what it waits for, and what to type
+///
+/// Without a JOB it explains the ten that are worst of those on the board that will not run without
+/// help. Whether a conductor would take a job is judged with the code by which conductors decide, over
+/// what each tells of itself; a claim that seems not to be renewed is looked at twice. Nothing is
+/// changed. Exits with 0 if each job runs or will without help, or is done; with 4 if somebody has to
+/// act; with 3 if nothing is known of one.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = include_str!("explain/codes.txt"))]
+pub(crate) struct ExplainArgs {
+    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
+    /// line on standard input
+    #[arg(add = complete::jobs_or_trashed(), value_name = "JOB")]
+    jobs: Vec<String>,
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<()> {
+    let wanted = references(ctx, &args.jobs)?;
+    let board = ctx.board()?;
+    let scene = scene(ctx, &*board).await?;
+    let explanations = match args.jobs.is_empty() {
+        true => worst(ctx, &*board, &scene).await?,
+        false => {
+            let mut explanations = Vec::new();
+            for wanted in &wanted {
+                let explained = explain(&*board, &scene, wanted).await;
+                explanations.push(explained.with_context(|| ctx.trying("explain", wanted))?);
+            }
+            explanations
+        }
+    };
+    match explanations.as_slice() {
+        [one] if wanted.len() == 1 => ctx.out.report(one)?,
+        several => ctx.out.reports(several)?,
+    }
+    if args.jobs.is_empty() && explanations.is_empty() && ctx.out.format() == Format::Table {
+        ctx.out
+            .note("each job on the board runs, or will without help");
+    }
+    let has = |code| explanations.iter().any(|it| it.verdict == code);
+    if explanations
+        .iter()
+        .any(|it| !it.will_run && it.verdict != Code::NotKnown)
+    {
+        return Err(CommandError::Command(4).into());
+    }
+    match has(Code::NotKnown) {
+        true => Err(CommandError::Command(3).into()),
+        false => Ok(()),
+    }
+}
+
+/// Looks at all that is no job.
+async fn scene(ctx: &Context, board: &dyn Board) -> anyhow::Result<Scene> {
+    let capabilities = board.capabilities();
+    let mut scene = Scene {
+        now: Utc::now().trunc_subsecs(6),
+        program: [vec!["jobboard".to_owned()], ctx.config.same_board()].concat(),
+        takers: Vec::new(),
+        has_peers: capabilities.has_peers(),
+        sees_peers: !capabilities.has_expiring_claims,
+        unseen: Vec::new(),
+    };
+    match board.conductors().await {
+        Ok(conductors) => scene.takers = conductors.into_iter().map(Taker::new).collect(),
+        Err(error) if error.is_retryable() => {
+            return Err(error).with_context(|| ctx.trying("look at", "the conductors"));
+        }
+        Err(error) => scene.unseen.push(unseen("the conductors", &error)),
+    }
+    Ok(scene)
+}
+
+fn unseen(what: &str, error: &BoardError) -> String {
+    format!("{what}: {}", chain(error))
+}
+
+/// Explains one job, wherever it is.
+async fn explain(
+    board: &dyn Board,
+    scene: &Scene,
+    wanted: &JobRef,
+) -> Result<Explanation, BoardError> {
+    let mut hidden = Vec::new();
+    for (shelf, name) in [
+        (Shelf::Board, "the board"),
+        (Shelf::Trash, "the trash"),
+        (Shelf::Past, "what is remembered"),
+    ] {
+        match board.resolve_one(shelf, wanted).await {
+            Ok(entry) => {
+                let mut explanation = look_closer(board, scene, &entry, shelf).await?;
+                explanation.unseen.append(&mut hidden);
+                return Ok(explanation);
+            }
+            Err(BoardError::NoSuchJob) => {}
+            Err(error @ BoardError::Ambiguous { .. }) => return Err(error),
+            Err(error) if error.is_retryable() => return Err(error),
+            Err(error) => hidden.push(unseen(name, &error)),
+        }
+    }
+    let (code, summary) = match hidden.is_empty() {
+        true => (Code::NotKnown, not_known(scene)),
+        false => (
+            Code::Unseen,
+            "it was not found where we may look".to_owned(),
+        ),
+    };
+    Ok(Explanation {
+        job: wanted.to_string(),
+        name: String::new(),
+        verdict: code,
+        will_run: false,
+        findings: vec![Finding::new(code, Severity::Warning, summary)],
+        unseen: hidden,
+    })
+}
+
+fn not_known(scene: &Scene) -> String {
+    let peers = match scene.has_peers {
+        true => ", a Python service ended it,",
+        false => "",
+    };
+    format!(
+        "nothing is known of it: it was never posted here{peers} or it ended longer ago than the board \
+         remembers"
+    )
+}
+
+/// Explains a job that was found, after another look where one does not say it all.
+async fn look_closer(
+    board: &dyn Board,
+    scene: &Scene,
+    entry: &Entry,
+    shelf: Shelf,
+) -> Result<Explanation, BoardError> {
+    let mut case = Case {
+        shelf,
+        ..Case::first(entry)
+    };
+    if shelf != Shelf::Board {
+        return Ok(scene.explain(&case));
+    }
+    if scene.is_doubtful(entry) {
+        time::sleep(PAUSE).await;
+        let key = JobRef::Key(entry.key().clone());
+        let Ok(again) = board.resolve_one(Shelf::Board, &key).await else {
+            return Ok(scene.explain(&case));
+        };
+        case.has_aged = Some(left(&again) < left(entry));
+        case.entry = &again;
+        return Ok(scene.explain(&case));
+    }
+    let mut unseen_here = None;
+    if scene.is_crowded(entry)
+        && let Some(job) = entry.job()
+    {
+        match time::timeout(PATIENCE, count_before(board, job.rank(), scene)).await {
+            Ok(Ok(before)) => case.before = Some(before),
+            Ok(Err(error)) if error.is_retryable() => return Err(error),
+            Ok(Err(error)) => unseen_here = Some(unseen("the jobs before it", &error)),
+            Err(_) => unseen_here = Some("the jobs before it: counting them takes too long".into()),
+        }
+    }
+    let mut explanation = scene.explain(&case);
+    explanation.unseen.extend(unseen_here);
+    Ok(explanation)
+}
+
+/// Counts the jobs that could be claimed before one of this rank.
+async fn count_before(board: &dyn Board, rank: Rank, scene: &Scene) -> Result<u64, BoardError> {
+    let mut entries = board.entries(Query {
+        shelf: Shelf::Board,
+        which: Which::Unclaimed,
+        order: Order::Any,
+        detail: Detail::Brief,
+    });
+    let mut before = 0;
+    while let Some(entry) = entries.try_next().await? {
+        let Entry::Job(job) = entry else { continue };
+        let waits = job.history.not_before.is_some_and(|time| time > scene.now);
+        before += u64::from(job.rank() < rank && job.may_be_offered() && !waits);
+    }
+    Ok(before)
+}
+
+/// Explains the worst of the jobs that will not run without help: of each kind the oldest, what is worst
+/// first, then of each kind the next.
+async fn worst(
+    ctx: &Context,
+    board: &dyn Board,
+    scene: &Scene,
+) -> anyhow::Result<Vec<Explanation>> {
+    let trying = || ctx.trying("look at", "the board");
+    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
+    let mut kinds: BTreeMap<_, Kind> = BTreeMap::new();
+    while let Some(entry) = entries.try_next().await.with_context(trying)? {
+        let explanation = scene.explain(&Case::first(&entry));
+        if let Some(trouble) = explanation.trouble() {
+            let kind = kinds.entry((Reverse(trouble.severity), trouble.code));
+            kind.or_default().add(entry);
+        }
+    }
+    drop(entries);
+    let kinds: Vec<_> = kinds
+        .into_iter()
+        .map(|(of, kind)| (of, kind.oldest()))
+        .collect();
+    let rounds = (0..WORST).flat_map(|round| {
+        let kinds = kinds.iter();
+        kinds.filter_map(move |(_, (_, oldest))| oldest.get(round))
+    });
+    let chosen: Vec<&Entry> = rounds.take(WORST).collect();
+    if chosen.iter().any(|entry| scene.is_doubtful(entry)) {
+        time::sleep(PAUSE).await;
+    }
+    let keys = chosen.iter().map(|entry| JobRef::Key(entry.key().clone()));
+    let keys: Vec<_> = keys.collect();
+    let again = board.find(Shelf::Board, &keys).await.with_context(trying)?;
+    let mut explanations = Vec::new();
+    for (entry, again) in chosen.iter().zip(&again) {
+        // One that has gone meanwhile is nobody's trouble.
+        let Some(again) = again.first() else { continue };
+        let explanation = scene.explain(&Case {
+            has_aged: scene.is_doubtful(entry).then(|| left(again) < left(entry)),
+            ..Case::first(again)
+        });
+        explanations.extend(explanation.trouble().is_some().then_some(explanation));
+    }
+    let all = kinds.iter().map(|(_, (count, _))| count).sum::<u64>();
+    if all > WORST as u64 {
+        let counts = kinds
+            .iter()
+            .map(|((_, code), (count, _))| format!("{code} {count}"));
+        let counts: Vec<_> = counts.collect();
+        let shown = explanations.len();
+        ctx.out.note(format!(
+            "{shown} of {all} jobs shown: {}",
+            counts.join(", ")
+        ));
+    }
+    Ok(explanations)
+}
+
+/// Returns how long the claim on a job still lasts.
+fn left(entry: &Entry) -> Option<Duration> {
+    entry.holding().and_then(|holding| holding.expires_in)
+}
+
+/// Jobs with the same trouble.
+#[derive(Default)]
+struct Kind {
+    count: u64,
+    /// The oldest among them, and some others.
+    some: Vec<Entry>,
+}
+
+impl Kind {
+    fn add(&mut self, entry: Entry) {
+        self.count += 1;
+        self.some.push(entry);
+        if self.some.len() > WORST * 100 {
+            self.keep_oldest();
+        }
+    }
+
+    fn keep_oldest(&mut self) {
+        // What cannot be read has no time, and comes first.
+        let since = |entry: &Entry| {
+            entry
+                .job()
+                .and_then(|job| job.held_since().or(job.created_on))
+        };
+        self.some.sort_by_key(since);
+        self.some.truncate(WORST);
+    }
+
+    /// Returns how many there are, and the oldest of them.
+    fn oldest(mut self) -> (u64, Vec<Entry>) {
+        self.keep_oldest();
+        (self.count, self.some)
+    }
+}

@@ -1,0 +1,219 @@
+//! What is said of a job: a verdict of a closed list, its evidence, and the command that mends it.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::{
+    duration,
+    names::named,
+    output::{Page, Record, Report, Tone, rfc3339, short},
+    shell,
+};
+
+named! {
+    /// Why a job is as it is; each has its paragraph in `codes.txt`, and its meaning never changes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    pub(crate) enum Code ("code", str::eq) {
+        Claimable => "claimable",
+        Postponed => "postponed",
+        Exhausted => "exhausted",
+        NoConductor => "no-conductor",
+        NoTaker => "no-taker",
+        NotRunnable => "not-runnable",
+        PolicyRefuses => "policy-refuses",
+        Outranked => "outranked",
+        Held => "held",
+        HeldForever => "held-forever",
+        HeldByDead => "held-by-dead",
+        Lapsing => "lapsing",
+        NotRenewed => "not-renewed",
+        LockBroken => "lock-broken",
+        Malformed => "malformed",
+        HiddenFromPeers => "hidden-from-peers",
+        Trashed => "trashed",
+        Ended => "ended",
+        NotKnown => "not-known",
+        ClockSkew => "clock-skew",
+        Unseen => "unseen",
+    }
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Severity {
+    Ok,
+    Warning,
+    Error,
+}
+
+/// Something that is so, and what shows it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Finding {
+    pub(crate) code: Code,
+    pub(crate) severity: Severity,
+    pub(crate) summary: String,
+    evidence: Vec<Evidence>,
+    remedy: Option<Remedy>,
+}
+
+#[derive(Debug, Serialize)]
+struct Evidence {
+    what: String,
+    value: String,
+    at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Remedy {
+    text: String,
+    command: Vec<String>,
+}
+
+impl Finding {
+    pub(crate) fn new(code: Code, severity: Severity, summary: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity,
+            summary: summary.into(),
+            evidence: Vec::new(),
+            remedy: None,
+        }
+    }
+
+    /// Adds what shows it.
+    pub(crate) fn seen(mut self, what: impl Into<String>, value: impl Into<String>) -> Self {
+        self.evidence.push(Evidence {
+            what: what.into(),
+            value: value.into(),
+            at: None,
+        });
+        self
+    }
+
+    /// Adds a time that shows it, if it is known.
+    pub(crate) fn at(
+        mut self,
+        what: &str,
+        time: Option<DateTime<Utc>>,
+        now: DateTime<Utc>,
+    ) -> Self {
+        self.evidence.extend(time.map(|time| Evidence {
+            what: what.to_owned(),
+            value: match (now - time).to_std() {
+                Ok(ago) => format!("{} ago", duration::brief(ago)),
+                Err(_) => format!(
+                    "in {}",
+                    duration::brief((time - now).to_std().unwrap_or_default())
+                ),
+            },
+            at: Some(time),
+        }));
+        self
+    }
+
+    /// Says what mends it.
+    pub(crate) fn mend(mut self, text: impl Into<String>, command: Vec<String>) -> Self {
+        self.remedy = Some(Remedy {
+            text: text.into(),
+            command,
+        });
+        self
+    }
+}
+
+/// What there is to say of a job.
+#[derive(Debug, Serialize)]
+pub(crate) struct Explanation {
+    /// What refers to it.
+    pub(crate) job: String,
+    #[serde(skip)]
+    pub(crate) name: String,
+    pub(crate) verdict: Code,
+    /// Whether it runs, or will without anybody's help, or has ended well.
+    pub(crate) will_run: bool,
+    /// That of the verdict first.
+    pub(crate) findings: Vec<Finding>,
+    /// What could not be seen.
+    pub(crate) unseen: Vec<String>,
+}
+
+impl Explanation {
+    /// Returns what is the matter with the job, if anything is.
+    pub(crate) fn trouble(&self) -> Option<&Finding> {
+        let is_trouble = |it: &&Finding| it.severity > Severity::Ok || !self.will_run;
+        self.findings.iter().find(is_trouble)
+    }
+}
+
+impl Record for Explanation {
+    fn fields(&self) -> Vec<String> {
+        self.lines().concat()
+    }
+
+    /// Returns a line for each finding: the job, the code, how bad it is, what is so, and what mends it.
+    fn lines(&self) -> Vec<Vec<String>> {
+        let lines = self.findings.iter().map(|finding| {
+            let remedy = finding.remedy.as_ref();
+            let severity = match finding.severity {
+                Severity::Ok => "ok",
+                Severity::Warning => "warning",
+                Severity::Error => "error",
+            };
+            vec![
+                self.job.clone(),
+                finding.code.name().to_owned(),
+                severity.to_owned(),
+                finding.summary.clone(),
+                remedy.map_or_else(String::new, |remedy| words(&remedy.command)),
+            ]
+        });
+        lines.collect()
+    }
+}
+
+fn words(command: &[String]) -> String {
+    let words: Vec<_> = command.iter().map(|word| shell::word(word)).collect();
+    words.join(" ")
+}
+
+/// How many facts people see of a finding.
+const MOST_FACTS: usize = 4;
+
+impl Report for Explanation {
+    fn human(&self, page: &mut Page) {
+        let id = match self.job.strip_prefix("key:") {
+            Some(_) => &self.job,
+            None => short(&self.job),
+        };
+        for (at, finding) in self.findings.iter().enumerate() {
+            let tone = match finding.severity {
+                Severity::Ok => Tone::Good,
+                Severity::Warning => Tone::Busy,
+                Severity::Error => Tone::Bad,
+            };
+            if at == 0 {
+                let line = page.line().add(Tone::Strong, &self.name).plain(" ");
+                line.plain(id).plain("  ").add(tone, finding.code.name());
+                page.line().plain("  ").plain(&finding.summary);
+            } else {
+                let line = page.line().plain("  ").add(tone, finding.code.name());
+                line.plain(": ").plain(&finding.summary);
+            }
+            // What comes on top of the verdict is told in short.
+            let most = if at == 0 { MOST_FACTS } else { 1 };
+            for evidence in finding.evidence.iter().take(most) {
+                let time = evidence.at.map(|at| format!(" ({})", rfc3339(at)));
+                let value = format!("{}{}", evidence.value, time.unwrap_or_default());
+                page.fact_with(&format!("  {}", evidence.what), Tone::Plain, &value, None);
+            }
+            if let Some(remedy) = &finding.remedy {
+                let command = words(&remedy.command);
+                page.fact_with("  to do", Tone::Plain, &remedy.text, Some(&command));
+            }
+        }
+        for unseen in &self.unseen {
+            page.fact_with("  not seen", Tone::Busy, unseen, None);
+        }
+    }
+}

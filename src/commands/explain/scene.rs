@@ -1,0 +1,413 @@
+//! What a verdict is made of: the job, who holds it, and who would take it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    finding::{Code, Explanation, Finding, Severity},
+    takers::{Answer, Taker},
+};
+use crate::{
+    duration,
+    job::{Departure, Entry, Holding, Job, Lease, Owner, Shelf},
+    process::living,
+};
+
+/// How far ahead of our clock a time may be without anybody noticing.
+const SKEW: Duration = Duration::from_secs(5);
+
+/// How little is left of a claim by hand when its end is worth telling.
+const SOON: Duration = Duration::from_secs(10);
+
+/// Below what is left of a claim of an Octavia conductor that does not renew it: a quarter of its
+/// usual expiry.
+const OCTAVIA: (&str, Duration) = ("octavia-task-flow-conductor-", Duration::from_millis(7_500));
+
+/// What is known beside the job.
+pub(super) struct Scene {
+    pub(super) now: DateTime<Utc>,
+    /// How a command begins that is about the same board.
+    pub(super) program: Vec<String>,
+    pub(super) takers: Vec<Taker>,
+    pub(super) has_peers: bool,
+    /// Whether conductors of TaskFlow are among those that are known, if there are any.
+    pub(super) sees_peers: bool,
+    pub(super) unseen: Vec<String>,
+}
+
+/// A job, and what was found out by looking twice.
+pub(super) struct Case<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) shelf: Shelf,
+    /// Whether what is left of its claim was less at the second look; `None` without one.
+    pub(super) has_aged: Option<bool>,
+    /// How many jobs go before it, as far as they were counted.
+    pub(super) before: Option<u64>,
+}
+
+impl<'a> Case<'a> {
+    /// Takes a job on the board as the first look showed it.
+    pub(super) fn first(entry: &'a Entry) -> Self {
+        Self {
+            entry,
+            shelf: Shelf::Board,
+            has_aged: None,
+            before: None,
+        }
+    }
+}
+
+impl Scene {
+    /// Says what there is to say of a job.
+    pub(super) fn explain(&self, case: &Case<'_>) -> Explanation {
+        let (finding, will_run) = match (case.entry, case.shelf) {
+            (Entry::Malformed(record), shelf) => {
+                let summary = format!("it cannot be read: {}", record.problem);
+                let finding = self.bad(Code::Malformed, summary);
+                let finding = finding.seen("size", format!("{} bytes", record.size));
+                let verb = match shelf {
+                    Shelf::Board => &["trash", "--force"][..],
+                    _ => &["purge"],
+                };
+                let mend = "what can be read of it, show tells; to be rid of it";
+                (self.mend(finding, case, mend, verb), false)
+            }
+            (Entry::Job(job), Shelf::Trash) => self.trashed(job, case),
+            (Entry::Job(job), Shelf::Past) => self.ended(job),
+            (Entry::Job(job), Shelf::Board) => match &job.holding {
+                Some(holding) => self.held(job, holding, case),
+                None => self.waiting(job, case),
+            },
+        };
+        let mut findings = vec![finding];
+        findings.extend(self.beside(case));
+        Explanation {
+            job: case.entry.reference().into_owned(),
+            name: case.entry.name().to_owned(),
+            verdict: findings.first().map_or(Code::Unseen, |it| it.code),
+            will_run,
+            findings,
+            unseen: self.unseen.clone(),
+        }
+    }
+
+    /// Returns what is so beside the verdict.
+    fn beside(&self, case: &Case<'_>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let problem = match case.entry {
+            Entry::Malformed(_) => {
+                Some("they fail at it, or delete it when they read it".to_owned())
+            }
+            Entry::Job(job) if job.is_unfit || job.is_blocked => None,
+            Entry::Job(job) if job.holding.is_some() && job.owner().is_none() => None,
+            Entry::Job(job) => job.problem.clone(),
+        };
+        if let Some(problem) = problem.filter(|_| self.has_peers && case.shelf == Shelf::Board) {
+            let summary = format!("readers of TaskFlow do not see it as we do: {problem}");
+            let finding = Finding::new(Code::HiddenFromPeers, Severity::Warning, summary);
+            findings.push(finding);
+        }
+        let Some(job) = case.entry.job() else {
+            return findings;
+        };
+        let times = [
+            ("posted", job.created_on),
+            ("modified", job.last_modified),
+            ("claimed", job.holding.as_ref().and_then(|it| it.claimed_on)),
+        ];
+        let ahead = |time: DateTime<Utc>| (time - self.now).to_std().is_ok_and(|it| it > SKEW);
+        for (what, time) in times {
+            let Some(time) = time.filter(|time| ahead(*time)) else {
+                continue;
+            };
+            let by = duration::brief((time - self.now).to_std().unwrap_or_default());
+            let summary = format!("it was {what} {by} ahead of this machine's clock");
+            let finding = Finding::new(Code::ClockSkew, Severity::Warning, summary);
+            findings.push(finding.at(what, Some(time), self.now));
+            break;
+        }
+        findings
+    }
+
+    fn bad(&self, code: Code, summary: impl Into<String>) -> Finding {
+        Finding::new(code, Severity::Error, summary)
+    }
+
+    /// Says which of our commands mends it.
+    pub(super) fn mend(
+        &self,
+        finding: Finding,
+        case: &Case<'_>,
+        text: &str,
+        verb: &[&str],
+    ) -> Finding {
+        let words = verb.iter().map(|word| (*word).to_owned());
+        let job = case.entry.reference().into_owned();
+        let command = self.program.iter().cloned().chain(words).chain([job]);
+        finding.mend(text, command.collect())
+    }
+
+    fn trashed(&self, job: &Job, case: &Case<'_>) -> (Finding, bool) {
+        let remark = job.history.remark.as_ref();
+        let last = job.history.failures.last();
+        let reason = remark.and_then(|it| it.reason.clone());
+        let reason = reason.or_else(|| last.map(|it| it.reason.clone()));
+        let why = reason
+            .map(|reason| format!(": {reason}"))
+            .unwrap_or_default();
+        let mut finding = self.bad(
+            Code::Trashed,
+            format!("it was given up, and is in the trash{why}"),
+        );
+        finding = finding.at("trashed", job.trashed_on, self.now);
+        if let Some(remark) = remark {
+            finding = finding.seen("by", &remark.by);
+        }
+        finding = with_attempts(finding, job, self.now);
+        let text = "once the cause is mended, have it tried anew";
+        (self.mend(finding, case, text, &["retry"]), false)
+    }
+
+    fn ended(&self, job: &Job) -> (Finding, bool) {
+        let Some(ended) = job.ended else {
+            return (
+                Finding::new(Code::Ended, Severity::Ok, "it has left the board"),
+                true,
+            );
+        };
+        let (severity, how) = match ended.departure {
+            Departure::Consumed => (Severity::Ok, "it is done"),
+            Departure::Failed => (Severity::Warning, "it was ended as failed"),
+            Departure::Purged => (Severity::Ok, "it was removed for good"),
+        };
+        let mut finding =
+            Finding::new(Code::Ended, severity, how).at("ended", Some(ended.on), self.now);
+        if let Some(remark) = &job.history.remark {
+            finding = finding.seen("by", &remark.by);
+            finding = match &remark.reason {
+                Some(reason) => finding.seen("reason", reason),
+                None => finding,
+            };
+        }
+        let is_well = ended.departure != Departure::Failed;
+        (with_attempts(finding, job, self.now), is_well)
+    }
+
+    /// Explains a job that somebody holds.
+    fn held(&self, job: &Job, holding: &Holding, case: &Case<'_>) -> (Finding, bool) {
+        let Some(owner) = &holding.owner else {
+            let problem = job.problem.as_deref().unwrap_or("its owner cannot be read");
+            let finding = self.bad(Code::LockBroken, problem);
+            let text = "if nobody performs it, free it";
+            return (
+                self.mend(finding, case, text, &["abandon", "--force"]),
+                false,
+            );
+        };
+        let taker = self.takers.iter().find(|taker| taker.is_named(owner));
+        let finding = match taker {
+            Some(taker) => self.held_by_conductor(job, holding, taker, case),
+            None => self.held_by_other(owner, holding, case),
+        };
+        let code = finding.code;
+        let finding = finding
+            .seen("owner", owner.text())
+            .at("held", job.held_since(), self.now);
+        let finding = match (holding.lease, holding.expires_in) {
+            (Lease::None, _) => finding.seen("lapses", "never"),
+            (Lease::Session, _) => finding.seen("lapses", "with the session of its holder"),
+            (Lease::Timed, left) => {
+                let left = left.map(duration::brief).unwrap_or_default();
+                finding.seen("lapses", format!("in {left}, unless it is renewed"))
+            }
+        };
+        let lapses = holding.lease != Lease::None;
+        let will_run = match code {
+            Code::Held => finding.severity == Severity::Ok,
+            Code::Lapsing => true,
+            Code::HeldByDead => lapses,
+            _ => false,
+        };
+        let free = &["abandon", "--force"][..];
+        let finding = match code {
+            Code::HeldForever => {
+                let text = format!("if {owner} is gone, free it");
+                self.mend(finding, case, &text, free)
+            }
+            Code::HeldByDead if lapses => {
+                self.mend(finding, case, "it is free when it lapses; at once by", free)
+            }
+            Code::HeldByDead => self.mend(finding, case, "free it", free),
+            Code::NotRenewed => match taker {
+                Some(taker) => {
+                    let words = ["conductors", &taker.conductor.name].map(str::to_owned);
+                    let command = self.program.iter().cloned().chain(words);
+                    finding.mend("restart it; what it does", command.collect())
+                }
+                None => {
+                    let text = "restart its holder; when it lapses another one performs it as well";
+                    self.mend(finding, case, text, &["show"])
+                }
+            },
+            Code::Held if finding.severity > Severity::Ok => self.mend(
+                finding,
+                case,
+                "mend what keeps it; to be rid of the job",
+                &["consume", "--force"],
+            ),
+            _ => finding,
+        };
+        (finding, will_run)
+    }
+
+    fn held_by_conductor(
+        &self,
+        job: &Job,
+        holding: &Holding,
+        taker: &Taker,
+        case: &Case<'_>,
+    ) -> Finding {
+        let told = &taker.conductor.told;
+        if taker.is_silent {
+            let silence = taker.conductor.silence.map(duration::brief);
+            let summary = format!(
+                "the conductor that has it is silent{}",
+                silence.map(|it| format!(" for {it}")).unwrap_or_default()
+            );
+            return Finding::new(Code::HeldByDead, Severity::Warning, summary);
+        }
+        if let Some(stuck) = told.unsettled.iter().find(|it| it.uuid == job.uuid) {
+            let reason = &stuck.reason;
+            let summary =
+                format!("it was performed, and the board does not let it be settled: {reason}");
+            return self.bad(Code::Held, summary);
+        }
+        let least = taker.lease().map(|lease| lease / 3);
+        if let Some(finding) = self.not_renewed(holding, least, case) {
+            return finding;
+        }
+        match told.runs.iter().find(|run| run.uuid == job.uuid) {
+            Some(run) => {
+                let summary = "it is being performed";
+                let finding = Finding::new(Code::Held, Severity::Ok, summary);
+                let finding = finding.at("runs since", Some(run.since), self.now);
+                finding.seen("attempt", run.attempt.to_string())
+            }
+            None => Finding::new(
+                Code::Held,
+                Severity::Ok,
+                "a conductor that is at work has it",
+            ),
+        }
+    }
+
+    fn held_by_other(&self, owner: &Owner, holding: &Holding, case: &Case<'_>) -> Finding {
+        if has_died(owner) {
+            let summary = "the process that has it has ended on this machine";
+            return match holding.lease {
+                Lease::None => self.bad(Code::HeldByDead, summary),
+                _ => Finding::new(Code::HeldByDead, Severity::Warning, summary),
+            };
+        }
+        if holding.lease == Lease::None {
+            let summary = "its claim never lapses, and who has it is no conductor that is at work";
+            return self.bad(Code::HeldForever, summary);
+        }
+        let octavia = owner.text().starts_with(OCTAVIA.0);
+        if let Some(finding) = self.not_renewed(holding, octavia.then_some(OCTAVIA.1), case) {
+            return finding;
+        }
+        match holding.expires_in {
+            Some(left) if left < SOON && case.has_aged != Some(false) => {
+                let left = duration::brief(left);
+                let summary =
+                    format!("its claim lapses in {left}, unless it is renewed; then it is free");
+                Finding::new(Code::Lapsing, Severity::Ok, summary)
+            }
+            _ => Finding::new(
+                Code::Held,
+                Severity::Ok,
+                "somebody has it who is no conductor",
+            ),
+        }
+    }
+
+    /// Finds that a claim is not renewed, if less is left of it than there should be, at both looks.
+    fn not_renewed(
+        &self,
+        holding: &Holding,
+        least: Option<Duration>,
+        case: &Case<'_>,
+    ) -> Option<Finding> {
+        let (left, least) = (holding.expires_in?, least?);
+        let is_late = left < least && case.has_aged != Some(false);
+        is_late.then(|| {
+            let (left, least) = (duration::brief(left), duration::brief(least));
+            let summary = format!(
+                "its claim is not renewed: {left} are left of it, and there should always be {least}"
+            );
+            self.bad(Code::NotRenewed, summary)
+        })
+    }
+
+    /// Whether it takes a second look to say what is the matter with the claim on a job.
+    pub(super) fn is_doubtful(&self, entry: &Entry) -> bool {
+        let Some(job) = entry.job() else { return false };
+        let (Some(owner), Some(left)) = (
+            job.owner(),
+            job.holding.as_ref().and_then(|it| it.expires_in),
+        ) else {
+            return false;
+        };
+        let lease = self.takers.iter().find(|taker| taker.is_named(owner));
+        let least = lease.and_then(Taker::lease).map_or(SOON, |lease| lease / 3);
+        left < least
+    }
+
+    /// Whether all that would take a job are busy, so that it matters how many go before it.
+    pub(super) fn is_crowded(&self, entry: &Entry) -> bool {
+        let Some(job) = entry.job().filter(|job| job.holding.is_none()) else {
+            return false;
+        };
+        let takes =
+            |taker: &&Taker| matches!(taker.answer(entry, job, self.now), Answer::Takes { .. });
+        let free: Vec<_> = self.alive().filter(takes).map(Taker::free).collect();
+        !free.is_empty() && free.iter().all(|free| *free == 0)
+    }
+
+    pub(super) fn alive(&self) -> impl Iterator<Item = &Taker> {
+        self.takers.iter().filter(|taker| !taker.is_silent)
+    }
+}
+
+/// Adds how often a job was tried, and how that ended last.
+pub(super) fn with_attempts(finding: Finding, job: &Job, now: DateTime<Utc>) -> Finding {
+    if job.history.attempts == 0 {
+        return finding;
+    }
+    let finding = finding.seen("attempts", job.history.attempts.to_string());
+    match job.history.failures.last() {
+        Some(last) => {
+            let finding = finding.seen(
+                "last failure",
+                format!("{}, by {}", last.reason, last.conductor),
+            );
+            finding.at("it failed", Some(last.time), now)
+        }
+        None => finding,
+    }
+}
+
+/// Whether a claim is under the name that a process of this machine has made of itself, and that has
+/// ended.
+fn has_died(owner: &Owner) -> bool {
+    let text = owner.text();
+    let mut parts = text.rsplitn(4, ':');
+    let (Some(random), Some(pid), Some(host)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let is_ours = random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let pid = pid.parse().ok().filter(|_| is_ours);
+    pid.is_some_and(|pid| living::has_ended(host, pid, None) == Some(true))
+}

@@ -1,0 +1,127 @@
+//! The conductors of a board, and which of them would take a job: asked with the code by which they
+//! decide themselves, over what they tell of their settings.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    board::filter::{Filter, Filters},
+    commands::parts::liveness::is_silent,
+    conductor::{
+        judgement::{Against, admit},
+        policy::Policy,
+    },
+    job::{Conductor, Course, Entry, Job, Owner},
+    retry::most_attempts,
+};
+
+/// A conductor, and what it decides by.
+pub(super) struct Taker {
+    pub(super) conductor: Conductor,
+    pub(super) is_silent: bool,
+    /// `Err`: why that cannot be known.
+    decides_by: Result<(Policy, Filters), String>,
+}
+
+/// What a conductor would do with a job.
+pub(super) enum Answer {
+    Takes {
+        /// Whether it would only put it in the trash, as it was tried too often, and how often is too
+        /// often.
+        spent: Option<u32>,
+    },
+    /// Its filters mean other jobs, or it takes no more.
+    Leaves(String),
+    /// It is none of those that it performs.
+    NotItsKind(String),
+    Refuses(String),
+    Unknown(String),
+}
+
+impl Answer {
+    /// Returns why it does not take the job, if it does not.
+    pub(super) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Takes { .. } => None,
+            Self::Leaves(reason)
+            | Self::NotItsKind(reason)
+            | Self::Refuses(reason)
+            | Self::Unknown(reason) => Some(reason),
+        }
+    }
+}
+
+impl Taker {
+    pub(super) fn new(conductor: Conductor) -> Self {
+        Self {
+            is_silent: is_silent(&conductor),
+            decides_by: decides_by(&conductor),
+            conductor,
+        }
+    }
+
+    pub(super) fn is_named(&self, owner: &Owner) -> bool {
+        self.conductor.owner == *owner
+    }
+
+    /// Returns how long its claims last from a renewal on.
+    pub(super) fn lease(&self) -> Option<Duration> {
+        Duration::try_from_secs_f64(self.conductor.told.lease?).ok()
+    }
+
+    /// Returns how many more jobs it could perform now.
+    pub(super) fn free(&self) -> usize {
+        let told = &self.conductor.told;
+        let (slots, running) = (told.slots.unwrap_or(1), told.running.unwrap_or(0));
+        slots.saturating_sub(running)
+    }
+
+    /// Says what it would do with a job, the one in this entry, that nobody has.
+    pub(super) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> Answer {
+        if self.conductor.told.course == Course::Ending {
+            return Answer::Leaves("it is ending, and takes no more".to_owned());
+        }
+        let (policy, filters) = match &self.decides_by {
+            Ok(decides_by) => decides_by,
+            // Conductors of TaskFlow perform jobs that have a logbook.
+            Err(_) if job.book.is_some() => return Answer::Takes { spent: None },
+            Err(unknown) => return Answer::Unknown(unknown.clone()),
+        };
+        if !filters.matches(entry, now) {
+            return Answer::Leaves(format!("it takes only {filters}"));
+        }
+        match admit(policy, job) {
+            Ok(()) => Answer::Takes {
+                spent: self.spent(policy, job),
+            },
+            Err(against) => {
+                let reason = against.to_string();
+                match against {
+                    Against::Policy(unfit) if unfit.is_refusal() => Answer::Refuses(reason),
+                    Against::Policy(_) => Answer::NotItsKind(reason),
+                    Against::Record(_) => Answer::Unknown(reason),
+                }
+            }
+        }
+    }
+
+    fn spent(&self, policy: &Policy, job: &Job) -> Option<u32> {
+        let takes = self.conductor.told.takes.as_ref()?;
+        let own = policy.plan(job).ok().and_then(|plan| plan.max_attempts);
+        let most = most_attempts(own, takes.max_attempts, takes.max_attempts_max);
+        (job.history.attempts >= most).then_some(most)
+    }
+}
+
+fn decides_by(conductor: &Conductor) -> Result<(Policy, Filters), String> {
+    let Some(takes) = &conductor.told.takes else {
+        return Err("it does not tell what it takes".to_owned());
+    };
+    let policy = Policy::of(takes).map_err(|error| error.to_string())?;
+    let filters = takes.filters.iter().map(|text| text.parse::<Filter>());
+    let filters: Result<Vec<_>, _> = filters.collect();
+    // Of a later version, perhaps.
+    let filters = filters.map_err(|error| error.to_string())?;
+    Ok((policy, Filters::new(filters)))
+}

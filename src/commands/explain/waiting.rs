@@ -1,0 +1,230 @@
+//! Why a job that nobody has is not taken.
+
+use super::{
+    finding::{Code, Finding, Severity},
+    scene::{Case, Scene, with_attempts},
+    takers::{Answer, Taker},
+};
+use crate::{
+    conductor::{
+        judgement::{Against, admit},
+        policy::Policy,
+    },
+    duration,
+    job::{Job, Takes},
+    retry::MAX_ATTEMPTS,
+};
+
+impl Scene {
+    /// Explains a job that nobody has.
+    pub(super) fn waiting(&self, job: &Job, case: &Case<'_>) -> (Finding, bool) {
+        let problem = || job.problem.clone().unwrap_or_default();
+        if job.is_blocked {
+            let summary = format!("nobody has it, and nobody can claim it: {}", problem());
+            let finding = Finding::new(Code::LockBroken, Severity::Error, summary);
+            let text = "remove what is left of its lock";
+            let finding = self.mend(finding, case, text, &["abandon", "--force"]);
+            return (finding.at("posted", job.created_on, self.now), false);
+        }
+        if job.is_unfit {
+            let summary = format!("what is kept beside it cannot be read: {}", problem());
+            let finding = Finding::new(Code::Malformed, Severity::Error, summary);
+            let text = "conductors leave it alone, and you can claim it; to be rid of it";
+            let finding = self.mend(finding, case, text, &["trash", "--force"]);
+            return (finding.at("posted", job.created_on, self.now), false);
+        }
+        let answers: Vec<_> = self
+            .alive()
+            .map(|taker| (taker, taker.answer(case.entry, job, self.now)))
+            .collect();
+        let takers: Vec<_> = answers
+            .iter()
+            .filter_map(|(taker, answer)| match answer {
+                Answer::Takes { spent } => Some((*taker, *spent)),
+                _ => None,
+            })
+            .collect();
+        let (finding, will_run) = match takers.as_slice() {
+            [] => (self.not_taken(job, case, &answers), false),
+            takers => self.taken(job, case, takers),
+        };
+        (finding.at("posted", job.created_on, self.now), will_run)
+    }
+
+    /// Explains a job that some conductor takes, sooner or later.
+    fn taken(
+        &self,
+        job: &Job,
+        case: &Case<'_>,
+        takers: &[(&Taker, Option<u32>)],
+    ) -> (Finding, bool) {
+        let names = names(takers.iter().map(|(taker, _)| *taker));
+        let by = format!("{names} would take it");
+        if let Some(most) = takers.iter().map(|(_, spent)| *spent).min().flatten() {
+            let tried = job.history.attempts;
+            let summary = format!(
+                "it was tried as often as it may be ({tried} of {most}): whoever claims it puts it in the \
+                 trash"
+            );
+            let finding = Finding::new(Code::Exhausted, Severity::Error, summary);
+            let finding = with_attempts(finding, job, self.now);
+            let text = "once the cause is mended, have its attempts begin anew";
+            return (self.mend(finding, case, text, &["retry"]), false);
+        }
+        if let Some(until) = job.history.not_before.filter(|time| *time > self.now) {
+            let left = duration::brief((until - self.now).to_std().unwrap_or_default());
+            let summary = format!("it is held back for {left} more; then {by}");
+            let finding = Finding::new(Code::Postponed, Severity::Ok, summary);
+            let finding = finding.at("until", Some(until), self.now);
+            let finding = with_attempts(finding, job, self.now);
+            let text = "to have it tried now";
+            return (self.mend(finding, case, text, &["retry"]), true);
+        }
+        let free = takers.iter().map(|(taker, _)| taker.free()).sum::<usize>();
+        let slots = takers.iter().map(|(taker, _)| taker.conductor.told.slots);
+        let slots = slots.map(|slots| slots.unwrap_or(1)).sum::<usize>();
+        let busy = format!("{} of {slots}", slots.saturating_sub(free));
+        let finding = match (free, case.before) {
+            (1.., _) => Finding::new(Code::Claimable, Severity::Ok, by),
+            (0, Some(0)) => {
+                let summary = format!("it is the next one; {by} when a slot is free");
+                Finding::new(Code::Claimable, Severity::Ok, summary)
+            }
+            (0, before) => {
+                let jobs = before.map_or_else(|| "others".to_owned(), |jobs| jobs.to_string());
+                let summary = format!("{by}; all slots are taken, and {jobs} go before it");
+                Finding::new(Code::Outranked, Severity::Ok, summary)
+            }
+        };
+        let finding = finding.seen("slots taken", busy);
+        let runs = takers
+            .iter()
+            .flat_map(|(taker, _)| &taker.conductor.told.runs);
+        let longest = runs.min_by_key(|run| run.since).filter(|_| free == 0);
+        let finding = match longest {
+            Some(run) => finding.at("longest run", Some(run.since), self.now),
+            None => finding,
+        };
+        (with_attempts(finding, job, self.now), true)
+    }
+
+    /// Explains a job that no conductor takes.
+    fn not_taken(&self, job: &Job, case: &Case<'_>, answers: &[(&Taker, Answer)]) -> Finding {
+        let is_for_peers = job.book.is_some() && self.has_peers && !self.sees_peers;
+        let is = |kind: fn(&Answer) -> bool| answers.iter().any(|(_, answer)| kind(answer));
+        // Also where nobody is there to say so.
+        let open = Policy::of(&Takes::default()).map(|policy| admit(&policy, job));
+        let open = open.ok().and_then(Result::err);
+        let flaw = open.filter(|it| matches!(it, Against::Policy(unfit) if unfit.is_final()));
+        let is_refused = is(|answer| matches!(answer, Answer::Refuses(_)));
+        let is_unknown = is(|answer| matches!(answer, Answer::Unknown(_)));
+        let new = |code, summary: &str| Finding::new(code, Severity::Error, summary);
+        let finding = if let Some(flaw) = flaw {
+            let summary = format!("no conductor ever runs it as it is posted: {flaw}");
+            let text = "post it anew as it should be, and be rid of this one";
+            self.mend(
+                new(Code::NotRunnable, &summary),
+                case,
+                text,
+                &["trash", "--force"],
+            )
+        } else if is_for_peers && !is_refused {
+            let summary = "it is a flow of TaskFlow, whose conductors do not register here: whether one \
+                           is there cannot be seen";
+            Finding::new(Code::Unseen, Severity::Warning, summary)
+        } else if !self.unseen.is_empty() && answers.is_empty() {
+            new(
+                Code::Unseen,
+                "nobody has it, and who would take it cannot be seen",
+            )
+        } else if answers.is_empty() {
+            let summary = match self.takers.len() {
+                0 => "no conductor is at work on this board",
+                _ => "no conductor is at work on this board: those that are registered are silent",
+            };
+            self.start(new(Code::NoConductor, summary), job)
+        } else if is_refused {
+            let finding = new(
+                Code::PolicyRefuses,
+                "a conductor is there for it, and must not run it",
+            );
+            self.conductors(
+                finding,
+                "change what it may run, and start it again; what it may now:",
+            )
+        } else if is_unknown {
+            let finding = new(Code::Unseen, "whether a conductor takes it cannot be told");
+            self.conductors(finding, "look who is at work:")
+        } else {
+            let finding = new(
+                Code::NoTaker,
+                "conductors are at work, and none of them takes it",
+            );
+            self.conductors(
+                finding,
+                "start one that does, or change what one takes; what each takes:",
+            )
+        };
+        let finding = answers.iter().fold(finding, |finding, (taker, answer)| {
+            finding.seen(&taker.conductor.name, answer.reason().unwrap_or_default())
+        });
+        let silent = self.takers.iter().filter(|taker| taker.is_silent);
+        let finding = silent.fold(finding, |finding, taker| {
+            finding.seen(&taker.conductor.name, "silent")
+        });
+        let finding = match job.history.attempts >= MAX_ATTEMPTS {
+            true => with_attempts(finding, job, self.now),
+            false => finding,
+        };
+        match job.history.not_before.filter(|time| *time > self.now) {
+            Some(until) => finding.at("held back", Some(until), self.now),
+            None => finding,
+        }
+    }
+
+    /// Says how to start a conductor that runs the job.
+    fn start(&self, finding: Finding, job: &Job) -> Finding {
+        let command = job.details.as_ref().and_then(|it| it.get("command"));
+        let program = command.and_then(|it| it.get(0)?.as_str());
+        let mut words = self.program.clone();
+        words.push("conduct".to_owned());
+        let text = match program {
+            Some(program) if self.has_peers => {
+                let program = match program.starts_with('/') {
+                    true => program.to_owned(),
+                    false => format!("/usr/bin/{program}"),
+                };
+                words.extend(["--allow".to_owned(), program]);
+                "start one that may run it"
+            }
+            Some(_) => "start one",
+            None => {
+                words.extend(["--handlers", "DIR"].map(str::to_owned));
+                "start one with a folder that has a program of its name"
+            }
+        };
+        finding.mend(text, words)
+    }
+
+    /// Points at what the conductors tell of themselves.
+    fn conductors(&self, finding: Finding, text: &str) -> Finding {
+        let mut command = self.program.clone();
+        command.push("conductors".to_owned());
+        let mut alive = self.alive();
+        if let (Some(only), None) = (alive.next(), alive.next()) {
+            command.push(only.conductor.name.clone());
+        }
+        finding.mend(text, command)
+    }
+}
+
+/// Lists the names of a few conductors.
+fn names<'a>(takers: impl Iterator<Item = &'a Taker>) -> String {
+    let names: Vec<_> = takers.map(|taker| taker.conductor.name.as_str()).collect();
+    match names.as_slice() {
+        [one] => (*one).to_owned(),
+        [one, other] => format!("{one} or {other}"),
+        [one, others @ ..] => format!("{one} or {} others", others.len()),
+        [] => String::new(),
+    }
+}

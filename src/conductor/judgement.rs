@@ -1,0 +1,59 @@
+//! Whether a conductor takes a job that nobody has: asked by itself, and by whoever wants to know why none
+//! does.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+
+use super::policy::{Policy, Unfit, excerpt};
+use crate::{
+    board::filter::Filters,
+    job::{Entry, Job},
+};
+
+/// Why a job is left to others.
+#[derive(Debug)]
+pub(crate) enum Against {
+    Policy(Unfit),
+    /// What is kept beside it cannot be read, or not all of it.
+    Record(String),
+}
+
+impl Against {
+    /// Whether the job is one to be conducted, though not here, or not as it is.
+    pub(super) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Policy(unfit) => unfit.is_refusal(),
+            Self::Record(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for Against {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Policy(unfit) => unfit.fmt(f),
+            Self::Record(problem) => f.write_str(&excerpt(problem)),
+        }
+    }
+}
+
+/// Returns the job if the filters of a conductor mean it.
+pub(crate) fn is_meant(filters: &Filters, job: Job, now: DateTime<Utc>) -> Option<Job> {
+    let entry = Entry::Job(Box::new(job));
+    match (filters.matches(&entry, now), entry) {
+        (true, Entry::Job(job)) => Some(*job),
+        _ => None,
+    }
+}
+
+/// Whether a job may be performed under a policy, and can be read whole.
+pub(crate) fn admit(policy: &Policy, job: &Job) -> Result<(), Against> {
+    let is_whole = job.may_be_offered();
+    match policy.admit(job) {
+        Ok(()) if is_whole => Ok(()),
+        // Without its details nobody knows whether it has a command.
+        Err(reason) if is_whole || job.details.is_some() => Err(Against::Policy(reason)),
+        _ => Err(Against::Record(job.problem.clone().unwrap_or_default())),
+    }
+}

@@ -1,0 +1,188 @@
+//! Records, locks and rights that are not as they should be.
+
+use serde_json::json;
+
+use super::{Stage, explain, is};
+use crate::support::{env::wait_until, servers::Peer};
+
+#[test]
+fn on_an_embedded_board_a_record_that_cannot_be_read_is_hidden_from_nobody() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    stage.env.post("resize");
+    let ruin = "PRAGMA ignore_check_constraints = on;
+                UPDATE job SET details = 'nonsense'";
+    stage.env.database().execute_batch(ruin).unwrap();
+    let told = is(&stage, "@1", "malformed");
+    assert_eq!(told.codes().len(), 1, "{}", told.run);
+    let remedy = told.remedy();
+    stage
+        .env
+        .jobboard(&[&remedy[..], &["--yes"]].concat())
+        .run()
+        .succeeded();
+}
+
+#[test]
+fn on_redis_what_peers_delete_is_told_as_that() {
+    let Some(stage) = Stage::redis() else { return };
+    let server = stage.redis_server().unwrap();
+    server.run_with(&["HSET", "taskflow:listings", "bad"], b"\xc1");
+    let told = is(&stage, "key:bad", "malformed");
+    assert!(told.codes().contains("hidden-from-peers"), "{}", told.run);
+    let job = stage.env.post("resize");
+    let told = explain(&stage, &job);
+    assert!(!told.codes().contains("hidden-from-peers"), "{}", told.run);
+    // Something else stands where the owner should.
+    server.run(&["LPUSH", &format!("taskflow:{job}.owned"), "x"]);
+    let told = is(&stage, &job, "lock-broken");
+    let remedy = told.remedy();
+    stage
+        .env
+        .jobboard(&[&remedy[..], &["--yes"]].concat())
+        .run()
+        .succeeded();
+    is(&stage, &job, "no-conductor");
+}
+
+#[test]
+fn on_zookeeper_a_job_that_ends_listings_and_a_lock_that_says_nothing_are_told() {
+    let Some(mut stage) = Stage::zookeeper() else {
+        return;
+    };
+    let job = stage.env.post("resize");
+    let server = stage.zookeeper_server().unwrap();
+    let Some(mut peer) = Peer::on(&*server) else {
+        return;
+    };
+    server.create(&mut peer, "jobx", "{}");
+    server.create(&mut peer, "job0000000000.lock", "nonsense");
+    let told = is(&stage, "key:jobx", "malformed");
+    assert!(told.codes().contains("hidden-from-peers"), "{}", told.run);
+    let told = is(&stage, &job, "lock-broken");
+    let remedy = told.remedy();
+    stage
+        .env
+        .jobboard(&[&remedy[..], &["--yes"]].concat())
+        .run()
+        .succeeded();
+    is(&stage, &job, "no-conductor");
+}
+
+#[test]
+fn a_claim_that_is_not_renewed_is_told_and_one_that_is_late_once_is_not() {
+    let Some(stage) = Stage::redis() else { return };
+    let server = stage.redis_server().unwrap();
+    let job = stage.post("long", "touch log; sleep 600");
+    let conductor = stage.start(&["--name", "night"]);
+    wait_until("it is claimed", || stage.env.state(&job) == "CLAIMED");
+    let short = || server.run(&["PEXPIRE", &format!("taskflow:{job}.owned"), "9000"]);
+    conductor.signal(rustix::process::Signal::STOP);
+    short();
+    let told = is(&stage, &job, "not-renewed");
+    assert_eq!(told.value["will_run"], false);
+    conductor.signal(rustix::process::Signal::CONT);
+    wait_until("it is renewed", || {
+        explain(&stage, &job).verdict() == "held"
+    });
+}
+
+#[test]
+fn on_an_embedded_board_a_claim_that_is_not_renewed_is_told() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let job = stage.post("long", "touch log; sleep 600");
+    let conductor = stage.start(&["--name", "night"]);
+    wait_until("it is claimed", || stage.env.state(&job) == "CLAIMED");
+    conductor.signal(rustix::process::Signal::STOP);
+    let sooner = "UPDATE job SET expires_boot = expires_boot - 21000";
+    stage.env.database().execute_batch(sooner).unwrap();
+    is(&stage, &job, "not-renewed");
+    conductor.signal(rustix::process::Signal::CONT);
+    wait_until("it is renewed", || {
+        explain(&stage, &job).verdict() == "held"
+    });
+}
+
+#[test]
+fn times_that_lie_ahead_are_told() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let job = stage.env.post("resize");
+    assert!(!explain(&stage, &job).codes().contains("clock-skew"));
+    let ahead = "UPDATE job SET created_on = created_on + 60000000";
+    stage.env.database().execute_batch(ahead).unwrap();
+    let told = is(&stage, &job, "no-conductor");
+    assert!(told.codes().contains("clock-skew"), "{}", told.run);
+}
+
+#[test]
+fn what_may_not_be_seen_is_said_and_what_can_be_seen_is_told() {
+    let Some(stage) = Stage::redis() else { return };
+    let server = stage.redis_server().unwrap();
+    let job = stage.env.post("resize");
+    let claimed = stage.env.post("claimed");
+    stage.env.claim(&claimed, "ada");
+    let allowed = "on nopass ~* &* +@all -scan -xrevrange -xrange -info";
+    let user = [
+        &["ACL", "SETUSER", "eve"],
+        &allowed.split(' ').collect::<Vec<_>>()[..],
+    ]
+    .concat();
+    server.run(&user);
+    let board = format!("redis://eve@{}", server.host());
+    let told = |job: &str| {
+        let words = ["explain", job, "--json", "--board", &board];
+        let run = stage.env.jobboard(&words).run();
+        let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert!(
+            told["unseen"][0]
+                .as_str()
+                .unwrap()
+                .contains("the conductors"),
+            "{run}"
+        );
+        told["verdict"].clone()
+    };
+    assert_eq!(told(&job), json!("unseen"));
+    assert_eq!(told(&claimed), json!("held-forever"));
+}
+
+#[test]
+fn flows_of_taskflow_may_have_conductors_that_nobody_sees() {
+    for stage in [Stage::redis(), Stage::embedded(), Stage::zookeeper()] {
+        let Some(stage) = stage else { continue };
+        let line = json!({"name": "flow", "book": {"name": "b", "uuid": "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b"}, "details": {}});
+        let post = stage.env.jobboard(&["post", "--from", "-"]);
+        let job = post.stdin(format!("{line}\n")).run().posted();
+        // Where they would be seen, or are none, there is none.
+        let expected = match stage.redis_server() {
+            Some(_) => "unseen",
+            None => "no-conductor",
+        };
+        is(&stage, &job, expected);
+    }
+}
+
+#[test]
+fn nothing_is_changed_by_being_explained() {
+    let Some(stage) = Stage::redis() else { return };
+    let server = stage.redis_server().unwrap();
+    let job = stage.env.post("resize");
+    stage.env.claim(&stage.env.post("claimed"), "ada");
+    let writes = || server.run(&["INFO", "persistence"]);
+    let writes = || {
+        let info = writes();
+        let line = info
+            .lines()
+            .find(|it| it.starts_with("rdb_changes_since_last_save"));
+        line.unwrap().to_owned()
+    };
+    let before = (writes(), server.everything());
+    explain(&stage, &job);
+    assert_eq!(stage.env.jobboard(&["explain"]).run().code, 4);
+    assert_eq!((writes(), server.everything()), before);
+}

@@ -1,0 +1,292 @@
+//! `jobboard explain`: every verdict where it is due, and not where it is not.
+
+mod broken;
+mod shown;
+
+use std::{collections::BTreeSet, fs};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::{
+    conduct::{Stage, on_every_board},
+    support::env::{Outcome, Running, wait_until},
+};
+
+on_every_board!(
+    who_is_next_and_who_is_not_is_told_from_who_is_at_it,
+    without_a_conductor_one_is_missed_and_with_one_its_settings_are_told,
+    what_waits_for_its_time_does_not_wait_for_anybody,
+    what_was_tried_too_often_is_spent_for_some_and_not_for_others,
+    what_nobody_can_run_is_told_from_what_one_must_not_run,
+    a_claim_for_ever_is_told_from_one_that_ends,
+    who_has_died_holds_nothing_for_long,
+    what_is_gone_is_found_where_it_went,
+    without_a_job_the_worst_are_explained,
+    what_is_to_be_typed_mends_it,
+);
+
+/// A job that runs until the file `go` is there.
+const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
+
+/// What is said of a job.
+struct Told {
+    value: Value,
+    run: Outcome,
+}
+
+impl Told {
+    fn verdict(&self) -> &str {
+        self.value["verdict"].as_str().unwrap()
+    }
+
+    /// Returns the codes of all findings.
+    fn codes(&self) -> BTreeSet<&str> {
+        let findings = self.value["findings"].as_array().unwrap().iter();
+        findings.map(|it| it["code"].as_str().unwrap()).collect()
+    }
+
+    /// Returns what is said with the verdict.
+    fn text(&self) -> String {
+        self.value["findings"][0].to_string()
+    }
+
+    /// Returns the command that mends it, without the name of the program.
+    fn remedy(&self) -> Vec<&str> {
+        let command = self.value["findings"][0]["remedy"]["command"].as_array();
+        let words: Vec<_> = command
+            .unwrap()
+            .iter()
+            .map(|it| it.as_str().unwrap())
+            .collect();
+        assert_eq!(words[0], "jobboard");
+        words[1..].to_vec()
+    }
+}
+
+fn explain(stage: &Stage, job: &str) -> Told {
+    let run = stage.env.jobboard(&["explain", job, "--json"]).run();
+    let value: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+    let told = Told { value, run };
+    let will_run = told.value["will_run"] == true;
+    let code = match (told.verdict(), will_run) {
+        ("not-known", _) => 3,
+        (_, true) => 0,
+        (_, false) => 4,
+    };
+    assert_eq!(told.run.code, code, "{}", told.run);
+    told
+}
+
+/// Requires a verdict, and returns what is said.
+fn is(stage: &Stage, job: &str, verdict: &str) -> Told {
+    let told = explain(stage, job);
+    assert_eq!(told.verdict(), verdict, "{}", told.run);
+    told
+}
+
+fn ends(conductor: Running) {
+    conductor.signal(Signal::TERM);
+    conductor.ended().succeeded();
+}
+
+fn who_is_next_and_who_is_not_is_told_from_who_is_at_it(stage: &Stage) {
+    let first = stage.post("first", WAITS);
+    let conductor = stage.start(&["--name", "night"]);
+    stage.logged(1);
+    let (next, last) = (stage.post("next", "true"), stage.post("last", "true"));
+    wait_until("it is told", || {
+        explain(stage, &first).text().contains("being performed")
+    });
+    let held = is(stage, &first, "held");
+    assert!(held.text().contains("night"), "{}", held.run);
+    wait_until("it is next", || {
+        explain(stage, &next).verdict() == "claimable"
+    });
+    let next = is(stage, &next, "claimable");
+    assert!(
+        next.text().contains("it is the next one; night would"),
+        "{}",
+        next.run
+    );
+    let last = is(stage, &last, "outranked");
+    assert!(last.text().contains("1 go before it"), "{}", last.run);
+    for told in [held, next, last] {
+        assert_eq!(told.codes().len(), 1, "{}", told.run);
+    }
+    fs::write(stage.env.file("go"), "").unwrap();
+    ends(conductor);
+}
+
+fn without_a_conductor_one_is_missed_and_with_one_its_settings_are_told(stage: &Stage) {
+    let job = stage.post("resize", "true");
+    is(stage, &job, "no-conductor");
+    let conductor = stage.start(&["--name", "night", "--filter", "name=backup-*"]);
+    let told = is(stage, &job, "no-taker");
+    assert!(
+        told.text().contains("it takes only name=backup-*"),
+        "{}",
+        told.run
+    );
+    let flow = stage
+        .env
+        .jobboard(&["post", "backup-flow", "flow_uuid=x"])
+        .run()
+        .posted();
+    let told = is(stage, &flow, "no-taker");
+    assert!(told.text().contains("it has no command"), "{}", told.run);
+    ends(conductor);
+    is(stage, &job, "no-conductor");
+}
+
+fn what_waits_for_its_time_does_not_wait_for_anybody(stage: &Stage) {
+    let job = stage.post("later", "test -e go || exit 75");
+    let conductor = stage.start(&["--name", "night", "--retry-delay", "1h"]);
+    wait_until("it is postponed", || {
+        explain(stage, &job).verdict() == "postponed"
+    });
+    let told = is(stage, &job, "postponed");
+    assert!(
+        told.text().contains("then night would take it"),
+        "{}",
+        told.run
+    );
+    ends(conductor);
+    let told = is(stage, &job, "no-conductor");
+    assert!(told.text().contains("held back"), "{}", told.run);
+}
+
+fn what_was_tried_too_often_is_spent_for_some_and_not_for_others(stage: &Stage) {
+    let job = stage.post("frail", "exit 3");
+    let conductor = stage.start(&["--retry-delay", "1h"]);
+    wait_until("it has failed", || {
+        explain(stage, &job).verdict() == "postponed"
+    });
+    ends(conductor);
+    let conductor = stage.start(&["--max-attempts", "1"]);
+    let told = is(stage, &job, "exhausted");
+    assert!(told.text().contains("code 3"), "{}", told.run);
+    assert_eq!(told.remedy(), ["retry", &job]);
+    ends(conductor);
+}
+
+fn what_nobody_can_run_is_told_from_what_one_must_not_run(stage: &Stage) {
+    let folder = stage.env.file("handlers");
+    fs::create_dir(&folder).unwrap();
+    for (name, mode) in [("fine", 0o755), ("resize", 0o775)] {
+        fs::write(folder.join(name), "#!/bin/sh\nsleep 600\n").unwrap();
+        crate::conduct::set_mode(&folder.join(name), mode);
+    }
+    crate::conduct::set_mode(&folder, 0o755);
+    let post = |name: &str, details: &str| {
+        let words = ["post", name, "--details", details];
+        stage.env.jobboard(&words).run().posted()
+    };
+    let wrong = post("wrong", r#"{"command": ["./x"]}"#);
+    is(stage, &wrong, "not-runnable");
+    let conductor = stage.start(&["--handlers", "handlers", "--name", "night"]);
+    let (resize, fine) = (post("resize", "{}"), post("fine", "{}"));
+    let told = is(stage, &resize, "policy-refuses");
+    assert!(
+        told.text().contains("can be written by others"),
+        "{}",
+        told.run
+    );
+    assert_eq!(told.remedy(), ["conductors", "night"]);
+    let told = is(stage, &wrong, "not-runnable");
+    assert!(told.text().contains("neither a plain name"), "{}", told.run);
+    wait_until("it is run", || explain(stage, &fine).verdict() == "held");
+    drop(conductor);
+}
+
+fn a_claim_for_ever_is_told_from_one_that_ends(stage: &Stage) {
+    let job = stage.post("byhand", "true");
+    stage.env.claim(&job, "ada");
+    let told = is(stage, &job, "held-forever");
+    assert!(told.text().contains("ada"), "{}", told.run);
+    if stage.is_network() && stage.redis_server().is_none() {
+        return;
+    }
+    let extend = ["extend", &job, "--who", "ada", "--expiry"];
+    let lasts = |span: &str| {
+        stage
+            .env
+            .jobboard(&[&extend[..], &[span]].concat())
+            .run()
+            .succeeded();
+    };
+    lasts("10m");
+    is(stage, &job, "held");
+    lasts("5s");
+    is(stage, &job, "lapsing");
+}
+
+fn who_has_died_holds_nothing_for_long(stage: &Stage) {
+    let job = stage.post("long", WAITS);
+    let conductor = stage.start(&["--name", "night"]);
+    stage.logged(1);
+    is(stage, &job, "held");
+    conductor.kill();
+    let told = is(stage, &job, "held-by-dead");
+    assert_eq!(told.value["will_run"], true, "{}", told.run);
+}
+
+fn what_is_gone_is_found_where_it_went(stage: &Stage) {
+    let (given_up, done) = (stage.post("a", "true"), stage.post("b", "true"));
+    let trash = ["trash", &given_up, "--force", "--yes", "--reason", "no use"];
+    stage.env.jobboard(&trash).run().succeeded();
+    let told = is(stage, &given_up, "trashed");
+    assert!(told.text().contains("no use"), "{}", told.run);
+    stage
+        .env
+        .jobboard(&["consume", &done, "--force", "--yes"])
+        .run()
+        .succeeded();
+    is(stage, &done, "ended");
+    let failed = stage.post("c", "true");
+    let consume = ["consume", &failed, "--failed", "--force", "--yes"];
+    stage.env.jobboard(&consume).run().succeeded();
+    assert_eq!(is(stage, &failed, "ended").value["will_run"], false);
+    is(stage, "00000000-0000-4000-8000-000000000000", "not-known");
+}
+
+fn without_a_job_the_worst_are_explained(stage: &Stage) {
+    let run = stage.env.jobboard(&["explain"]).run();
+    assert_eq!(run.succeeded(), "");
+    for number in 0..12 {
+        stage.post(&format!("job-{number}"), "true");
+    }
+    let listed = stage.env.jobboard(&["list", "--json"]).run().json();
+    stage.env.claim(listed[11]["uuid"].as_str().unwrap(), "ada");
+    let run = stage.env.jobboard(&["explain", "--json"]).run();
+    assert_eq!(run.code, 4, "{run}");
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
+    let told = told.as_array().unwrap().iter();
+    let verdicts: Vec<_> = told.map(|it| it["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts.len(), 10);
+    let mut expected = vec!["no-conductor"; 10];
+    expected[1] = "held-forever";
+    assert_eq!(verdicts, expected);
+    let rest = "10 of 12 jobs shown: no-conductor 11, held-forever 1\n";
+    assert_eq!(run.stderr, rest, "{run}");
+}
+
+fn what_is_to_be_typed_mends_it(stage: &Stage) {
+    let job = stage.post("byhand", "true");
+    stage.env.claim(&job, "ada");
+    let mend = |told: &Told| {
+        let words = told.remedy();
+        stage
+            .env
+            .jobboard(&[&words[..], &["--yes"]].concat())
+            .run()
+            .succeeded();
+    };
+    mend(&is(stage, &job, "held-forever"));
+    is(stage, &job, "no-conductor");
+    stage.env.trash(&job);
+    let told = is(stage, &job, "trashed");
+    let retry = told.remedy();
+    stage.env.jobboard(&retry).run().succeeded();
+    is(stage, &job, "no-conductor");
+}

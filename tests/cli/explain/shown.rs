@@ -1,0 +1,83 @@
+//! How an explanation reads, in each form of the output.
+
+use crate::support::env::Env;
+
+#[test]
+fn people_read_the_verdict_first_and_then_why_and_what_to_type() {
+    let env = Env::new();
+    let job = env.post("resize");
+    env.claim(&job, "ada");
+    let words = ["explain", &job[..8], "-o", "table", "--color", "never"];
+    let run = env.jobboard(&words).run();
+    let shown = run.stdout.clone();
+    let lines: Vec<_> = shown.lines().map(str::trim_end).collect();
+    assert_eq!(
+        lines[0],
+        format!("resize {}  held-forever", &job[..8]),
+        "{run}"
+    );
+    assert!((4..=8).contains(&lines.len()), "{run}");
+    assert!(
+        lines.last().unwrap().contains("jobboard abandon --force"),
+        "{run}"
+    );
+    let fields = env.jobboard(&["explain", &job]).run();
+    let line: Vec<_> = fields.stdout.trim_end().split('\t').collect();
+    assert_eq!(
+        line[..3],
+        [job.as_str(), "held-forever", "error"],
+        "{fields}"
+    );
+    assert!(line[4].starts_with("jobboard abandon --force "), "{fields}");
+}
+
+#[test]
+fn json_has_a_fixed_set_of_keys() {
+    let env = Env::new();
+    let job = env.post("resize");
+    let run = env.jobboard(&["explain", &job, "--json"]).run();
+    assert_eq!(run.code, 4, "{run}");
+    let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let keys = |value: &serde_json::Value| {
+        let object = value.as_object().unwrap();
+        object.keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(keys(&told), "job verdict will_run findings unseen");
+    let finding = &told["findings"][0];
+    assert_eq!(keys(finding), "code severity summary evidence remedy");
+    assert_eq!(keys(&finding["evidence"][0]), "what value at");
+    assert_eq!(keys(&finding["remedy"]), "text command");
+}
+
+#[test]
+fn each_code_has_its_paragraph() {
+    let env = Env::new();
+    let help = env.jobboard(&["help", "explain"]).run();
+    let page = std::fs::read_to_string("docs/triage.md").unwrap();
+    let codes = "claimable postponed exhausted no-conductor no-taker not-runnable policy-refuses \
+                 outranked held held-forever held-by-dead lapsing not-renewed lock-broken malformed \
+                 hidden-from-peers trashed ended not-known clock-skew unseen";
+    for code in codes.split(' ') {
+        let mut lines = help.stdout.lines().map(str::trim_start);
+        assert!(
+            lines.any(|line| line.starts_with(&format!("{code} "))),
+            "{code}"
+        );
+        assert!(page.contains(&format!("**`{code}`**")), "{code}");
+    }
+}
+
+#[test]
+fn strangers_and_several_jobs_are_told_as_they_should_be() {
+    let env = Env::new();
+    let job = env.post("resize");
+    let evil = "UPDATE job SET name = 'evil' || char(27) || '[31m'";
+    env.database().execute(evil, []).unwrap();
+    let unknown = "00000000-0000-4000-8000-000000000000";
+    let run = env
+        .jobboard(&["explain", &job, unknown, "-o", "table"])
+        .run();
+    assert_eq!(run.code, 4, "{run}");
+    assert!(!run.stdout.contains('\u{1b}'), "{run}");
+    assert!(run.stdout.contains("not-known"), "{run}");
+}
