@@ -43,6 +43,9 @@ _jobboard() {
             jobboard,copy)
                 cmd="jobboard__subcmd__copy"
                 ;;
+            jobboard,doctor)
+                cmd="jobboard__subcmd__doctor"
+                ;;
             jobboard,dump)
                 cmd="jobboard__subcmd__dump"
                 ;;
@@ -110,7 +113,7 @@ _jobboard() {
 
     case "${cmd}" in
         jobboard)
-            opts="-o -q -v -h -V --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help --version post run list ls show explain owner claim extend abandon consume trash restore retry purge wait watch conduct conductors dump load copy status check ping config completions man help"
+            opts="-o -q -v -h -V --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help --version post run list ls show explain owner claim extend abandon consume trash restore retry purge wait watch conduct conductors dump load copy status check doctor ping config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -747,6 +750,68 @@ _jobboard() {
                     return 0
                     ;;
                 --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --who)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table tsv json jsonl uuid" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "table tsv json jsonl uuid" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --op-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        jobboard__subcmd__doctor)
+            opts="-y -o -q -v -h --only --skip --list --fix --dry-run --reason --yes --confirm --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --only)
+                    COMPREPLY=($(compgen -W "connection server keys claims conductors local rights-missing server-away evicts not-persistent persistence-fails writable-replica writable-by-others damaged disk-full log-large wrong-type stray-keys sequence-behind malformed record-unreadable shared-trash never-lapsing held-by-dead not-renewed lock-broken exhausted clock-ahead no-conductor silent same-name unsettled commands-and-peers config-writable password-readable kernel" -- "${cur}"))
+                    return 0
+                    ;;
+                --skip)
+                    COMPREPLY=($(compgen -W "connection server keys claims conductors local rights-missing server-away evicts not-persistent persistence-fails writable-replica writable-by-others damaged disk-full log-large wrong-type stray-keys sequence-behind malformed record-unreadable shared-trash never-lapsing held-by-dead not-renewed lock-broken exhausted clock-ahead no-conductor silent same-name unsettled commands-and-peers config-writable password-readable kernel" -- "${cur}"))
+                    return 0
+                    ;;
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --confirm)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

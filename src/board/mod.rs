@@ -6,6 +6,7 @@
 pub(crate) mod backlog;
 pub(crate) mod error;
 pub(crate) mod event;
+pub(crate) mod examine;
 pub(crate) mod ext;
 pub(crate) mod filter;
 pub(crate) mod follow;
@@ -37,6 +38,7 @@ use self::wire::posting::Limit;
 pub(crate) use self::{
     error::BoardError,
     event::{Event, EventKind, Events},
+    examine::{Examined, Part},
     ext::BoardExt,
     reference::{JobRef, uuid_of},
     stored::contradiction,
@@ -291,6 +293,9 @@ pub(crate) trait Board: Send + Sync {
 
     /// Asks the board how it is, without reading jobs.
     async fn health(&self) -> Result<Health>;
+
+    /// Looks at a part of the board for what may be the matter with it; changes nothing.
+    async fn examine(&self, part: Part) -> Result<Examined>;
 
     /// Fails as it would to read what is remembered, or to have a job remembered, as far as that can
     /// be told without doing it.

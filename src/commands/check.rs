@@ -127,7 +127,9 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
     let round_trip = start.elapsed();
     let now = Utc::now().trunc_subsecs(6);
     let filters = Filters::new(args.filter.clone());
-    let (mut tally, mut overdue) = (Tally::new(now), Overdue::new(board));
+    let (conductors, problem) = apart(board.conductors().await).with_context(trying)?;
+    let alive = conductors.as_deref().unwrap_or_default();
+    let (mut tally, mut overdue) = (Tally::new(now), Overdue::new(board, alive));
     let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await.with_context(trying)? {
         if filters.matches(&entry, now) {
@@ -140,10 +142,9 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         true => health.trashed,
         false => trashed(board, &filters, now).await.with_context(trying)?,
     };
-    let (conductors, problem) = apart(board.conductors().await).with_context(trying)?;
     let late = overdue.not_renewed(board, LONGEST_LOOK);
     let late = late.await.with_context(trying)?;
-    let (figures, ..) = tally.finish(conductors.as_deref().unwrap_or_default());
+    let (figures, ..) = tally.finish(alive);
     let measured = Measured {
         figures,
         trashed,

@@ -9,6 +9,7 @@ mod conductors;
 mod config;
 mod consume;
 mod copy;
+mod doctor;
 mod dump;
 mod explain;
 mod extend;
@@ -188,6 +189,7 @@ pub(crate) enum Command {
     Copy(copy::CopyArgs),
     Status(status::StatusArgs),
     Check(check::CheckArgs),
+    Doctor(doctor::DoctorArgs),
     Ping(ping::PingArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
@@ -251,6 +253,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Copy(args) => copy::run(ctx, args).await,
         Command::Status(args) => status::run(ctx, args).await,
         Command::Check(args) => check::run(ctx, args).await,
+        Command::Doctor(args) => doctor::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,
         Command::Config(args) => config::run(ctx, args),
         Command::Completions(args) => completions::run(&mut ctx.out, &args),

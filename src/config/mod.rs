@@ -13,7 +13,10 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use clap::ValueEnum;
@@ -142,6 +145,19 @@ impl Config {
     /// This may read a file or stdin, or run a program: call it once, and only to connect.
     pub(crate) fn password(&self) -> anyhow::Result<Option<Secret>> {
         self.password.value.fetch(self.op_timeout.value)
+    }
+
+    /// Returns the configuration files that are in effect.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|file| file.value.as_path())
+    }
+
+    /// Returns the file that the password is read from, if it is.
+    pub(crate) fn password_file(&self) -> Option<&Path> {
+        match &self.password.value {
+            Password::File(path) => Some(path),
+            _ => None,
+        }
     }
 
     /// Whether fetching the password takes all of stdin.

@@ -19,6 +19,7 @@ mod conductors;
 mod config;
 mod consume;
 mod copy;
+mod doctor;
 mod dump;
 mod extend;
 mod hold;

@@ -1,6 +1,7 @@
 //! The embedded board: one SQLite file that many processes of one machine share, and no server.
 
 mod events;
+mod examine;
 mod limit;
 mod past;
 mod read;
@@ -25,7 +26,11 @@ use self::{
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, Posted, Query, Result,
-    Settled, pages, registration::Registration, wire::past::find as find_past,
+    Settled,
+    examine::{Examined, Part},
+    pages,
+    registration::Registration,
+    wire::past::find as find_past,
 };
 use crate::job::{
     Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Restore, Settlement, Shelf,
@@ -220,6 +225,10 @@ impl Board for Embedded {
             is_used,
             warning: None,
         })
+    }
+
+    async fn examine(&self, part: Part) -> Result<Examined> {
+        self.look_at(part).await
     }
 
     async fn try_past(&self) -> Result<()> {

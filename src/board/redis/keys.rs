@@ -103,8 +103,17 @@ impl Keys {
 
     /// What all entries of the registry match, for a scan.
     pub(super) fn conductors(&self) -> String {
+        self.beginning_with("conductor.")
+    }
+
+    /// What all keys of the board match, and perhaps some of boards that are called longer.
+    pub(super) fn all(&self) -> String {
+        self.beginning_with("")
+    }
+
+    fn beginning_with(&self, name: &str) -> String {
         let literal: String = self
-            .named("conductor.")
+            .named(name)
             .chars()
             .flat_map(|character| {
                 let is_special = matches!(character, '*' | '?' | '[' | ']' | '\\');

@@ -80,6 +80,11 @@ impl Client {
         &self.name
     }
 
+    /// Returns as whom we log in, if it is not as everybody does.
+    pub(super) fn user(&self) -> Option<&str> {
+        self.url.user.as_deref()
+    }
+
     /// Sends one command and returns its answer; what the server refuses is an error.
     pub(super) async fn ask<T: FromRedisValue>(
         &self,

@@ -1,6 +1,7 @@
 //! The Redis board: the same live board that Python TaskFlow is using.
 
 mod events;
+mod examine;
 mod keys;
 mod link;
 mod read;
@@ -26,7 +27,9 @@ use self::{
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, PeerOrder, Posted, Query,
-    Result, Settled, pages,
+    Result, Settled,
+    examine::{Examined, Part},
+    pages,
     registration::Registration,
     url::redis::RedisUrl,
     wire::{past, posting::Limit},
@@ -206,6 +209,10 @@ impl Board for Redis {
             is_used: jobs + trashed + numbered > 0,
             warning: memory.as_ref().and_then(link::eviction::warning),
         })
+    }
+
+    async fn examine(&self, part: Part) -> Result<Examined> {
+        self.look_at(part).await
     }
 
     async fn try_past(&self) -> Result<()> {

@@ -20,8 +20,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::{
     board::{
-        Board, BoardError, Capabilities, ClaimRules, Event, EventKind, Events, Health, JobRef,
-        Posted, Query, Result, Settled, Which, event::Subject,
+        Board, BoardError, Capabilities, ClaimRules, Event, EventKind, Events, Examined, Health,
+        JobRef, Part, Posted, Query, Result, Settled, Which, event::Subject,
     },
     job::{
         Claim, Claimant, Claimed, Conductor, Draft, Entry, History, Holding, Job, JobKey, Lease,
@@ -253,6 +253,10 @@ impl Board for Scripted {
     async fn health(&self) -> Result<Health> {
         unasked()
     }
+    async fn examine(&self, _: Part) -> Result<Examined> {
+        unasked()
+    }
+
     async fn try_past(&self) -> Result<()> {
         unasked()
     }

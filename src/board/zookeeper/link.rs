@@ -116,6 +116,35 @@ impl Client {
         &self.about.board
     }
 
+    /// Returns as whom we log in, if we do.
+    pub(super) fn user(&self) -> Option<&str> {
+        self.about.user.as_deref()
+    }
+
+    /// Returns a command line for the servers; paths are as they are within our chroot.
+    pub(super) fn cli(&self, command: &str) -> String {
+        let Circumstances {
+            servers, chroot, ..
+        } = &*self.about;
+        let chroot = chroot.as_deref().unwrap_or_default();
+        format!("zkCli.sh -server {servers}{chroot} {command}")
+    }
+
+    /// Returns what the matter is with those of several servers that are not well.
+    pub(super) async fn problems(&self) -> Vec<Problem> {
+        if self.url.servers.len() < 2 {
+            return Vec::new();
+        }
+        match self.tls() {
+            Ok(tls) => {
+                examine(&self.url.servers, tls.as_ref(), self.deadline())
+                    .await
+                    .1
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+
     /// Returns who may do what with the nodes that we create.
     pub(super) fn acls(&self) -> Acls<'static> {
         self.about.acls

@@ -1,6 +1,7 @@
 //! The ZooKeeper board: the same live board that Python TaskFlow is using.
 
 mod events;
+mod examine;
 mod link;
 mod origin;
 mod past;
@@ -32,7 +33,11 @@ use self::{
 };
 use super::{
     Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, PeerOrder, Posted, Query,
-    Result, Settled, pages, url::zookeeper::ZooKeeperUrl, wire::past::find as find_past,
+    Result, Settled,
+    examine::{Examined, Part},
+    pages,
+    url::zookeeper::ZooKeeperUrl,
+    wire::past::find as find_past,
 };
 use crate::{
     job::{
@@ -228,6 +233,11 @@ impl Board for ZooKeeper {
             is_used: stat.is_some_and(|stat| stat.cversion > 0),
             warning: None,
         })
+    }
+
+    async fn examine(&self, part: Part) -> Result<Examined> {
+        let session = self.root.client.session(READING).await?;
+        self.root.target(&session).look_at(part).await
     }
 
     async fn try_past(&self) -> Result<()> {

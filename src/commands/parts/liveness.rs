@@ -7,7 +7,7 @@ use tokio::time::{self, Instant};
 use super::{tally::ByOwner, under_claim::LEASE};
 use crate::{
     board::{Board, BoardError, JobRef},
-    job::{Conductor, Entry, Holding, Job, Lease, Owner, Shelf},
+    job::{Conductor, Entry, Holding, Lease, Owner, Shelf},
     process::living::has_ended,
 };
 
@@ -57,67 +57,91 @@ fn process_of(name: &str) -> Option<(&str, u32)> {
 #[derive(Debug)]
 pub(crate) struct Overdue {
     has_peers: bool,
-    claims: Vec<(JobRef, Holding, Instant)>,
+    /// How long the claims of conductors last that say so.
+    leases: Vec<(Owner, Duration)>,
+    claims: Vec<Suspect>,
+}
+
+/// A claim that may not be renewed any more.
+#[derive(Debug)]
+struct Suspect {
+    job: JobRef,
+    holding: Holding,
+    seen: Instant,
+    /// How long nothing can be told of it.
+    pause: Duration,
 }
 
 impl Overdue {
-    pub(crate) fn new(board: &dyn Board) -> Self {
+    pub(crate) fn new(board: &dyn Board, conductors: &[Conductor]) -> Self {
+        let lease = |it: &Conductor| {
+            let lease = Duration::try_from_secs_f64(it.told.lease?).ok()?;
+            Some((it.owner.clone(), lease))
+        };
         Self {
             has_peers: board.capabilities().has_peers(),
+            leases: conductors.iter().filter_map(lease).collect(),
             claims: Vec::new(),
         }
     }
 
     /// Notes a claim that should have been renewed by now, if it is one that is kept.
     pub(crate) fn add(&mut self, entry: &Entry) {
-        let due = entry.job().and_then(|job| Some((job, self.least(job)?)));
-        if let Some((job, least)) = due
+        if let Some(job) = entry.job()
+            && let Some(holding) = job.holding.as_ref()
+            && let Some(left) = holding.expires_in
+            && let Some((least, pause)) = self.least(holding, left)
             && self.claims.len() < MOST
-            && let Some(holding) = &job.holding
-            && holding.expires_in.is_some_and(|left| left < least)
+            && left < least
         {
-            let claim = (JobRef::Key(job.key.clone()), holding.clone());
-            self.claims.push((claim.0, claim.1, Instant::now()));
+            self.claims.push(Suspect {
+                job: JobRef::Key(job.key.clone()),
+                holding: holding.clone(),
+                seen: Instant::now(),
+                pause: pause.max(SHORTEST),
+            });
         }
     }
 
-    /// Returns how much time a claim always has left that somebody keeps.
-    fn least(&self, job: &Job) -> Option<Duration> {
-        let holding = job.holding.as_ref()?;
+    /// Returns how much time a claim always has left that somebody keeps, and how long it has to be
+    /// watched until that is sure.
+    fn least(&self, holding: &Holding, left: Duration) -> Option<(Duration, Duration)> {
         let is_timed = holding.lease == Lease::Timed;
-        let owner = holding.owner.as_ref().filter(|_| is_timed)?.text();
-        match &holding.fence {
-            // Each of ours is numbered; and of those only processes keep theirs.
-            Some(_) => process_of(&owner).map(|_| LEASE / 3),
-            None => self.has_peers.then_some(LEAST_OF_PEERS),
+        let owner = holding.owner.as_ref().filter(|_| is_timed)?;
+        // Each of ours is numbered.
+        if holding.fence.is_none() {
+            return self.has_peers.then_some((LEAST_OF_PEERS, SHORTEST));
         }
+        if let Some((_, lease)) = self.leases.iter().find(|(it, _)| it == owner) {
+            // It is renewed when two thirds of it are left.
+            return Some((*lease / 3, SHORTEST));
+        }
+        // Only processes keep theirs; nobody says for how long it was made, but one that has so much
+        // left is renewed within half of that, or it is late.
+        process_of(&owner.text()).map(|_| (LEASE / 3, left / 2))
     }
 
-    /// Looks again at those that can be told within `most`, and returns how many are not renewed.
-    ///
-    /// Nobody knows for how long a claim was made. But one of ours that has so much left is renewed
-    /// within half of that, or it is late.
+    /// Looks again at those that can be told within `most`, and returns the ones that are not renewed.
     pub(crate) async fn not_renewed(
         mut self,
         board: &dyn Board,
         most: Duration,
     ) -> Result<Vec<Entry>, BoardError> {
-        let left = |holding: &Holding| holding.expires_in.unwrap_or_default();
-        (self.claims).retain(|(_, it, _)| it.fence.is_none() || left(it) / 2 <= most);
-        let ours = self.claims.iter().filter(|(_, it, _)| it.fence.is_some());
-        let pause = ours.map(|(_, it, _)| left(it) / 2).max();
-        if self.claims.is_empty() {
+        self.claims.retain(|it| it.pause <= most);
+        let Some(pause) = self.claims.iter().map(|it| it.pause).max() else {
             return Ok(Vec::new());
-        }
-        time::sleep(pause.unwrap_or_default().max(SHORTEST.min(most))).await;
-        let references: Vec<_> = self.claims.iter().map(|(job, ..)| job.clone()).collect();
+        };
+        time::sleep(pause).await;
+        let references: Vec<_> = self.claims.iter().map(|it| it.job.clone()).collect();
         let found = board.find(Shelf::Board, &references).await?;
         let pairs = self.claims.iter().zip(found);
-        let late = pairs.filter_map(|((_, before, seen), mut found)| {
+        let late = pairs.filter_map(|(before, mut found)| {
             let entry = found.pop()?;
             let now = entry.holding()?;
-            let is_same = (&now.owner, &now.fence) == (&before.owner, &before.fence);
-            let waned = left(before).saturating_sub(left(now)) > seen.elapsed() / 2;
+            let is_same =
+                (&now.owner, &now.fence) == (&before.holding.owner, &before.holding.fence);
+            let left = |holding: &Holding| holding.expires_in.unwrap_or_default();
+            let waned = left(&before.holding).saturating_sub(left(now)) > before.seen.elapsed() / 2;
             (is_same && waned).then_some(entry)
         });
         Ok(late.collect())

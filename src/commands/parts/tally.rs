@@ -161,18 +161,14 @@ impl Tally {
     }
 
     fn add_attempts(&mut self, job: &Job) {
-        // An attempt that is under way has not failed.
-        let under_way = u32::from(job.holding.is_some());
-        let tried = job.history.attempts.saturating_sub(under_way);
-        let most = job.details.as_ref().and_then(max_attempts);
-        let most = most.unwrap_or(MAX_ATTEMPTS);
+        let (tried, most) = tried(job);
         let figures = &mut self.figures;
         let attempts = Some(job.history.attempts);
         if tried > 0 && tried >= most - 1 {
             figures.poison += 1;
             figures.poison_attempts = earlier(figures.poison_attempts, attempts);
         }
-        if tried >= most && under_way == 0 {
+        if is_exhausted(job) {
             figures.exhausted += 1;
             figures.exhausted_attempts = earlier(figures.exhausted_attempts, attempts);
         }
@@ -240,6 +236,21 @@ impl Tally {
         self.figures.orphaned = dead.map(|of| of.claims).sum();
         (self.figures, names, owners)
     }
+}
+
+/// Returns how often a job was tried, and how often it may be.
+fn tried(job: &Job) -> (u32, u32) {
+    // An attempt that is under way has not failed.
+    let under_way = u32::from(job.holding.is_some());
+    let most = job.details.as_ref().and_then(max_attempts);
+    let tried = job.history.attempts.saturating_sub(under_way);
+    (tried, most.unwrap_or(MAX_ATTEMPTS))
+}
+
+/// Whether nobody has a job, and it was tried as often as it may be.
+pub(crate) fn is_exhausted(job: &Job) -> bool {
+    let (tried, most) = tried(job);
+    job.holding.is_none() && tried >= most
 }
 
 /// Returns the earlier or lesser of two values, of which each may not be known.

@@ -134,6 +134,14 @@ impl Stage {
         }
     }
 
+    /// Returns the server of a board on ZooKeeper, to look at it.
+    pub(crate) fn zookeeper_board(&self) -> Option<&ZooKeeper> {
+        match &self.server {
+            Some(Kind::ZooKeeper(server)) => Some(server),
+            Some(Kind::Redis(_) | Kind::Ensemble(_)) | None => None,
+        }
+    }
+
     /// Returns the servers of a board that is on several.
     pub(crate) fn zookeeper_ensemble(&mut self) -> Option<&mut Ensemble> {
         match &mut self.server {

@@ -1,0 +1,118 @@
+//! What may be the matter with an embedded board: its file, its folder and its disk.
+
+use std::{fs, os::unix::fs::MetadataExt};
+
+use rustix::process::geteuid;
+
+use super::{Embedded, store::disk::with_suffix};
+use crate::{
+    board::{
+        BoardError, Result,
+        examine::{Code, Examined, Finding, Part, Remedy},
+    },
+    shell,
+};
+
+/// How much room a board needs to go on for a while.
+const ROOM: u64 = 64 * 1024 * 1024;
+
+/// How large a log is that somebody keeps from being written back.
+const LARGE_LOG: u64 = 64 * 1024 * 1024;
+
+impl Embedded {
+    /// Looks at a part of the board; changes nothing.
+    pub(super) async fn look_at(&self, part: Part) -> Result<Examined> {
+        let mut seen = Examined::default();
+        match part {
+            _ if !self.file.path().exists() => {}
+            Part::Connection => self.rights(&mut seen)?,
+            Part::Server => self.disk(&mut seen).await?,
+            // What is in the tables belongs together.
+            Part::Keys => {}
+        }
+        Ok(seen)
+    }
+
+    fn word(&self) -> String {
+        shell::word(&self.file.path().display().to_string())
+    }
+
+    fn rights(&self, seen: &mut Examined) -> Result<()> {
+        match self.file.is_writable() {
+            Err(BoardError::Denied { .. }) => {
+                let summary = "the file of the board can only be read";
+                let remedy = Remedy::Elsewhere(format!("ls -l {}", self.word()));
+                let finding = Finding::new(Code::RightsMissing, summary, remedy);
+                seen.add(finding.seen("denied", "posting, claiming and settling jobs"));
+                Ok(())
+            }
+            told => told,
+        }
+    }
+
+    async fn disk(&self, seen: &mut Examined) -> Result<()> {
+        const OTHERS: u32 = 0o022;
+        let path = self.file.path();
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = folder.unwrap_or(std::path::Path::new("."));
+        for place in [path, folder] {
+            let Ok(found) = fs::metadata(place) else {
+                continue;
+            };
+            let (owner, mode) = (found.uid(), found.mode() & 0o7777);
+            let is_ours = owner == geteuid().as_raw() || owner == 0;
+            // In a folder such as /tmp nobody replaces what is another's.
+            let is_open = mode & OTHERS != 0 && mode & 0o1000 == 0;
+            if is_open || !is_ours {
+                let name = place.display();
+                let summary =
+                    format!("{name} can be written by others (mode {mode:o}, user {owner})");
+                let command = format!("chmod go-w {}", shell::word(&name.to_string()));
+                let remedy = Remedy::Elsewhere(command);
+                seen.add(Finding::new(Code::WritableByOthers, summary, remedy));
+            }
+        }
+        let log = fs::metadata(with_suffix(path, "-wal")).map_or(0, |log| log.len());
+        if log > LARGE_LOG {
+            let summary =
+                "the log of the board is large: a process that reads for long keeps it so";
+            let command = format!("sqlite3 {} 'PRAGMA wal_checkpoint(TRUNCATE)'", self.word());
+            let finding = Finding::new(Code::LogLarge, summary, Remedy::Elsewhere(command));
+            seen.add(finding.seen("bytes", log));
+        }
+        if let Ok(system) = rustix::fs::statvfs(folder) {
+            let free = system.f_bavail.saturating_mul(system.f_frsize);
+            if free < ROOM {
+                let command = format!("df -h {}", shell::word(&folder.display().to_string()));
+                let summary = format!("the disk of the board has {} MiB left", free >> 20);
+                seen.add(Finding::new(
+                    Code::DiskFull,
+                    summary,
+                    Remedy::Elsewhere(command),
+                ));
+            }
+        }
+        let found = self.file.read(|transaction, _| {
+            let mut check = transaction.prepare("PRAGMA quick_check(1000)")?;
+            let lines = check.query_map([], |row| row.get::<_, String>(0))?;
+            lines.collect::<rusqlite::Result<Vec<_>>>()
+        });
+        let problems = match found.await {
+            Ok(problems) => problems.unwrap_or_default(),
+            // It may be too broken to be looked at.
+            Err(BoardError::Failed { source, .. }) => vec![source.to_string()],
+            Err(error) => return Err(error),
+        };
+        // A value that is not allowed is a record that cannot be read, and no damage.
+        let is_damage = |problem: &String| problem != "ok" && !problem.starts_with("CHECK ");
+        if let Some(problem) = problems.into_iter().find(is_damage) {
+            let (board, mended) = (self.word(), with_suffix(path, ".mended"));
+            let mended = shell::word(&mended.display().to_string());
+            let command = format!("sqlite3 {board} .recover | sqlite3 {mended}");
+            let summary = "the file of the board is damaged";
+            let finding = Finding::new(Code::Damaged, summary, Remedy::Elsewhere(command));
+            seen.add(finding.seen("problem", problem));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! What may be the matter with a board on ZooKeeper: servers that are away, rights, nodes of no job.
+
+use std::collections::HashSet;
+
+use zookeeper_client::{Error, Permission};
+
+use super::{
+    link::nodes::{self, READING},
+    paths::locked_by,
+    target::Target,
+    write::marker::Whereabouts,
+};
+use crate::{
+    board::{
+        Result,
+        examine::{Code, Examined, Finding, Part, Remedy},
+    },
+    job::{JobKey, Shelf},
+    shell,
+};
+
+/// Rights on the node of the board, and what breaks without them.
+const RIGHTS: [(Permission, &str, &str); 3] = [
+    (Permission::READ, "read", "listing jobs"),
+    (Permission::CREATE, "create", "posting and claiming jobs"),
+    (
+        Permission::DELETE,
+        "delete",
+        "settling jobs and giving them back",
+    ),
+];
+
+/// How many strays are named in a command.
+const NAMED: usize = 5;
+
+impl Target<'_> {
+    /// Looks at a part of the board; changes nothing.
+    pub(super) async fn look_at(self, part: Part) -> Result<Examined> {
+        let mut seen = Examined::default();
+        match part {
+            Part::Connection => {
+                for problem in self.client.problems().await {
+                    let summary = format!("of the servers of the board one is away: {problem}");
+                    let remedy = Remedy::Elsewhere("systemctl restart zookeeper".to_owned());
+                    seen.add(Finding::new(Code::ServerAway, summary, remedy));
+                }
+                self.rights(&mut seen).await?;
+            }
+            Part::Server => seen.unseen(
+                "how the servers are set up, which they do not tell us",
+                None,
+            ),
+            Part::Keys => self.strays(&mut seen).await?,
+        }
+        Ok(seen)
+    }
+
+    async fn rights(self, seen: &mut Examined) -> Result<()> {
+        let path = self.paths.board();
+        let asked = self.session.client().get_acl(path);
+        let acls = match self.session.ask(READING, asked).await {
+            Ok(Ok((acls, _))) => acls,
+            Ok(Err(Error::NoNode)) => return Ok(()),
+            Ok(Err(error)) => {
+                seen.unseen("rights", self.session.refusal(READING, &error));
+                return Ok(());
+            }
+            Err(failure) => {
+                seen.unseen("rights", crate::board::BoardError::from(failure));
+                return Ok(());
+            }
+        };
+        let user = self.client.user().map(|user| format!("{user}:"));
+        let is_ours = |scheme: &str, id: &str| match scheme {
+            "world" => true,
+            "digest" => user.as_ref().is_some_and(|user| id.starts_with(user)),
+            _ => false,
+        };
+        // Whoever is known by an address or a certificate, the server alone knows.
+        if acls
+            .iter()
+            .any(|acl| !matches!(acl.scheme(), "world" | "digest"))
+        {
+            seen.unseen("rights, which depend on more than the login", None);
+            return Ok(());
+        }
+        let ours = acls.iter().filter(|acl| is_ours(acl.scheme(), acl.id()));
+        let granted = ours.fold(Permission::NONE, |all, acl| all | acl.permission());
+        let lacking = RIGHTS.iter().filter(|(right, ..)| !granted.has(*right));
+        let lacking: Vec<_> = lacking.collect();
+        if !lacking.is_empty() {
+            let names: Vec<_> = lacking.iter().map(|(_, name, _)| *name).collect();
+            let summary = format!("we may not {} at {path}", names.join(", "));
+            let who = match &user {
+                Some(user) => format!("auth:{user}:cdrwa"),
+                None => "world:anyone:cdrwa".to_owned(),
+            };
+            let remedy = Remedy::Elsewhere(self.client.cli(&format!("setAcl {path} {who}")));
+            let finding = Finding::new(Code::RightsMissing, summary, remedy);
+            let finding = lacking
+                .into_iter()
+                .fold(finding, |finding, (_, name, breaks)| {
+                    finding.seen("denied", format!("{name}: {breaks}"))
+                });
+            seen.add(finding);
+        }
+        Ok(())
+    }
+
+    /// Looks for what belongs to jobs that are nowhere.
+    async fn strays(self, seen: &mut Examined) -> Result<()> {
+        let read = async |folder: &str| nodes::children(self.session, folder).await;
+        let (sides, markers) = (self.paths.sides(), self.paths.markers());
+        // Before the jobs: what is made for a job later is not among these.
+        let recorded = read(&sides).await?;
+        let marked: Vec<_> = read(&markers).await?;
+        let marked: Vec<_> = marked
+            .iter()
+            .map(|name| format!("{markers}/{name}"))
+            .collect();
+        let marks = nodes::read(self.session, &marked).await?;
+        let locked = read(self.paths.board()).await?;
+        let mut known = HashSet::new();
+        for shelf in [Shelf::Board, Shelf::Trash] {
+            let children = read(&self.paths.folder(shelf)).await?;
+            let keys = children
+                .iter()
+                .filter_map(|child| self.paths.key_of(shelf, child));
+            known.extend(keys);
+        }
+        let locks = locked.iter().filter_map(|child| locked_by(child));
+        let locks = locks
+            .filter(|key| !known.contains(key))
+            .map(|key| self.paths.lock(&key));
+        let records = recorded
+            .iter()
+            .filter(|name| !known.contains(&JobKey::new(name.as_str())));
+        let records = records.map(|name| format!("{sides}/{name}"));
+        let void = marked.iter().zip(&marks).filter(|(_, node)| {
+            let node = node.as_ref().filter(|node| !node.is_denied());
+            node.is_some_and(|node| Whereabouts::read(node).is_void(&known))
+        });
+        let void = void.map(|(path, _)| path.clone());
+        let strays: Vec<_> = locks.chain(records).chain(void).collect();
+        // What goes with its job is gone by now.
+        let found = nodes::read(self.session, &strays).await?;
+        let strays = strays
+            .into_iter()
+            .zip(found)
+            .filter(|(_, node)| node.is_some());
+        let mut strays: Vec<_> = strays.map(|(path, _)| path).collect();
+        strays.sort_unstable();
+        if let Some(first) = strays.first() {
+            let deletes: Vec<_> = strays.iter().take(NAMED).collect();
+            let deletes = deletes
+                .into_iter()
+                .map(|path| self.client.cli(&format!("delete {}", shell::word(path))));
+            let remedy = Remedy::Elsewhere(deletes.collect::<Vec<_>>().join("; "));
+            let summary = format!("nodes of no job: {}", strays.len());
+            seen.add(Finding::new(Code::StrayKeys, summary, remedy).seen("node", first));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,283 @@
+//! `jobboard doctor`.
+
+mod fix;
+mod local;
+mod look;
+mod report;
+
+use std::{future::Future, time::Duration};
+
+use anyhow::Context as _;
+use tokio::time;
+
+use self::{
+    look::{Look, of_entries},
+    report::{Check, Diagnosis, Told, Unseen},
+};
+use super::parts::{unused, words::Words};
+use crate::{
+    board::{
+        Board, BoardError,
+        examine::{Code, Examined, Group, Part},
+    },
+    context::{Consent, Context},
+    exit::{CommandError, chain},
+    output::{Column, Fit},
+    shell,
+};
+
+/// How long one check may take that does not look at every job.
+const USUAL: Duration = Duration::from_secs(2);
+
+/// How long one may take that does.
+const WHOLE: Duration = Duration::from_secs(60);
+
+/// Examine the board for what is wrong with it, and say what mends it
+///
+/// Looks at the connection and our rights, at how the server is set up, at keys and records that belong to
+/// no job or cannot be read, at claims, conductors and this machine. Changes nothing. Each finding has a
+/// code, what was seen, what comes of it, and the command that mends it or shows more. A check that fails
+/// or is forbidden does not keep others from going on; what could not be seen is said.
+///
+/// Exits with 0 if nothing is worse than a note, with 7 if something is, and with 5 if the board cannot
+/// be reached. In a pipe each line has, separated by tabs: group, code, state or severity, summary,
+/// consequence, command.
+#[derive(Debug, Default, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    jobboard doctor\n  \
+    jobboard doctor --only claims,conductors\n  \
+    jobboard doctor --skip not-persistent --json\n  \
+    jobboard doctor --fix --dry-run")]
+pub(crate) struct DoctorArgs {
+    /// Look for these alone: groups, such as claims, or codes
+    #[arg(long, value_name = "CHECK", value_delimiter = ',', conflicts_with = "skip",
+          value_parser = Words { all: Chosen::names, read: Chosen::read })]
+    only: Vec<Chosen>,
+
+    /// Look for all but these
+    #[arg(long, value_name = "CHECK", value_delimiter = ',',
+          value_parser = Words { all: Chosen::names, read: Chosen::read })]
+    skip: Vec<Chosen>,
+
+    /// List what is looked for, and look for nothing
+    #[arg(long)]
+    list: bool,
+
+    /// Show the commands of jobboard that mend what was found, ask, and do them one by one
+    ///
+    /// Each is done only if it is still so. What has to be done elsewhere, or has to be decided by
+    /// somebody, is left: claims that never lapse of owners who may be alive, say.
+    #[arg(long, conflicts_with = "list")]
+    fix: bool,
+
+    /// With --fix: only show what would be done
+    #[arg(long, requires = "fix")]
+    dry_run: bool,
+
+    /// With --fix: keep with each job why it was done
+    #[arg(long, value_name = "TEXT", requires = "fix")]
+    reason: Option<String>,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// What is to be looked for, or not.
+#[derive(Debug, Clone, Copy)]
+enum Chosen {
+    Group(Group),
+    Code(Code),
+}
+
+impl Chosen {
+    fn names() -> Vec<&'static str> {
+        let groups = Group::ALL.iter().map(|it| it.name());
+        groups.chain(Code::ALL.iter().map(|it| it.name())).collect()
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        let group = text.parse().map(Self::Group);
+        let chosen = group.or_else(|_| text.parse().map(Self::Code));
+        chosen.map_err(|_| "`jobboard doctor --list` shows groups and codes".to_owned())
+    }
+
+    fn means(self, code: Code) -> bool {
+        match self {
+            Self::Group(group) => code.meaning().0 == group,
+            Self::Code(one) => code == one,
+        }
+    }
+}
+
+impl DoctorArgs {
+    /// Whether something is to be looked for.
+    fn wants(&self, code: Code) -> bool {
+        let is_named = self.only.is_empty() || self.only.iter().any(|it| it.means(code));
+        is_named && !self.skip.iter().any(|it| it.means(code))
+    }
+
+    /// Returns the groups of which anything is to be looked for.
+    fn groups(&self) -> Vec<Group> {
+        let is_wanted = |group: &Group| {
+            let mut of = Code::ALL.iter().filter(|it| it.meaning().0 == *group);
+            of.any(|code| self.wants(*code))
+        };
+        Group::ALL.iter().copied().filter(is_wanted).collect()
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: DoctorArgs) -> anyhow::Result<()> {
+    if args.list {
+        return list(ctx, &args);
+    }
+    let board = ctx.board()?;
+    let mut diagnosis = examine(ctx, &*board, &args).await?;
+    if args.fix {
+        let fixed = fix::fix(ctx, &args, &diagnosis).await;
+        if args.dry_run || fixed.is_err() {
+            return fixed;
+        }
+        diagnosis = examine(ctx, &*board, &args).await?;
+    }
+    ctx.out.report(&diagnosis)?;
+    match diagnosis.sound {
+        true => Ok(()),
+        false => Err(CommandError::Command(7).into()),
+    }
+}
+
+/// Lists what is looked for.
+fn list(ctx: &mut Context, args: &DoctorArgs) -> anyhow::Result<()> {
+    let columns = [
+        Column::new("group", Fit::Shrinks),
+        Column::new("code", Fit::Shrinks),
+        Column::new("severity", Fit::Shrinks),
+        Column::new("consequence", Fit::Shrinks),
+    ];
+    let mut rows = ctx.out.rows(&columns);
+    for code in Code::ALL.iter().filter(|code| args.wants(**code)) {
+        rows.push(&Check::of(*code))?;
+    }
+    rows.finish()
+}
+
+/// What one check has shown, or why it has shown nothing; and what that would have been.
+type Seen = (Group, &'static str, Result<Examined, String>);
+
+/// Looks for all that is wanted, and tells it.
+async fn examine(ctx: &Context, board: &dyn Board, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
+    let trying = || ctx.trying("examine", "the board");
+    let groups = args.groups();
+    // It also connects: a board that is away is no finding.
+    let health = match board.health().await {
+        Err(error) if error.is_retryable() => return Err(error).with_context(trying),
+        health => health,
+    };
+    let mut seen = look(board, &groups).await;
+    let of_board = seen.iter().filter(|(group, ..)| *group != Group::Local);
+    let is_denied = of_board.clone().count() > 0 && of_board.clone().all(|(.., it)| it.is_err());
+    let health = match health {
+        Err(error) if is_denied => return Err(error).with_context(trying),
+        health => health.ok(),
+    };
+    if let Some(health) = &health {
+        unused::note_if_unused(ctx, board, health);
+    }
+    if groups.contains(&Group::Local) {
+        seen.push((Group::Local, "", Ok(local::examine(&ctx.config))));
+    }
+    let program = [vec!["jobboard".to_owned()], ctx.config.same_board()].concat();
+    let words: Vec<_> = program.iter().map(|word| shell::word(word)).collect();
+    let mut diagnosis = Diagnosis {
+        board: board.name().to_owned(),
+        server: health.map(|health| health.server),
+        sound: true,
+        groups: Vec::new(),
+        findings: Vec::new(),
+        unseen: Vec::new(),
+        program: words.join(" "),
+    };
+    for (group, what, seen) in seen {
+        let (findings, unseen) = match seen {
+            Ok(seen) => (seen.findings, told(seen.unseen)),
+            Err(why) => (Vec::new(), vec![format!("{what}: {why}")]),
+        };
+        let findings = findings.into_iter().filter(|it| args.wants(it.code));
+        let findings = findings.map(|finding| Told::new(finding, &program));
+        diagnosis.findings.extend(findings);
+        let unseen = unseen.into_iter().map(|what| Unseen { group, what });
+        diagnosis.unseen.extend(unseen);
+    }
+    diagnosis.judge(&groups);
+    Ok(diagnosis)
+}
+
+/// Looks at these groups of a board, at all of them at once.
+async fn look(board: &dyn Board, groups: &[Group]) -> Vec<Seen> {
+    let wants = |group: Group| groups.contains(&group);
+    let conductors = within(USUAL, board.conductors()).await;
+    let known = conductors.as_deref().unwrap_or_default();
+    let part = async |group: Group, part: Part, most: Duration| match wants(group) {
+        true => Some(within(most, board.examine(part)).await),
+        false => None,
+    };
+    let jobs = async {
+        let is_wanted = [Group::Keys, Group::Claims, Group::Conductors].map(wants);
+        match is_wanted.contains(&true) {
+            true => Some(within(WHOLE, Look::take(board, known)).await),
+            false => None,
+        }
+    };
+    let (connection, server, keys, look) = tokio::join!(
+        part(Group::Connection, Part::Connection, USUAL),
+        part(Group::Server, Part::Server, USUAL),
+        part(Group::Keys, Part::Keys, WHOLE),
+        jobs,
+    );
+    let of_conductors = wants(Group::Conductors).then(|| conductors.as_deref().map(of_entries));
+    let parts = [
+        (Group::Connection, "rights", connection),
+        (Group::Server, "how it is set up", server),
+        (Group::Keys, "keys", keys),
+        (
+            Group::Conductors,
+            "conductors",
+            of_conductors.map(|it| it.map_err(Clone::clone)),
+        ),
+    ];
+    let parts = parts.into_iter();
+    let mut seen: Vec<Seen> = parts
+        .filter_map(|(group, what, it)| Some((group, what, it?)))
+        .collect();
+    match look {
+        Some(Ok(look)) => {
+            let order = board.capabilities().peer_order;
+            seen.push((Group::Keys, "", Ok(look.of_keys(order))));
+            seen.push((Group::Claims, "", Ok(look.of_claims())));
+            seen.push((Group::Conductors, "", Ok(look.of_conductors(known))));
+        }
+        Some(Err(why)) => seen.push((Group::Claims, "jobs", Err(why))),
+        None => {}
+    }
+    seen
+}
+
+/// Words what a board could not see of itself.
+fn told(unseen: Vec<(String, Option<BoardError>)>) -> Vec<String> {
+    let unseen = unseen.into_iter().map(|(what, why)| match why {
+        Some(why) => format!("{what}: {}", chain(&why)),
+        None => what,
+    });
+    unseen.collect()
+}
+
+/// Gives a check so long; says why it has no answer.
+async fn within<T>(
+    most: Duration,
+    check: impl Future<Output = Result<T, BoardError>>,
+) -> Result<T, String> {
+    match time::timeout(most, check).await {
+        Ok(seen) => seen.map_err(|error| chain(&error)),
+        Err(_) => Err(format!("it took longer than {}s", most.as_secs())),
+    }
+}

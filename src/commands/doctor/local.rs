@@ -1,0 +1,61 @@
+//! What may be the matter on this machine: who can change what we trust, and what the kernel lacks.
+
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
+
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
+
+use crate::{
+    board::examine::{Code, Examined, Finding, Remedy},
+    config::Config,
+    shell,
+};
+
+/// Looks at the files of the configuration, and at the kernel.
+pub(super) fn examine(config: &Config) -> Examined {
+    let mut seen = Examined::default();
+    for path in config.files() {
+        look_at(
+            &mut seen,
+            path,
+            0o022,
+            (Code::ConfigWritable, "written", "go-w"),
+        );
+    }
+    if let Some(path) = config.password_file() {
+        look_at(
+            &mut seen,
+            path,
+            0o077,
+            (Code::PasswordReadable, "read", "600"),
+        );
+    }
+    let lacking = [
+        ("pidfd", pidfd_open(getpid(), PidfdFlags::empty()).is_err()),
+        ("/proc", !Path::new("/proc/self/exe").exists()),
+    ];
+    for (what, _) in lacking.into_iter().filter(|(_, lacks)| *lacks) {
+        let summary = format!("the kernel, or this container, has no {what}");
+        let remedy = Remedy::Elsewhere("uname -r; mount -t proc proc /proc".to_owned());
+        seen.add(Finding::new(Code::Kernel, summary, remedy));
+    }
+    seen
+}
+
+/// Looks whether others may do with a file what they should not.
+fn look_at(
+    seen: &mut Examined,
+    path: &Path,
+    forbidden: u32,
+    (code, what, mode): (Code, &str, &str),
+) {
+    let Ok(found) = fs::metadata(path).map(|found| found.mode() & 0o7777) else {
+        return;
+    };
+    // A pipe that a shell has made is read once, and by whoever has it open.
+    if found & forbidden != 0 && path.is_file() {
+        let name = path.display();
+        let summary = format!("{name} can be {what} by others (mode {found:o})");
+        let command = format!("chmod {mode} {}", shell::word(&name.to_string()));
+        seen.add(Finding::new(code, summary, Remedy::Elsewhere(command)));
+    }
+}

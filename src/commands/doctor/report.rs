@@ -1,0 +1,249 @@
+//! What a doctor tells: group by group, each finding with what comes of it and what mends it.
+
+use serde::{Serialize, Serializer};
+
+use crate::{
+    board::examine::{Code, Evidence, Finding, Group, Remedy, Severity},
+    output::{Page, Record, Report, Tone},
+    shell,
+};
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub(super) struct Diagnosis {
+    pub(super) board: String,
+    pub(super) server: Option<String>,
+    /// Whether nothing is worse than a note.
+    pub(super) sound: bool,
+    pub(super) groups: Vec<GroupState>,
+    pub(super) findings: Vec<Told>,
+    pub(super) unseen: Vec<Unseen>,
+    /// How a command begins that is about the same board.
+    #[serde(skip)]
+    pub(super) program: String,
+}
+
+/// How a group is.
+#[derive(Debug, Serialize)]
+pub(super) struct GroupState {
+    group: Group,
+    /// `ok`, the worst of its findings, or `unknown`.
+    state: &'static str,
+}
+
+/// Something that could not be seen.
+#[derive(Debug, Serialize)]
+pub(super) struct Unseen {
+    pub(super) group: Group,
+    pub(super) what: String,
+}
+
+/// A finding as it is told.
+#[derive(Debug, Serialize)]
+pub(super) struct Told {
+    pub(super) code: Code,
+    group: Group,
+    pub(super) severity: Severity,
+    pub(super) summary: String,
+    consequence: &'static str,
+    evidence: Vec<Evidence>,
+    remedy: Mending,
+}
+
+/// What mends it, or shows more.
+#[derive(Debug, Serialize)]
+struct Mending {
+    /// The command line.
+    text: String,
+    /// The words of it, if it is one of ours.
+    command: Vec<String>,
+    /// Whether `--fix` does it.
+    fix: bool,
+}
+
+impl Told {
+    /// Takes a finding; `program` is how a command begins that is about the same board.
+    pub(super) fn new(finding: Finding, program: &[String]) -> Self {
+        let (group, severity, consequence) = finding.code.meaning();
+        let fix = matches!(finding.remedy, Remedy::Mends(_));
+        let (text, command) = match finding.remedy {
+            Remedy::Mends(words) | Remedy::Shows(words) => {
+                let command: Vec<_> = program.iter().cloned().chain(words).collect();
+                let words: Vec<_> = command.iter().map(|word| shell::word(word)).collect();
+                (words.join(" "), command)
+            }
+            Remedy::Elsewhere(text) => (text, Vec::new()),
+        };
+        Self {
+            code: finding.code,
+            group,
+            severity,
+            summary: finding.summary,
+            consequence,
+            evidence: finding.evidence,
+            remedy: Mending { text, command, fix },
+        }
+    }
+
+    /// Returns the command that mends it, if it is one of ours.
+    pub(super) fn step(&self) -> Option<&[String]> {
+        let Mending { command, fix, .. } = &self.remedy;
+        fix.then_some(command)
+    }
+}
+
+impl Diagnosis {
+    /// Says how each of these groups is.
+    pub(super) fn judge(&mut self, groups: &[Group]) {
+        let state = |group: Group| {
+            let mut of = self.findings.iter().filter(|it| it.group == group);
+            let is_unseen = self.unseen.iter().any(|it| it.group == group);
+            match of.by_ref().map(|it| it.severity).max() {
+                Some(severity) if severity > Severity::Note || !is_unseen => severity.name(),
+                _ if is_unseen => "unknown",
+                _ => "ok",
+            }
+        };
+        let states = groups.iter().map(|group| GroupState {
+            group: *group,
+            state: state(*group),
+        });
+        self.groups = states.collect();
+        self.sound = !self.findings.iter().any(|it| it.severity > Severity::Note);
+    }
+}
+
+impl Record for Diagnosis {
+    fn fields(&self) -> Vec<String> {
+        self.lines().concat()
+    }
+
+    /// Returns a line for each group, each finding, and each thing that could not be seen.
+    fn lines(&self) -> Vec<Vec<String>> {
+        let words = |words: [&str; 6]| words.map(str::to_owned).to_vec();
+        let groups = self.groups.iter();
+        let groups = groups.map(|it| words([it.group.name(), "", it.state, "", "", ""]));
+        let findings = self.findings.iter().map(|it| {
+            let (group, code, severity) = (it.group.name(), it.code.name(), it.severity.name());
+            words([
+                group,
+                code,
+                severity,
+                &it.summary,
+                it.consequence,
+                &it.remedy.text,
+            ])
+        });
+        let unseen = self.unseen.iter();
+        let unseen = unseen.map(|it| words([it.group.name(), "", "unseen", &it.what, "", ""]));
+        groups.chain(findings).chain(unseen).collect()
+    }
+}
+
+impl Report for Diagnosis {
+    fn human(&self, page: &mut Page) {
+        page.line().add(Tone::Strong, &self.board);
+        if let Some(server) = &self.server {
+            page.fact("served by", server);
+        }
+        for GroupState { group, state } in &self.groups {
+            page.fact_with(group.name(), tone(state), state, None);
+            let of = self.findings.iter().filter(|it| it.group == *group);
+            of.for_each(|it| it.human(page));
+            for it in self.unseen.iter().filter(|it| it.group == *group) {
+                page.line().plain("  not seen: ").plain(&it.what);
+            }
+        }
+        let (all, notes) = (self.findings.len(), self.findings.iter());
+        let notes = notes.filter(|it| it.severity == Severity::Note).count();
+        let fixable = self.findings.iter().filter(|it| it.remedy.fix).count();
+        let wrong = match all - notes {
+            0 => "The board is sound, as far as it was seen.".to_owned(),
+            1 => "One thing is wrong.".to_owned(),
+            wrong => format!("{wrong} things are wrong."),
+        };
+        let fix = match fixable {
+            0 => String::new(),
+            _ => format!(" `{} doctor --fix` mends what jobboard can.", self.program),
+        };
+        page.line();
+        page.line().plain(wrong).plain(fix);
+    }
+}
+
+impl Told {
+    fn human(&self, page: &mut Page) {
+        let line = page.line().plain("  ");
+        let line = line.add(tone(self.severity.name()), self.severity.name());
+        line.plain(": ")
+            .plain(&self.summary)
+            .add(Tone::Faint, format!("  [{}]", self.code));
+        for Evidence { what, value } in &self.evidence {
+            page.line()
+                .add(Tone::Faint, format!("    {what}: "))
+                .plain(value);
+        }
+        page.line()
+            .add(Tone::Faint, "    so: ")
+            .plain(self.consequence);
+        let word = if self.remedy.fix {
+            "    mend: "
+        } else {
+            "    do: "
+        };
+        page.line().add(Tone::Faint, word).plain(&self.remedy.text);
+    }
+}
+
+fn tone(state: &str) -> Tone {
+    match state {
+        "ok" => Tone::Good,
+        "note" => Tone::Plain,
+        "error" => Tone::Bad,
+        _ => Tone::Busy,
+    }
+}
+
+/// A check that can be asked for by its code.
+#[derive(Debug, Serialize)]
+pub(super) struct Check {
+    #[serde(serialize_with = "name")]
+    pub(super) code: Code,
+    group: Group,
+    severity: Severity,
+    consequence: &'static str,
+}
+
+fn name<S: Serializer>(code: &Code, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(code.name())
+}
+
+impl Check {
+    pub(super) fn of(code: Code) -> Self {
+        let (group, severity, consequence) = code.meaning();
+        Self {
+            code,
+            group,
+            severity,
+            consequence,
+        }
+    }
+}
+
+impl Record for Check {
+    fn fields(&self) -> Vec<String> {
+        let (group, severity) = (self.group.name(), self.severity.name());
+        [group, self.code.name(), severity, self.consequence]
+            .map(str::to_owned)
+            .to_vec()
+    }
+}
+
+impl crate::output::Row for Check {
+    fn cells(&self) -> Vec<crate::output::Cell> {
+        self.fields()
+            .into_iter()
+            .map(crate::output::Cell::new)
+            .collect()
+    }
+}

@@ -1,0 +1,367 @@
+//! `jobboard doctor`: each thing that may be the matter, where it is, and where it is not.
+
+mod fix;
+mod network;
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::{
+    conduct::{Stage, on_every_board, set_mode},
+    support::{
+        env::{Env, Outcome, wait_until},
+        servers::{Host, Peer},
+    },
+};
+
+on_every_board!(
+    a_board_in_ordinary_use_is_sound,
+    claims_of_the_dead_and_jobs_that_failed_too_often_are_told,
+    a_conductor_that_has_died_is_told,
+    looking_changes_nothing,
+);
+
+/// What most servers of tests are like, for which no test of a board can do anything.
+const USUAL: [&str; 2] = ["--skip", "not-persistent"];
+
+fn doctor(env: &Env, words: &[&str]) -> Outcome {
+    env.jobboard(&[&["doctor", "--json"], words].concat()).run()
+}
+
+fn told(env: &Env, words: &[&str]) -> Value {
+    let run = doctor(env, words);
+    let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+    let worst = |finding: &Value| finding["severity"] != "note";
+    let is_sound = !told["findings"].as_array().unwrap().iter().any(worst);
+    assert_eq!(
+        (&told["sound"], run.code),
+        (&json!(is_sound), if is_sound { 0 } else { 7 }),
+        "{run}"
+    );
+    told
+}
+
+/// Returns the findings of a code.
+fn findings(env: &Env, code: &str) -> Vec<Value> {
+    let told = told(env, &["--only", code]);
+    let findings = told["findings"].as_array().unwrap().clone();
+    assert!(findings.iter().all(|it| it["code"] == code), "{told}");
+    findings
+}
+
+/// Requires that something is told once, and returns it.
+fn finds(env: &Env, code: &str) -> Value {
+    let found = findings(env, code);
+    assert_eq!(found.len(), 1, "{code}: {found:?}");
+    assert!(
+        found[0]["remedy"]["text"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty())
+    );
+    found[0].clone()
+}
+
+fn is_sound(env: &Env) {
+    let told = told(env, &USUAL);
+    assert_eq!(told["sound"], json!(true), "{told}");
+}
+
+/// Has the attempt at a job fail.
+fn fail(env: &Env, job: &str, delay: &str) {
+    let claim = ["claim", job, "--retry-delay", delay, "--retry-max", delay];
+    let claim = [&claim[..], &["--max-attempts", "9", "--", "false"]].concat();
+    env.jobboard(&claim).run().failed(1);
+}
+
+/// Does with a board what one usually does.
+fn use_it(stage: &Stage) {
+    let env = &stage.env;
+    let jobs = env.post_many(9);
+    env.claim(&jobs[0], "ada");
+    fail(env, &jobs[1], "1d");
+    fail(env, &jobs[2], "1ms");
+    env.trash(&jobs[3]);
+    env.trash(&jobs[4]);
+    env.jobboard(&["restore", &jobs[4]]).run().succeeded();
+    env.jobboard(&["claim", &jobs[5], "--", "true"])
+        .run()
+        .succeeded();
+    env.jobboard(&["consume", &jobs[6], "--force", "--yes"])
+        .run()
+        .succeeded();
+    let expiring = ["claim", &jobs[7], "--expiry", "1h"];
+    let claimed = env.jobboard(&expiring).run();
+    assert_eq!(claimed.code == 0, stage.zookeeper_board().is_none());
+}
+
+fn a_board_in_ordinary_use_is_sound(stage: &Stage) {
+    let unused = doctor(&stage.env, &USUAL);
+    assert!(unused.succeeded().contains("\"findings\":[]"), "{unused}");
+    assert!(
+        unused.stderr.contains("nothing was ever posted on"),
+        "{unused}"
+    );
+    use_it(stage);
+    stage.post("long", "touch log; exec sleep 600");
+    let told = told(&stage.env, &USUAL);
+    assert_eq!(told["findings"][0]["code"], "no-conductor", "{told}");
+    assert_eq!(
+        (&told["sound"], &told["findings"][1]),
+        (&json!(true), &json!(null)),
+        "{told}"
+    );
+    let _conductor = stage.start(&[]);
+    wait_until("it runs", || stage.env.file("log").exists());
+    let told = self::told(&stage.env, &USUAL);
+    assert_eq!(told["findings"], json!([]), "{told}");
+    let states: Vec<_> = told["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["state"])
+        .collect();
+    // ZooKeeper does not tell how it is set up.
+    assert!(
+        states.iter().all(|it| **it == "ok" || **it == "unknown"),
+        "{told}"
+    );
+}
+
+fn claims_of_the_dead_and_jobs_that_failed_too_often_are_told(stage: &Stage) {
+    let env = &stage.env;
+    let jobs = env.post_many(4);
+    is_sound(env);
+    env.claim(&jobs[0], "night:elsewhere.:7:c0ffee01");
+    env.claim(&jobs[1], "ada");
+    let found = finds(env, "held-by-dead");
+    let command = found["remedy"]["command"].as_array().unwrap();
+    assert_eq!(command[1], "abandon", "{found}");
+    // It frees that claim, and no other.
+    let words: Vec<_> = command.iter().map(|word| word.as_str().unwrap()).collect();
+    env.jobboard(&[&words[1..], &["--yes"]].concat())
+        .run()
+        .succeeded();
+    assert_eq!(
+        [0, 1].map(|at| env.state(&jobs[at])),
+        ["UNCLAIMED", "CLAIMED"]
+    );
+    is_sound(env);
+    for _ in 0..5 {
+        fail(env, &jobs[2], "1ms");
+    }
+    // One that may be tried more often is not meant.
+    fail(env, &jobs[3], "1ms");
+    let found = finds(env, "exhausted");
+    assert_eq!(
+        found["evidence"],
+        json!([{"what": "job", "value": jobs[2]}]),
+        "{found}"
+    );
+    env.jobboard(&["retry", &jobs[2]]).run().succeeded();
+    is_sound(env);
+}
+
+fn a_conductor_that_has_died_is_told(stage: &Stage) {
+    let conductor = stage.start(&["--name", "night"]);
+    assert_eq!(findings(&stage.env, "silent"), [json!(null); 0]);
+    conductor.kill();
+    let found = finds(&stage.env, "silent");
+    assert!(
+        found["summary"].as_str().unwrap().starts_with("night on "),
+        "{found}"
+    );
+}
+
+fn looking_changes_nothing(stage: &Stage) {
+    use_it(stage);
+    let env = &stage.env;
+    if let Some(server) = stage.redis_server() {
+        server.run(&["HSET", "taskflow:listings", "bad", "nonsense"]);
+        let written = || {
+            let told = server.run(&["INFO", "persistence"]);
+            let line = told
+                .lines()
+                .find(|it| it.starts_with("rdb_changes_since_last_save"));
+            (line.unwrap().to_owned(), server.everything())
+        };
+        let before = written();
+        told(env, &[]);
+        assert_eq!(written(), before);
+        return;
+    }
+    if stage.is_network() {
+        // What it makes for itself goes with its session; all else is seen by a peer.
+        return network::nodes_stay_as_they_are(stage);
+    }
+    let bytes = || ["", "-wal"].map(|it| fs::read(format!("{}{it}", env.board().display())).ok());
+    let before = bytes();
+    told(env, &[]);
+    assert_eq!(bytes(), before);
+}
+
+#[test]
+fn people_see_what_it_is_what_comes_of_it_and_what_mends_it() {
+    let env = Env::new();
+    env.post("resize");
+    env.claim("@1", "ada:elsewhere.:7:c0ffee01");
+    let run = env
+        .jobboard(&["doctor", "-o", "table", "--only", "claims,server"])
+        .run();
+    insta::assert_snapshot!(run, @r#"
+    exit code 7
+    --- stdout
+    sqlite:ROOT/state/jobboard/board.db
+    served by     SQLite VERSION
+    server        ok
+    claims        error
+      error: claims of ada:elsewhere.:7:00000001, which is dead: 1  [held-by-dead]
+        so: the job is performed by nobody
+        mend: jobboard abandon --force --filter 'owner="ada:elsewhere.:7:00000001"'
+
+    One thing is wrong. `jobboard doctor --fix` mends what jobboard can.
+    --- stderr
+    "#);
+    let run = env.jobboard(&["doctor", "--only", "held-by-dead"]).run();
+    let line = run.stdout.lines().nth(1).unwrap();
+    assert_eq!(line.split('\t').count(), 6, "{run}");
+    let list = env
+        .jobboard(&["doctor", "--list", "--skip", "keys,local"])
+        .run();
+    assert!(
+        list.succeeded().contains("claims\theld-by-dead\terror\t"),
+        "{list}"
+    );
+    assert!(!list.stdout.contains("stray-keys"), "{list}");
+    env.jobboard(&["doctor", "--only", "nonsense"])
+        .run()
+        .failed(2);
+    env.jobboard(&["doctor", "--board", "redis://127.0.0.1:1"])
+        .run()
+        .failed(5);
+}
+
+#[test]
+fn every_code_has_its_page() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/triage.md");
+    let page = fs::read_to_string(page).unwrap();
+    let list = Env::new().jobboard(&["doctor", "--list"]).run();
+    for line in list.succeeded().lines() {
+        let code = line.split('\t').nth(1).unwrap();
+        assert!(page.contains(&format!("| `{code}` |")), "{code}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_told() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let env = &stage.env;
+    env.post_many(200);
+    is_sound(env);
+    let board = env.board();
+    let folder = board.parent().unwrap().to_owned();
+    for (place, mode, usual) in [(&board, 0o666, 0o600), (&folder, 0o777, 0o700)] {
+        set_mode(place, mode);
+        finds(env, "writable-by-others");
+        set_mode(place, usual);
+    }
+    // As if somebody had been reading for long.
+    let log = format!("{}-wal", board.display());
+    let file = fs::File::options()
+        .create(true)
+        .append(true)
+        .open(&log)
+        .unwrap();
+    let length = file.metadata().unwrap().len();
+    file.set_len(65 << 20).unwrap();
+    finds(env, "log-large");
+    file.set_len(length).unwrap();
+    is_sound(env);
+    let change = "UPDATE job SET created_on = created_on + 7200000000 WHERE sequence = 3";
+    env.database().execute_batch(change).unwrap();
+    let found = finds(env, "clock-ahead");
+    assert_eq!(found["evidence"][1]["value"], "1h59m", "{found}");
+    let change = "PRAGMA ignore_check_constraints = on;
+        UPDATE job SET created_on = created_on - 7200000000 WHERE sequence = 3;
+        UPDATE job SET details = 'nonsense' WHERE sequence = 1;
+        UPDATE job SET failures = 'nonsense' WHERE sequence = 2";
+    env.database().execute_batch(change).unwrap();
+    finds(env, "malformed");
+    finds(env, "record-unreadable");
+    env.claim("@3", "ada");
+    assert_eq!(findings(env, "never-lapsing"), [json!(null); 0]);
+    let change = "UPDATE job SET claimed_on = claimed_on - 7200000000 WHERE sequence = 3";
+    env.database().execute_batch(change).unwrap();
+    assert_eq!(finds(env, "never-lapsing")["evidence"][0]["value"], "ada");
+    // A page in the middle is overwritten.
+    let mut bytes = fs::read(&board).unwrap();
+    let middle = bytes.len() / 2 / 4096 * 4096;
+    bytes[middle..middle + 4096].fill(0x5a);
+    fs::write(&board, bytes).unwrap();
+    finds(env, "damaged");
+}
+
+#[test]
+fn a_file_that_can_only_be_read_is_told() {
+    let env = Env::new();
+    let shared = env.root().join("shared");
+    let url = format!("sqlite:{}", shared.join("board.db").display());
+    env.jobboard(&["post", "a", "--create", "--board", &url])
+        .run()
+        .succeeded();
+    let program = env.root().join("jobboard");
+    fs::copy(env!("CARGO_BIN_EXE_jobboard"), &program).unwrap();
+    set_mode(env.root(), 0o755);
+    for file in fs::read_dir(&shared).unwrap() {
+        set_mode(&file.unwrap().path(), 0o444);
+    }
+    set_mode(&shared, 0o755);
+    let words = ["doctor", "--json", "--only", "connection", "--board", &url];
+    let run = env
+        .program(&program, &words)
+        .cwd(Path::new("/"))
+        .by_nobody()
+        .run();
+    let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+    assert_eq!(told["findings"][0]["code"], "rights-missing", "{told}");
+}
+
+#[test]
+fn files_of_the_configuration_that_others_can_use_are_told() {
+    let env = Env::new();
+    let config = env.configure("[board.a]\nurl = \"sqlite:a.db\"\npassword_file = \"pw\"\n");
+    let password = config.with_file_name("pw");
+    fs::write(&password, "secret").unwrap();
+    let found = |code: &str| {
+        let run = doctor(&env, &["--board", "a", "--only", code]);
+        let told: Value = serde_json::from_str(&run.stdout).unwrap();
+        told["findings"].as_array().unwrap().len()
+    };
+    for (file, loose, tight, code) in [
+        (&config, 0o664, 0o644, "config-writable"),
+        (&password, 0o644, 0o600, "password-readable"),
+    ] {
+        fs::set_permissions(file, fs::Permissions::from_mode(loose)).unwrap();
+        assert_eq!(found(code), 1, "{code}");
+        fs::set_permissions(file, fs::Permissions::from_mode(tight)).unwrap();
+        assert_eq!(found(code), 0, "{code}");
+    }
+    assert_eq!(found("kernel"), 0);
+}
+
+#[test]
+fn a_claim_that_nobody_renews_is_told() {
+    for stage in [Stage::embedded(), Stage::redis()].into_iter().flatten() {
+        stage.post("long", "touch log; exec sleep 600");
+        let conductor = stage.start(&["--lease", "15s"]);
+        wait_until("it runs", || stage.env.file("log").exists());
+        assert_eq!(findings(&stage.env, "not-renewed"), [json!(null); 0]);
+        conductor.signal(Signal::STOP);
+        wait_until("it is told", || {
+            findings(&stage.env, "not-renewed").len() == 1
+        });
+    }
+}

@@ -1,0 +1,296 @@
+//! What may be the matter with boards on servers.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{Host, Peer, Stage, doctor, findings, finds, is_sound, told};
+use crate::support::{
+    env::wait_until,
+    servers::{Server, ZooKeeper},
+};
+
+/// Requires that a look leaves all nodes as they are.
+pub(super) fn nodes_stay_as_they_are(stage: &Stage) {
+    let Some(server) = stage.zookeeper_board() else {
+        return;
+    };
+    let Some(mut peer) = Peer::on(server) else {
+        return;
+    };
+    server.create(&mut peer, "jobx", "{}");
+    let before = server.everything(&mut peer);
+    told(&stage.env, &[]);
+    assert_eq!(server.everything(&mut peer), before);
+}
+
+#[test]
+fn how_a_redis_server_should_not_be_set_up_is_told() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    env.post("resize");
+    finds(env, "not-persistent");
+    server.run(&["CONFIG", "SET", "save", "3600 1"]);
+    assert_eq!(told(env, &[])["sound"], json!(true));
+    server.run(&["CONFIG", "SET", "maxmemory", "100mb"]);
+    assert_eq!(findings(env, "evicts"), [json!(null); 0]);
+    server.run(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    finds(env, "evicts");
+    server.run(&["CONFIG", "SET", "maxmemory", "0"]);
+    // What it cannot write to.
+    let folder = server.run(&["CONFIG", "GET", "dir"]);
+    fs::create_dir(format!("{}/dump.rdb", folder.lines().nth(1).unwrap())).unwrap();
+    server.run(&["BGSAVE"]);
+    wait_until("it is told", || {
+        findings(env, "persistence-fails").len() == 1
+    });
+    let Some(master) = Server::start() else {
+        return;
+    };
+    let port = master.port().to_string();
+    server.run(&["REPLICAOF", "127.0.0.1", &port]);
+    assert_eq!(findings(env, "writable-replica"), [json!(null); 0]);
+    server.run(&["CONFIG", "SET", "replica-read-only", "no"]);
+    finds(env, "writable-replica");
+}
+
+#[test]
+fn rights_that_are_missing_on_redis_are_told_and_the_others_are_looked_at() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    env.post("resize");
+    is_sound(env);
+    server.run(&["ACL", "SETUSER", "default", "-hdel", "-config", "-publish"]);
+    let told = told(env, &[]);
+    assert_eq!(told["findings"][0]["code"], "rights-missing", "{told}");
+    let evidence = told["findings"][0]["evidence"].to_string();
+    assert!(
+        evidence.contains("HDEL: settling jobs") && evidence.contains("PUBLISH"),
+        "{told}"
+    );
+    assert!(
+        told["unseen"][0]["what"]
+            .as_str()
+            .unwrap()
+            .contains("config|get"),
+        "{told}"
+    );
+    for right in ["eval", "info", "scan", "hscan", "type", "hlen", "get"] {
+        server.run(&["ACL", "SETUSER", "default", &format!("-{right}")]);
+        let run = doctor(env, &["--skip", "not-persistent"]);
+        assert!(run.code == 7 && run.stderr.is_empty(), "{right}: {run}");
+    }
+}
+
+#[test]
+fn keys_on_redis_that_are_not_what_they_should_be_are_told() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    let jobs = env.post_many(3);
+    env.claim(&jobs[0], "ada");
+    is_sound(env);
+    let side = format!("taskflow:{}.jobboard", jobs[0]);
+    let kept = server.run(&["GET", &side]);
+    for (years, code) in [("2001", "never-lapsing"), ("2999", "clock-ahead")] {
+        assert_eq!(findings(env, code), [json!(null); 0]);
+        let time = kept.split("\"claimed_on\":\"").nth(1).unwrap();
+        let aged = kept.replace(&time[..4], years);
+        server.run(&["SET", &side, aged.trim()]);
+        finds(env, code);
+        server.run(&["SET", &side, kept.trim()]);
+    }
+    server.run(&["SET", &format!("taskflow:{}.jobboard", jobs[1]), "nonsense"]);
+    finds(env, "record-unreadable");
+    server.run(&["DEL", &format!("taskflow:{}.jobboard", jobs[1])]);
+    server.run(&["HSET", "taskflow:listings", "bad", "nonsense"]);
+    assert!(
+        finds(env, "malformed")["summary"]
+            .as_str()
+            .unwrap()
+            .contains("Python")
+    );
+    server.run(&["HDEL", "taskflow:listings", "bad"]);
+    // Of a board whose namespace begins like ours, and of somebody else.
+    let gone = "1f0c9a58-8f0e-5d0a-8a43-6b0c3f6d2e7b";
+    for name in [
+        format!("taskflow:b:{gone}.owned"),
+        "taskflow:x.owned".to_owned(),
+    ] {
+        server.run(&["SET", &name, "ada"]);
+    }
+    is_sound(env);
+    for suffix in ["owned", "last_modified", "jobboard"] {
+        let name = format!("taskflow:{gone}.{suffix}");
+        server.run(&["SET", &name, "ada"]);
+        assert_eq!(finds(env, "stray-keys")["evidence"][0]["value"], name);
+        server.run(&["DEL", &name]);
+    }
+    server.run(&["SET", "taskflow:sequence", "1"]);
+    let found = finds(env, "sequence-behind");
+    let text = found["remedy"]["text"].as_str().unwrap();
+    assert!(text.ends_with("SET taskflow:sequence 3"), "{found}");
+    server.run(&["SET", "taskflow:sequence", "3"]);
+    is_sound(env);
+    for (key, kind) in [("trash", "hash"), ("past", "stream"), ("listings", "hash")] {
+        let key = format!("taskflow:{key}");
+        server.run(&["DEL", &key]);
+        server.run(&["SET", &key, "x"]);
+        let found = finds(env, "wrong-type");
+        assert!(
+            found["summary"].as_str().unwrap().ends_with(kind),
+            "{found}"
+        );
+        let told = told(env, &["--skip", "not-persistent"]);
+        assert_eq!(told["groups"].as_array().unwrap().len(), 6, "{told}");
+        server.run(&["DEL", &key]);
+    }
+}
+
+#[test]
+fn commands_on_a_board_of_python_services_are_told() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    let job = env.post("flow");
+    server.run(&[
+        "SET",
+        &format!("taskflow:{job}.owned"),
+        "octavia-7",
+        "PX",
+        "60000",
+    ]);
+    assert_eq!(findings(env, "commands-and-peers"), [json!(null); 0]);
+    stage.post("command", "true");
+    let found = finds(env, "commands-and-peers");
+    assert_eq!(found["evidence"][0]["value"], "octavia-7");
+}
+
+#[test]
+fn nodes_on_zookeeper_that_are_not_what_they_should_be_are_told() {
+    let Some(stage) = Stage::zookeeper() else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.zookeeper_board().unwrap());
+    let Some(mut peer) = Peer::on(server) else {
+        return;
+    };
+    let jobs = env.post_many(3);
+    is_sound(env);
+    server.create(&mut peer, "jobx", "{}");
+    let found = finds(env, "malformed");
+    assert!(
+        found["summary"]
+            .as_str()
+            .unwrap()
+            .contains("every Python service"),
+        "{found}"
+    );
+    let delete = |peer: &mut Peer, name: &str| {
+        let path = format!("{}/{name}", server.path());
+        peer.told(&json!({"do": "delete", "path": path}));
+    };
+    delete(&mut peer, "jobx");
+    is_sound(env);
+    server.create(&mut peer, "job0000000001.lock", "nonsense");
+    finds(env, "lock-broken");
+    delete(&mut peer, "job0000000001.lock");
+    server.create(&mut peer, "job0000000077.lock", "{}");
+    let found = finds(env, "stray-keys");
+    let command = found["remedy"]["text"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("zkCli.sh ");
+    ZooKeeper::cli(command.unwrap());
+    is_sound(env);
+    env.claim(&jobs[2], "ada");
+    let side = format!("{}/.jobboard/jobs/jobs/job0000000002", server.top());
+    peer.told(&json!({"do": "write", "path": side, "data": "nonsense"}));
+    finds(env, "record-unreadable");
+    let beside = server.beside();
+    let other = |words: &[&str]| env.jobboard(&[words, &["--board", &beside]].concat()).run();
+    other(&["post", "theirs"]).succeeded();
+    assert_eq!(findings(env, "shared-trash"), [json!(null); 0]);
+    other(&["trash", "@0", "--force", "--yes"]).succeeded();
+    finds(env, "shared-trash");
+}
+
+#[test]
+fn conductors_of_one_name_and_those_of_python_are_told() {
+    let Some(stage) = Stage::zookeeper() else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.zookeeper_board().unwrap());
+    let Some(mut peer) = Peer::on(server) else {
+        return;
+    };
+    peer.told(&json!({"do": "register", "name": "py", "host": "h1", "pid": 7}));
+    env.post("flow");
+    assert_eq!(told(env, &[])["findings"], json!([]));
+    stage.post("command", "true");
+    finds(env, "commands-and-peers");
+    assert_eq!(findings(env, "same-name"), [json!(null); 0]);
+    peer.told(&json!({"do": "register", "name": "py", "host": "h2", "pid": 7}));
+    finds(env, "same-name");
+}
+
+#[test]
+fn a_conductor_that_cannot_settle_a_job_is_told() {
+    let Some(stage) = Stage::zookeeper() else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.zookeeper_board().unwrap());
+    let Some(mut peer) = Peer::on(server) else {
+        return;
+    };
+    stage.post("stuck", "true");
+    let below = format!("{}/job0000000000/a child", server.path());
+    peer.told(&json!({"do": "create", "path": below}));
+    let conductor = stage.start(&["--name", "night"]);
+    stage.says(&conductor, "not_settled");
+    wait_until("it is told", || findings(env, "unsettled").len() == 1);
+}
+
+#[test]
+fn rights_that_are_missing_on_zookeeper_are_told() {
+    let Some(stage) = Stage::zookeeper() else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.zookeeper_board().unwrap());
+    env.post("resize");
+    is_sound(env);
+    let words = format!(
+        "-server 127.0.0.1:{} setAcl {} world:anyone:ra",
+        server.port(),
+        server.path()
+    );
+    ZooKeeper::cli(&words);
+    let found = finds(env, "rights-missing");
+    assert_eq!(found["evidence"].as_array().unwrap().len(), 2, "{found}");
+    let command = found["remedy"]["text"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("zkCli.sh ");
+    ZooKeeper::cli(command.unwrap());
+    is_sound(env);
+}
+
+#[test]
+fn a_server_of_several_that_is_away_is_told() {
+    let Some(mut stage) = Stage::ensemble() else {
+        return;
+    };
+    stage.env.post("resize");
+    is_sound(&stage.env);
+    let ensemble = stage.zookeeper_ensemble().unwrap();
+    ensemble.member(1).stop();
+    wait_until("it is told", || {
+        findings(&stage.env, "server-away").len() == 1
+    });
+}
