@@ -58,6 +58,8 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "trash" -d 'Move j
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "restore" -d 'Put trashed jobs back on the board'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "retry" -d 'Have jobs tried again now: from the trash, or held back on the board'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "purge" -d 'Remove trashed jobs for good'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "pause" -d 'Have jobs of some names left alone, by our conductors and by `claim --next`'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "resume" -d 'Have jobs taken again that were paused'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "wait" -d 'Wait until jobs are finished, the board is empty, or a job can be claimed'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "watch" -d 'Tell what happens on the board, as it happens'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "conduct" -d 'Claim jobs and run their commands, until told to stop'
@@ -606,6 +608,45 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s q -l quiet -
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -l for -d 'End it by itself after this long, such as 2h' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later (1 KiB)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand pause" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later (1 KiB)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l filter -d 'With --any: wait for a job for which this holds' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l timeout -d 'Wait no longer than this' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand wait" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r

@@ -12,6 +12,7 @@ mod config;
 mod context;
 mod duration;
 mod exit;
+mod glob;
 mod job;
 mod lease;
 mod names;

@@ -202,7 +202,7 @@ impl Backlog {
     pub(crate) fn heed(&mut self, event: &Event, now: DateTime<Utc>) -> BacklogChange {
         let Some(subject) = &event.subject else {
             return match event.kind {
-                EventKind::Resync => BacklogChange::Resync,
+                EventKind::Resync | EventKind::Paused | EventKind::Resumed => BacklogChange::Resync,
                 _ => BacklogChange::Nothing,
             };
         };
@@ -222,7 +222,7 @@ impl Backlog {
                 self.remove(&subject.key);
                 BacklogChange::Less
             }
-            EventKind::Resync => BacklogChange::Resync,
+            EventKind::Resync | EventKind::Paused | EventKind::Resumed => BacklogChange::Resync,
             EventKind::Extended | EventKind::ConductorJoined | EventKind::ConductorLeft => {
                 BacklogChange::Nothing
             }

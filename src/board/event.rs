@@ -25,6 +25,9 @@ named! {
         Extended => "extended",
         ConductorJoined => "conductor-joined",
         ConductorLeft => "conductor-left",
+        /// Jobs of some names are to be left alone.
+        Paused => "paused",
+        Resumed => "resumed",
         /// Something may have been missed: look at the board again.
         Resync => "resync",
     }
@@ -37,6 +40,8 @@ pub(crate) struct Event {
     pub(crate) time: DateTime<Utc>,
     /// The job it happened to, as far as known.
     pub(crate) subject: Option<Subject>,
+    /// A glob for the names that are paused by it, or are not any more.
+    pub(crate) names: Option<String>,
     pub(crate) owner: Option<Owner>,
     pub(crate) fence: Option<Fence>,
     /// How the job ended, if it did by this, as far as known.
@@ -52,6 +57,7 @@ impl Event {
             kind,
             time: Utc::now(),
             subject: None,
+            names: None,
             owner: None,
             fence: None,
             departure: None,

@@ -10,8 +10,8 @@ use super::{
     Board, BoardError, ClaimRules, JobRef, Order, Posted, Query, Result, Which, filter::Filters,
 };
 use crate::job::{
-    Aftermath, Authority, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Owner, Settlement,
-    Shelf, Witness,
+    Aftermath, Authority, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Owner, Pauses,
+    Settlement, Shelf, Witness,
 };
 
 /// The jobs that could be claimed now, and when there may be more without anything happening.
@@ -24,18 +24,26 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// Adds a record that nobody has, unless it cannot be read or claimed, or is postponed.
-    pub(super) fn consider(&mut self, entry: Entry, now: DateTime<Utc>) {
+    /// Adds a record that nobody has, unless it cannot be read or claimed, or is postponed or paused.
+    pub(super) fn consider(&mut self, entry: Entry, pauses: &Pauses, now: DateTime<Utc>) {
         let Entry::Job(job) = entry else { return };
         if !job.may_be_offered() {
             return;
         }
-        match job.history.not_before.filter(|time| *time > now) {
-            None => self.jobs.push(*job),
+        let pause = pauses.of(&job.name, now);
+        let held_until = [job.history.not_before, pause.and_then(|pause| pause.until)];
+        let held_until = held_until
+            .into_iter()
+            .flatten()
+            .max()
+            .filter(|time| *time > now);
+        match held_until {
             Some(time) => {
                 let first = self.next_not_before.map_or(time, |first| first.min(time));
                 self.next_not_before = Some(first);
             }
+            None if pause.is_none() => self.jobs.push(*job),
+            None => {}
         }
     }
 }
@@ -165,16 +173,29 @@ pub(crate) trait BoardExt: Board {
             detail: filters.detail(),
         });
         let now = Utc::now();
-        let mut candidates = Candidates::default();
+        let (mut candidates, mut pauses) = (Candidates::default(), None);
         while candidates.jobs.len() < most
             && let Some(entry) = entries.try_next().await?
         {
             if !filters.matches(&entry, now) || except.contains(entry.key()) {
                 continue;
             }
-            candidates.consider(entry, now);
+            let pauses = match &pauses {
+                Some(pauses) => pauses,
+                None => pauses.insert(self.lasting_pauses(now).await?),
+            };
+            candidates.consider(entry, pauses, now);
         }
         Ok(candidates)
+    }
+
+    /// Returns what is paused; whoever may not ask is kept from nothing.
+    async fn lasting_pauses(&self, now: DateTime<Utc>) -> Result<Pauses> {
+        match self.pauses().await {
+            Ok(pauses) => Ok(Pauses::new(pauses, now)),
+            Err(error) if error.is_retryable() => Err(error),
+            Err(_) => Ok(Pauses::default()),
+        }
     }
 }
 

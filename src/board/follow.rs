@@ -19,6 +19,7 @@ const STEADY: Duration = Duration::from_secs(5);
 
 /// What there is to tell whoever follows a board.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are events")]
 pub(crate) enum News {
     /// Whoever looks at the board from here on misses nothing; what of it is told late, and why.
     Listening(Option<String>),

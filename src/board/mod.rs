@@ -45,8 +45,8 @@ pub(crate) use self::{
     wire::json::oversized_integer,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Purge, Restore, Settlement,
-    Shelf, Term, Told,
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Pause, Purge, Remark,
+    Restore, Settlement, Shelf, Term, Told,
 };
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
@@ -290,6 +290,15 @@ pub(crate) trait Board: Send + Sync {
 
     /// Returns the conductors that are registered now.
     async fn conductors(&self) -> Result<Vec<Conductor>>;
+
+    /// Has jobs of some names left alone by whoever asks [`Self::pauses`]; once more, replaces it.
+    async fn pause(&self, pause: &Pause) -> Result<()>;
+
+    /// Ends the pause of just these names; false, if there is none.
+    async fn resume(&self, names: &str, remark: &Remark) -> Result<bool>;
+
+    /// Returns all pauses, also those that are over; one that cannot be read is none.
+    async fn pauses(&self) -> Result<Vec<Pause>>;
 
     /// Asks the board how it is, without reading jobs.
     async fn health(&self) -> Result<Health>;

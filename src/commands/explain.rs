@@ -22,7 +22,7 @@ use crate::{
     board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
     context::Context,
     exit::{CommandError, chain},
-    job::{Entry, Rank, Shelf},
+    job::{Entry, Pauses, Rank, Shelf},
     output::Format,
 };
 
@@ -94,10 +94,18 @@ async fn scene(ctx: &Context, board: &dyn Board) -> anyhow::Result<Scene> {
         now: Utc::now().trunc_subsecs(6),
         program: [vec!["jobboard".to_owned()], ctx.config.same_board()].concat(),
         takers: Vec::new(),
+        pauses: Pauses::default(),
         has_peers: capabilities.has_peers(),
         sees_peers: !capabilities.has_expiring_claims,
         unseen: Vec::new(),
     };
+    match board.pauses().await {
+        Ok(pauses) => scene.pauses = Pauses::new(pauses, scene.now),
+        Err(error) if error.is_retryable() => {
+            return Err(error).with_context(|| ctx.trying("look at", "what is paused"));
+        }
+        Err(error) => scene.unseen.push(unseen("what is paused", &error)),
+    }
     match board.conductors().await {
         Ok(conductors) => scene.takers = conductors.into_iter().map(Taker::new).collect(),
         Err(error) if error.is_retryable() => {

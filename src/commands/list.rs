@@ -13,13 +13,13 @@ use self::sort::Sort;
 use super::parts::{peers, shared_trash::SharedArgs, unused, words::Words};
 use crate::{
     board::{
-        Board, BoardError, Detail, Order, Query, Which,
+        Board, BoardError, BoardExt as _, Detail, Order, Query, Which,
         filter::{Field, Filter, Filters},
     },
     context::Context,
     exit::{CommandError, Trying},
-    job::{Entry, Shelf, State},
-    output::{ColumnChange, Format, JobColumns},
+    job::{Entry, Pauses, Shelf, State},
+    output::{ColumnChange, Format, JobColumns, JobView},
 };
 
 /// List the jobs on the board
@@ -262,6 +262,7 @@ async fn stream(
     let mut entries = board.entries(query(ctx, args, wanted));
     let tried = trying(ctx);
     let limit = args.limit.map_or(u64::MAX, |limit| limit as u64);
+    let pauses = pauses(ctx, board, args.shelf()).await;
     let columns = args.columns(ctx.out.format());
     let mut rows = ctx.out.rows(&columns.shapes());
     let (mut seen, now) = (0, wanted.now);
@@ -280,7 +281,7 @@ async fn stream(
         }
         seen += 1;
         if seen <= limit {
-            rows.push(&columns.row(&entry, now))?;
+            rows.push(&columns.row(JobView::of(&entry, now).under(&pauses)))?;
         }
     }
     rows.finish()?;
@@ -310,14 +311,23 @@ async fn sorted(
         found.reverse();
     }
     let limit = args.limit.unwrap_or(usize::MAX);
+    let pauses = pauses(ctx, board, args.shelf()).await;
     let columns = args.columns(ctx.out.format());
     let mut rows = ctx.out.rows(&columns.shapes());
     for entry in found.iter().take(limit) {
-        rows.push(&columns.row(entry, wanted.now))?;
+        rows.push(&columns.row(JobView::of(entry, wanted.now).under(&pauses)))?;
     }
     rows.finish()?;
     say_left_out(ctx, found.len().saturating_sub(limit) as u64);
     Ok(found.len() as u64)
+}
+
+/// Reads what is paused, for people; that it cannot be read keeps nobody from the list.
+async fn pauses(ctx: &Context, board: &dyn Board, shelf: Shelf) -> Pauses {
+    match (ctx.out.format(), shelf) {
+        (Format::Table, Shelf::Board) => board.lasting_pauses(Utc::now()).await.unwrap_or_default(),
+        _ => Pauses::default(),
+    }
 }
 
 fn trying(ctx: &Context) -> Trying {

@@ -19,10 +19,12 @@ mod load;
 mod man;
 mod owner;
 mod parts;
+mod pause;
 mod ping;
 mod post;
 mod purge;
 mod restore;
+mod resume;
 mod retry;
 mod run;
 mod show;
@@ -180,6 +182,8 @@ pub(crate) enum Command {
     Retry(retry::RetryArgs),
     #[command(mut_arg("jobs", |jobs| jobs.add(completions::complete::trashed_jobs())))]
     Purge(purge::PurgeArgs),
+    Pause(pause::PauseArgs),
+    Resume(resume::ResumeArgs),
     Wait(wait::WaitArgs),
     Watch(watch::WatchArgs),
     Conduct(conduct::ConductArgs),
@@ -244,6 +248,8 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Restore(args) => restore::run(ctx, args).await,
         Command::Retry(args) => retry::run(ctx, args).await,
         Command::Purge(args) => purge::run(ctx, args).await,
+        Command::Pause(args) => pause::run(ctx, args).await,
+        Command::Resume(args) => resume::run(ctx, args).await,
         Command::Wait(args) => wait::run(ctx, args).await,
         Command::Watch(args) => watch::run(ctx, args).await,
         Command::Conduct(args) => conduct::run(ctx, args).await,

@@ -77,7 +77,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
         return dry_run(ctx, verb.now, chosen);
     }
     confirm(ctx, &args.consent, "purge {} for good?", &chosen)?;
-    let remark = args.reason.remark(ctx, verb, false);
+    let remark = args.reason.who_and_why(ctx, verb);
     let purge = async |entries: &[&Entry]| {
         let purges = entries.iter().map(|entry| Purge {
             key: entry.key().clone(),
@@ -86,7 +86,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
                 .job()
                 .filter(|job| !matches!(job.origin, Origin::Beside(_)))
                 .map(Identity::from),
-            remark: remark.clone(),
+            remark: Some(remark.clone()),
         });
         board.purge(&purges.collect::<Vec<_>>()).await
     };

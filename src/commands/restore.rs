@@ -48,11 +48,11 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
     }
     confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
     args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;
-    let remark = args.reason.remark(ctx, verb, false);
+    let remark = args.reason.who_and_why(ctx, verb);
     let restore = async |entries: &[&Entry]| {
         let keys = entries.iter().map(|entry| entry.key().clone());
         let jobs: Vec<_> = keys
-            .map(|key| Restore::from_trash(key, remark.clone()))
+            .map(|key| Restore::from_trash(key, Some(remark.clone())))
             .collect();
         board.restore(&jobs).await
     };

@@ -62,7 +62,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     }
     confirm_bulk(ctx, &args.consent, verb.now, &chosen)?;
     args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;
-    let remark = args.reason.remark(ctx, verb, false);
+    let remark = args.reason.who_and_why(ctx, verb);
     let retry = async |entries: &[&Entry]| {
         let jobs: Vec<_> = entries
             .iter()
@@ -70,7 +70,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
                 key: entry.key().clone(),
                 shelf: entry.job().map_or(Shelf::Trash, |job| job.shelf),
                 keeps_attempts: args.keep_attempts,
-                remark: remark.clone(),
+                remark: Some(remark.clone()),
             })
             .collect();
         board.restore(&jobs).await

@@ -11,7 +11,7 @@ use crate::{
     board::{Board, BoardError, BoardExt, JobRef},
     context::Context,
     exit::CommandError,
-    job::{Entry, Shelf},
+    job::{Entry, Pauses, Shelf, State},
     output::JobView,
 };
 
@@ -54,13 +54,22 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
         }
     }
     let now = Utc::now();
+    let pauses = match entries
+        .iter()
+        .any(|entry| entry.state() == State::Unclaimed)
+    {
+        true => board.lasting_pauses(now).await.unwrap_or_default(),
+        false => Pauses::default(),
+    };
     let views: Vec<_> = entries
         .iter()
         .map(|entry| JobView {
             entry,
             now,
             is_revealed: args.reveal,
+            pause: None,
         })
+        .map(|view| view.under(&pauses))
         .collect();
     match views.as_slice() {
         [view] if total == 1 => ctx.out.report(view)?,

@@ -16,7 +16,7 @@ use super::parts::{
     unused,
 };
 use crate::{
-    board::{Board, BoardError, Detail, Query},
+    board::{Board, BoardError, BoardExt as _, Detail, Query},
     context::Context,
     job::Shelf,
 };
@@ -55,6 +55,7 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
     let (past, past_problem) =
         apart(past(&*board, now, ctx.config.history.value).await).with_context(trying)?;
     let (conductors, conductors_problem) = apart(board.conductors().await).with_context(trying)?;
+    let pauses = board.lasting_pauses(now).await.with_context(trying)?;
     for (what, problem) in [
         ("what has left the board", &past_problem),
         ("the conductors", &conductors_problem),
@@ -79,6 +80,7 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
         conductors: conductors.map(|conductors| conductors.len() - silent),
         silent: silent as u64,
         conductors_problem,
+        pauses: pauses.all().cloned().collect(),
         names,
         owners,
         findings: Vec::new(),

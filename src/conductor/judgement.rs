@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use super::policy::{Policy, Unfit, excerpt};
 use crate::{
     board::filter::Filters,
-    job::{Entry, Job},
+    job::{Entry, Job, Pauses},
 };
 
 /// Why a job is left to others.
@@ -17,6 +17,8 @@ pub(crate) enum Against {
     Policy(Unfit),
     /// What is kept beside it cannot be read, or not all of it.
     Record(String),
+    /// It would be taken, were it not for that.
+    Pause(String),
 }
 
 impl Against {
@@ -25,6 +27,7 @@ impl Against {
         match self {
             Self::Policy(unfit) => unfit.is_refusal(),
             Self::Record(_) => true,
+            Self::Pause(_) => false,
         }
     }
 }
@@ -33,7 +36,7 @@ impl fmt::Display for Against {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Policy(unfit) => unfit.fmt(f),
-            Self::Record(problem) => f.write_str(&excerpt(problem)),
+            Self::Record(text) | Self::Pause(text) => f.write_str(&excerpt(text)),
         }
     }
 }
@@ -55,5 +58,14 @@ pub(crate) fn admit(policy: &Policy, job: &Job) -> Result<(), Against> {
         // Without its details nobody knows whether it has a command.
         Err(reason) if is_whole || job.details.is_some() => Err(Against::Policy(reason)),
         _ => Err(Against::Record(job.problem.clone().unwrap_or_default())),
+    }
+}
+
+/// Whether a job may be performed as [`admit`] has it, and is not paused.
+pub(super) fn admit_now(policy: &Policy, pauses: &Pauses, job: &Job) -> Result<(), Against> {
+    admit(policy, job)?;
+    match pauses.of(&job.name, Utc::now()) {
+        None => Ok(()),
+        Some(pause) => Err(Against::Pause(pause.to_string())),
     }
 }

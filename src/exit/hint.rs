@@ -38,6 +38,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::Yours { hint, .. } => hint.clone().into(),
         CommandError::Nothing(_) => match verb(trying) {
             "claim" => "with --wait 1m as well it waits for one".into(),
+            "resume" => "`jobboard status` shows what is paused".into(),
             _ => "`jobboard claim JOB` claims it".into(),
         },
         CommandError::UnreadableOwner => "`jobboard abandon --force JOB` frees it".into(),

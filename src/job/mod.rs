@@ -5,6 +5,7 @@ mod conductor;
 mod former;
 mod history;
 mod past;
+mod pause;
 mod settlement;
 mod state;
 
@@ -24,6 +25,7 @@ pub(crate) use self::{
     former::Former,
     history::{Failure, History, Said, shortened},
     past::{Departure, End, HISTORY, Identity, Remark},
+    pause::{Pause, Pauses},
     settlement::{Aftermath, Authority, Outcome, Purge, Restore, Settlement, Witness},
     state::{Priority, State},
 };

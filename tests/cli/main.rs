@@ -26,6 +26,7 @@ mod hold;
 mod list;
 mod man;
 mod owner;
+mod pause;
 mod ping;
 mod post;
 mod purge;

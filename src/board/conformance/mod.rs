@@ -6,6 +6,7 @@ pub(crate) mod claiming;
 pub(crate) mod events;
 pub(crate) mod listing;
 pub(crate) mod past;
+pub(crate) mod pausing;
 pub(crate) mod posting;
 pub(crate) mod retrying;
 pub(crate) mod settling;
@@ -92,6 +93,9 @@ macro_rules! keeps_its_promises {
             past::what_ended_last_is_listed_first,
             past::a_job_that_is_given_back_is_not_past,
             past::of_many_ends_none_is_lost_or_doubled,
+            pausing::a_pause_is_kept_as_it_was_asked_for_until_it_is_ended,
+            pausing::what_is_paused_and_resumed_is_told,
+            pausing::a_paused_job_is_no_candidate_until_its_pause_ends,
             events::each_verb_yields_its_event_in_order,
             events::an_override_yields_the_event_of_its_outcome,
             events::an_event_tells_who_did_it_and_why,

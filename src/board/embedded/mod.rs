@@ -33,8 +33,8 @@ use super::{
     wire::past::find as find_past,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Restore, Settlement, Shelf,
-    Told,
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Pause, Purge, Remark, Restore,
+    Settlement, Shelf, Told,
 };
 
 /// A board in a file.
@@ -212,6 +212,26 @@ impl Board for Embedded {
     async fn conductors(&self) -> Result<Vec<Conductor>> {
         let conductors = self.file.read(registry::conductors).await?;
         Ok(conductors.unwrap_or_default())
+    }
+
+    async fn pause(&self, pause: &Pause) -> Result<()> {
+        self.file
+            .write_new(|transaction, now| registry::pause(transaction, now, pause))
+            .await
+    }
+
+    async fn resume(&self, names: &str, remark: &Remark) -> Result<bool> {
+        let resumed = self
+            .file
+            .write(|transaction, now| registry::resume(transaction, now, names, remark));
+        Ok(resumed.await?.unwrap_or_default())
+    }
+
+    async fn pauses(&self) -> Result<Vec<Pause>> {
+        let pauses = self
+            .file
+            .read(|transaction, _| registry::pauses(transaction));
+        Ok(pauses.await?.unwrap_or_default())
     }
 
     async fn health(&self) -> Result<Health> {

@@ -117,7 +117,7 @@ impl Store {
             // Another process may have been first.
             if version(&change)? == 0 {
                 change.execute_batch(include_str!("store/schema.sql"))?;
-                change.execute_batch(include_str!("store/past.sql"))?;
+                change.execute_batch(include_str!("store/layout4.sql"))?;
                 change.execute("UPDATE board SET boot = ?1", params![store.boot])?;
                 change.pragma_update(None, "application_id", APPLICATION_ID)?;
                 change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
@@ -201,7 +201,7 @@ impl Store {
                  ALTER TABLE event ADD COLUMN outcome TEXT;
                  ALTER TABLE event ADD COLUMN remark TEXT;",
             )?;
-            change.execute_batch(include_str!("store/past.sql"))?;
+            change.execute_batch(include_str!("store/layout4.sql"))?;
             change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         }
         Ok(change.commit()?)

@@ -177,7 +177,7 @@ async fn a_board_of_the_first_layout_is_used_as_it_is() {
             "ALTER TABLE job DROP COLUMN ahead; ALTER TABLE conductor DROP COLUMN unsettled;
              ALTER TABLE job DROP COLUMN first_claimed_on; ALTER TABLE job DROP COLUMN remark;
              ALTER TABLE event DROP COLUMN outcome; ALTER TABLE event DROP COLUMN remark;
-             DROP TABLE past;
+             DROP TABLE past; DROP TABLE pause;
              PRAGMA user_version = 1",
         )
         .unwrap();

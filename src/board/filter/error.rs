@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{duration::InvalidDuration, names::UnknownName};
+use crate::{duration::InvalidDuration, glob::InvalidGlob, names::UnknownName};
 
 /// Says why an expression is not a filter.
 ///
@@ -94,13 +94,4 @@ fn alternatively(whole: Option<&str>) -> String {
     whole.map_or_else(String::new, |whole| {
         format!(", and if it belongs to the value, write {whole}")
     })
-}
-
-/// Says what is wrong with a glob.
-#[derive(Debug, Error)]
-pub(super) enum InvalidGlob {
-    #[error("`[` lacks its `]`; a `[` that is meant as such is written `[[]`")]
-    Unclosed,
-    #[error("the range `{0}-{1}` runs backwards; a `[` that is meant as such is written `[[]`")]
-    Backwards(char, char),
 }

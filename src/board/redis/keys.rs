@@ -86,6 +86,11 @@ impl Keys {
         self.named("past")
     }
 
+    /// What is paused: a hash of globs.
+    pub(super) fn paused(&self) -> String {
+        self.named("paused")
+    }
+
     /// The channel on which our scripts tell what they did.
     pub(super) fn events(&self) -> String {
         self.named("events")

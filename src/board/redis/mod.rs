@@ -36,8 +36,8 @@ use super::{
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Restore, Settlement,
-        Shelf, Told,
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Pause, Purge, Remark, Restore,
+        Settlement, Shelf, Told,
     },
     secret::Secret,
 };
@@ -169,6 +169,18 @@ impl Board for Redis {
 
     async fn conductors(&self) -> Result<Vec<Conductor>> {
         registry::conductors(&self.client, &self.keys).await
+    }
+
+    async fn pause(&self, pause: &Pause) -> Result<()> {
+        registry::pause(&self.client, &self.keys, pause).await
+    }
+
+    async fn resume(&self, names: &str, remark: &Remark) -> Result<bool> {
+        registry::resume(&self.client, &self.keys, names, remark).await
+    }
+
+    async fn pauses(&self) -> Result<Vec<Pause>> {
+        registry::pauses(&self.client, &self.keys).await
     }
 
     async fn health(&self) -> Result<Health> {

@@ -1,4 +1,5 @@
-//! The conductors of a board: keys that live on as long as they are refreshed.
+//! The conductors of a board, keys that live on as long as they are refreshed; and what is paused for
+//! them.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -17,7 +18,7 @@ use crate::{
         registration::{LIFE, Registered},
         wire::{as_json, sidecar::text_of},
     },
-    job::{Conductor, Owner, Told},
+    job::{Conductor, Owner, Pause, Remark, Told},
 };
 
 const DOING: &str = "register with";
@@ -100,7 +101,8 @@ impl Entrant {
     }
 
     async fn publish(&self, kind: EventKind) {
-        publish(&self.client, &self.keys, kind, &self.entry.name).await;
+        let name = ByteBuf::from(self.entry.name.as_bytes());
+        publish(&self.client, &self.keys, kind, ("owner", name), None).await;
     }
 }
 
@@ -122,14 +124,21 @@ impl Registered for Entrant {
     }
 }
 
-async fn publish(client: &Client, keys: &Keys, kind: EventKind, name: &str) {
+/// Tells what happened to something that is no job.
+async fn publish(
+    client: &Client,
+    keys: &Keys,
+    kind: EventKind,
+    about: (&'static str, ByteBuf),
+    remark: Option<&Remark>,
+) {
     let time = text_of(Utc::now());
-    let owner = ByteBuf::from(name.as_bytes());
-    let event = BTreeMap::from([
+    let mut event = BTreeMap::from([
         ("event", ByteBuf::from(kind.name())),
         ("time", ByteBuf::from(time.as_str())),
-        ("owner", owner),
+        about,
     ]);
+    event.extend(remark.map(|remark| ("remark", ByteBuf::from(as_json(remark)))));
     let Ok(message) = rmp_serde::to_vec_named(&[event]) else {
         return;
     };
@@ -137,6 +146,71 @@ async fn publish(client: &Client, keys: &Keys, kind: EventKind, name: &str) {
     publish.arg("PUBLISH").arg(keys.events()).arg(message);
     // Who listens looks at the registry as well; a message is only sooner.
     let _: Result<Value> = client.ask(DOING, &publish).await;
+}
+
+/// Has jobs of some names left alone.
+pub(super) async fn pause(client: &Client, keys: &Keys, pause: &Pause) -> Result<()> {
+    let mut set = Cmd::new();
+    set.arg("HSET")
+        .arg(keys.paused())
+        .arg(&pause.names)
+        .arg(as_json(pause));
+    let _: Value = client.ask("write to", &set).await?;
+    let names = ByteBuf::from(pause.names.as_bytes());
+    publish(
+        client,
+        keys,
+        EventKind::Paused,
+        ("names", names),
+        Some(&pause.remark),
+    )
+    .await;
+    Ok(())
+}
+
+/// Ends a pause; false, if there is none of these names.
+pub(super) async fn resume(
+    client: &Client,
+    keys: &Keys,
+    names: &str,
+    remark: &Remark,
+) -> Result<bool> {
+    let mut delete = Cmd::new();
+    delete.arg("HDEL").arg(keys.paused()).arg(names);
+    let is_gone = client.ask::<u64>("write to", &delete).await? > 0;
+    if is_gone {
+        let names = ByteBuf::from(names.as_bytes());
+        publish(
+            client,
+            keys,
+            EventKind::Resumed,
+            ("names", names),
+            Some(remark),
+        )
+        .await;
+    }
+    Ok(is_gone)
+}
+
+/// Returns what is paused.
+pub(super) async fn pauses(client: &Client, keys: &Keys) -> Result<Vec<Pause>> {
+    let (mut found, mut cursor) = (BTreeMap::new(), 0_u64);
+    loop {
+        let mut scan = Cmd::new();
+        scan.arg("HSCAN")
+            .arg(keys.paused())
+            .arg(cursor)
+            .arg("COUNT")
+            .arg(1000);
+        let (next, some): (u64, BTreeMap<Vec<u8>, Vec<u8>>) = client.ask("read", &scan).await?;
+        found.extend(some);
+        cursor = next;
+        if cursor == 0 {
+            break;
+        }
+    }
+    let read = found.values().map(|text| serde_json::from_slice(text));
+    Ok(read.filter_map(std::result::Result::ok).collect())
 }
 
 /// Returns the conductors that are alive; an entry that cannot be read is none.

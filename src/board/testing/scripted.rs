@@ -250,6 +250,15 @@ impl Board for Scripted {
     async fn conductors(&self) -> Result<Vec<Conductor>> {
         unasked()
     }
+    async fn pause(&self, _: &crate::job::Pause) -> Result<()> {
+        unasked()
+    }
+    async fn resume(&self, _: &str, _: &crate::job::Remark) -> Result<bool> {
+        unasked()
+    }
+    async fn pauses(&self) -> Result<Vec<crate::job::Pause>> {
+        Ok(Vec::new())
+    }
     async fn health(&self) -> Result<Health> {
         unasked()
     }

@@ -128,7 +128,11 @@ impl<'a> Waiter<'a> {
                     Ok(events) => events?,
                     Err(_) => break,
                 };
-                if events.iter().any(|event| event.kind == EventKind::Resync) {
+                use EventKind::{Resumed, Resync};
+                if events
+                    .iter()
+                    .any(|event| matches!(event.kind, Resync | Resumed))
+                {
                     break;
                 }
                 let freed = self.freed(events, filters).await?;
@@ -158,9 +162,12 @@ impl<'a> Waiter<'a> {
             .patiently(async |board| board.find(Shelf::Board, &freed).await)
             .await?;
         let now = Utc::now();
+        let pauses = self
+            .patiently(async |board| board.lasting_pauses(now).await)
+            .await?;
         for entry in found.into_iter().flatten() {
             if entry.holding().is_none() && filters.matches(&entry, now) {
-                candidates.consider(entry, now);
+                candidates.consider(entry, &pauses, now);
             }
         }
         Ok(candidates)

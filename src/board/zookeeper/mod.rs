@@ -41,8 +41,8 @@ use super::{
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Purge, Restore, Settlement,
-        Shelf, Term, Told,
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Pause, Purge, Remark, Restore,
+        Settlement, Shelf, Term, Told,
     },
     secret::Secret,
 };
@@ -208,6 +208,21 @@ impl Board for ZooKeeper {
     async fn conductors(&self) -> Result<Vec<Conductor>> {
         let session = self.root.client.session(READING).await?;
         self.root.target(&session).conductors().await
+    }
+
+    async fn pause(&self, pause: &Pause) -> Result<()> {
+        let session = self.root.client.session(WRITING).await?;
+        self.root.target(&session).pause(pause).await
+    }
+
+    async fn resume(&self, names: &str, _: &Remark) -> Result<bool> {
+        let session = self.root.client.session(WRITING).await?;
+        self.root.target(&session).resume(names).await
+    }
+
+    async fn pauses(&self) -> Result<Vec<Pause>> {
+        let session = self.root.client.session(READING).await?;
+        self.root.target(&session).pauses().await
     }
 
     async fn health(&self) -> Result<Health> {

@@ -154,6 +154,15 @@ impl Paths {
         format!("{}/conductor/{}", self.entities, escape(name))
     }
 
+    /// The folder of the globs that are paused.
+    pub(super) fn pauses(&self) -> String {
+        format!("{}/paused", self.ours)
+    }
+
+    pub(super) fn pause(&self, names: &str) -> String {
+        format!("{}/paused/{}", self.ours, escape(names))
+    }
+
     /// The folder of the nodes that keep the names of conductors unique.
     pub(super) fn names(&self) -> String {
         format!("{}/conductors", self.ours)
@@ -227,6 +236,11 @@ fn escape(name: &str) -> String {
     escaped
 }
 
+/// Returns the text of which a node's name was made.
+pub(super) fn unescape(child: &str) -> String {
+    percent_decode_str(child).decode_utf8_lossy().into_owned()
+}
+
 /// Returns the name of the conductor that an entity is; behind it are its host and process.
 pub(super) fn conductor_of(entity: &str) -> &str {
     // A name may have an `@` of its own.
@@ -235,8 +249,7 @@ pub(super) fn conductor_of(entity: &str) -> &str {
 
 /// Returns the name of the conductor whose entry a node is.
 pub(super) fn entered(child: &str) -> Owner {
-    let entity: Vec<u8> = percent_decode_str(child).collect();
-    Owner::from_stored(conductor_of(&String::from_utf8_lossy(&entity)))
+    Owner::from_stored(conductor_of(&unescape(child)))
 }
 
 #[cfg(test)]

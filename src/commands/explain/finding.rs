@@ -22,6 +22,7 @@ named! {
         NotRunnable => "not-runnable",
         PolicyRefuses => "policy-refuses",
         Outranked => "outranked",
+        Paused => "paused",
         Held => "held",
         HeldForever => "held-forever",
         HeldByDead => "held-by-dead",

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     duration,
-    job::{Departure, Entry, Holding, Job, Lease, Owner, Shelf},
+    job::{Departure, Entry, Holding, Job, Lease, Owner, Pauses, Shelf},
     process::living,
 };
 
@@ -30,6 +30,7 @@ pub(super) struct Scene {
     /// How a command begins that is about the same board.
     pub(super) program: Vec<String>,
     pub(super) takers: Vec<Taker>,
+    pub(super) pauses: Pauses,
     pub(super) has_peers: bool,
     /// Whether conductors of TaskFlow are among those that are known, if there are any.
     pub(super) sees_peers: bool,

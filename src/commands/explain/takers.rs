@@ -100,7 +100,7 @@ impl Taker {
                 match against {
                     Against::Policy(unfit) if unfit.is_refusal() => Answer::Refuses(reason),
                     Against::Policy(_) => Answer::NotItsKind(reason),
-                    Against::Record(_) => Answer::Unknown(reason),
+                    Against::Record(_) | Against::Pause(_) => Answer::Unknown(reason),
                 }
             }
         }

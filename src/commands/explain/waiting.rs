@@ -60,6 +60,14 @@ impl Scene {
     ) -> (Finding, bool) {
         let names = names(takers.iter().map(|(taker, _)| *taker));
         let by = format!("{names} would take it");
+        if let Some(pause) = self.pauses.of(&job.name, self.now) {
+            let finding = Finding::new(Code::Paused, Severity::Warning, pause.to_string());
+            let finding = finding.at("paused", pause.remark.on, self.now);
+            let words = ["resume".to_owned(), pause.names.clone()];
+            let command = self.program.iter().cloned().chain(words).collect();
+            let text = format!("{by} once it is resumed");
+            return (finding.mend(text, command), pause.until.is_some());
+        }
         if let Some(most) = takers.iter().map(|(_, spent)| *spent).min().flatten() {
             let tried = job.history.attempts;
             let summary = format!(

@@ -6,7 +6,7 @@ use super::{failures::Failures, select::Chosen};
 use crate::{
     context::Context,
     job::{Shelf, State},
-    output::JobColumns,
+    output::{JobColumns, JobView},
 };
 
 /// Lists what was chosen, as `list` does, and tells why it is not there of what is not.
@@ -33,7 +33,7 @@ pub(crate) fn dry_run(ctx: &mut Context, verb: &'static str, chosen: Chosen) -> 
     let columns = JobColumns::usual(shelf, ctx.out.format());
     let mut rows = ctx.out.rows(&columns.shapes());
     for entry in &entries {
-        rows.push(&columns.row(entry, now))?;
+        rows.push(&columns.row(JobView::of(entry, now)))?;
     }
     rows.finish()?;
     if total == 0 {

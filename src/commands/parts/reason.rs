@@ -18,9 +18,13 @@ impl ReasonArgs {
     /// Returns what is kept of it: who does it, and why; nothing, if it is ordinary and no reason is
     /// given.
     pub(crate) fn remark(&self, ctx: &Context, verb: Verb, is_ordinary: bool) -> Option<Remark> {
-        let reason = self.given();
-        (!is_ordinary || reason.is_some())
-            .then(|| Remark::now(verb.past, &ctx.who().text(), reason.as_deref()))
+        let is_worth_it = !is_ordinary || self.given().is_some();
+        is_worth_it.then(|| self.who_and_why(ctx, verb))
+    }
+
+    /// Returns who does something and why.
+    pub(crate) fn who_and_why(&self, ctx: &Context, verb: Verb) -> Remark {
+        Remark::now(verb.past, &ctx.who().text(), self.given().as_deref())
     }
 
     /// Returns the reason, if one is given, as much of it as is kept.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::{
     commands::parts::tally::{ByName, ByOwner, Departures, Figures, Standing},
     duration,
+    job::Pause,
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone, short},
     shell,
 };
@@ -34,6 +35,7 @@ pub(super) struct Status {
     pub(super) silent: u64,
     /// What keeps us from seeing the conductors.
     pub(super) conductors_problem: Option<String>,
+    pub(super) pauses: Vec<Pause>,
     /// How many jobs conductors have performed and cannot settle.
     pub(super) unsettled: u64,
     pub(super) names: Vec<ByName>,
@@ -71,6 +73,7 @@ impl Status {
             ("poison", figures.poison, &poison),
             ("unsettled", self.unsettled, "conductors"),
             ("silent", self.silent, "conductors"),
+            ("paused", self.pauses.len() as u64, "resume"),
         ];
         let findings = findings.into_iter().filter(|(_, count, _)| *count > 0);
         let findings = findings.map(|(code, count, words)| {
@@ -123,7 +126,11 @@ impl Status {
             ("conductors", "unsettled", conductors),
             ("  silent", "silent", some(self.silent)),
         ];
-        for (name, code, fact) in facts {
+        let paused = self
+            .pauses
+            .iter()
+            .map(|pause| ("paused", "paused", Some(pause.to_string())));
+        for (name, code, fact) in facts.into_iter().chain(paused) {
             let finding = self.findings.iter().find(|finding| finding.code == code);
             let tone = finding.map_or(Tone::Plain, |_| Tone::Bad);
             let command = finding.map(|finding| {

@@ -72,6 +72,7 @@ fn night() -> Status {
         }),
         past_problem: None,
         silent: 0,
+        pauses: Vec::new(),
         conductors: Some(2),
         conductors_problem: None,
         unsettled: 1,

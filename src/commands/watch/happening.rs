@@ -42,7 +42,10 @@ impl Happening {
             event: event.kind,
             uuid: subject.and_then(|subject| text(&subject.uuid)),
             key: subject.map(|subject| subject.key.to_string()),
-            name: subject.and_then(|subject| text(&subject.name)),
+            name: match subject {
+                Some(subject) => text(&subject.name),
+                None => event.names.clone(),
+            },
             sequence: subject.and_then(|subject| subject.sequence),
             owner: event.owner.clone(),
             fence: event.fence.as_ref().map(ToString::to_string),
@@ -124,6 +127,8 @@ impl Report for Happening {
                 .add(Tone::Strong, format!("{uuid:<8}"))
                 .plain("  ")
                 .plain(self.what());
+        } else if let Some(names) = &self.name {
+            line = line.plain("  ").plain(names);
         }
         if let Some(owner) = &self.owner {
             // Not always did the owner do it.
@@ -158,7 +163,9 @@ fn tone(event: EventKind) -> Tone {
         | EventKind::Abandoned
         | EventKind::Purged
         | EventKind::ConductorJoined
-        | EventKind::ConductorLeft => Tone::Plain,
+        | EventKind::ConductorLeft
+        | EventKind::Paused
+        | EventKind::Resumed => Tone::Plain,
     }
 }
 

@@ -40,6 +40,7 @@ impl Pick<'_> {
     /// Waits until there may be something to claim that was not there before.
     pub(super) async fn wait_for_more(&mut self) -> Result<()> {
         let ripe = self.backlog.next_not_before();
+        let end_of_pause = self.pauses.0.first_end();
         let others_work = self.drains && self.shared.in_flight.are_empty();
         let ages = self.filters.change_with_time();
         tokio::select! {
@@ -51,6 +52,7 @@ impl Pick<'_> {
             }
             event = next(&mut self.events) => self.heed(event)?,
             () = at(ripe) => {}
+            () = at(end_of_pause) => self.looked = None,
             () = self.shared.in_flight.empty(), if self.drains && !others_work => {}
             () = time::sleep_until(self.no_stock_before), if others_work && self.has_heard => {}
             () = time::sleep(LOOK_ANYWAY), if others_work => self.has_heard = true,

@@ -8,11 +8,11 @@ use super::Pick;
 use crate::{
     backoff::doubled,
     board::{
-        Detail, JobRef, Order, Query, Result, Which,
+        BoardExt, Detail, JobRef, Order, Query, Result, Which,
         backlog::{CAPACITY, Candidate},
     },
     conductor::{
-        judgement::{admit, is_meant},
+        judgement::{admit_now, is_meant},
         passed_over::{Reasons, Such},
         progress::Note,
     },
@@ -21,6 +21,9 @@ use crate::{
 
 /// A full backlog is looked up anew after so long, lest a more urgent job waits behind all of it.
 const STALE: Duration = Duration::from_secs(10);
+
+/// How often it is asked what is paused while nobody listens, since there is more than enough to do.
+const DEAF_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long after one look at all that others hold the next one comes at the soonest, and how long if
 /// one after the other was in vain.
@@ -48,6 +51,9 @@ impl Pick<'_> {
         if was_deaf || self.backlog.is_low() || self.looked.is_some_and(stale) {
             self.looked = None;
         }
+        if self.looked.is_some() && self.events.is_none() && self.pauses.1.elapsed() > DEAF_PAUSE {
+            self.read_pauses().await?;
+        }
         if self.looked.is_some() {
             return Ok(());
         }
@@ -62,7 +68,18 @@ impl Pick<'_> {
         Ok(())
     }
 
+    /// Reads what is paused; where that has changed, what is known of the board is worth nothing.
+    async fn read_pauses(&mut self) -> Result<()> {
+        let pauses = self.board.lasting_pauses(Utc::now()).await?;
+        if !pauses.are(&self.pauses.0) {
+            self.looked = None;
+        }
+        self.pauses = (pauses, Instant::now());
+        Ok(())
+    }
+
     async fn look(&mut self) -> Result<()> {
+        self.read_pauses().await?;
         self.backlog.clear();
         let mut entries = self.board.entries(Query {
             shelf: Shelf::Board,
@@ -84,7 +101,7 @@ impl Pick<'_> {
                 self.unreadable.insert(job.key, against);
                 continue;
             }
-            match admit(&self.shared.policy, &job) {
+            match admit_now(&self.shared.policy, &self.pauses.0, &job) {
                 Ok(()) if taken == CAPACITY => {
                     self.backlog.leave_rest_out();
                     is_whole = false;
@@ -149,7 +166,7 @@ impl Pick<'_> {
         let Some(job) = job else {
             return self.backlog.remove(key);
         };
-        match admit(&self.shared.policy, &job) {
+        match admit_now(&self.shared.policy, &self.pauses.0, &job) {
             Ok(()) => match job.history.not_before.filter(|time| *time > now) {
                 None => self.backlog.vouch_for(key),
                 Some(time) => self.backlog.postpone(key, time, now),
@@ -185,7 +202,7 @@ impl Pick<'_> {
             let Some(job) = is_meant(&self.filters, *job, now) else {
                 continue;
             };
-            let admitted = admit(&self.shared.policy, &job);
+            let admitted = admit_now(&self.shared.policy, &self.pauses.0, &job);
             if let Some(against) = (self.unreadable.get(&job.key)).or(admitted.as_ref().err()) {
                 // What somebody holds is not left.
                 if holding.is_none() {

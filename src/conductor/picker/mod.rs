@@ -32,7 +32,7 @@ use crate::{
         backlog::{Backlog, CAPACITY, Candidate},
         filter::Filters,
     },
-    job::{Claimant, Claimed, JobKey, Term},
+    job::{Claimant, Claimed, JobKey, Pauses, Term},
     process::clock::Boottime,
 };
 
@@ -108,6 +108,7 @@ impl Picker {
             drains: aim.drain,
             is_to_end: aim.drain || aim.jobs_left.is_some(),
             backlog: Backlog::new(CAPACITY),
+            pauses: (Pauses::default(), Instant::now()),
             events: None,
             returned,
             looked: None,
@@ -142,6 +143,8 @@ struct Pick<'a> {
     /// Whether it is to end by itself.
     is_to_end: bool,
     backlog: Backlog,
+    /// What is to be left alone, as of when.
+    pauses: (Pauses, Instant),
     /// What happens on the board, while the backlog has room for it.
     events: Option<BoxStream<'a, Result<Event>>>,
     returned: UnboundedReceiver<Candidate>,

@@ -53,6 +53,9 @@ impl JobView<'_> {
         if let Some(problem) = &job.problem {
             page.fact("problem", problem);
         }
+        if let Some(pause) = self.pause {
+            page.fact("paused", pause.to_string());
+        }
         if let Some(details) = &job.details {
             self.details(page, details);
         }

@@ -18,7 +18,7 @@ pub(crate) use self::{
     secrets::covered_text,
 };
 use super::{Format, Record, table::SHORT};
-use crate::job::{Entry, Shelf};
+use crate::job::{Entry, Pause, Pauses, Shelf, State};
 
 /// A record of a board, seen at a moment.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +27,8 @@ pub(crate) struct JobView<'a> {
     pub(crate) now: DateTime<Utc>,
     /// Whether people see what looks like a secret.
     pub(crate) is_revealed: bool,
+    /// What keeps it from being taken.
+    pub(crate) pause: Option<&'a Pause>,
 }
 
 impl<'a> JobView<'a> {
@@ -36,6 +38,19 @@ impl<'a> JobView<'a> {
             entry,
             now,
             is_revealed: false,
+            pause: None,
+        }
+    }
+
+    /// Shows also whether the job would be taken but for what is paused.
+    pub(crate) fn under(self, pauses: &'a Pauses) -> Self {
+        let job = self
+            .entry
+            .job()
+            .filter(|job| job.state() == State::Unclaimed);
+        Self {
+            pause: job.and_then(|job| pauses.of(&job.name, self.now)),
+            ..self
         }
     }
 
@@ -59,7 +74,7 @@ pub(crate) fn rfc3339(time: DateTime<Utc>) -> String {
 impl Record for JobView<'_> {
     fn fields(&self) -> Vec<String> {
         let columns = JobColumns::usual(Shelf::Board, Format::Tsv);
-        columns.row(self.entry, self.now).fields()
+        columns.row(*self).fields()
     }
 
     fn reference(&self) -> Option<Cow<'_, str>> {

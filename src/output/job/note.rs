@@ -17,8 +17,16 @@ pub(super) fn note(view: JobView<'_>, job: &Job) -> Option<String> {
         .map(|left| format!("held back {}", duration::brief(left)));
     let lease = job.holding.as_ref().map(|Holding { lease, .. }| *lease);
     let forever = lease.filter(|lease| *lease == Lease::None && job.state() == State::Claimed);
+    let paused = view.pause.map(|pause| {
+        let left = pause
+            .until
+            .and_then(|until| (until - view.now).to_std().ok());
+        let left = left.map_or_else(String::new, |left| format!(" {}", duration::brief(left)));
+        format!("paused{left}")
+    });
     let notes = [
         job.problem.clone(),
+        paused,
         forever.map(|_| "never lapses".to_owned()),
         held_back,
     ];

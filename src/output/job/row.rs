@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use chrono::{DateTime, Utc};
 use serde::{Serialize, Serializer};
 
 use super::{
@@ -54,10 +53,10 @@ impl JobColumns {
         self
     }
 
-    /// Shows a record in them, as it was seen at a moment.
-    pub(crate) fn row<'a>(&'a self, entry: &'a Entry, now: DateTime<Utc>) -> JobRow<'a> {
+    /// Shows a record in them.
+    pub(crate) fn row<'a>(&'a self, view: JobView<'a>) -> JobRow<'a> {
         JobRow {
-            view: JobView::of(entry, now),
+            view,
             columns: self,
         }
     }

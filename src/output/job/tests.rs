@@ -152,7 +152,7 @@ fn night() -> Vec<Entry> {
 fn table(columns: &JobColumns, entries: &[Entry], room: Option<usize>) -> String {
     let mut layout = Layout::new(&columns.shapes(), room, false);
     for entry in entries {
-        layout.push(columns.row(entry, now()).cells());
+        layout.push(columns.row(JobView::of(entry, now())).cells());
     }
     let table = layout.finish();
     let is_within = |line: &str| room.is_none_or(|room| Text::from(line).width() <= room);
@@ -336,7 +336,8 @@ fn what_was_asked_for_does_not_fall() {
 fn the_columns_for_programs_stay_as_they_are() {
     let fields = |shelf| {
         let columns = JobColumns::usual(shelf, Format::Tsv);
-        let fields = |it| Text::from(columns.row(it, now()).fields().join("|")).to_string();
+        let fields =
+            |it| Text::from(columns.row(JobView::of(it, now())).fields().join("|")).to_string();
         night().iter().map(fields).collect::<Vec<_>>().join("\n")
     };
     insta::assert_snapshot!(fields(Shelf::Board), @r#"

@@ -17,6 +17,7 @@ on_every_board!(
     who_is_next_and_who_is_not_is_told_from_who_is_at_it,
     without_a_conductor_one_is_missed_and_with_one_its_settings_are_told,
     what_waits_for_its_time_does_not_wait_for_anybody,
+    what_is_paused_is_told_from_what_nobody_takes,
     what_was_tried_too_often_is_spent_for_some_and_not_for_others,
     what_nobody_can_run_is_told_from_what_one_must_not_run,
     a_claim_for_ever_is_told_from_one_that_ends,
@@ -115,6 +116,22 @@ fn who_is_next_and_who_is_not_is_told_from_who_is_at_it(stage: &Stage) {
         assert_eq!(told.codes().len(), 1, "{}", told.run);
     }
     fs::write(stage.env.file("go"), "").unwrap();
+    ends(conductor);
+}
+
+fn what_is_paused_is_told_from_what_nobody_takes(stage: &Stage) {
+    let run = |words: &[&str]| stage.env.jobboard(words).run();
+    run(&["pause", "res*", "--reason", "no room"]).succeeded();
+    let job = stage.post("resize", "true");
+    is(stage, &job, "no-conductor");
+    let conductor = stage.start(&["--name", "night"]);
+    let told = is(stage, &job, "paused");
+    assert!(told.text().contains("no room"), "{}", told.run);
+    assert!(told.run.code == 4 && told.remedy().starts_with(&["resume"]));
+    run(&["pause", "res*", "--for", "1h"]).succeeded();
+    assert_eq!(is(stage, &job, "paused").run.code, 0);
+    run(&told.remedy()).succeeded();
+    wait_until("it is done", || stage.env.names().is_empty());
     ends(conductor);
 }
 

@@ -30,6 +30,8 @@ const PAGE: i64 = 1000;
 pub(crate) enum About<'a> {
     Job(&'a RowJob, How<'a>),
     Conductor(&'a str),
+    /// The glob that is paused, or is not any more, and by whom.
+    Names(&'a str, &'a Remark),
 }
 
 /// What is told of an event besides which job it happened to.
@@ -68,19 +70,27 @@ pub(crate) fn write(
             how.departure.map(Departure::name),
             how.remark.map(as_json),
         ])?,
-        About::Conductor(name) => insert.execute(params![
-            now.wall,
-            kind.name(),
-            None::<i64>,
-            None::<String>,
-            None::<String>,
-            None::<i64>,
-            None::<i64>,
-            name.as_bytes(),
-            None::<i64>,
-            None::<String>,
-            None::<String>,
-        ])?,
+        About::Conductor(_) | About::Names(..) => {
+            let (names, owner, remark) = match about {
+                About::Names(names, remark) => (Some(names), None, Some(as_json(remark))),
+                About::Conductor(name) => (None, Some(name.as_bytes()), None),
+                About::Job(..) => (None, None, None),
+            };
+            let nothing = None::<i64>;
+            insert.execute(params![
+                now.wall,
+                kind.name(),
+                nothing,
+                nothing,
+                names,
+                nothing,
+                nothing,
+                owner,
+                nothing,
+                nothing,
+                remark
+            ])?
+        }
     };
     let last = transaction.last_insert_rowid();
     if last % DROP_EVERY == 0 {
@@ -214,6 +224,10 @@ fn line(row: &Row<'_>) -> rusqlite::Result<Line> {
                 .parse()
                 .unwrap_or(EventKind::Resync),
             time: from_micros(row.get(0)?),
+            names: match subject {
+                Some(_) => None,
+                None => row.get(5)?,
+            },
             subject,
             owner: row.get::<_, Option<Vec<u8>>>(8)?.map(Owner::from_stored),
             fence: row

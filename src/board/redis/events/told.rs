@@ -30,6 +30,8 @@ struct Told {
     owner: Option<ByteBuf>,
     #[serde(default)]
     fence: Option<String>,
+    #[serde(default)]
+    names: Option<ByteBuf>,
     /// How the job ended by it.
     #[serde(default)]
     outcome: Option<String>,
@@ -73,6 +75,7 @@ impl From<Told> for Event {
                 rank: Rank::new(priority.unwrap_or_default(), told.sequence),
                 not_before: None,
             }),
+            names: text(&told.names),
             owner: told
                 .owner
                 .filter(|owner| !owner.is_empty())

@@ -93,6 +93,8 @@ impl Picture {
             Change::TrashWent(key) => self.trash_went(key, ahead, observations),
             Change::ConductorCame(name) => Some(about(EventKind::ConductorJoined, name)),
             Change::ConductorWent(name) => Some(about(EventKind::ConductorLeft, name)),
+            Change::Paused(names) => Some(about_names(EventKind::Paused, names)),
+            Change::Resumed(names) => Some(about_names(EventKind::Resumed, names)),
             Change::Meddled(key) => self.meddled(key, observations),
         }
     }
@@ -307,6 +309,13 @@ fn event(kind: EventKind, key: &JobKey, known: &Known) -> Event {
 fn about(kind: EventKind, conductor: Owner) -> Event {
     Event {
         owner: Some(conductor),
+        ..Event::now(kind)
+    }
+}
+
+fn about_names(kind: EventKind, names: String) -> Event {
+    Event {
+        names: Some(names),
         ..Event::now(kind)
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         Result,
         zookeeper::{
             link::{nodes::READING, session::Session},
-            paths::{Paths, entered, locked_by},
+            paths::{Paths, entered, locked_by, unescape},
         },
     },
     job::Shelf,
@@ -33,6 +33,7 @@ pub(crate) struct Watches {
     board: Watch,
     trash: Watch,
     entities: Watch,
+    pauses: Watch,
 }
 
 struct Watch {
@@ -47,6 +48,7 @@ enum Place {
     Board,
     Trash,
     Entities,
+    Pauses,
 }
 
 impl Watches {
@@ -67,6 +69,7 @@ impl Watches {
             board: set(Place::Board).await?,
             trash: set(Place::Trash).await?,
             entities: set(Place::Entities).await?,
+            pauses: set(Place::Pauses).await?,
         })
     }
 
@@ -76,6 +79,7 @@ impl Watches {
             heard = self.board.next(paths) => heard,
             heard = self.trash.next(paths) => heard,
             heard = self.entities.next(paths) => heard,
+            heard = self.pauses.next(paths) => heard,
         }
     }
 }
@@ -86,6 +90,7 @@ impl Place {
             Self::Board => paths.folder(Shelf::Board),
             Self::Trash => paths.folder(Shelf::Trash),
             Self::Entities => paths.entities(),
+            Self::Pauses => paths.pauses(),
         }
     }
 }
@@ -133,6 +138,13 @@ impl Place {
                 Change::ConductorCame(name.clone()),
                 Change::ConductorWent(name),
             );
+        }
+        if self == Self::Pauses {
+            let names = unescape(child);
+            return match deleted {
+                true => Some(Change::Resumed(names)),
+                false => Some(Change::Paused(names)),
+            };
         }
         if self == Self::Trash {
             let key = paths.key_of(Shelf::Trash, child)?;

@@ -259,6 +259,10 @@ fn follow(event: &Event, place: &mut Place<Known>) {
             board.modified = Modified::Unknown;
             board.claim = None;
         }
-        EventKind::ConductorJoined | EventKind::ConductorLeft | EventKind::Resync => {}
+        EventKind::ConductorJoined
+        | EventKind::ConductorLeft
+        | EventKind::Paused
+        | EventKind::Resumed
+        | EventKind::Resync => {}
     }
 }

@@ -13,6 +13,9 @@ pub(crate) enum Change {
     TrashWent(JobKey),
     ConductorCame(Owner),
     ConductorWent(Owner),
+    /// These names are paused, or in another way.
+    Paused(String),
+    Resumed(String),
     /// Somebody wrote to a node of this job, to which nobody writes.
     Meddled(JobKey),
 }
@@ -27,7 +30,10 @@ impl Change {
             | Self::TrashCame(key)
             | Self::TrashWent(key)
             | Self::Meddled(key) => Some(key),
-            Self::ConductorCame(_) | Self::ConductorWent(_) => None,
+            Self::ConductorCame(_)
+            | Self::ConductorWent(_)
+            | Self::Paused(_)
+            | Self::Resumed(_) => None,
         }
     }
 

@@ -21,3 +21,9 @@ CREATE TABLE past (
     first_claimed_on INTEGER,
     remark           TEXT
 ) STRICT;
+
+-- Names that are paused, each with who wants it, why and for how long, as JSON.
+CREATE TABLE pause (
+    names TEXT PRIMARY KEY,
+    pause TEXT NOT NULL
+) STRICT;

@@ -1,0 +1,88 @@
+//! Promises about jobs that are left alone by their names.
+
+use chrono::{TimeDelta, Utc};
+
+use super::{events::next_event, *};
+use crate::{
+    board::{Event, EventKind, filter::Filters},
+    job::{Pause, Remark},
+};
+
+fn pause(names: &str, until: Option<TimeDelta>) -> Pause {
+    Pause {
+        names: names.to_owned(),
+        until: until.map(|ahead| Utc::now() + ahead),
+        remark: Remark::now("paused", "olga", Some("the volume is full")),
+    }
+}
+
+async fn kept(board: &Subject) -> Vec<Pause> {
+    let mut pauses = board.pauses().await.unwrap();
+    pauses.sort_by(|one, other| one.names.cmp(&other.names));
+    pauses
+}
+
+pub(crate) async fn a_pause_is_kept_as_it_was_asked_for_until_it_is_ended(board: &Subject) {
+    assert!(kept(board).await.is_empty());
+    let (all, some) = (
+        pause("*", None),
+        pause("a/b %\u{e4}*", Some(TimeDelta::hours(1))),
+    );
+    board.pause(&all).await.unwrap();
+    board.pause(&some).await.unwrap();
+    assert_eq!(kept(board).await, [all.clone(), some.clone()]);
+    let longer = pause(&some.names, None);
+    board.pause(&longer).await.unwrap();
+    assert_eq!(kept(board).await, [all, longer]);
+    let remark = Remark::now("resumed", "olga", None);
+    assert!(board.resume("*", &remark).await.unwrap());
+    assert!(!board.resume("*", &remark).await.unwrap());
+    assert!(board.resume(&some.names, &remark).await.unwrap());
+    assert!(kept(board).await.is_empty());
+}
+
+pub(crate) async fn what_is_paused_and_resumed_is_told(board: &Subject) {
+    let mut events = board.events().await.unwrap().stream;
+    let some = pause("a/b %*", None);
+    let mut tells = async |kind: EventKind| {
+        let Event {
+            kind: told, names, ..
+        } = next_event(&mut events).await;
+        assert_eq!((told, names.as_deref()), (kind, Some("a/b %*")));
+    };
+    board.pause(&some).await.unwrap();
+    tells(EventKind::Paused).await;
+    board
+        .pause(&pause(&some.names, Some(TimeDelta::hours(1))))
+        .await
+        .unwrap();
+    tells(EventKind::Paused).await;
+    let remark = Remark::now("resumed", "olga", None);
+    board.resume(&some.names, &remark).await.unwrap();
+    tells(EventKind::Resumed).await;
+}
+
+pub(crate) async fn a_paused_job_is_no_candidate_until_its_pause_ends(board: &Subject) {
+    post_one(board, "backup").await;
+    post_one(board, "resize").await;
+    let candidates = async || {
+        let filters = Filters::default();
+        let found = board
+            .candidates(&filters, 10, &Default::default())
+            .await
+            .unwrap();
+        let names: Vec<_> = found.jobs.into_iter().map(|job| job.name).collect();
+        (names, found.next_not_before)
+    };
+    let (both, none) = (["backup", "resize"].map(str::to_owned).to_vec(), None);
+    let some = pause("back*", Some(TimeDelta::hours(1)));
+    board
+        .pause(&pause("resize", Some(TimeDelta::seconds(-1))))
+        .await
+        .unwrap();
+    assert_eq!(candidates().await, (both, none));
+    board.pause(&some).await.unwrap();
+    assert_eq!(candidates().await, (vec!["resize".to_owned()], some.until));
+    board.pause(&pause("*", None)).await.unwrap();
+    assert_eq!(candidates().await.0, [""; 0]);
+}

@@ -1,0 +1,110 @@
+//! `jobboard pause`.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+
+use super::parts::{reason::ReasonArgs, verb::Verb};
+use crate::{
+    board::Board,
+    context::Context,
+    duration,
+    exit::CommandError,
+    glob::Glob,
+    job::Pause,
+    output::{Page, Record, Report},
+};
+
+/// Have jobs of some names left alone, by our conductors and by `claim --next`
+///
+/// It holds at once, and touches no job: what is claimed already goes on, and a job can still be
+/// claimed by hand. `status` shows what is paused, `list` notes it, and `resume` ends it. Python
+/// services know nothing of it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    jobboard pause --for 2h --reason 'the volume is full'\n  \
+    jobboard pause 'backup-*'")]
+pub(crate) struct PauseArgs {
+    /// The names of the jobs, such as 'backup-*'; without any, all of them
+    #[arg(value_name = "NAME-GLOB", default_value = "*", hide_default_value = true, value_parser = glob)]
+    names: String,
+
+    /// End it by itself after this long, such as 2h
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
+    lasting: Option<Duration>,
+
+    #[command(flatten)]
+    reason: ReasonArgs,
+}
+
+/// What was paused.
+#[derive(Debug, Serialize)]
+struct Paused {
+    done: &'static str,
+    #[serde(flatten)]
+    pause: Pause,
+}
+
+impl Record for Paused {
+    fn fields(&self) -> Vec<String> {
+        vec![self.pause.names.clone(), self.done.to_owned()]
+    }
+}
+
+impl Report for Paused {
+    fn human(&self, page: &mut Page) {
+        page.line().plain(self.pause.to_string());
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()> {
+    let verb = Verb {
+        now: "pause",
+        past: "paused",
+    };
+    let board = ctx.writable_board()?;
+    let now = Utc::now();
+    let until = args.lasting.map(|lasting| end(now, lasting)).transpose()?;
+    let pause = Pause {
+        names: args.names,
+        until,
+        remark: args.reason.who_and_why(ctx, verb),
+    };
+    let trying = || ctx.trying(verb.now, &pause.names);
+    let over = board.pauses().await.with_context(trying)?;
+    for over in over.iter().filter(|pause| pause.is_over(now)) {
+        board
+            .resume(&over.names, &pause.remark)
+            .await
+            .with_context(trying)?;
+    }
+    board.pause(&pause).await.with_context(trying)?;
+    note_peers(ctx, &*board);
+    let done = verb.past;
+    ctx.out.report(&Paused { done, pause })
+}
+
+/// Reads a glob, which stays as it is written.
+fn glob(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("it is empty; `*` is for all names".to_owned()),
+        text => Glob::read(text)
+            .map(|_| text.to_owned())
+            .map_err(|error| error.to_string()),
+    }
+}
+
+fn end(now: DateTime<Utc>, lasting: Duration) -> Result<DateTime<Utc>, CommandError> {
+    let lasting = TimeDelta::from_std(lasting).ok();
+    let end = lasting.and_then(|lasting| now.checked_add_signed(lasting));
+    end.ok_or_else(|| CommandError::usage("--for is too long: leave it out, and `resume` ends it"))
+}
+
+/// Says who is not kept from taking such jobs.
+fn note_peers(ctx: &Context, board: &dyn Board) {
+    if board.capabilities().has_peers() {
+        ctx.out.note("Python services take such jobs all the same");
+    }
+}

@@ -1,0 +1,80 @@
+//! `jobboard resume`.
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use super::parts::{reason::ReasonArgs, verb::Verb};
+use crate::{
+    context::Context,
+    exit::CommandError,
+    output::{Page, Record, Report},
+};
+
+/// Have jobs taken again that were paused
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    jobboard resume\n  \
+    jobboard resume 'backup-*'")]
+pub(crate) struct ResumeArgs {
+    /// The names as `pause` was told them, and `status` shows them; without any, all that are paused
+    #[arg(value_name = "NAME-GLOB")]
+    names: Option<String>,
+
+    #[command(flatten)]
+    reason: ReasonArgs,
+}
+
+/// What is not paused any more.
+#[derive(Debug, Serialize)]
+struct Resumed {
+    done: &'static str,
+    names: String,
+}
+
+impl Record for Resumed {
+    fn fields(&self) -> Vec<String> {
+        vec![self.names.clone(), self.done.to_owned()]
+    }
+}
+
+impl Report for Resumed {
+    fn human(&self, page: &mut Page) {
+        page.line().plain(format!("{} {}", self.done, self.names));
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: ResumeArgs) -> anyhow::Result<()> {
+    let verb = Verb {
+        now: "resume",
+        past: "resumed",
+    };
+    let board = ctx.writable_board()?;
+    let what = args.names.as_deref().unwrap_or("what is paused");
+    let trying = || ctx.trying(verb.now, what);
+    let paused = board.pauses().await.with_context(trying)?;
+    let paused: Vec<_> = paused.into_iter().map(|pause| pause.names).collect();
+    let names = match &args.names {
+        Some(names) if paused.contains(names) => vec![names.clone()],
+        Some(_) => {
+            let message = match paused.as_slice() {
+                [] => "nothing is paused".to_owned(),
+                paused => format!("paused are {}", paused.join(", ")),
+            };
+            return Err(CommandError::Nothing(message)).with_context(trying);
+        }
+        None => paused,
+    };
+    if names.is_empty() {
+        ctx.out.note("nothing is paused");
+    }
+    let remark = args.reason.who_and_why(ctx, verb);
+    let mut resumed = Vec::new();
+    for names in names {
+        // Somebody else may have been faster.
+        if board.resume(&names, &remark).await.with_context(trying)? {
+            let done = verb.past;
+            resumed.push(Resumed { done, names });
+        }
+    }
+    ctx.out.reports(&resumed)
+}

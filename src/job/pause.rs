@@ -1,0 +1,116 @@
+//! Jobs that are left alone for now, by their names.
+
+use std::fmt;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::Remark;
+use crate::glob::Glob;
+
+/// Somebody wants all jobs of some names to be left alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pause {
+    /// A glob for the names.
+    pub(crate) names: String,
+    /// When it ends by itself, if it does.
+    pub(crate) until: Option<DateTime<Utc>>,
+    /// Who wants it, since when and why.
+    #[serde(flatten)]
+    pub(crate) remark: Remark,
+}
+
+impl Pause {
+    /// Whether it is over.
+    pub(crate) fn is_over(&self, now: DateTime<Utc>) -> bool {
+        self.until.is_some_and(|until| until <= now)
+    }
+}
+
+impl fmt::Display for Pause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is paused by {}", self.names, self.remark.by)?;
+        if let Some(until) = self.until {
+            let until = until.to_rfc3339_opts(SecondsFormat::Secs, true);
+            write!(f, " until {until}")?;
+        }
+        match &self.remark.reason {
+            Some(reason) => write!(f, ": {reason}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// All that is paused on a board.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pauses(Vec<(Glob, Pause)>);
+
+impl Pauses {
+    /// Takes those that are not over; a glob that cannot be read fits nothing.
+    pub(crate) fn new(pauses: Vec<Pause>, now: DateTime<Utc>) -> Self {
+        let lasting = pauses.into_iter().filter(|pause| !pause.is_over(now));
+        let read = lasting.filter_map(|pause| Some((Glob::read(&pause.names).ok()?, pause)));
+        Self(read.collect())
+    }
+
+    /// Returns what keeps jobs of this name from being taken; of several, what lasts longest.
+    pub(crate) fn of(&self, name: &str, now: DateTime<Utc>) -> Option<&Pause> {
+        let all = self.0.iter();
+        let fitting = all.filter(|(glob, pause)| !pause.is_over(now) && glob.fits(name));
+        let end = |pause: &Pause| pause.until.unwrap_or(DateTime::<Utc>::MAX_UTC);
+        fitting
+            .map(|(_, pause)| pause)
+            .max_by_key(|pause| end(pause))
+    }
+
+    /// Returns all of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Pause> {
+        self.0.iter().map(|(_, pause)| pause)
+    }
+
+    /// Returns when the first of them ends by itself.
+    pub(crate) fn first_end(&self) -> Option<DateTime<Utc>> {
+        self.0.iter().filter_map(|(_, pause)| pause.until).min()
+    }
+
+    /// Whether they are the same as others.
+    pub(crate) fn are(&self, others: &Self) -> bool {
+        self.all().eq(others.all())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    fn pause(names: &str, until: Option<DateTime<Utc>>) -> Pause {
+        Pause {
+            names: names.to_owned(),
+            until,
+            remark: Remark::now("paused", "olga", None),
+        }
+    }
+
+    #[test]
+    fn what_lasts_longest_counts_and_what_is_over_does_not() {
+        let now = Utc::now();
+        let soon = now + TimeDelta::seconds(5);
+        let pauses = Pauses::new(
+            vec![
+                pause("*", Some(soon)),
+                pause("backup-*", None),
+                pause("old", Some(now)),
+                pause("[", None),
+            ],
+            now,
+        );
+        let names = |name, at| pauses.of(name, at).map(|pause| pause.names.as_str());
+        assert_eq!(names("backup-7", now), Some("backup-*"));
+        assert_eq!(names("old", now), Some("*"));
+        assert_eq!(names("old", soon), None);
+        assert_eq!(names("backup-7", soon), Some("backup-*"));
+        assert_eq!(pauses.first_end(), Some(soon));
+    }
+}

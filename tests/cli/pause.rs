@@ -1,0 +1,178 @@
+//! `jobboard pause` and `jobboard resume`.
+
+use serde_json::{Value, json};
+
+use crate::{
+    conduct::{Stage, on_every_board},
+    support::env::{Env, Outcome, wait_until},
+};
+
+on_every_board!(
+    a_conductor_leaves_alone_what_is_paused_and_takes_the_rest,
+    what_a_conductor_knew_of_already_is_left_alone_too,
+    a_pause_ends_by_itself,
+    claim_next_passes_over_what_is_paused,
+    what_is_paused_is_shown_and_told,
+);
+
+fn run(stage: &Stage, words: &[&str]) -> Outcome {
+    stage.env.jobboard(words).run()
+}
+
+/// Waits until a conductor says for which reason it leaves jobs alone.
+fn leaves_alone(stage: &Stage, reason: &str) {
+    wait_until("it is said why they are left alone", || {
+        let told = run(stage, &["conductors", "--json"]).json();
+        let reasons = told[0]["passed_over"].as_array().unwrap().clone();
+        let mut reasons = reasons.iter().filter_map(|it| it["reason"].as_str());
+        reasons.any(|it| it.contains(reason))
+    });
+}
+
+fn a_conductor_leaves_alone_what_is_paused_and_takes_the_rest(stage: &Stage) {
+    run(
+        stage,
+        &["pause", "backup-*", "--reason", "the volume is full"],
+    )
+    .succeeded();
+    let _conductor = stage.start(&[]);
+    let paused = stage.post("backup-1", "echo backup >> log");
+    stage.post("resize", "echo resize >> log");
+    stage.logged(1);
+    assert_eq!(stage.log(), ["resize"]);
+    leaves_alone(stage, "the volume is full");
+    assert_eq!(stage.env.state(&paused), "UNCLAIMED");
+    assert_eq!(stage.env.show(&paused)["attempts"], 0);
+    run(stage, &["resume"]).succeeded();
+    stage.logged(2);
+    assert_eq!(stage.log(), ["resize", "backup"]);
+}
+
+fn what_a_conductor_knew_of_already_is_left_alone_too(stage: &Stage) {
+    let flaky = stage.post("flaky", "echo flaky >> log; [ -e mended ]");
+    let _conductor = stage.start(&["--jobs", "1", "--retry-delay", "1h", "--retry-max", "1h"]);
+    let is_held_back = || !stage.env.show(&flaky)["not_before"].is_null();
+    wait_until("it is held back", is_held_back);
+    run(stage, &["pause", "flaky"]).succeeded();
+    leaves_alone(stage, "flaky is paused");
+    std::fs::write(stage.env.file("mended"), "").unwrap();
+    run(stage, &["retry", &flaky]).succeeded();
+    stage.post("last", "echo last >> log");
+    stage.logged(2);
+    assert_eq!(stage.log(), ["flaky", "last"]);
+    assert_eq!(stage.env.state(&flaky), "UNCLAIMED");
+    run(stage, &["resume", "flaky"]).succeeded();
+    stage.logged(3);
+    assert_eq!(stage.log(), ["flaky", "last", "flaky"]);
+}
+
+fn a_pause_ends_by_itself(stage: &Stage) {
+    let _conductor = stage.start(&[]);
+    let paused = run(stage, &["pause", "--for", "1500ms", "--json"]).json();
+    assert_eq!(
+        (&paused["done"], &paused["names"]),
+        (&json!("paused"), &json!("*"))
+    );
+    stage.post("backup", "date -u +%Y-%m-%dT%H:%M:%S.%6NZ >> log");
+    stage.logged(1);
+    let until = paused["until"].as_str().unwrap();
+    assert!(
+        stage.log()[0].as_str() >= until,
+        "{:?} {until}",
+        stage.log()
+    );
+}
+
+fn claim_next_passes_over_what_is_paused(stage: &Stage) {
+    let backup = stage.env.post("backup");
+    run(stage, &["pause", "backup"]).succeeded();
+    run(stage, &["claim", "--next"]).failed(6);
+    let waiting = stage
+        .env
+        .jobboard(&["claim", "--next", "--wait", "60s"])
+        .spawn();
+    let resize = stage.env.post("resize");
+    assert!(waiting.ended().succeeded().contains(&resize));
+    let waiting = stage
+        .env
+        .jobboard(&["claim", "--next", "--wait", "60s"])
+        .spawn();
+    run(stage, &["resume", "backup"]).succeeded();
+    assert!(waiting.ended().succeeded().contains(&backup));
+    // By name it can be had in any case.
+    let other = stage.env.post("backup");
+    run(stage, &["pause", "backup"]).succeeded();
+    run(stage, &["claim", &other]).succeeded();
+}
+
+fn what_is_paused_is_shown_and_told(stage: &Stage) {
+    let job = stage.env.post("backup-1");
+    let watch = [
+        "watch", "--event", "paused", "--event", "resumed", "--count", "2", "--json",
+    ];
+    let watching = stage
+        .env
+        .jobboard(&[&watch[..], &["--since", "1s"]].concat())
+        .spawn();
+    wait_until("it listens", || {
+        run(
+            stage,
+            &["pause", "backup-*", "--who", "olga", "--reason", "no room"],
+        )
+        .succeeded();
+        !watching.stdout().is_empty()
+    });
+    let table = ["-o", "table"];
+    let listed = run(stage, &[&["list"], &table[..]].concat());
+    assert!(listed.succeeded().contains("paused"), "{listed:?}");
+    let shown = run(stage, &[&["show", &job], &table[..]].concat());
+    let words = "backup-* is paused by olga: no room";
+    assert!(shown.succeeded().contains(words), "{shown:?}");
+    let status = run(stage, &[&["status"], &table[..]].concat());
+    let status = status.succeeded();
+    assert!(
+        status.contains(words) && status.contains("jobboard resume"),
+        "{status}"
+    );
+    let paused = &run(stage, &["status", "--json"]).json()["pauses"][0];
+    assert_eq!(
+        (&paused["names"], &paused["by"]),
+        (&json!("backup-*"), &json!("olga"))
+    );
+    assert_eq!(
+        (&paused["until"], &paused["reason"]),
+        (&Value::Null, &json!("no room"))
+    );
+    run(stage, &["resume", "backup-*"]).succeeded();
+    let events = watching.ended().values();
+    let names: Vec<_> = events.iter().map(|event| &event["name"]).collect();
+    assert_eq!(names, [&json!("backup-*"), &json!("backup-*")]);
+    assert!(
+        !run(stage, &[&["list"], &table[..]].concat())
+            .succeeded()
+            .contains("paused")
+    );
+}
+
+#[test]
+fn what_cannot_be_paused_or_resumed_is_said() {
+    let env = Env::new();
+    let refused = |words: &[&str]| env.jobboard(words).run();
+    assert!(
+        refused(&["pause", "[a"])
+            .failed(2)
+            .contains("`[` lacks its `]`")
+    );
+    assert!(refused(&["pause", ""]).failed(2).contains("it is empty"));
+    let none = refused(&["resume", "backup"]);
+    assert!(none.failed(6).contains("nothing is paused"), "{none:?}");
+    assert!(refused(&["resume"]).succeeded().is_empty());
+    refused(&["pause", "backup-*"]).succeeded();
+    let other = refused(&["resume", "backup"]);
+    assert!(other.failed(6).contains("paused are backup-*"), "{other:?}");
+    assert!(
+        refused(&["--read-only", "pause"])
+            .failed(8)
+            .contains("read")
+    );
+}
