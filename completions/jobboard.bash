@@ -806,11 +806,11 @@ _jobboard() {
             fi
             case "${prev}" in
                 --only)
-                    COMPREPLY=($(compgen -W "connection server keys claims conductors local rights-missing server-away evicts not-persistent persistence-fails writable-replica writable-by-others damaged disk-full log-large wrong-type stray-keys sequence-behind malformed record-unreadable shared-trash never-lapsing held-by-dead not-renewed lock-broken exhausted clock-ahead no-conductor silent same-name unsettled commands-and-peers config-writable password-readable kernel" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "connection server keys claims conductors local rights-missing server-away tls-expires evicts not-persistent persistence-fails writable-replica replica-lags writable-by-others damaged disk-full log-large wrong-type stray-keys sequence-behind malformed record-unreadable shared-trash never-lapsing held-by-dead not-renewed lock-broken exhausted clock-ahead no-conductor silent same-name unsettled commands-and-peers config-writable password-readable kernel" -- "${cur}"))
                     return 0
                     ;;
                 --skip)
-                    COMPREPLY=($(compgen -W "connection server keys claims conductors local rights-missing server-away evicts not-persistent persistence-fails writable-replica writable-by-others damaged disk-full log-large wrong-type stray-keys sequence-behind malformed record-unreadable shared-trash never-lapsing held-by-dead not-renewed lock-broken exhausted clock-ahead no-conductor silent same-name unsettled commands-and-peers config-writable password-readable kernel" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "connection server keys claims conductors local rights-missing server-away tls-expires evicts not-persistent persistence-fails writable-replica replica-lags writable-by-others damaged disk-full log-large wrong-type stray-keys sequence-behind malformed record-unreadable shared-trash never-lapsing held-by-dead not-renewed lock-broken exhausted clock-ahead no-conductor silent same-name unsettled commands-and-peers config-writable password-readable kernel" -- "${cur}"))
                     return 0
                     ;;
                 --reason)

@@ -38,10 +38,12 @@ named! {
     pub(crate) enum Code ("check", str::eq) {
         RightsMissing => "rights-missing",
         ServerAway => "server-away",
+        TlsExpires => "tls-expires",
         Evicts => "evicts",
         NotPersistent => "not-persistent",
         PersistenceFails => "persistence-fails",
         WritableReplica => "writable-replica",
+        ReplicaLags => "replica-lags",
         WritableByOthers => "writable-by-others",
         Damaged => "damaged",
         DiskFull => "disk-full",
@@ -84,6 +86,12 @@ const MEANINGS: [(Code, Group, Severity, &str); Code::ALL.len()] = [
         "fewer servers may fail before the board is gone",
     ),
     (
+        Code::TlsExpires,
+        Connection,
+        Warning,
+        "from then on nobody reaches the board",
+    ),
+    (
         Code::Evicts,
         Server,
         Error,
@@ -107,6 +115,12 @@ const MEANINGS: [(Code, Group, Severity, &str); Code::ALL.len()] = [
         Server,
         Error,
         "what is done here is undone by the master, and its users do not see it",
+    ),
+    (
+        Code::ReplicaLags,
+        Server,
+        Warning,
+        "if the master fails, what it has not got is lost, claims and jobs alike",
     ),
     (
         Code::WritableByOthers,
@@ -260,7 +274,10 @@ pub(crate) enum Part {
     /// How whatever serves it is set up.
     Server,
     /// What is stored that belongs to no job, or is not what it should be.
-    Keys,
+    Keys {
+        /// The highest number of a job that was seen.
+        highest: Option<i64>,
+    },
 }
 
 /// Something that was seen.

@@ -5,7 +5,10 @@ mod local;
 mod look;
 mod report;
 
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    time::{Duration, Instant},
+};
 
 use anyhow::Context as _;
 use tokio::time;
@@ -173,6 +176,8 @@ async fn examine(ctx: &Context, board: &dyn Board, args: &DoctorArgs) -> anyhow:
         Err(error) if error.is_retryable() => return Err(error).with_context(trying),
         health => health,
     };
+    let start = Instant::now();
+    let round_trip = board.health().await.ok().map(|_| start.elapsed());
     let mut seen = look(board, &groups).await;
     let of_board = seen.iter().filter(|(group, ..)| *group != Group::Local);
     let is_denied = of_board.clone().count() > 0 && of_board.clone().all(|(.., it)| it.is_err());
@@ -191,6 +196,7 @@ async fn examine(ctx: &Context, board: &dyn Board, args: &DoctorArgs) -> anyhow:
     let mut diagnosis = Diagnosis {
         board: board.name().to_owned(),
         server: health.map(|health| health.server),
+        round_trip: round_trip.map(|it| it.as_secs_f64()),
         sound: true,
         groups: Vec::new(),
         findings: Vec::new(),
@@ -228,12 +234,14 @@ async fn look(board: &dyn Board, groups: &[Group]) -> Vec<Seen> {
             false => None,
         }
     };
-    let (connection, server, keys, look) = tokio::join!(
+    let (connection, server, look) = tokio::join!(
         part(Group::Connection, Part::Connection, USUAL),
         part(Group::Server, Part::Server, USUAL),
-        part(Group::Keys, Part::Keys, WHOLE),
         jobs,
     );
+    let looked = look.as_ref().and_then(|look| look.as_ref().ok());
+    let highest = looked.and_then(|look| look.highest);
+    let keys = part(Group::Keys, Part::Keys { highest }, WHOLE).await;
     let of_conductors = wants(Group::Conductors).then(|| conductors.as_deref().map(of_entries));
     let parts = [
         (Group::Connection, "rights", connection),

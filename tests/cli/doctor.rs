@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     conduct::{Stage, on_every_board, set_mode},
+    faults::SmallDisk,
     support::{
         env::{Env, Outcome, wait_until},
         servers::{Host, Peer},
@@ -214,6 +215,7 @@ fn people_see_what_it_is_what_comes_of_it_and_what_mends_it() {
     --- stdout
     sqlite:ROOT/state/jobboard/board.db
     served by     SQLite VERSION
+    round trip    SPAN
     server        ok
     claims        error
       error: claims of ada:elsewhere.:7:00000001, which is dead: 1  [held-by-dead]
@@ -302,6 +304,22 @@ fn what_is_wrong_with_a_file_is_told() {
     bytes[middle..middle + 4096].fill(0x5a);
     fs::write(&board, bytes).unwrap();
     finds(env, "damaged");
+}
+
+#[test]
+fn a_disk_with_little_room_is_told() {
+    let env = Env::new();
+    let Some(disk) = SmallDisk::mount(env.root().join("small")) else {
+        eprintln!("doctor: skipped the small disk, as this user cannot mount one");
+        return;
+    };
+    let url = format!("sqlite:{}", disk.0.join("board.db").display());
+    let post = ["post", "a", "--board", &url];
+    env.jobboard(&post).run().succeeded();
+    let words = ["--only", "disk-full", "--board", &url];
+    assert_eq!(doctor(&env, &words).code, 7);
+    env.post("b");
+    assert_eq!(doctor(&env, &["--only", "disk-full"]).code, 0);
 }
 
 #[test]

@@ -217,11 +217,11 @@ fn after_deaths(count: usize) -> Ledger {
 }
 
 /// A file system that has little room.
-struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(pub(crate) PathBuf);
 
 impl SmallDisk {
     /// Mounts it, if we may.
-    fn mount(folder: PathBuf) -> Option<Self> {
+    pub(crate) fn mount(folder: PathBuf) -> Option<Self> {
         fs::create_dir(&folder).unwrap();
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]);

@@ -28,7 +28,7 @@ impl Embedded {
             Part::Connection => self.rights(&mut seen)?,
             Part::Server => self.disk(&mut seen).await?,
             // What is in the tables belongs together.
-            Part::Keys => {}
+            Part::Keys { .. } => {}
         }
         Ok(seen)
     }

@@ -6,16 +6,12 @@ use super::{
     Redis,
     keys::{Part as KeyPart, field_of},
     link::eviction,
-    read::{
-        field::Field,
-        scan::{Scan, hash},
-    },
+    read::{field::Field, scan::hash},
 };
 use crate::{
     board::{
-        BoardError, Detail, Result,
+        BoardError, Result,
         examine::{Code, Examined, Finding, Part, Remedy},
-        wire::{msgpack, posting::Limit},
     },
     job::Shelf,
     shell,
@@ -30,6 +26,9 @@ const MAY: &str = "local denied = {} \
       if not redis.acl_check_cmd(unpack(words)) then denied[#denied + 1] = words[1] end \
     end return denied";
 
+/// How many seconds a replica may have said nothing, which it does every second.
+const LAG: u64 = 10;
+
 /// How many strays are named in a command.
 const NAMED: usize = 20;
 
@@ -38,9 +37,12 @@ impl Redis {
     pub(super) async fn look_at(&self, part: Part) -> Result<Examined> {
         let mut seen = Examined::default();
         match part {
-            Part::Connection => self.rights(&mut seen).await?,
+            Part::Connection => {
+                self.client.look_at_certificate(&mut seen).await;
+                self.rights(&mut seen).await?;
+            }
             Part::Server => self.server(&mut seen).await?,
-            Part::Keys => self.keys(&mut seen).await?,
+            Part::Keys { highest } => self.keys(highest, &mut seen).await?,
         }
         Ok(seen)
     }
@@ -185,6 +187,7 @@ impl Redis {
                 seen.add(finding.seen(what, fact(what).unwrap_or_default()));
             }
         }
+        self.replicas(&facts[1], seen);
         let is_writable = read_only
             .as_ref()
             .is_some_and(|it| text(it).ends_with("no\n"));
@@ -197,7 +200,32 @@ impl Redis {
         Ok(())
     }
 
-    async fn keys(&self, seen: &mut Examined) -> Result<()> {
+    /// Looks whether those who repeat what the server has keep up with it.
+    fn replicas(&self, told: &str, seen: &mut Examined) {
+        let value = |line: &str, name: &str| {
+            let mut pairs = line.split([',', ':']).filter_map(|it| it.split_once('='));
+            pairs
+                .find(|(it, _)| *it == name)
+                .map(|(_, value)| value.to_owned())
+        };
+        for line in told
+            .lines()
+            .map(str::trim)
+            .filter(|it| it.contains("state="))
+        {
+            let fact = |name: &str| value(line, name).unwrap_or_default();
+            let lag = fact("lag").parse().unwrap_or(0_u64);
+            if lag > LAG || fact("state") != "online" {
+                let (host, port) = (fact("ip"), fact("port"));
+                let summary = format!("the replica {host}:{port} does not keep up");
+                let remedy = self.cli("INFO replication");
+                let finding = Finding::new(Code::ReplicaLags, summary, remedy);
+                seen.add(finding.seen("state", fact("state")).seen("seconds", lag));
+            }
+        }
+    }
+
+    async fn keys(&self, highest: Option<i64>, seen: &mut Examined) -> Result<()> {
         let keys = &self.keys;
         let named = [
             (keys.listings(), "hash"),
@@ -231,31 +259,22 @@ impl Redis {
             }
         }
         if is_sound {
-            self.numbers(seen).await?;
+            if let Some(highest) = highest {
+                self.numbers(highest, seen).await?;
+            }
             self.strays(seen).await?;
         }
         Ok(())
     }
 
     /// Looks whether the next number may be given that a job has already.
-    async fn numbers(&self, seen: &mut Examined) -> Result<()> {
-        let mut scan = Scan::of(&self.keys, Shelf::Board);
-        let mut highest = None;
-        while let Some(page) = scan.next(&self.client).await? {
-            let read = page.iter().filter_map(|(_, posting)| {
-                let read = msgpack::decode(posting, Detail::Brief, Limit::USUAL);
-                read.ok()?.sequence
-            });
-            highest = highest.max(read.max());
-        }
+    async fn numbers(&self, highest: i64, seen: &mut Examined) -> Result<()> {
         let mut get = Cmd::new();
         get.arg("GET").arg(self.keys.sequence());
-        // Read behind the jobs: it only grows.
+        // Behind the jobs: it only grows.
         let (last, _) = self.client.read::<Option<String>>(&get).await?;
         let last = last.map_or(Some(0), |last| last.parse().ok());
-        if let Some(highest) = highest
-            && last.is_none_or(|last: i64| last < highest)
-        {
+        if last.is_none_or(|last: i64| last < highest) {
             let (key, summary) = (
                 shell::word(&self.keys.sequence()),
                 "the number of the last job is behind the jobs",

@@ -19,8 +19,8 @@ use self::{
 pub(super) use crate::board::net::failure::Failure;
 use crate::{
     board::{
-        BoardError,
-        net::{connect::Deadline, problem::Obstacle},
+        BoardError, Examined,
+        net::{connect::Deadline, expiry, problem::Obstacle},
         url::redis::{Address, RedisUrl, Sentinel},
         wire::posting::Limit,
     },
@@ -83,6 +83,14 @@ impl Client {
     /// Returns as whom we log in, if it is not as everybody does.
     pub(super) fn user(&self) -> Option<&str> {
         self.url.user.as_deref()
+    }
+
+    /// Looks how long the certificate of the server is good, if it shows one.
+    pub(super) async fn look_at_certificate(&self, seen: &mut Examined) {
+        if let (Address::Tcp(server), Some(files)) = (&self.url.address, &self.url.tls) {
+            let deadline = Deadline::after(self.patience());
+            expiry::examine::<Cause>(std::slice::from_ref(server), files, deadline, seen).await;
+        }
     }
 
     /// Sends one command and returns its answer; what the server refuses is an error.

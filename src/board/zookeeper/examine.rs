@@ -44,13 +44,14 @@ impl Target<'_> {
                     let remedy = Remedy::Elsewhere("systemctl restart zookeeper".to_owned());
                     seen.add(Finding::new(Code::ServerAway, summary, remedy));
                 }
+                self.client.look_at_certificates(&mut seen).await;
                 self.rights(&mut seen).await?;
             }
             Part::Server => seen.unseen(
                 "how the servers are set up, which they do not tell us",
                 None,
             ),
-            Part::Keys => self.strays(&mut seen).await?,
+            Part::Keys { .. } => self.strays(&mut seen).await?,
         }
         Ok(seen)
     }

@@ -26,8 +26,8 @@ use self::{
 };
 use crate::{
     board::{
-        BoardError,
-        net::{connect::Deadline, problem::Obstacle},
+        BoardError, Examined,
+        net::{connect::Deadline, expiry, problem::Obstacle},
         url::{
             Server,
             zookeeper::{Acl, ZooKeeperUrl},
@@ -128,6 +128,13 @@ impl Client {
         } = &*self.about;
         let chroot = chroot.as_deref().unwrap_or_default();
         format!("zkCli.sh -server {servers}{chroot} {command}")
+    }
+
+    /// Looks how long the certificates of the servers are good, if they show any.
+    pub(super) async fn look_at_certificates(&self, seen: &mut Examined) {
+        if let Some(files) = &self.url.tls {
+            expiry::examine::<Cause>(&self.url.servers, files, self.deadline(), seen).await;
+        }
     }
 
     /// Returns what the matter is with those of several servers that are not well.

@@ -33,6 +33,8 @@ pub(super) struct Look {
     figures: Figures,
     owners: Vec<ByOwner>,
     trashed_beside: u64,
+    /// The highest number of a job.
+    pub(super) highest: Option<i64>,
     malformed: Vec<String>,
     unreadable: Vec<(String, String)>,
     blocked: Vec<String>,
@@ -56,6 +58,7 @@ impl Look {
             figures: Figures::default(),
             owners: Vec::new(),
             trashed_beside: board.health().await?.trashed_beside,
+            highest: None,
             malformed: Vec::new(),
             unreadable: Vec::new(),
             blocked: Vec::new(),
@@ -88,6 +91,7 @@ impl Look {
         } else if let Some(problem) = job.problem.as_ref().filter(|_| job.is_unfit) {
             self.unreadable.push((reference(), problem.clone()));
         }
+        self.highest = self.highest.max(job.sequence);
         if is_exhausted(job) {
             self.exhausted.push(reference());
         }

@@ -13,6 +13,8 @@ use crate::{
 pub(super) struct Diagnosis {
     pub(super) board: String,
     pub(super) server: Option<String>,
+    /// In seconds.
+    pub(super) round_trip: Option<f64>,
     /// Whether nothing is worse than a note.
     pub(super) sound: bool,
     pub(super) groups: Vec<GroupState>,
@@ -145,6 +147,9 @@ impl Report for Diagnosis {
         page.line().add(Tone::Strong, &self.board);
         if let Some(server) = &self.server {
             page.fact("served by", server);
+        }
+        if let Some(round_trip) = self.round_trip {
+            page.fact("round trip", format!("{:.2} ms", round_trip * 1e3));
         }
         for GroupState { group, state } in &self.groups {
             page.fact_with(group.name(), tone(state), state, None);

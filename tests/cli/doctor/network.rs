@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Host, Peer, Stage, doctor, findings, finds, is_sound, told};
 use crate::support::{
-    env::wait_until,
-    servers::{Server, ZooKeeper},
+    env::{Env, wait_until},
+    servers::{Authority, Identity, Server, ZooKeeper},
 };
 
 /// Requires that a look leaves all nodes as they are.
@@ -54,6 +54,47 @@ fn how_a_redis_server_should_not_be_set_up_is_told() {
     assert_eq!(findings(env, "writable-replica"), [json!(null); 0]);
     server.run(&["CONFIG", "SET", "replica-read-only", "no"]);
     finds(env, "writable-replica");
+}
+
+#[test]
+fn a_replica_that_does_not_keep_up_is_told() {
+    let (Some(stage), Some(replica)) = (Stage::redis(), Server::start()) else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    let port = server.port().to_string();
+    replica.run(&["REPLICAOF", "127.0.0.1", &port]);
+    wait_until("it has all", || {
+        server
+            .run(&["INFO", "replication"])
+            .contains("state=online")
+    });
+    wait_until("it keeps up", || findings(env, "replica-lags").is_empty());
+    let mut asleep = replica.start_run(&["DEBUG", "SLEEP", "25"]);
+    wait_until("it is told", || findings(env, "replica-lags").len() == 1);
+    asleep.kill().unwrap();
+    asleep.wait().unwrap();
+}
+
+#[test]
+fn a_certificate_that_ends_soon_is_told() {
+    let Some(authority) = Authority::new() else {
+        return;
+    };
+    for (days, count) in [(7, 1), (90, 0)] {
+        let identity = authority.issue("IP:127.0.0.1", days);
+        let Some(server) = Server::start_tls(&identity, &authority) else {
+            return;
+        };
+        let (env, ca) = (Env::new(), authority.ca());
+        let host = server.host();
+        let Identity { cert, key } = &identity;
+        let [ca, cert, key] = [&ca, cert, key].map(|path| path.display().to_string());
+        let url = format!("rediss://{host}?ca={ca}&cert={cert}&key={key}");
+        let run = doctor(&env, &["--board", &url, "--only", "tls-expires"]);
+        let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
+        assert_eq!(told["findings"].as_array().unwrap().len(), count, "{told}");
+    }
 }
 
 #[test]
