@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     duration,
-    job::{Departure, Entry, Holding, Job, Lease, Owner, Pauses, Shelf},
+    job::{Departure, Entry, Holding, Job, Lease, Owner, Pauses, Shelf, State},
     process::living,
 };
 
@@ -82,7 +82,7 @@ impl Scene {
             },
         };
         let mut findings = vec![finding];
-        findings.extend(self.beside(case));
+        findings.extend(self.beside(case, findings[0].code));
         Explanation {
             job: case.entry.reference().into_owned(),
             name: case.entry.name().to_owned(),
@@ -94,7 +94,7 @@ impl Scene {
     }
 
     /// Returns what is so beside the verdict.
-    fn beside(&self, case: &Case<'_>) -> Vec<Finding> {
+    fn beside(&self, case: &Case<'_>, verdict: Code) -> Vec<Finding> {
         let mut findings = Vec::new();
         let problem = match case.entry {
             Entry::Malformed(_) => {
@@ -112,6 +112,10 @@ impl Scene {
         let Some(job) = case.entry.job() else {
             return findings;
         };
+        let is_free = job.state() == State::Unclaimed && verdict != Code::Paused;
+        if let Some((finding, _)) = self.paused(job, "it can be taken").filter(|_| is_free) {
+            findings.push(finding);
+        }
         let times = [
             ("posted", job.created_on),
             ("modified", job.last_modified),

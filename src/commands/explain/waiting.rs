@@ -60,13 +60,8 @@ impl Scene {
     ) -> (Finding, bool) {
         let names = names(takers.iter().map(|(taker, _)| *taker));
         let by = format!("{names} would take it");
-        if let Some(pause) = self.pauses.of(&job.name, self.now) {
-            let finding = Finding::new(Code::Paused, Severity::Warning, pause.to_string());
-            let finding = finding.at("paused", pause.remark.on, self.now);
-            let words = ["resume".to_owned(), pause.names.clone()];
-            let command = self.program.iter().cloned().chain(words).collect();
-            let text = format!("{by} once it is resumed");
-            return (finding.mend(text, command), pause.until.is_some());
+        if let Some((finding, ends)) = self.paused(job, &by) {
+            return (finding, ends);
         }
         if let Some(most) = takers.iter().map(|(_, spent)| *spent).min().flatten() {
             let tried = job.history.attempts;
@@ -114,6 +109,17 @@ impl Scene {
             None => finding,
         };
         (with_attempts(finding, job, self.now), true)
+    }
+
+    /// Says that a job is to be left alone, and whether that ends by itself.
+    pub(super) fn paused(&self, job: &Job, who: &str) -> Option<(Finding, bool)> {
+        let pause = self.pauses.of(&job.name, self.now)?;
+        let finding = Finding::new(Code::Paused, Severity::Warning, pause.to_string());
+        let finding = finding.at("paused", pause.remark.on, self.now);
+        let words = ["resume".to_owned(), pause.names.clone()];
+        let command = self.program.iter().cloned().chain(words).collect();
+        let finding = finding.mend(format!("{who} once it is resumed"), command);
+        Some((finding, pause.until.is_some()))
     }
 
     /// Explains a job that no conductor takes.

@@ -123,9 +123,11 @@ fn what_is_paused_is_told_from_what_nobody_takes(stage: &Stage) {
     let run = |words: &[&str]| stage.env.jobboard(words).run();
     run(&["pause", "res*", "--reason", "no room"]).succeeded();
     let job = stage.post("resize", "true");
-    is(stage, &job, "no-conductor");
+    let told = is(stage, &job, "no-conductor");
+    assert!(told.codes().contains("paused"), "{}", told.run);
     let conductor = stage.start(&["--name", "night"]);
     let told = is(stage, &job, "paused");
+    assert_eq!(told.codes().len(), 1, "{}", told.run);
     assert!(told.text().contains("no room"), "{}", told.run);
     assert!(told.run.code == 4 && told.remedy().starts_with(&["resume"]));
     run(&["pause", "res*", "--for", "1h"]).succeeded();
