@@ -19,6 +19,9 @@ _jobboard() {
             jobboard,abandon)
                 cmd="jobboard__subcmd__abandon"
                 ;;
+            jobboard,change)
+                cmd="jobboard__subcmd__change"
+                ;;
             jobboard,check)
                 cmd="jobboard__subcmd__check"
                 ;;
@@ -119,7 +122,7 @@ _jobboard() {
 
     case "${cmd}" in
         jobboard)
-            opts="-o -q -v -h -V --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help --version post run list ls show explain owner claim extend abandon consume trash restore retry purge pause resume wait watch conduct conductors dump load copy status check doctor ping config completions man help"
+            opts="-o -q -v -h -V --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help --version post run list ls show explain owner claim extend abandon consume trash restore retry change purge pause resume wait watch conduct conductors dump load copy status check doctor ping config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -200,6 +203,76 @@ _jobboard() {
                     return 0
                     ;;
                 --confirm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --board)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --who)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table tsv json jsonl uuid" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "table tsv json jsonl uuid" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --op-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        jobboard__subcmd__change)
+            opts="-o -q -v -h --priority --name --details --set --unset --reason --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --priority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --details)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --set)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --unset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

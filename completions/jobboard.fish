@@ -57,6 +57,7 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "consume" -d 'Remo
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "trash" -d 'Move jobs to the trash'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "restore" -d 'Put trashed jobs back on the board'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "retry" -d 'Have jobs tried again now: from the trash, or held back on the board'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "change" -d 'Change jobs that nobody has: their priority, name or details'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "purge" -d 'Remove trashed jobs for good'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "pause" -d 'Have jobs of some names left alone, by our conductors and by `claim --next`'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "resume" -d 'Have jobs taken again that were paused'
@@ -578,6 +579,30 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -s q -l quiet -
 complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand retry" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l priority -d 'How urgent they are: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l name -d 'What they are called' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l details -d 'The details in the place of those that they have: a JSON object, @FILE, or - for standard input' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l set -d 'Set this in the details: KEY=TEXT, or KEY:=JSON for other than text' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l unset -d 'Take this out of the details' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l reason -d 'Say why; it is kept with your name, for `show`, `list --past` and whoever asks later (1 KiB)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand change" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l state -d 'Act on every job in this state' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l name -d 'Act on every job of this name, such as \'backup-*\'' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand purge" -l filter -d 'Act on every job for which this holds, such as \'held>10m\'; several must all hold' -r

@@ -271,7 +271,8 @@ pub(crate) trait Board: Send + Sync {
     /// Has jobs tried now that are in the trash or held back, and keeps who does it and why.
     ///
     /// They are on the board then, unclaimed, and not held back; whoever listens is told. One on the
-    /// board is refused if somebody has it, or if nothing holds it back.
+    /// board is refused if somebody has it, or if nothing holds it back. One that is edited stays held
+    /// back; whoever reads it sees all that was edited, or nothing.
     async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>>;
 
     /// Removes trashed jobs for good.

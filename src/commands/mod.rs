@@ -1,6 +1,7 @@
 //! The command line: its grammar, and which file carries out which command.
 
 mod abandon;
+mod change;
 mod check;
 mod claim;
 mod completions;
@@ -180,6 +181,7 @@ pub(crate) enum Command {
     Restore(restore::RestoreArgs),
     #[command(mut_arg("jobs", |jobs| jobs.add(completions::complete::jobs_or_trashed())))]
     Retry(retry::RetryArgs),
+    Change(change::ChangeArgs),
     #[command(mut_arg("jobs", |jobs| jobs.add(completions::complete::trashed_jobs())))]
     Purge(purge::PurgeArgs),
     Pause(pause::PauseArgs),
@@ -247,6 +249,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Trash(args) => trash::run(ctx, args).await,
         Command::Restore(args) => restore::run(ctx, args).await,
         Command::Retry(args) => retry::run(ctx, args).await,
+        Command::Change(args) => change::run(ctx, args).await,
         Command::Purge(args) => purge::run(ctx, args).await,
         Command::Pause(args) => pause::run(ctx, args).await,
         Command::Resume(args) => resume::run(ctx, args).await,

@@ -71,6 +71,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
                 shelf: entry.job().map_or(Shelf::Trash, |job| job.shelf),
                 keeps_attempts: args.keep_attempts,
                 remark: Some(remark.clone()),
+                edit: None,
             })
             .collect();
         board.restore(&jobs).await

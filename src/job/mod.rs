@@ -2,6 +2,7 @@
 
 mod claim;
 mod conductor;
+mod edit;
 mod former;
 mod history;
 mod past;
@@ -22,6 +23,7 @@ pub(crate) use self::{
         Conductor, Counters, Course, LeftAlone, MOST_HANDLERS, MOST_RUNS, Run, Takes, Told,
         Unsettled,
     },
+    edit::Edit,
     former::Former,
     history::{Failure, History, Said, shortened},
     past::{Departure, End, HISTORY, Identity, Remark},

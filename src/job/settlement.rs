@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Departure, Entry, Failure, Fence, Identity, JobKey, Owner, Remark, Shelf};
+use super::{Departure, Edit, Entry, Failure, Fence, Identity, JobKey, Owner, Remark, Shelf};
 
 /// What a conductor knows of a job that it gives back.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,6 +101,8 @@ impl Witness {
 }
 
 /// A job that is to be tried as if for the first time: one from the trash, or one that nobody has.
+///
+/// Or one that nobody has, and that is to be another one from now on, whatever was tried.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Restore {
     pub(crate) key: JobKey,
@@ -109,6 +111,8 @@ pub(crate) struct Restore {
     /// Whether it is still known how often it was tried.
     pub(crate) keeps_attempts: bool,
     pub(crate) remark: Option<Remark>,
+    /// What becomes of its posting, if it is on the board; all that happened to it stays then.
+    pub(crate) edit: Option<Edit>,
 }
 
 impl Restore {
@@ -119,6 +123,7 @@ impl Restore {
             shelf: Shelf::Trash,
             keeps_attempts: false,
             remark,
+            edit: None,
         }
     }
 }

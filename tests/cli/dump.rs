@@ -2,7 +2,7 @@
 
 pub(crate) mod boards;
 mod broken;
-mod hostile;
+pub(crate) mod hostile;
 mod lines;
 
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use crate::support::env::{Env, Invocation, Outcome};
 
 /// A call of each command, which prints something on the stocked board; and what it reads.
-const CALLS: [(&[&str], &str); 28] = [
+const CALLS: [(&[&str], &str); 29] = [
     (&["post", "resize"], ""),
     (&["post", "resize", "--dry-run"], ""),
     (
@@ -21,6 +21,7 @@ const CALLS: [(&[&str], &str); 28] = [
     (&["trash", "@2"], ""),
     (&["restore", "-"], "@3\n"),
     (&["retry", "@3"], ""),
+    (&["change", "@1", "--priority", "LOW"], ""),
     (&["purge", "--all", "--yes"], ""),
     (&["purge", "--all", "--dry-run"], ""),
     (&["wait", "--any"], ""),

@@ -86,7 +86,7 @@ fn stocked() -> Env {
 }
 
 /// Every call that would change the stocked board, and that succeeds if it may.
-const CHANGES: [&[&str]; 17] = [
+const CHANGES: [&[&str]; 18] = [
     &["post", "resize"],
     &["post", "--from", "lines.jsonl"],
     &["claim", "@1"],
@@ -100,6 +100,7 @@ const CHANGES: [&[&str]; 17] = [
     &["trash", "--filter", "owner=none", "--force", "--yes"],
     &["restore", "@3"],
     &["retry", "@3"],
+    &["change", "@1", "--priority", "LOW"],
     &["restore", "--filter", "name=*", "--yes"],
     &["purge", "@3", "--yes"],
     &["purge", "--all", "--yes"],

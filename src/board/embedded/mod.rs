@@ -181,8 +181,11 @@ impl Board for Embedded {
     }
 
     async fn restore(&self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
-        self.each(jobs, |job| &job.key, write::settle::restore)
-            .await
+        let limit = self.file.limit();
+        let restore = |transaction: &Transaction<'_>, now, job: &Restore| {
+            write::settle::restore(transaction, now, job, limit)
+        };
+        self.each(jobs, |job| &job.key, restore).await
     }
 
     async fn purge(&self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {

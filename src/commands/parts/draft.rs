@@ -187,7 +187,13 @@ fn fact(text: &str) -> anyhow::Result<(String, Value)> {
     }
 }
 
-fn details(text: &str, max: u64) -> anyhow::Result<Map<String, Value>> {
+/// Reads a fact on a command line.
+pub(crate) fn fact_of(text: &str) -> Result<(String, Value), String> {
+    fact(text).map_err(|error| format!("{error:#}"))
+}
+
+/// Reads details: a JSON object, `@FILE`, or `-` for standard input.
+pub(crate) fn details(text: &str, max: u64) -> anyhow::Result<Map<String, Value>> {
     let (source, text) = match text.strip_prefix('@') {
         Some(path) => (path, limited(path, File::open(path), max)?),
         None if text == "-" => {

@@ -156,7 +156,7 @@ fn proved(job: &Job) -> Vec<Event> {
     let overridden = history.remark.as_ref().and_then(|remark| {
         let kind = match remark.action.as_deref() {
             Some("abandoned") => EventKind::Abandoned,
-            Some("restored" | "retried") => EventKind::Restored,
+            Some("restored" | "retried" | "changed") => EventKind::Restored,
             // Where it went by that it is found now.
             _ => return None,
         };

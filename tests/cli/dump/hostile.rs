@@ -170,7 +170,7 @@ fn stored_bytes_that_contradict_what_is_told_of_them_are_refused() {
 }
 
 /// Returns the hash of a text, as the system's own program tells it.
-fn sha256(boards: &Boards, text: &str) -> String {
+pub(crate) fn sha256(boards: &Boards, text: &str) -> String {
     let program = std::path::Path::new("/usr/bin/sha256sum");
     let told = boards.env.program(program, &[]).stdin(text).run();
     told.succeeded().split(' ').next().unwrap().to_owned()

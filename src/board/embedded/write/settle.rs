@@ -13,7 +13,7 @@ use crate::{
             read::record::RowJob,
             store::{clock::Moment, lapse::free},
         },
-        wire::as_json,
+        wire::{as_json, posting::Limit},
     },
     job::{
         Aftermath, Authority, Departure, Failure, Outcome, Purge, Remark, Restore, Settlement,
@@ -170,7 +170,12 @@ fn add_failure(
 }
 
 /// Puts a trashed job back, or has one tried at once that is held back.
-pub(crate) fn restore(transaction: &Transaction<'_>, now: Moment, restore: &Restore) -> Step<()> {
+pub(crate) fn restore(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    restore: &Restore,
+    limit: Limit,
+) -> Step<()> {
     let Some(job) = row(transaction, restore.shelf, &restore.key)? else {
         return Ok(Err(BoardError::NoSuchJob));
     };
@@ -184,6 +189,9 @@ pub(crate) fn restore(transaction: &Transaction<'_>, now: Moment, restore: &Rest
         return Ok(Err(BoardError::AlreadyClaimed { owner }));
     }
     let remark = restore.remark.as_ref();
+    if let Some(edit) = &restore.edit {
+        return super::edit::edit(transaction, now, (&job, edit), remark, limit);
+    }
     let restored = transaction
         .prepare_cached(
             "UPDATE job SET shelf = 0, trashed_on = NULL, modified_on = ?2, not_before = NULL,

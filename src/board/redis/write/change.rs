@@ -15,7 +15,10 @@ use crate::{
         redis::{
             keys::{Keys, Sidecars as Names, field_of, key_of},
             link::{Client, Failure},
-            read::record::{self, Sidecars},
+            read::{
+                record::{self, Sidecars},
+                scan::postings,
+            },
         },
         wire::{as_json, msgpack, past::PastJob, sidecar::text_of},
     },
@@ -207,17 +210,45 @@ impl Target<'_> {
     }
 
     pub(crate) async fn restore(self, jobs: &[Restore]) -> Result<Vec<Result<()>>> {
+        let edits = self.edits(jobs).await?;
         let mut call = self.on_trash(Script::Restore, Utc::now());
-        for job in jobs {
+        for (job, edit) in jobs.iter().zip(&edits) {
+            let Ok((seen, wanted)) = edit else { continue };
             self.beside(&mut call, &field_of(&job.key));
             call.arg("is_trashed", flag(job.shelf == Shelf::Trash))
                 .arg("keeps_attempts", flag(job.keeps_attempts))
-                .arg("remark", remark_text(job.remark.as_ref()));
+                .arg("remark", remark_text(job.remark.as_ref()))
+                .arg("seen", seen.as_slice())
+                .arg("wanted", wanted.as_slice());
         }
-        let replies = self.run(&call).await?.into_iter().zip(jobs);
-        Ok(replies
-            .map(|(reply, job)| reply.done(self.client, &job.key, None).map(drop))
-            .collect())
+        let mut replies = self.run(&call).await?.into_iter();
+        let answers = jobs.iter().zip(edits).map(|(job, edit)| {
+            edit?;
+            let reply = replies.next().ok_or(BoardError::Changed)?;
+            reply.done(self.client, &job.key, None).map(drop)
+        });
+        Ok(answers.collect())
+    }
+
+    /// Returns the posting of each job as it is and as it becomes; both empty, if it stays.
+    async fn edits(self, jobs: &[Restore]) -> Result<Vec<Result<(Vec<u8>, Vec<u8>)>>> {
+        let edited = jobs.iter().filter(|job| job.edit.is_some());
+        let fields: Vec<_> = edited.map(|job| field_of(&job.key)).collect();
+        let found = postings(self.client, self.keys, Shelf::Board, &fields).await?;
+        let mut found = found.into_iter();
+        let edits = jobs.iter().map(|job| {
+            let Some(edit) = &job.edit else {
+                return Ok((Vec::new(), Vec::new()));
+            };
+            let seen = found.next().flatten().ok_or(BoardError::NoSuchJob)?;
+            let wanted = msgpack::edited(&seen, edit, self.client.limit());
+            let wanted = wanted.map_err(|problem| BoardError::Malformed {
+                key: job.key.clone(),
+                problem,
+            })?;
+            Ok((seen, wanted))
+        });
+        Ok(edits.collect())
     }
 
     pub(crate) async fn purge(self, purges: &[Purge]) -> Result<Vec<Result<Settled>>> {

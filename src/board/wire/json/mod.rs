@@ -19,7 +19,7 @@ mod tests;
 pub(crate) use self::{
     entity::Entity,
     lock::{Lock, lock, read_lock},
-    read::{decode, weight},
+    read::{decode, edited, weight},
     value::oversized_integer,
     write::encode,
 };

@@ -8,13 +8,14 @@ use super::{
     pick::{map, record, require},
     token::{Item, Reader, Token},
     value::show,
+    write::bytes,
 };
 use crate::{
     board::{
         Detail,
         wire::posting::{Limit, Notes, Posting, Problem},
     },
-    job::{Book, Priority},
+    job::{Book, Edit, Priority},
 };
 
 /// Reads a posting, which has neither a number nor a time: these are its node's.
@@ -45,6 +46,49 @@ pub(crate) fn decode(bytes: &[u8], detail: Detail, limit: Limit) -> Result<Posti
         sequence: None,
         problem: notes.into_problem(),
     })
+}
+
+/// Writes a posting anew with what is edited of it; whatever else is in it keeps its bytes.
+pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8>, String> {
+    let read = decode(posting, Detail::Whole, limit).map_err(|problem| problem.to_string())?;
+    let details = edit.details(read.details.as_ref())?;
+    let names = ["name", "priority", "details"];
+    let found = record(posting, names).map_err(|problem| problem.to_string())?;
+    let wanted = [
+        edit.name.as_ref().map(bytes),
+        edit.priority.map(|it| bytes(&it.name())),
+        details.as_ref().map(bytes),
+    ];
+    let wanted = names.into_iter().zip(found.unwrap_or_default()).zip(wanted);
+    let end = posting
+        .iter()
+        .rposition(|byte| *byte == b'}')
+        .unwrap_or_default();
+    let mut places = Vec::new();
+    for ((name, item), value) in wanted {
+        match (item, value) {
+            (Some(item), Some(value)) => {
+                let start = item.text.as_ptr().addr() - posting.as_ptr().addr();
+                places.push((start..start + item.text.len(), value));
+            }
+            (None, Some(value)) => {
+                let member = [format!(", \"{name}\": ").as_bytes(), &value].concat();
+                places.push((end..end, member));
+            }
+            (_, None) => {}
+        }
+    }
+    // From the last to the first, so that the places of the others stay.
+    places.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
+    let mut edited = posting.to_vec();
+    for (place, value) in places {
+        edited.splice(place, value);
+    }
+    let read = decode(&edited, Detail::Brief, limit).map_err(|problem| problem.to_string())?;
+    match read.is_oversized {
+        true => Err(read.problem.unwrap_or_default()),
+        false => Ok(edited),
+    }
 }
 
 /// Returns about how many bytes of memory a text of JSON takes once it is read.

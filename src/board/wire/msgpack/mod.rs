@@ -15,7 +15,7 @@ mod write;
 mod tests;
 
 pub(crate) use self::{
-    read::{around_number, decode},
+    read::{around_number, decode, edited},
     time::read_time,
     write::{encode, message, sequence, time},
 };

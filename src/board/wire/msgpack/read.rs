@@ -4,6 +4,8 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::{
+    extension::bytes,
+    stored::Stored,
     time::read_time,
     token::{Item, Key, Reader, Token},
     value::Viewer,
@@ -13,7 +15,7 @@ use crate::{
         Detail,
         wire::posting::{Limit, Notes, Posting, Problem},
     },
-    job::{Book, Priority},
+    job::{Book, Edit, Priority},
 };
 
 /// Reads a posting.
@@ -50,6 +52,59 @@ pub(crate) fn around_number(posting: &[u8]) -> Option<[&[u8]; 3]> {
     let (head, rest) = posting.split_at(start);
     let (number, tail) = rest.split_at(number.len());
     Some([head, number, tail])
+}
+
+/// Writes a posting anew with what is edited of it; whatever else is in it keeps its bytes.
+pub(crate) fn edited(posting: &[u8], edit: &Edit, limit: Limit) -> Result<Vec<u8>, String> {
+    let read = decode(posting, Detail::Whole, limit).map_err(|problem| problem.to_string())?;
+    let details = edit.details(read.details.as_ref())?;
+    let members = Members::read(posting).map_err(|problem| problem.to_string())?;
+    let wanted = [
+        (Member::Name, edit.name.as_ref().map(bytes)),
+        (Member::Priority, edit.priority.map(|it| bytes(&it.name()))),
+        (
+            Member::Details,
+            details.as_ref().map(|it| bytes(&Stored(it))),
+        ),
+    ];
+    let mut edited = posting.to_vec();
+    // From the last to the first, so that the places of the others stay.
+    let mut places = Vec::new();
+    for (member, value) in wanted
+        .into_iter()
+        .filter_map(|(member, it)| Some((member, it?)))
+    {
+        match members.find(member) {
+            Some(item) => {
+                let start = item.bytes.as_ptr().addr() - posting.as_ptr().addr();
+                places.push((start..start + item.bytes.len(), value));
+            }
+            None => add(&mut edited, member, &value)?,
+        }
+    }
+    places.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
+    for (place, value) in places {
+        edited.splice(place, value);
+    }
+    let read = decode(&edited, Detail::Brief, limit).map_err(|problem| problem.to_string())?;
+    match read.is_oversized {
+        true => Err(read.problem.unwrap_or_default()),
+        false => Ok(edited),
+    }
+}
+
+/// Adds a member to a map that has few; whoever posts without one has no more than these.
+fn add(posting: &mut Vec<u8>, member: Member, value: &[u8]) -> Result<(), String> {
+    let 0x80..=0x8e = posting[0] else {
+        return Err(format!(
+            "it has no `{}`, and no room for one",
+            member.name()
+        ));
+    };
+    posting[0] += 1;
+    posting.extend(bytes(&member.name()));
+    posting.extend(value);
+    Ok(())
 }
 
 /// The members of a posting that mean something.

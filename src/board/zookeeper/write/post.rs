@@ -24,6 +24,9 @@ use crate::{
 /// A transaction has no more jobs than this, and hardly more bytes: the server takes 1 MiB.
 const BATCH: (usize, usize) = (1000, 900_000);
 
+/// The largest posting that is taken for one that fits a transaction.
+pub(crate) const LARGEST: usize = BATCH.1 - 10 * OVERHEAD;
+
 /// What a job takes in a transaction beyond its posting, its paths and its owner.
 const OVERHEAD: usize = 400;
 
@@ -169,7 +172,7 @@ impl Target<'_> {
         posting.len() + overhead + former
     }
 
-    fn too_large(self, size: usize) -> BoardError {
+    pub(crate) fn too_large(self, size: usize) -> BoardError {
         let source = format!("the posting takes {size} bytes, and a node of ZooKeeper hardly 1 MB");
         BoardError::Failed {
             doing: WRITING,

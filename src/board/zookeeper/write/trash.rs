@@ -4,7 +4,7 @@ use chrono::Utc;
 use futures_util::future::join_all;
 use zookeeper_client::{CreateMode, Error};
 
-use super::marker::uuid_of;
+use super::{marker::uuid_of, post::LARGEST};
 use crate::{
     board::{
         BoardError, Detail, Result, Settled,
@@ -20,7 +20,7 @@ use crate::{
             target::Target,
         },
     },
-    job::{JobKey, Purge, Restore, Shelf},
+    job::{Edit, JobKey, Purge, Restore, Shelf},
 };
 
 impl Target<'_> {
@@ -113,27 +113,49 @@ impl Target<'_> {
         }
         record.require_job()?;
         let side = record.readable_side();
-        let side = side.map_err(|problem| BoardError::Unfit { problem })?;
-        let history = side.clone().history();
-        if !history.is_in_the_way(Utc::now(), restore.keeps_attempts) {
-            return Err(BoardError::NotHeldBack);
-        }
+        let mut side = side.map_err(|problem| BoardError::Unfit { problem })?;
+        let posting = match &restore.edit {
+            Some(edit) => {
+                side.remark = restore.remark.clone();
+                self.edited(record, edit)?
+            }
+            None => {
+                let history = side.clone().history();
+                if !history.is_in_the_way(Utc::now(), restore.keeps_attempts) {
+                    return Err(BoardError::NotHeldBack);
+                }
+                side = side.restored(restore);
+                record.posting.data.clone()
+            }
+        };
         let (job, lock) = (
             self.paths.job(Shelf::Board, &record.key),
             self.paths.lock(&record.key),
         );
-        let (posting, version) = (&record.posting.data, record.posting.stat.version);
+        let version = record.posting.stat.version;
         let mut transaction = self.transaction();
         // That nobody holds it is proven by holding it. By what is written meanwhile whoever follows
         // the nodes, and not what is beside the jobs, knows what happened.
         transaction.create(Step::Lock, lock.clone(), b"{}", CreateMode::Persistent);
-        transaction.set(Step::Job, job, posting, version);
+        transaction.set(Step::Job, job, &posting, version);
         transaction.delete(Step::Lock, lock, 0);
         let path = self.paths.side(&record.key);
-        let side = side.restored(restore);
         transaction.put(Step::Sidecar, path, &record.side, Some(&side));
         let done = transaction.commit().await;
         Ok(done.map_err(|failure| self.unknown(failure))?.map(drop))
+    }
+
+    /// Returns the posting of a job as it becomes.
+    fn edited(self, record: &Record, edit: &Edit) -> Result<Vec<u8>> {
+        let edited = json::edited(&record.posting.data, edit, Limit::USUAL);
+        let edited = edited.map_err(|problem| BoardError::Malformed {
+            key: record.key.clone(),
+            problem,
+        })?;
+        match edited.len() > LARGEST {
+            true => Err(self.too_large(edited.len())),
+            false => Ok(edited),
+        }
     }
 
     /// Says by whom the place is taken that a job would have on the board.

@@ -1,8 +1,9 @@
 -- Puts trashed jobs back, or has jobs tried at once that nobody has and that are held back.
 -- Of each job: is_trashed, "1" if it is in the trash; keeps_attempts, "1" if it is not as if it had never been tried;
--- remark (JSON, "" for none). Its failures are remembered in any case.
+-- remark (JSON, "" for none). Its failures are remembered in any case. wanted, what the posting of one on the board becomes if it
+-- still is seen, and then all else about it stays; "" for none.
 -- Returns for each job {"ok"}, {"no-such-job"}, {"exists"}, {"already-claimed", owner}, {"unreadable", side},
--- {"not-held-back"} or {"failed", why}.
+-- {"not-held-back"}, {"changed"} or {"failed", why}.
 permit({ "HGET", "HDEL" }, trash, "field")
 permit({ "HGET", "HSET", "HEXISTS" }, listings, "field", "value")
 turn_to(1)
@@ -11,9 +12,10 @@ permit({ "GET", "DEL" }, owned)
 permit({ "SET" }, modified, "value")
 
 -- Returns what keeps a job on the board from being tried at once; nothing, if nothing does.
-local function refusal(side, raw)
+local function refusal(side, raw, posting)
   local holder = holder_now()
   if holder then return { "already-claimed", holder } end
+  if wanted ~= "" then return posting ~= seen and { "changed" } or nil end
   if not side then return { "unreadable", raw } end
   if side.not_before and side.not_before > time then return nil end
   local count = (side.attempts or 0) + (side.postponed or 0)
@@ -21,12 +23,13 @@ local function refusal(side, raw)
 end
 
 local function forget(side)
+  side.remark = remark ~= "" and cjson.decode(remark) or nil
+  if wanted ~= "" then return end
   side.owner, side.claimed_on, side.fence, side.session = nil, nil, nil, nil
   side.not_before, side.trashed_on = nil, nil
   if keeps_attempts ~= "1" then
     side.attempts, side.postponed, side.ahead, side.first_claimed_on = nil, nil, nil, nil
   end
-  side.remark = remark ~= "" and cjson.decode(remark) or nil
 end
 
 return for_each_job(function()
@@ -36,14 +39,17 @@ return for_each_job(function()
   if is_trashed == "1" then
     if redis.call("HEXISTS", listings, field) == 1 then return { "exists" } end
   else
-    local refused = refusal(side, raw)
+    local refused = refusal(side, raw, posting)
     if refused then return refused end
   end
   redis.call("DEL", owned)
   redis.call("SET", modified, now)
   if side then forget(side) end
   write_side(text_of_side(side))
-  if is_trashed == "1" then
+  if wanted ~= "" then
+    posting = wanted
+    redis.call("HSET", listings, field, posting)
+  elseif is_trashed == "1" then
     redis.call("HSET", listings, field, posting)
     redis.call("HDEL", trash, field)
   end

@@ -1,0 +1,127 @@
+//! `jobboard change`.
+
+use serde_json::Value;
+
+use super::{
+    completions::complete,
+    parts::{
+        draft,
+        reason::ReasonArgs,
+        select::{Chosen, named, references},
+        verb::{Verb, act},
+    },
+};
+use crate::{
+    context::Context,
+    exit::CommandError,
+    job::{Edit, Entry, Priority, Restore, Shelf},
+};
+
+/// Change jobs that nobody has: their priority, name or details
+///
+/// Uuid, number, time of posting, attempts, and whatever else a posting has stay as they are. A job that
+/// somebody has is refused. Conductors of jobboard take it as it is from then on, and whoever listens is
+/// told that it is `restored`. A Python service that listed it before may still go by what it was.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  jobboard change 1f0c --priority VERY_HIGH --reason 'the customer waits'
+  jobboard change 1f0c --set size:=20 --unset retries")]
+pub(crate) struct ChangeArgs {
+    /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
+    /// line on standard input
+    #[arg(add = complete::jobs(), required = true, value_name = "JOB")]
+    jobs: Vec<String>,
+
+    /// How urgent they are: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
+    #[arg(long, value_name = "PRIORITY")]
+    priority: Option<Priority>,
+
+    /// What they are called
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// The details in the place of those that they have: a JSON object, @FILE, or - for standard input
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    details: Option<String>,
+
+    /// Set this in the details: KEY=TEXT, or KEY:=JSON for other than text
+    #[arg(long, value_name = "KEY=TEXT|KEY:=JSON", value_parser = draft::fact_of)]
+    set: Vec<(String, Value)>,
+
+    /// Take this out of the details
+    #[arg(long, value_name = "KEY")]
+    unset: Vec<String>,
+
+    #[command(flatten)]
+    reason: ReasonArgs,
+}
+
+impl ChangeArgs {
+    /// Returns what is to be changed, which must be something.
+    fn edit(&self, ctx: &Context) -> anyhow::Result<Edit> {
+        let from_stdin = self.details.as_deref() == Some("-");
+        if from_stdin && (ctx.config.takes_stdin() || self.jobs.iter().any(|job| job == "-")) {
+            return Err(CommandError::usage("standard input can be read only once").into());
+        }
+        let max_details = ctx.config.max_details.value;
+        let details = self
+            .details
+            .as_deref()
+            .map(|text| draft::details(text, max_details));
+        let set = self
+            .set
+            .iter()
+            .map(|(name, value)| (name.clone(), Some(value.clone())));
+        let unset = self.unset.iter().map(|name| (name.clone(), None));
+        let edit = Edit {
+            name: self.name.as_deref().map(draft::checked_name).transpose()?,
+            priority: self.priority,
+            details: details.transpose()?.map(Value::Object),
+            facts: set.chain(unset).collect(),
+        };
+        if let Some(details) = &edit.details {
+            draft::check_size(details, max_details)?;
+        }
+        match edit == Edit::default() {
+            true => Err(CommandError::usage(
+                "nothing is to be changed: say it by --priority, --name, --details, --set or --unset",
+            )
+            .into()),
+            false => Ok(edit),
+        }
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: ChangeArgs) -> anyhow::Result<()> {
+    let edit = args.edit(ctx)?;
+    let wanted = references(ctx, &args.jobs)?;
+    let board = ctx.writable_board()?;
+    let chosen = Chosen {
+        jobs: named(ctx, &*board, &[Shelf::Board], &wanted).await?,
+        is_bulk: false,
+    };
+    let verb = Verb {
+        now: "change",
+        past: "changed",
+    };
+    let remark = args.reason.who_and_why(ctx, verb);
+    let change = async |entries: &[&Entry]| {
+        let jobs: Vec<_> = entries
+            .iter()
+            .map(|entry| Restore {
+                key: entry.key().clone(),
+                shelf: Shelf::Board,
+                keeps_attempts: true,
+                remark: Some(remark.clone()),
+                edit: Some(edit.clone()),
+            })
+            .collect();
+        board.restore(&jobs).await
+    };
+    act(ctx, verb, chosen, change, |(), done| (done, None)).await?;
+    if board.capabilities().has_peers() {
+        ctx.out
+            .note("Python services that have listed it before may still go by what it was");
+    }
+    Ok(())
+}

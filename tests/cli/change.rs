@@ -1,0 +1,250 @@
+//! `jobboard change`.
+
+use std::fs;
+
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use serde_json::{Value, json};
+
+use crate::{
+    dump::{
+        OF_THE_BOARD, are_alike,
+        boards::{Boards, records},
+        fill,
+        hostile::sha256,
+    },
+    support::{
+        env::wait_until,
+        servers::{Host, Peer, Server, ZooKeeper},
+    },
+};
+
+/// What `change` itself writes.
+const OF_THE_CHANGE: [&str; 4] = ["by", "action", "action_on", "reason"];
+
+#[test]
+fn what_is_changed_is_another_one_and_all_else_stays() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        let board = boards.another(kind);
+        fill(&boards, &board);
+        let before = boards.dumped(&board);
+        let change = |words: &[&str]| boards.run(&board, &[&["change"][..], words].concat());
+        let uuid = |at: usize| before[at]["uuid"].as_str().unwrap();
+        let told = change(&[
+            uuid(1),
+            "--priority",
+            "very_high",
+            "--reason",
+            "now",
+            "--json",
+        ])
+        .json();
+        assert_eq!(
+            (&told["done"], &told["name"]),
+            (&json!("changed"), &json!("low"))
+        );
+        change(&[uuid(3), "--name", "néw", "--set", "a=b", "--set", "n:=[1]"]).succeeded();
+        change(&[
+            uuid(2),
+            "--details",
+            "{\"x\":{\"y\":1.5}}",
+            "--set",
+            "z:=null",
+        ])
+        .succeeded();
+        change(&[uuid(5), "--set", "p:=1", "--unset", "q"]).succeeded();
+        change(&[uuid(5), "--unset", "p"]).succeeded();
+        let after = boards.dumped(&board);
+        assert_eq!(after[1]["priority"], "VERY_HIGH");
+        assert_eq!(
+            (&after[1]["by"], &after[1]["reason"]),
+            (&after[3]["by"], &json!("now"))
+        );
+        assert_eq!(
+            (&after[1]["action"], &after[3]["name"]),
+            (&json!("changed"), &json!("néw"))
+        );
+        assert_eq!(after[3]["details"], json!({"a": "b", "n": [1]}));
+        assert_eq!(after[2]["details"], json!({"x": {"y": 1.5}, "z": null}));
+        assert_eq!(after[5]["raw"], before[5]["raw"], "{kind}");
+        let but = [
+            &OF_THE_BOARD[..],
+            &OF_THE_CHANGE,
+            &["name", "priority", "details", "raw", "size"],
+        ];
+        for (before, after) in before.iter().zip(&after) {
+            let mut named = after.clone();
+            named["name"] = before["name"].clone();
+            are_alike(std::slice::from_ref(before), &[named], &but.concat());
+        }
+        // What failed is still held back, and what is urgent is next.
+        assert_eq!(
+            (&after[3]["attempts"], after[3]["not_before"].is_null()),
+            (&json!(1), false)
+        );
+        let next = boards.run(&board, &["claim", "--next", "--json"]).json();
+        assert_eq!(next["name"], "rich");
+        let next = boards.run(&board, &["claim", "--next", "--json"]).json();
+        assert_eq!(next["name"], "low", "{kind}");
+    }
+}
+
+#[test]
+fn what_cannot_be_changed_stays_as_it_is() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        let board = boards.another(kind);
+        fill(&boards, &board);
+        let before = boards.dumped(&board);
+        let uuid = |at: usize| before[at]["uuid"].as_str().unwrap();
+        let change = |words: &[&str]| boards.run(&board, &[&["change"][..], words].concat());
+        let claimed = change(&[uuid(4), "--priority", "LOW"]);
+        assert!(claimed.failed(4).contains("claimed by ada"), "{claimed}");
+        change(&[uuid(6), "--priority", "LOW"]).failed(3);
+        let large = format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20));
+        fs::write(boards.env.file("large"), large).unwrap();
+        change(&[uuid(5), "--details", "@large"]).failed(2);
+        for words in [
+            &[][..],
+            &["--priority", "URGENT"],
+            &["--name", ""],
+            &["--details", "[]"],
+            &["--set", "x"],
+        ] {
+            change(&[&[uuid(5)][..], words].concat()).failed(2);
+        }
+        assert_eq!(boards.dumped(&board), before);
+        let two = change(&[uuid(4), uuid(5), "--priority", "LOW"]);
+        assert_eq!(two.code, 7, "{two}");
+        assert_eq!(boards.dumped(&board)[5]["priority"], "LOW");
+    }
+}
+
+#[test]
+fn what_nobody_knows_of_a_posting_keeps_its_bytes() {
+    let boards = Boards::new();
+    for kind in ["redis", "zookeeper"] {
+        if !boards.kinds().contains(&kind) {
+            continue;
+        }
+        let (from, to) = (boards.another(kind), boards.another(kind));
+        boards.run(&from, &["post", "a", "n:=1"]).succeeded();
+        boards.run(&from, &["dump", "it"]).succeeded();
+        let mut record = records(&boards.env, "it").remove(0);
+        let mut raw = BASE64.decode(record["raw"].as_str().unwrap()).unwrap();
+        let odd: &[u8] = match kind {
+            "redis" => {
+                raw[0] += 1;
+                b"\xa5extra\xc7\x03\x63abc"
+            }
+            _ => {
+                raw.pop();
+                b",  \"extra\" : [1e5,\"\\u00e9\"] }"
+            }
+        };
+        raw.extend(odd);
+        record["raw"] = BASE64.encode(&raw).into();
+        let text = fs::read_to_string(boards.env.file("it")).unwrap();
+        let body = format!("{}\n{record}\n", text.lines().next().unwrap());
+        let end = json!({
+            "end": true, "jobs": 1, "trash": 0, "malformed": 0, "sha256": sha256(&boards, &body),
+        });
+        fs::write(boards.env.file("odd"), format!("{body}{end}\n")).unwrap();
+        boards.run(&to, &["load", "odd"]).succeeded();
+        let job = record["uuid"].as_str().unwrap();
+        let words = [
+            "change",
+            job,
+            "--priority",
+            "LOW",
+            "--name",
+            "b",
+            "--set",
+            "m=2",
+        ];
+        boards.run(&to, &words).succeeded();
+        let now = boards.dumped(&to).remove(0);
+        let raw = BASE64.decode(now["raw"].as_str().unwrap()).unwrap();
+        assert!(raw.ends_with(odd), "{kind}: {raw:?}");
+        let facts = (&now["name"], &now["priority"], &now["details"]);
+        assert_eq!(
+            facts,
+            (&json!("b"), &json!("LOW"), &json!({"n": 1, "m": "2"}))
+        );
+    }
+}
+
+#[test]
+fn of_many_changes_at_once_none_is_lost() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        let board = boards.another(kind);
+        let job = boards.run(&board, &["post", "a"]).posted();
+        let facts: Vec<_> = (0..8).map(|at| format!("k{at}:={at}")).collect();
+        let runs: Vec<_> = facts
+            .iter()
+            .map(|fact| boards.on(&board, &["change", &job, "--set", fact]).spawn())
+            .collect();
+        let ended: Vec<_> = runs.into_iter().map(|run| run.ended()).collect();
+        let details = boards.run(&board, &["show", &job, "--json"]).json()["details"].clone();
+        assert!(ended.iter().any(|run| run.code == 0), "{ended:?}");
+        for (at, run) in ended.iter().enumerate() {
+            assert!([0, 4].contains(&run.code), "{run}");
+            let is_there = details.get(format!("k{at}")).is_some();
+            assert_eq!(is_there, run.code == 0, "{kind}: {details} {run}");
+        }
+    }
+}
+
+/// Requires that TaskFlow reads what was changed, and that whoever listens is told.
+fn taskflow_reads_it<H: Host>(server: Option<H>) {
+    let boards = Boards::new();
+    let Some(server) = server else { return };
+    let Some(mut peer) = Peer::on(&server) else {
+        return;
+    };
+    let posted = peer.told(&json!({
+        "do": "post", "name": "peers", "priority": "LOW", "details": {"a": [1, "é"]},
+    }));
+    let (board, job) = (server.board(), posted.as_str().unwrap());
+    let watch = ["watch", "--json", "--event", "restored", "--count", "1"];
+    let mut watch = boards.on(&board, &watch).spawn();
+    let words = [
+        "change",
+        job,
+        "--priority",
+        "HIGH",
+        "--set",
+        "b=2",
+        "--reason",
+        "why",
+    ];
+    // It may begin to listen only now.
+    wait_until("it is told", || {
+        let changed = boards.run(&board, &words);
+        assert!(changed.stderr.contains("Python services"), "{changed}");
+        watch.has_ended()
+    });
+    let told: Value = serde_json::from_str(watch.ended().stdout.trim()).unwrap();
+    assert_eq!(
+        (&told["event"], &told["reason"]),
+        (&json!("restored"), &json!("why"))
+    );
+    // On ZooKeeper one that has listed it goes by what it was.
+    let mut peer = Peer::on(&server).unwrap();
+    let listed = peer.told(&json!({"do": "list"}));
+    let facts = (&listed[0]["priority"], &listed[0]["details"]);
+    assert_eq!(facts, (&json!("HIGH"), &json!({"a": [1, "é"], "b": "2"})));
+    peer.told(&json!({"do": "claim", "uuid": job, "who": "py"}));
+    peer.told(&json!({"do": "consume", "uuid": job, "who": "py"}));
+}
+
+#[test]
+fn taskflow_on_redis_reads_what_was_changed() {
+    taskflow_reads_it(<Server as Host>::start());
+}
+
+#[test]
+fn taskflow_on_zookeeper_reads_what_was_changed() {
+    taskflow_reads_it(<ZooKeeper as Host>::start());
+}
