@@ -285,6 +285,12 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Resu
     let mut rows = ctx.out.rows(COLUMNS);
     seen.iter().try_for_each(|it| rows.push(it))?;
     rows.finish()?;
+    // Whoever may not see that sees the conductors.
+    for pause in board.pauses().await.unwrap_or_default() {
+        if !pause.is_over(now) {
+            ctx.out.note(pause.to_string());
+        }
+    }
     for Seen { conductor, .. } in &seen {
         for job in &conductor.told.unsettled {
             let (by, uuid, name) = (&conductor.name, short(&job.uuid), &job.name);

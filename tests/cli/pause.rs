@@ -41,6 +41,8 @@ fn a_conductor_leaves_alone_what_is_paused_and_takes_the_rest(stage: &Stage) {
     stage.logged(1);
     assert_eq!(stage.log(), ["resize"]);
     leaves_alone(stage, "the volume is full");
+    let told = run(stage, &["conductors"]).stderr;
+    assert!(told.contains("backup-* is paused by "), "{told}");
     assert_eq!(stage.env.state(&paused), "UNCLAIMED");
     assert_eq!(stage.env.show(&paused)["attempts"], 0);
     run(stage, &["resume"]).succeeded();

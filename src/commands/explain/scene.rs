@@ -9,9 +9,10 @@ use super::{
     takers::{Answer, Taker},
 };
 use crate::{
+    commands::parts::liveness::process_of,
     duration,
     job::{Departure, Entry, Holding, Job, Lease, Owner, Pauses, Shelf, State},
-    process::living,
+    process::living::has_ended,
 };
 
 /// How far ahead of our clock a time may be without anybody noticing.
@@ -308,7 +309,9 @@ impl Scene {
     }
 
     fn held_by_other(&self, owner: &Owner, holding: &Holding, case: &Case<'_>) -> Finding {
-        if has_died(owner) {
+        // Its name is that of a process of this machine.
+        let process = process_of(&owner.text()).map(|(host, pid)| has_ended(host, pid, None));
+        if process == Some(Some(true)) {
             let summary = "the process that has it has ended on this machine";
             return match holding.lease {
                 Lease::None => self.bad(Code::HeldByDead, summary),
@@ -402,17 +405,4 @@ pub(super) fn with_attempts(finding: Finding, job: &Job, now: DateTime<Utc>) -> 
         }
         None => finding,
     }
-}
-
-/// Whether a claim is under the name that a process of this machine has made of itself, and that has
-/// ended.
-fn has_died(owner: &Owner) -> bool {
-    let text = owner.text();
-    let mut parts = text.rsplitn(4, ':');
-    let (Some(random), Some(pid), Some(host)) = (parts.next(), parts.next(), parts.next()) else {
-        return false;
-    };
-    let is_ours = random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let pid = pid.parse().ok().filter(|_| is_ours);
-    pid.is_some_and(|pid| living::has_ended(host, pid, None) == Some(true))
 }

@@ -45,7 +45,7 @@ pub(crate) fn is_dead(owner: &Owner, conductor: Option<&Conductor>, claims: &ByO
 }
 
 /// Returns the machine and the number of the process that a name is of: `…HOST:PID:RANDOM`.
-fn process_of(name: &str) -> Option<(&str, u32)> {
+pub(crate) fn process_of(name: &str) -> Option<(&str, u32)> {
     let (rest, random) = name.rsplit_once(':')?;
     let (rest, pid) = rest.rsplit_once(':')?;
     let is_random = random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
