@@ -2,6 +2,7 @@
 
 mod faults;
 mod lapsing;
+mod night;
 pub(crate) mod shared;
 
 use serde_json::{Value, json};
