@@ -175,6 +175,17 @@ fn figures(env: &Env, wanted: &[(&str, u64)]) -> Value {
     status
 }
 
+/// Requires of each job that its fault is told by its name.
+fn each_is_named(env: &Env, kinds: &[Planted]) {
+    for Planted { verdict, jobs } in kinds {
+        for job in jobs {
+            let told = run(env, &["explain", job, "--json"]);
+            let told: Value = serde_json::from_str(&told.stdout).unwrap();
+            assert_eq!(told["verdict"], *verdict, "{told}");
+        }
+    }
+}
+
 #[test]
 fn a_night_is_understood_in_two_commands_and_mended_in_two() {
     let Some(mut shared) = Server::start().and_then(Shared::on) else {
@@ -209,13 +220,7 @@ fn a_night_is_understood_in_two_commands_and_mended_in_two() {
         ],
     );
     assert_eq!(status["pauses"][0]["names"], "report");
-    for Planted { verdict, jobs } in &kinds {
-        for job in jobs {
-            let told = run(&shared.env, &["explain", job, "--json"]);
-            let told: Value = serde_json::from_str(&told.stdout).unwrap();
-            assert_eq!(told["verdict"], *verdict, "{told}");
-        }
-    }
+    each_is_named(&shared.env, &kinds);
     assert_eq!(run(&shared.env, &["explain"]).code, 4);
 
     let fix = ["doctor", "--fix", "--yes", "--skip", "server"];
