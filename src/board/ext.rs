@@ -194,7 +194,7 @@ pub(crate) trait BoardExt: Board {
         match self.pauses().await {
             Ok(pauses) => Ok(Pauses::new(pauses, now)),
             Err(error) if error.is_retryable() => Err(error),
-            Err(_) => Ok(Pauses::default()),
+            Err(error) => Ok(Pauses::unseen_for(error.to_string())),
         }
     }
 }

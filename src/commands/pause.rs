@@ -73,13 +73,6 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
         remark: args.reason.who_and_why(ctx, verb),
     };
     let trying = || ctx.trying(verb.now, &pause.names);
-    let over = board.pauses().await.with_context(trying)?;
-    for over in over.iter().filter(|pause| pause.is_over(now)) {
-        board
-            .resume(&over.names, &pause.remark)
-            .await
-            .with_context(trying)?;
-    }
     board.pause(&pause).await.with_context(trying)?;
     note_peers(ctx, &*board);
     let done = verb.past;

@@ -59,6 +59,7 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
     for (what, problem) in [
         ("what has left the board", &past_problem),
         ("the conductors", &conductors_problem),
+        ("what is paused", &pauses.unseen().map(str::to_owned)),
     ] {
         if let Some(problem) = problem {
             ctx.out

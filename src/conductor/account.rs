@@ -6,6 +6,7 @@ use chrono::{SubsecRound, Utc};
 use parking_lot::Mutex;
 
 use super::{
+    policy::excerpt,
     progress::{Note, Tag},
     shared::Shared,
 };
@@ -13,6 +14,9 @@ use crate::{
     job::{Counters, MOST_RUNS, Run, Told, Unsettled},
     process::signal::Signals,
 };
+
+/// How many jobs that cannot be settled the registry is told of.
+const MOST_UNSETTLED: usize = 100;
 
 /// What a conductor can say of its work.
 #[derive(Debug, Default)]
@@ -39,8 +43,8 @@ impl Account {
         state.runs.insert(
             begun,
             Run {
-                uuid: tag.uuid.clone(),
-                name: tag.name.clone(),
+                uuid: excerpt(&tag.uuid).into_owned(),
+                name: excerpt(&tag.name).into_owned(),
                 since: Utc::now().trunc_subsecs(6),
                 attempt,
             },
@@ -64,7 +68,14 @@ impl Account {
         told.running = Some(state.runs.len());
         told.runs = state.runs.values().take(MOST_RUNS).cloned().collect();
         told.counters = state.counters;
-        told.unsettled.clone_from(&state.unsettled);
+        let unsettled = state.unsettled.iter().take(MOST_UNSETTLED);
+        told.unsettled = unsettled
+            .map(|job| Unsettled {
+                uuid: excerpt(&job.uuid).into_owned(),
+                name: excerpt(&job.name).into_owned(),
+                reason: excerpt(&job.reason).into_owned(),
+            })
+            .collect();
     }
 }
 

@@ -43,19 +43,39 @@ impl fmt::Display for Pause {
 
 /// All that is paused on a board.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Pauses(Vec<(Glob, Pause)>);
+pub(crate) struct Pauses {
+    lasting: Vec<(Glob, Pause)>,
+    /// What keeps us from seeing them.
+    unseen: Option<String>,
+}
 
 impl Pauses {
     /// Takes those that are not over; a glob that cannot be read fits nothing.
     pub(crate) fn new(pauses: Vec<Pause>, now: DateTime<Utc>) -> Self {
         let lasting = pauses.into_iter().filter(|pause| !pause.is_over(now));
         let read = lasting.filter_map(|pause| Some((Glob::read(&pause.names).ok()?, pause)));
-        Self(read.collect())
+        Self {
+            lasting: read.collect(),
+            unseen: None,
+        }
+    }
+
+    /// Says that they cannot be seen, and keep nobody from anything.
+    pub(crate) fn unseen_for(problem: String) -> Self {
+        Self {
+            lasting: Vec::new(),
+            unseen: Some(problem),
+        }
+    }
+
+    /// Returns what keeps us from seeing them.
+    pub(crate) fn unseen(&self) -> Option<&str> {
+        self.unseen.as_deref()
     }
 
     /// Returns what keeps jobs of this name from being taken; of several, what lasts longest.
     pub(crate) fn of(&self, name: &str, now: DateTime<Utc>) -> Option<&Pause> {
-        let all = self.0.iter();
+        let all = self.lasting.iter();
         let fitting = all.filter(|(glob, pause)| !pause.is_over(now) && glob.fits(name));
         let end = |pause: &Pause| pause.until.unwrap_or(DateTime::<Utc>::MAX_UTC);
         fitting
@@ -65,12 +85,15 @@ impl Pauses {
 
     /// Returns all of them.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Pause> {
-        self.0.iter().map(|(_, pause)| pause)
+        self.lasting.iter().map(|(_, pause)| pause)
     }
 
     /// Returns when the first of them ends by itself.
     pub(crate) fn first_end(&self) -> Option<DateTime<Utc>> {
-        self.0.iter().filter_map(|(_, pause)| pause.until).min()
+        self.lasting
+            .iter()
+            .filter_map(|(_, pause)| pause.until)
+            .min()
     }
 
     /// Whether they are the same as others.

@@ -101,6 +101,21 @@ fn claim_next_passes_over_what_is_paused(stage: &Stage) {
         .spawn();
     run(stage, &["resume", "backup"]).succeeded();
     assert!(waiting.ended().succeeded().contains(&backup));
+    // One that ends by itself takes the place of one that does not.
+    let third = stage.env.post("backup");
+    run(stage, &["pause", "backup"]).succeeded();
+    let waiting = stage
+        .env
+        .jobboard(&["claim", "--next", "--wait", "60s"])
+        .spawn();
+    stage.env.post("other");
+    assert!(!waiting.ended().succeeded().contains(&third));
+    let waiting = stage
+        .env
+        .jobboard(&["claim", "--next", "--wait", "60s"])
+        .spawn();
+    run(stage, &["pause", "backup", "--for", "1s"]).succeeded();
+    assert!(waiting.ended().succeeded().contains(&third));
     // By name it can be had in any case.
     let other = stage.env.post("backup");
     run(stage, &["pause", "backup"]).succeeded();

@@ -101,8 +101,11 @@ impl Entrant {
     }
 
     async fn publish(&self, kind: EventKind) {
-        let name = ByteBuf::from(self.entry.name.as_bytes());
-        publish(&self.client, &self.keys, kind, ("owner", name), None).await;
+        let Some(publish) = told(&self.keys, kind, ("owner", &self.entry.name), None) else {
+            return;
+        };
+        // Who listens looks at the registry as well; a message is only sooner.
+        let _: Result<Value> = self.client.ask(DOING, &publish).await;
     }
 }
 
@@ -125,27 +128,23 @@ impl Registered for Entrant {
 }
 
 /// Tells what happened to something that is no job.
-async fn publish(
-    client: &Client,
+fn told(
     keys: &Keys,
     kind: EventKind,
-    about: (&'static str, ByteBuf),
+    about: (&'static str, &str),
     remark: Option<&Remark>,
-) {
+) -> Option<Cmd> {
     let time = text_of(Utc::now());
     let mut event = BTreeMap::from([
         ("event", ByteBuf::from(kind.name())),
         ("time", ByteBuf::from(time.as_str())),
-        about,
+        (about.0, ByteBuf::from(about.1)),
     ]);
     event.extend(remark.map(|remark| ("remark", ByteBuf::from(as_json(remark)))));
-    let Ok(message) = rmp_serde::to_vec_named(&[event]) else {
-        return;
-    };
+    let message = rmp_serde::to_vec_named(&[event]).ok()?;
     let mut publish = Cmd::new();
     publish.arg("PUBLISH").arg(keys.events()).arg(message);
-    // Who listens looks at the registry as well; a message is only sooner.
-    let _: Result<Value> = client.ask(DOING, &publish).await;
+    Some(publish)
 }
 
 /// Has jobs of some names left alone.
@@ -155,17 +154,9 @@ pub(super) async fn pause(client: &Client, keys: &Keys, pause: &Pause) -> Result
         .arg(keys.paused())
         .arg(&pause.names)
         .arg(as_json(pause));
-    let _: Value = client.ask("write to", &set).await?;
-    let names = ByteBuf::from(pause.names.as_bytes());
-    publish(
-        client,
-        keys,
-        EventKind::Paused,
-        ("names", names),
-        Some(&pause.remark),
-    )
-    .await;
-    Ok(())
+    let names = ("names", pause.names.as_str());
+    let tell = told(keys, EventKind::Paused, names, Some(&pause.remark));
+    change(client, keys, set, tell).await.map(drop)
 }
 
 /// Ends a pause; false, if there is none of these names.
@@ -177,19 +168,23 @@ pub(super) async fn resume(
 ) -> Result<bool> {
     let mut delete = Cmd::new();
     delete.arg("HDEL").arg(keys.paused()).arg(names);
-    let is_gone = client.ask::<u64>("write to", &delete).await? > 0;
-    if is_gone {
-        let names = ByteBuf::from(names.as_bytes());
-        publish(
-            client,
-            keys,
-            EventKind::Resumed,
-            ("names", names),
-            Some(remark),
-        )
-        .await;
+    let tell = told(keys, EventKind::Resumed, ("names", names), Some(remark));
+    Ok(change(client, keys, delete, tell).await? > 0)
+}
+
+/// Changes what is paused and tells of it, so that whoever dies meanwhile has done both or nothing.
+async fn change(client: &Client, keys: &Keys, change: Cmd, tell: Option<Cmd>) -> Result<u64> {
+    let mut commands = Pipeline::new();
+    commands.add_command(change);
+    tell.into_iter()
+        .for_each(|tell| _ = commands.add_command(tell));
+    let mut answers = client.ask_all("write to", &commands).await?.into_iter();
+    match answers.next() {
+        Some(Ok(changed)) => Ok(redis::from_redis_value(changed).unwrap_or_default()),
+        // Nobody may be allowed to be told; who listens late asks.
+        Some(Err(error)) => Err(client.refusal_of("write to", &error, keys.paused().as_ref())),
+        None => Ok(0),
     }
-    Ok(is_gone)
 }
 
 /// Returns what is paused.

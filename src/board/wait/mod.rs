@@ -128,10 +128,10 @@ impl<'a> Waiter<'a> {
                     Ok(events) => events?,
                     Err(_) => break,
                 };
-                use EventKind::{Resumed, Resync};
+                use EventKind::{Paused, Resumed, Resync};
                 if events
                     .iter()
-                    .any(|event| matches!(event.kind, Resync | Resumed))
+                    .any(|event| matches!(event.kind, Resync | Paused | Resumed))
                 {
                     break;
                 }

@@ -52,7 +52,10 @@ impl Pick<'_> {
             }
             event = next(&mut self.events) => self.heed(event)?,
             () = at(ripe) => {}
-            () = at(end_of_pause) => self.looked = None,
+            () = at(end_of_pause) => if end_of_pause <= Some(Utc::now()) {
+                self.looked = None;
+            },
+            () = time::sleep(LOOK_ANYWAY), if self.hears_late => {}
             () = self.shared.in_flight.empty(), if self.drains && !others_work => {}
             () = time::sleep_until(self.no_stock_before), if others_work && self.has_heard => {}
             () = time::sleep(LOOK_ANYWAY), if others_work => self.has_heard = true,
@@ -81,6 +84,10 @@ impl Pick<'_> {
         if let Some(subject) = &event.subject {
             // It may have been mended.
             self.unreadable.remove(&subject.key);
+        }
+        if event.kind == EventKind::Paused {
+            // What is known may be paused: none of it is to be claimed before that is known.
+            self.backlog.clear();
         }
         if let (EventKind::Claimed, Some(job)) = (event.kind, &event.subject) {
             self.heed_claim(&job.key, event.owner.as_ref());

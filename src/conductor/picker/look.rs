@@ -22,7 +22,8 @@ use crate::{
 /// A full backlog is looked up anew after so long, lest a more urgent job waits behind all of it.
 const STALE: Duration = Duration::from_secs(10);
 
-/// How often it is asked what is paused while nobody listens, since there is more than enough to do.
+/// How often it is asked what is paused where that may not be heard: there is more to do than is listened
+/// for, or not all is pushed.
 const DEAF_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long after one look at all that others hold the next one comes at the soonest, and how long if
@@ -51,7 +52,8 @@ impl Pick<'_> {
         if was_deaf || self.backlog.is_low() || self.looked.is_some_and(stale) {
             self.looked = None;
         }
-        if self.looked.is_some() && self.events.is_none() && self.pauses.1.elapsed() > DEAF_PAUSE {
+        let may_miss_a_pause = self.events.is_none() || self.hears_late;
+        if self.looked.is_some() && may_miss_a_pause && self.pauses.1.elapsed() > DEAF_PAUSE {
             self.read_pauses().await?;
         }
         if self.looked.is_some() {
@@ -59,7 +61,9 @@ impl Pick<'_> {
         }
         // From before the look on, so that nothing falls in between.
         if self.events.is_none() {
-            self.events = Some(self.board.events().await?.stream);
+            let events = self.board.events().await?;
+            self.hears_late = events.lack.is_some();
+            self.events = Some(events.stream);
         }
         self.look().await?;
         if self.backlog.is_full() {
@@ -73,6 +77,12 @@ impl Pick<'_> {
         let pauses = self.board.lasting_pauses(Utc::now()).await?;
         if !pauses.are(&self.pauses.0) {
             self.looked = None;
+        }
+        if let Some(problem) = pauses.unseen()
+            && self.pauses.0.unseen().is_none()
+        {
+            let note = Note::new("pauses_unseen").with("reason", problem);
+            self.shared.reporter.tell(note);
         }
         self.pauses = (pauses, Instant::now());
         Ok(())

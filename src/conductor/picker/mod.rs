@@ -109,6 +109,7 @@ impl Picker {
             is_to_end: aim.drain || aim.jobs_left.is_some(),
             backlog: Backlog::new(CAPACITY),
             pauses: (Pauses::default(), Instant::now()),
+            hears_late: false,
             events: None,
             returned,
             looked: None,
@@ -145,6 +146,8 @@ struct Pick<'a> {
     backlog: Backlog,
     /// What is to be left alone, as of when.
     pauses: (Pauses, Instant),
+    /// Whether not all that happens is pushed.
+    hears_late: bool,
     /// What happens on the board, while the backlog has room for it.
     events: Option<BoxStream<'a, Result<Event>>>,
     returned: UnboundedReceiver<Candidate>,
