@@ -1,8 +1,9 @@
 //! `jobboard copy`.
 
+mod fate;
 mod moving;
 
-use std::{collections::HashSet, path::PathBuf};
+use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use chrono::Utc;
@@ -11,7 +12,7 @@ use uuid::Uuid;
 
 use self::moving::Mover;
 use super::{
-    load::{conflict, record},
+    load::{record, refusal},
     parts::{
         done::Done,
         failures::Failures,
@@ -92,7 +93,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
     let kinds = (url.kind(), config.board.value.url.kind());
     let copied = match *url == config.board.value.url {
         true => Err(moving::same()),
-        false => between(ctx, (&*from, &*to), kinds, &args).await,
+        false => between(ctx, (&from, &*to), kinds, &args).await,
     };
     to.close().await;
     copied
@@ -100,7 +101,7 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
 
 async fn between(
     ctx: &mut Context,
-    (from, to): (&dyn Board, &dyn Board),
+    (from, to): (&Arc<dyn Board>, &dyn Board),
     kinds: (BoardKind, BoardKind),
     args: &CopyArgs,
 ) -> anyhow::Result<()> {
@@ -112,7 +113,7 @@ async fn between(
         false => None,
     };
     let mut copy = Copy {
-        from,
+        from: &**from,
         to,
         kinds,
         args,
@@ -239,7 +240,9 @@ impl Copy<'_> {
                 let told = match loaded {
                     Ok(Loaded::Posted) => Ok(done),
                     Ok(Loaded::Exists) => Ok("exists"),
-                    Ok(Loaded::Conflict) => Err(conflict(&entry)),
+                    Ok(loaded @ (Loaded::Conflict | Loaded::Shelved)) => {
+                        Err(refusal(&entry, loaded))
+                    }
                     Err(error) => Err(error.into()),
                 };
                 (entry, told)

@@ -315,8 +315,8 @@ impl Load<'_> {
                     self.tally.exist += 1;
                     "exists"
                 }
-                Ok(Loaded::Conflict) => {
-                    self.fail(ctx, record, conflict(&record.entry), progress);
+                Ok(loaded @ (Loaded::Conflict | Loaded::Shelved)) => {
+                    self.fail(ctx, record, refusal(&record.entry, loaded), progress);
                     continue;
                 }
                 Err(error) => {
@@ -345,9 +345,15 @@ impl Load<'_> {
     }
 }
 
-/// Says that another job has the uuid of this one.
-pub(super) fn conflict(entry: &Entry) -> anyhow::Error {
-    let message = "the board has another job of this uuid, which was left alone";
+/// Says why a job was not posted whose uuid is there already.
+pub(super) fn refusal(entry: &Entry, found: Loaded) -> anyhow::Error {
+    let message = match (found, entry.job().map(|job| job.shelf)) {
+        (Loaded::Shelved, Some(Shelf::Trash)) => {
+            "it is on the board there, and not in the trash; it was left alone"
+        }
+        (Loaded::Shelved, _) => "it is in the trash there, and not on the board; it was left alone",
+        _ => "the board has another job of this uuid, which was left alone",
+    };
     let hint = format!("`jobboard show {}` shows that one", entry.reference());
     CommandError::refused(message).hint(hint).into()
 }

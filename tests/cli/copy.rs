@@ -8,6 +8,7 @@ use crate::{
     dump::{OF_THE_BOARD, OF_THE_KIND, are_alike, boards::Boards, fill},
     support::{
         env::{Outcome, wait_until},
+        proxy::{Mood, Proxy},
         servers::Server,
     },
 };
@@ -236,4 +237,109 @@ fn each_board_has_a_password_of_its_own() {
     assert_eq!(refused.code, 5, "{refused:?}");
     let words = ["copy", "--to", &url, "--to-password-file", "hush"];
     boards.run(&one, &words).succeeded();
+}
+
+/// Has a board be made, and its server learn what it is to do when jobs are moved, lest that comes
+/// before it.
+fn learn(boards: &Boards, board: &str) {
+    let from = boards.another(board.split('-').next().unwrap());
+    boards.run(&from, &["post", "a"]).succeeded();
+    copy(boards, &from, board, &["--move"]).succeeded();
+    let consume = ["consume", "--filter", "name=a", "--force", "--yes"];
+    boards.run(board, &consume).succeeded();
+}
+
+/// Returns the URL of a board with a proxy before its server.
+fn behind_a_proxy(boards: &Boards, board: &str) -> (Proxy, String) {
+    let url = boards.url(board);
+    let start = url.find("127.0.0.1:").unwrap() + "127.0.0.1:".len();
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    let end = start + url.bytes().skip(start).take_while(is_digit).count();
+    let proxy = Proxy::start(url[start..end].parse().unwrap());
+    let url = format!("{}{}{}", &url[..start], proxy.port, &url[end..]);
+    (proxy, url)
+}
+
+#[test]
+fn a_move_of_which_an_answer_is_lost_is_made_nevertheless() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        if kind == "embedded" {
+            continue;
+        }
+        for (is_posted, word) in [(true, "lost-7"), (false, "moved to")] {
+            let (one, other) = match is_posted {
+                true => (boards.another("embedded"), boards.another(kind)),
+                false => (boards.another(kind), boards.another("embedded")),
+            };
+            learn(&boards, if is_posted { &other } else { &one });
+            for name in ["a", "lost-7", "b"] {
+                boards.run(&one, &["post", name]).succeeded();
+            }
+            let all = uuids(&boards, &one, &[]);
+            let (proxy, url) = behind_a_proxy(&boards, if is_posted { &other } else { &one });
+            let (from, to) = match is_posted {
+                true => (boards.url(&one), url),
+                false => (url, boards.url(&other)),
+            };
+            proxy.set_at(word, Mood::HangUpOnce);
+            let moved = copy(&boards, &from, &to, &["--move"]);
+            assert!(proxy.has_sprung());
+            assert_eq!((moved.code, moved.values().len()), (0, 3), "{moved:?}");
+            assert_eq!(uuids(&boards, &one, &[]), BTreeSet::new());
+            assert_eq!(uuids(&boards, &other, &["--unclaimed"]), all);
+        }
+    }
+}
+
+#[test]
+fn what_may_be_on_both_boards_is_told_and_not_freed() {
+    let boards = Boards::new();
+    for kind in boards.kinds() {
+        if kind == "embedded" {
+            continue;
+        }
+        let (one, other) = (boards.another("embedded"), boards.another(kind));
+        learn(&boards, &other);
+        boards.run(&one, &["post", "lost-7"]).succeeded();
+        let (proxy, to) = behind_a_proxy(&boards, &other);
+        proxy.set_at("lost-7", Mood::HangUp);
+        let moved = copy(&boards, &one, &to, &["--move"]);
+        assert!(proxy.has_sprung());
+        assert_ne!(moved.code, 0, "{moved:?}");
+        assert!(
+            moved.stderr.contains("lost-7") && moved.stderr.contains("may be on both boards"),
+            "{moved:?}"
+        );
+        assert_eq!(uuids(&boards, &other, &[]).len(), 1);
+        assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), 0);
+        // As if the claim had lapsed.
+        let abandon = ["abandon", "--state", "CLAIMED", "--force", "--yes"];
+        boards.run(&one, &abandon).succeeded();
+        copy(&boards, &one, &other, &["--move"]).succeeded();
+        assert_eq!(uuids(&boards, &one, &[]).len(), 0);
+        assert_eq!(uuids(&boards, &other, &[]).len(), 1);
+    }
+}
+
+#[test]
+fn a_job_is_not_taken_off_the_board_for_one_in_the_trash_of_the_other() {
+    let boards = Boards::new();
+    let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
+    for kind in boards.kinds() {
+        let (one, other) = (boards.another("embedded"), boards.another(kind));
+        for board in [&one, &other] {
+            boards
+                .run(board, &["post", "a", "--uuid", uuid])
+                .succeeded();
+        }
+        boards
+            .run(&other, &["trash", uuid, "--force", "--yes"])
+            .succeeded();
+        let moved = copy(&boards, &one, &other, &["--move"]);
+        assert_eq!(moved.code, 7, "{moved:?}");
+        assert!(moved.stderr.contains("in the trash there"), "{moved:?}");
+        assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), 1, "{kind}");
+        assert_eq!(uuids(&boards, &other, &["--trash"]).len(), 1, "{kind}");
+    }
 }

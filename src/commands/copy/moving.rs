@@ -1,22 +1,28 @@
 //! Moving jobs: claimed here, posted there, read back, and consumed here.
 
-use std::cell::Cell;
+use std::{cell::Cell, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use tokio::time::{self, Instant};
 
-use super::{Passenger, Told, borrowed, conflict};
+use super::{
+    Passenger, Told, borrowed,
+    fate::{Fate, fate, is_open, on_both, repeated, unheard},
+};
 use crate::{
-    board::{Board, BoardError, BoardExt, ClaimRules, JobRef},
+    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Settled},
     commands::parts::{
-        loader::{Loaded, Loader, fingerprint},
+        loader::{Loader, fingerprint},
         under_claim::{LEASE, kept_owner},
     },
     context::Context,
     exit::CommandError,
     job::{
-        Aftermath, Authority, Claimant, Claimed, Entry, Identity, Job, Outcome, Remark, Settlement,
-        Shelf, Term,
+        Aftermath, Authority, Claim, Claimant, Claimed, Draft, Entry, Identity, Job, Outcome,
+        Remark, Settlement, Shelf, Term,
     },
+    lease::{Keeper, KeptLease},
+    process::clock::Boottime,
 };
 
 /// Claims by hand: a move is no attempt at a job.
@@ -26,11 +32,24 @@ const NO_ATTEMPT: ClaimRules = ClaimRules {
     respects_not_before: false,
 };
 
+/// How long a board is asked what became of jobs, once they may be on both.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A job that we hold, and the claim, which is renewed.
+struct Held {
+    claimed: Claimed,
+    lease: KeptLease,
+}
+
 /// Who moves jobs from one board to another.
 pub(super) struct Mover<'a> {
     from: &'a dyn Board,
     to: &'a dyn Board,
     by: Claimant,
+    lease: Duration,
+    keeper: Keeper,
     remark: Remark,
     /// Whether it was made sure of that it is not one board.
     are_two: Cell<bool>,
@@ -40,7 +59,7 @@ impl<'a> Mover<'a> {
     /// Prepares claims that end soon after us, under a name that nobody else has.
     pub(super) async fn new(
         ctx: &Context,
-        from: &'a dyn Board,
+        from: &'a Arc<dyn Board>,
         to: &'a dyn Board,
     ) -> anyhow::Result<Self> {
         let lease = from.lease_term(2 * LEASE).await;
@@ -51,129 +70,204 @@ impl<'a> Mover<'a> {
         };
         let reason = format!("moved to {}", to.name());
         Ok(Self {
-            from,
+            from: &**from,
             to,
             by,
+            lease,
+            keeper: Keeper::start(Arc::clone(from)),
             remark: Remark::now("consumed", &ctx.who().text(), Some(&reason)),
             are_two: Cell::new(false),
         })
     }
 
-    /// Moves jobs, each whole or not at all.
+    /// Moves jobs, each whole or not at all; of each other one it is told that it may be on both boards.
+    ///
+    /// Where that cannot be told apart, a job stays here, claimed until the claim lapses. An error
+    /// around all of them means that none was posted there.
     pub(super) async fn pass(
         &self,
         loader: &mut Loader<'_>,
         batch: Vec<Passenger>,
     ) -> anyhow::Result<Vec<Told>> {
-        let trying = || {
-            format!(
-                "cannot move jobs from {} to {}",
-                self.from.name(),
-                self.to.name()
-            )
-        };
+        let names = (self.from.name(), self.to.name());
+        let trying = || format!("cannot move jobs from {} to {}", names.0, names.1);
         let keys: Vec<_> = batch.iter().map(|(entry, _)| entry.key().clone()).collect();
+        let asked = Boottime::now();
         let claimed = self
             .from
             .claim(&keys, &self.by, keys.len(), NO_ATTEMPT)
             .await;
         let claimed = claimed.with_context(trying)?;
-        let (mut told, mut ours, mut claims) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut told, mut ours, mut held) = (Vec::new(), Vec::new(), Vec::new());
         for ((entry, draft), claimed) in batch.into_iter().zip(claimed) {
             match claimed {
                 Ok(claimed) => {
                     ours.push((entry, draft));
-                    claims.push(claimed);
+                    held.push(self.held(claimed, asked));
                 }
                 Err(error) => told.push((entry, Err(error.into()))),
             }
         }
-        let moved = self.pass_claimed(loader, &ours, &claims).await;
-        if moved.is_err() {
-            // Nothing of it is known to be there.
-            let release = claims.iter().map(|claimed| self.settlement(claimed, false));
-            let _ = self.from.settle(&release.collect::<Vec<_>>()).await;
-        }
-        let moved = moved.with_context(trying)?;
+        let fates = match self.post(loader, &ours, &mut held).await {
+            Ok(fates) => fates,
+            Err(error) => {
+                let release = held.iter().map(|held| self.settlement(held, false));
+                let _ = self.from.settle(&release.collect::<Vec<_>>()).await;
+                return Err(error).with_context(trying);
+            }
+        };
+        let moved = self.end(&held, fates).await;
         let entries = ours.into_iter().map(|(entry, _)| entry);
         told.extend(entries.zip(moved));
         Ok(told)
     }
 
-    /// Posts what we hold, and gives up here what is there then.
-    async fn pass_claimed(
+    fn held(&self, claimed: Claimed, asked: Boottime) -> Held {
+        let claim = Claim {
+            key: claimed.job.key.clone(),
+            owner: self.by.owner.clone(),
+            fence: Some(claimed.fence.clone()),
+            term: self.lease,
+        };
+        Held {
+            lease: self.keeper.hold(claim, asked),
+            claimed,
+        }
+    }
+
+    /// Posts what we hold, and looks what of it is there then; an error means that nothing was posted.
+    async fn post(
         &self,
         loader: &mut Loader<'_>,
         ours: &[Passenger],
-        claims: &[Claimed],
-    ) -> anyhow::Result<Vec<anyhow::Result<&'static str>>> {
+        held: &mut [Held],
+    ) -> anyhow::Result<Vec<Fate>> {
         let Some((first, _)) = ours.first() else {
             return Ok(Vec::new());
         };
         if !self.are_two.get() {
             self.require_two(first).await?;
         }
-        // What has changed since it was listed is not what would be posted.
-        let is_same = |(entry, _): &Passenger, claimed: &Claimed| {
-            let is_as_listed = |job: &Job| {
-                let (listed, now) = (&job.history, &claimed.job.history);
-                fingerprint(job) == fingerprint(&claimed.job)
-                    && (listed.attempts, listed.postponed) == (now.attempts, now.postponed)
-                    && listed.not_before == now.not_before
-            };
-            entry.job().is_some_and(is_as_listed)
+        let refused: Vec<_> = ours
+            .iter()
+            .zip(held)
+            .map(|((entry, _), held)| unfit(entry, held))
+            .collect();
+        let jobs = borrowed(ours).into_iter().zip(&refused);
+        let still: Vec<_> = jobs.filter(|(_, no)| no.is_none()).map(|it| it.0).collect();
+        let loaded = match loader.load(&still).await {
+            Ok(loaded) => loaded,
+            Err(error @ (BoardError::Unknown { .. } | BoardError::Failed { .. })) => {
+                let unheard = || Err(unheard(self.to, &error));
+                still.iter().map(|_| unheard()).collect()
+            }
+            Err(error) => return Err(error.into()),
         };
-        let same: Vec<_> = ours
+        let there = self.read_back(loader, &still).await;
+        let mut fates = (0..)
+            .zip(still.iter().zip(loaded))
+            .map(|(at, (job, answer))| {
+                let there = there.as_ref().map(|there| there[at]);
+                fate(
+                    job.0,
+                    answer,
+                    there.map_err(|error| unheard(self.to, error)),
+                )
+            });
+        let fates = refused.into_iter().map(|refused| match refused {
+            Some(error) => Fate::NotThere(error),
+            None => fates
+                .next()
+                .unwrap_or_else(|| Fate::NotThere(BoardError::NoSuchJob.into())),
+        });
+        Ok(fates.collect())
+    }
+
+    /// Looks whether jobs are there, and again for a while as long as no answer comes.
+    async fn read_back(
+        &self,
+        loader: &Loader<'_>,
+        jobs: &[(&Entry, &Draft)],
+    ) -> board::Result<Vec<bool>> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match loader.read_back(jobs).await {
+                Err(error) if is_open(&error) && Instant::now() < end => time::sleep(PAUSE).await,
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Gives up here what is there, and has again what is not.
+    async fn end(&self, held: &[Held], fates: Vec<Fate>) -> Vec<anyhow::Result<&'static str>> {
+        let settlements = held
             .iter()
-            .zip(claims)
-            .map(|(one, claimed)| is_same(one, claimed))
-            .collect();
-        let jobs = borrowed(ours);
-        let still: Vec<_> = jobs
-            .iter()
-            .zip(&same)
-            .filter(|(_, same)| **same)
-            .map(|(job, _)| *job)
-            .collect();
-        let loaded = loader.load(&still).await?;
-        let there = loader.read_back(&still).await?;
-        let mut loaded = loaded.into_iter().zip(there);
-        let verdicts: Vec<anyhow::Result<()>> = ours
-            .iter()
-            .zip(&same)
-            .map(
-                |((entry, _), same)| match same.then(|| loaded.next()).flatten() {
-                    None => Err(BoardError::Changed.into()),
-                    Some((Ok(Loaded::Conflict), _)) => Err(conflict(entry)),
-                    Some((Ok(_), true)) => Ok(()),
-                    Some((Ok(_), false)) => {
-                        let message = "it was posted there, and is not there any more";
-                        Err(CommandError::refused(message).into())
+            .zip(&fates)
+            .filter_map(|(held, fate)| match fate {
+                Fate::There => Some(self.settlement(held, true)),
+                Fate::NotThere(_) => Some(self.settlement(held, false)),
+                Fate::Unclear(_) => None,
+            });
+        let settled = self.settle(&settlements.collect::<Vec<_>>()).await;
+        let mut settled = settled.into_iter();
+        let ended = fates.into_iter().map(|fate| match fate {
+            Fate::There => match settled.next() {
+                Some(Err(error)) => Err(on_both(error.into(), "it is on both boards now")),
+                _ => Ok("moved"),
+            },
+            Fate::NotThere(error) => {
+                settled.next();
+                Err(error)
+            }
+            Fate::Unclear(error) => Err(on_both(error, "it may be on both boards now")),
+        });
+        ended.collect()
+    }
+
+    /// Settles our claims, and for a while again those of which no answer comes: each is settled once.
+    async fn settle(&self, settlements: &[Settlement]) -> Vec<board::Result<Settled>> {
+        let end = Instant::now() + PATIENCE;
+        let mut answers: Vec<_> = settlements.iter().map(|_| None).collect();
+        loop {
+            let is_left = |at: &usize| match &answers[*at] {
+                None => true,
+                Some(answer) => matches!(answer, Err(error) if is_open(error)),
+            };
+            let left: Vec<_> = (0..settlements.len()).filter(is_left).collect();
+            let is_first = answers.iter().any(Option::is_none);
+            if left.is_empty() || (!is_first && Instant::now() > end) {
+                return answers.into_iter().flatten().collect();
+            }
+            if !is_first {
+                time::sleep(PAUSE).await;
+            }
+            let asked: Vec<_> = left.iter().map(|at| settlements[*at].clone()).collect();
+            let settled = match self.from.settle(&asked).await {
+                Ok(settled) => settled,
+                Err(error) => {
+                    let each = left.iter().map(|_| Err(repeated(self.from, &error)));
+                    each.collect()
+                }
+            };
+            for (at, answer) in left.into_iter().zip(settled) {
+                answers[at] = Some(match (answers[at].take(), answer) {
+                    // That of which we did not hear was done.
+                    (Some(Err(BoardError::Unknown { .. })), Err(BoardError::NoSuchJob)) => {
+                        Ok(Settled::default())
                     }
-                    Some((Err(error), _)) => Err(error.into()),
-                },
-            )
-            .collect();
-        let settlements: Vec<_> = claims
-            .iter()
-            .zip(&verdicts)
-            .map(|(claimed, verdict)| self.settlement(claimed, verdict.is_ok()))
-            .collect();
-        let settled = self.from.settle(&settlements).await?;
-        let ended = verdicts.into_iter().zip(settled);
-        Ok(ended
-            .map(|(verdict, settled)| {
-                verdict?;
-                settled.map_err(|error| {
-                    anyhow::Error::from(error).context("it is on both boards now")
-                })?;
-                Ok("moved")
-            })
-            .collect())
+                    (Some(unheard @ Err(BoardError::Unknown { .. })), Err(error))
+                        if error.is_retryable() =>
+                    {
+                        unheard
+                    }
+                    (_, answer) => answer,
+                });
+            }
+        }
     }
 
     /// Ends our claim here: by the end of the job, or as if nothing had been.
-    fn settlement(&self, claimed: &Claimed, is_moved: bool) -> Settlement {
+    fn settlement(&self, Held { claimed, .. }: &Held, is_moved: bool) -> Settlement {
         let authority = Authority::Claim(self.by.owner.clone(), claimed.fence.clone());
         let outcome = match is_moved {
             true => Outcome::Consume,
@@ -196,6 +290,20 @@ impl<'a> Mover<'a> {
         }
         self.are_two.set(true);
         Ok(())
+    }
+}
+
+/// Says why a job is not to be posted after all: it is not what was listed, or not ours any more.
+fn unfit(entry: &Entry, Held { claimed, lease }: &mut Held) -> Option<anyhow::Error> {
+    let is_as_listed = |job: &Job| {
+        let (listed, now) = (&job.history, &claimed.job.history);
+        fingerprint(job) == fingerprint(&claimed.job)
+            && (listed.attempts, listed.postponed) == (now.attempts, now.postponed)
+            && listed.not_before == now.not_before
+    };
+    match entry.job().is_some_and(is_as_listed) {
+        true => lease.lost_by_now().map(Into::into),
+        false => Some(BoardError::Changed.into()),
     }
 }
 

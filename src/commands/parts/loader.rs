@@ -22,6 +22,8 @@ pub(crate) enum Loaded {
     Posted,
     /// It is there, and is the same.
     Exists,
+    /// It is there, and is the same, but on the other shelf.
+    Shelved,
     /// Another one of its uuid is there.
     Conflict,
 }
@@ -38,6 +40,9 @@ pub(crate) fn fingerprint(job: &Job) -> u64 {
     hasher.finish()
 }
 
+/// What a job is that is there, and where.
+type Seen = (u64, Shelf);
+
 fn hash_of(raw: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     raw.hash(&mut hasher);
@@ -49,7 +54,7 @@ pub(crate) struct Loader<'a> {
     board: &'a dyn Board,
     is_dry: bool,
     /// What is on the board, where finding one job means reading all of them.
-    index: Option<HashMap<Uuid, (u64, JobKey)>>,
+    index: Option<HashMap<Uuid, (Seen, JobKey)>>,
     /// How many records that cannot be read are there, by their bytes; none, as long as none was to be
     /// put there.
     malformed: Option<HashMap<u64, u64>>,
@@ -75,7 +80,7 @@ impl<'a> Loader<'a> {
                     if let Entry::Job(job) = entry
                         && let Ok(uuid) = Uuid::try_parse(&job.uuid)
                     {
-                        index.insert(uuid, (fingerprint(&job), job.key));
+                        index.insert(uuid, ((fingerprint(&job), job.shelf), job.key));
                     }
                 })
                 .await?;
@@ -95,6 +100,8 @@ impl<'a> Loader<'a> {
     }
 
     /// Puts those jobs on the board that are not there, each as it is listed and as it is to be posted.
+    ///
+    /// An error around the answers means what it means from [`Board::post`].
     pub(crate) async fn load(
         &mut self,
         jobs: &[(&Entry, &Draft)],
@@ -117,16 +124,21 @@ impl<'a> Loader<'a> {
             match posted {
                 Ok(posted) => {
                     if let (Some(index), Entry::Job(job)) = (&mut self.index, entry) {
-                        index.insert(draft.uuid, (fingerprint(job), posted.key));
+                        index.insert(draft.uuid, ((fingerprint(job), draft.shelf()), posted.key));
                     }
                 }
-                // Somebody else was quicker, or it stands twice in what is loaded.
-                Err(BoardError::Exists { .. }) if entry.job().is_some() => late.push(at),
-                Err(error) => answers[at] = Err(error),
+                Err(error) => {
+                    // Somebody else was quicker, or it stands twice in what is loaded.
+                    if matches!(error, BoardError::Exists { .. }) && entry.job().is_some() {
+                        late.push(at);
+                    }
+                    answers[at] = Err(error);
+                }
             }
         }
         let again: Vec<_> = late.iter().map(|at| jobs[*at]).collect();
-        let found = self.found(&again).await?;
+        // Others have been posted by now: where this is not heard, it is there all the same.
+        let found = self.found(&again).await.unwrap_or_default();
         for (at, found) in late.into_iter().zip(found) {
             answers[at] = Ok(found.unwrap_or(Loaded::Conflict));
         }
@@ -142,7 +154,7 @@ impl<'a> Loader<'a> {
             None => self.found(jobs).await?,
             Some(index) => jobs
                 .iter()
-                .map(|(entry, draft)| compared(entry, index.get(&draft.uuid).map(|it| it.0)))
+                .map(|job| compared(*job, index.get(&job.1.uuid).map(|it| it.0)))
                 .collect(),
         };
         for ((entry, _), known) in jobs.iter().zip(&mut known) {
@@ -167,15 +179,17 @@ impl<'a> Loader<'a> {
             .collect();
         let found = self.board.resolve_on(&SHELVES, &wanted).await?;
         let there = |found: board::Result<Entry>| match found {
-            Ok(Entry::Job(job)) => Ok(Some(fingerprint(&job))),
+            Ok(Entry::Job(job)) => Ok(Some((fingerprint(&job), job.shelf))),
             // It has the place, whatever it is.
-            Ok(Entry::Malformed(_)) | Err(BoardError::Ambiguous { .. }) => Ok(Some(0)),
+            Ok(Entry::Malformed(_)) | Err(BoardError::Ambiguous { .. }) => {
+                Ok(Some((0, Shelf::Board)))
+            }
             Err(BoardError::NoSuchJob) => Ok(None),
             Err(error) => Err(error),
         };
         jobs.iter()
             .zip(found)
-            .map(|((entry, _), found)| Ok(compared(entry, there(found)?)))
+            .map(|(job, found)| Ok(compared(*job, there(found)?)))
             .collect()
     }
 
@@ -239,9 +253,11 @@ impl<'a> Loader<'a> {
 }
 
 /// Compares a job with what is there of its uuid.
-fn compared(entry: &Entry, there: Option<u64>) -> Option<Loaded> {
-    there.map(|there| match entry {
-        Entry::Job(job) if fingerprint(job) == there => Loaded::Exists,
-        Entry::Job(_) | Entry::Malformed(_) => Loaded::Conflict,
+fn compared((entry, draft): (&Entry, &Draft), there: Option<Seen>) -> Option<Loaded> {
+    there.map(|(there, shelf)| match entry {
+        Entry::Job(job) if fingerprint(job) != there => Loaded::Conflict,
+        Entry::Job(_) if draft.shelf() != shelf => Loaded::Shelved,
+        Entry::Job(_) => Loaded::Exists,
+        Entry::Malformed(_) => Loaded::Conflict,
     })
 }
