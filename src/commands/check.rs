@@ -41,7 +41,7 @@ const LONGEST_LOOK: Duration = Duration::from_secs(5);
 /// critical, which a board is that cannot be reached, and 3 if nobody knows, as when access is denied or
 /// the command line makes no sense. Only --help ends with 0 there, too.
 ///
-/// A range is [@]START:END: outside of it, or with @ inside of it, something is wrong. `10` is 0:10, `10:`
+/// A range is `[@]START:END`: outside of it, or with @ inside of it, something is wrong. `10` is 0:10, `10:`
 /// has no end and `~:10` no beginning. Spans of time (oldest_unclaimed, longest_claim, rtt) may be
 /// written as durations, `5m:15m`. Without any range, what is wrong on any board is a warning: malformed,
 /// orphaned, not_renewed and exhausted jobs, claims that never lapse and are held for an hour, how the

@@ -22,8 +22,8 @@ use crate::{
 /// Give claims a new expiry
 ///
 /// Only the owner may, under the name that claimed the job (--who). The time counts from now. With
-/// --force an operator keeps somebody's claim alive who cannot do so: a conductor that hangs, say,
-/// while its command goes on.
+/// --force an operator keeps a claim from lapsing whose holder cannot: nobody else has the job meanwhile.
+/// A command under it that `jobboard` runs ends all the same, when its own lease is over.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExtendArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a

@@ -71,6 +71,9 @@ pub(crate) struct Remark {
 }
 
 impl Remark {
+    /// The action of whoever takes a job to another board.
+    pub(crate) const MOVED: &str = "moved";
+
     /// Remarks that somebody does this now.
     pub(crate) fn now(action: &str, by: &str, reason: Option<&str>) -> Self {
         Self {
@@ -120,7 +123,17 @@ impl Job {
             (Shelf::Board, _) => return None,
         };
         let remark = self.history.remark.as_ref();
-        remark.filter(|remark| remark.is_of(action))
+        remark.filter(|remark| remark.is_of(action) || self.is_moved())
+    }
+
+    /// Whether it left its board for another one, where it goes on.
+    pub(crate) fn is_moved(&self) -> bool {
+        let remark = self
+            .history
+            .remark
+            .as_ref()
+            .filter(|_| self.ended.is_some());
+        remark.is_some_and(|remark| remark.action.as_deref() == Some(Remark::MOVED))
     }
 
     /// Returns the exit code and the signal by which the last attempt ended whose end is known.

@@ -15,7 +15,7 @@ pub(super) fn write(to: impl Write, value: &impl Serialize) -> serde_json::Resul
 }
 
 /// Returns a value as JSON, on one line.
-pub(super) fn line(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn line(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut line = Vec::with_capacity(256);
     write(&mut line, value)?;
     line.push(b'\n');

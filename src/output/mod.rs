@@ -30,6 +30,7 @@ use thiserror::Error;
 pub(crate) use self::{
     console::{Console, Side},
     job::{ColumnChange, JobColumns, JobView, covered_text, rfc3339, short},
+    json::line as json_line,
     page::{Page, Tone},
     progress::Progress,
     record::{Record, Report, Row},

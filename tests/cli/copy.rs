@@ -128,6 +128,13 @@ fn what_nobody_has_is_moved_and_the_rest_is_left_and_told() {
             let past = boards.run(&one, &["list", "--past", "--json"]).json();
             let reason = past[0]["reason"].as_str().unwrap();
             assert!(reason.starts_with("moved to "), "{reason}");
+            // It is not done: whoever waits for it must not go on.
+            let waited = boards.run(&one, &["wait", past[0]["uuid"].as_str().unwrap()]);
+            let why = "goes on elsewhere, by ";
+            assert!(
+                waited.code == 9 && waited.stderr.contains(why),
+                "{waited:?}"
+            );
         }
     }
 }

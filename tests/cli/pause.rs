@@ -148,7 +148,7 @@ fn what_is_paused_is_shown_and_told(stage: &Stage) {
     let status = run(stage, &[&["status"], &table[..]].concat());
     let status = status.succeeded();
     assert!(
-        status.contains(words) && status.contains("jobboard resume"),
+        status.contains(words) && status.contains("resume 'backup-*'"),
         "{status}"
     );
     let paused = &run(stage, &["status", "--json"]).json()["pauses"][0];

@@ -119,7 +119,7 @@ impl Metric {
             }
             Self::Malformed => "list --state MALFORMED".to_owned(),
             Self::Trashed => "list --trash".to_owned(),
-            Self::Orphaned => return ("status".to_owned(), false),
+            Self::Orphaned => return ("doctor --only held-by-dead".to_owned(), false),
             Self::Conductors => return ("conductors".to_owned(), false),
             Self::Rtt => return ("ping".to_owned(), false),
         };

@@ -75,7 +75,7 @@ impl<'a> Mover<'a> {
             by,
             lease,
             keeper: Keeper::start(Arc::clone(from)),
-            remark: Remark::now("consumed", &ctx.who().text(), Some(&reason)),
+            remark: Remark::now(Remark::MOVED, &ctx.who().text(), Some(&reason)),
             are_two: Cell::new(false),
         })
     }

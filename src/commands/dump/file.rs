@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::{
     commands::parts::dump_format::Hash,
     context::{Context, on_file},
+    output::json_line,
 };
 
 /// Takes the lines of a dump, and knows the hash of those that it has.
@@ -41,8 +42,8 @@ impl Sink {
     }
 
     pub(super) fn line(&mut self, ctx: &mut Context, line: &impl Serialize) -> anyhow::Result<()> {
-        let mut bytes = serde_json::to_vec(line)?;
-        bytes.push(b'\n');
+        // Whoever sees it on a terminal must not be acted on by it.
+        let bytes = json_line(line)?;
         self.hash.update(&bytes);
         match &mut self.file {
             Some(file) => on_file(&file.path, "write", file.writer.write_all(&bytes)),

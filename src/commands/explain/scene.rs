@@ -183,6 +183,7 @@ impl Scene {
             );
         };
         let (severity, how) = match ended.departure {
+            Departure::Consumed if job.is_moved() => (Severity::Ok, "it goes on elsewhere"),
             Departure::Consumed => (Severity::Ok, "it is done"),
             Departure::Failed => (Severity::Warning, "it was ended as failed"),
             Departure::Purged => (Severity::Ok, "it was removed for good"),
@@ -397,11 +398,8 @@ pub(super) fn with_attempts(finding: Finding, job: &Job, now: DateTime<Utc>) -> 
     let finding = finding.seen("attempts", job.history.attempts.to_string());
     match job.history.failures.last() {
         Some(last) => {
-            let finding = finding.seen(
-                "last failure",
-                format!("{}, by {}", last.reason, last.conductor),
-            );
-            finding.at("it failed", Some(last.time), now)
+            let finding = finding.seen("failed", format!("{}, by {}", last.reason, last.conductor));
+            finding.at("failed on", Some(last.time), now)
         }
         None => finding,
     }

@@ -224,10 +224,8 @@ impl Scene {
     fn conductors(&self, finding: Finding, text: &str) -> Finding {
         let mut command = self.program.clone();
         command.push("conductors".to_owned());
-        let mut alive = self.alive();
-        if let (Some(only), None) = (alive.next(), alive.next()) {
-            command.push(only.conductor.name.clone());
-        }
+        // Of several one is as good as another: all of them leave it.
+        command.extend(self.alive().next().map(|it| it.conductor.name.clone()));
         finding.mend(text, command)
     }
 }

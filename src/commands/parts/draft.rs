@@ -117,6 +117,9 @@ pub(crate) fn identity(uuid: Option<Uuid>, unique: Option<&str>) -> anyhow::Resu
     }
 }
 
+/// The longest name that every board reads again.
+const LONGEST_NAME: usize = 60_000;
+
 /// Returns a name that is fit to be posted.
 pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
     if name.trim().is_empty() {
@@ -126,6 +129,12 @@ pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
         return Err(usage(format!(
             "the name of a job must not contain control characters, and this one has {}",
             character.escape_unicode()
+        )));
+    }
+    if name.len() > LONGEST_NAME {
+        return Err(usage(format!(
+            "the name of a job must not be longer than {LONGEST_NAME} bytes, and this one has {}",
+            name.len()
         )));
     }
     Ok(name.to_owned())

@@ -70,6 +70,7 @@ impl Status {
                 figures.never_lapsing,
                 "list --filter expires=none",
             ),
+            ("orphaned", figures.orphaned, "doctor --only held-by-dead"),
             ("poison", figures.poison, &poison),
             ("unsettled", self.unsettled, "conductors"),
             ("silent", self.silent, "conductors"),
@@ -114,6 +115,7 @@ impl Status {
             ("  the oldest", "", standing(&figures.oldest_unclaimed)),
             ("claimed", "", Some(figures.claimed.to_string())),
             ("  the longest", "", standing(&figures.longest_held)),
+            ("  orphaned", "orphaned", some(figures.orphaned)),
             (
                 "  never lapse",
                 "never_lapsing",
@@ -126,20 +128,27 @@ impl Status {
             ("conductors", "unsettled", conductors),
             ("  silent", "silent", some(self.silent)),
         ];
-        let paused = self
-            .pauses
-            .iter()
-            .map(|pause| ("paused", "paused", Some(pause.to_string())));
-        for (name, code, fact) in facts.into_iter().chain(paused) {
+        for (name, code, fact) in facts {
             let finding = self.findings.iter().find(|finding| finding.code == code);
             let tone = finding.map_or(Tone::Plain, |_| Tone::Bad);
-            let command = finding.map(|finding| {
-                let words = finding.command.iter().map(|word| shell::word(word));
-                words.collect::<Vec<_>>().join(" ")
-            });
+            let command = finding.map(|finding| words(&finding.command));
             if let Some(fact) = fact {
                 page.fact_with(name, tone, &fact, command.as_deref());
             }
+        }
+    }
+
+    /// Writes what is paused, and what ends just that.
+    fn paused(&self, page: &mut Page) {
+        let finding = self
+            .findings
+            .iter()
+            .find(|finding| finding.code == "paused");
+        for pause in &self.pauses {
+            let resume =
+                finding.map(|it| [&it.command[..], std::slice::from_ref(&pause.names)].concat());
+            let resume = resume.map(|command| words(&command));
+            page.fact_with("paused", Tone::Bad, &pause.to_string(), resume.as_deref());
         }
     }
 
@@ -230,6 +239,12 @@ fn shares(left: Option<usize>, names: usize, owners: usize) -> (usize, usize) {
     (names, owners.min(LEAST.max(left.saturating_sub(names))))
 }
 
+/// Writes a command so that it can be typed.
+fn words(command: &[String]) -> String {
+    let words = command.iter().map(|word| shell::word(word));
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Says how many groups are not shown, and what shows them.
 fn more(page: &mut Page, count: usize, by: &str) {
     if count > 0 {
@@ -275,6 +290,7 @@ impl Report for Status {
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
         self.facts(page);
+        self.paused(page);
         let (names, owners) = shares(page.rows_left(), self.names.len(), self.owners.len());
         let of_names = self.names.iter().take(names);
         page.table(NAMES, of_names.map(|it| self.named(it)));

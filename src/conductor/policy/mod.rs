@@ -116,6 +116,8 @@ pub(crate) enum Unfit {
     Relative(String),
     #[error("the program `{}` is not among those that are allowed here", excerpt(.0))]
     NotAllowed(String),
+    #[error("there is no program `{}` here that could be allowed", excerpt(.0))]
+    Absent(String),
     #[error("it sets the variable `{}`, which is not allowed here", excerpt(.0))]
     Variable(String),
     #[error(transparent)]
@@ -273,6 +275,9 @@ impl Policy {
         match (&self.programs, &found) {
             (Programs::Any, _) => Ok(found),
             (Programs::Like(globs), Ok(path)) if fits(globs, path.as_os_str()) => Ok(found),
+            (Programs::Like(globs), Err(_)) if !globs.is_empty() => {
+                Err(Unfit::Absent(name.to_owned()))
+            }
             _ => Err(Unfit::NotAllowed(name.to_owned())),
         }
     }
