@@ -9,6 +9,12 @@ pub(crate) fn word(text: &str) -> String {
     }
 }
 
+/// Writes a command line.
+pub(crate) fn line(words: &[String]) -> String {
+    let words: Vec<_> = words.iter().map(|it| word(it)).collect();
+    words.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

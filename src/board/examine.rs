@@ -290,8 +290,8 @@ pub(crate) struct Evidence {
 /// What mends something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Remedy {
-    /// Words of a command of ours, which acts only on what is still so.
-    Mends(Vec<String>),
+    /// A command of ours, and the jobs that it is to be about, of which each is looked at again.
+    Mends(Vec<String>, Vec<String>),
     /// Words of a command of ours that shows more.
     Shows(Vec<String>),
     /// A command line for something else.
@@ -299,9 +299,10 @@ pub(crate) enum Remedy {
 }
 
 impl Remedy {
-    /// Takes the words of a command of ours that mends it, of which none has a space.
-    pub(crate) fn mends(words: &str) -> Self {
-        Self::Mends(words.split(' ').map(str::to_owned).collect())
+    /// Takes the words of a command of ours that mends these jobs; none of the words has a space.
+    pub(crate) fn mends(words: &str, jobs: &[String]) -> Self {
+        let words = words.split(' ').map(str::to_owned).collect();
+        Self::Mends(words, jobs.to_vec())
     }
 
     /// Takes those of one that shows more.

@@ -192,7 +192,6 @@ async fn examine(ctx: &Context, board: &dyn Board, args: &DoctorArgs) -> anyhow:
         seen.push((Group::Local, "", Ok(local::examine(&ctx.config))));
     }
     let program = [vec!["jobboard".to_owned()], ctx.config.same_board()].concat();
-    let words: Vec<_> = program.iter().map(|word| shell::word(word)).collect();
     let mut diagnosis = Diagnosis {
         board: board.name().to_owned(),
         server: health.map(|health| health.server),
@@ -201,7 +200,7 @@ async fn examine(ctx: &Context, board: &dyn Board, args: &DoctorArgs) -> anyhow:
         groups: Vec::new(),
         findings: Vec::new(),
         unseen: Vec::new(),
-        program: words.join(" "),
+        program: shell::line(&program),
     };
     for (group, what, seen) in seen {
         let (findings, unseen) = match seen {
@@ -222,7 +221,7 @@ async fn examine(ctx: &Context, board: &dyn Board, args: &DoctorArgs) -> anyhow:
 async fn look(board: &dyn Board, groups: &[Group]) -> Vec<Seen> {
     let wants = |group: Group| groups.contains(&group);
     let conductors = within(USUAL, board.conductors()).await;
-    let known = conductors.as_deref().unwrap_or_default();
+    let known = conductors.as_deref().ok();
     let part = async |group: Group, part: Part, most: Duration| match wants(group) {
         true => Some(within(most, board.examine(part)).await),
         false => None,
@@ -262,7 +261,9 @@ async fn look(board: &dyn Board, groups: &[Group]) -> Vec<Seen> {
             let order = board.capabilities().peer_order;
             seen.push((Group::Keys, "", Ok(look.of_keys(order))));
             seen.push((Group::Claims, "", Ok(look.of_claims())));
-            seen.push((Group::Conductors, "", Ok(look.of_conductors(known))));
+            if let Some(known) = known {
+                seen.push((Group::Conductors, "", Ok(look.of_conductors(known))));
+            }
         }
         Some(Err(why)) => seen.push((Group::Claims, "jobs", Err(why))),
         None => {}

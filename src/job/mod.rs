@@ -101,6 +101,8 @@ pub(crate) struct Job {
     pub(crate) is_blocked: bool,
     /// What is kept beside it cannot be read, or not all of it: `problem` says why.
     pub(crate) is_unfit: bool,
+    /// We may not read all of it, so that what is missing says nothing.
+    pub(crate) is_denied: bool,
     /// Its posting, if that was asked for; of one that is too large to be read, the beginning in any case.
     pub(crate) raw: Vec<u8>,
     /// Set for a job in the trash, where known.
@@ -177,6 +179,8 @@ impl Rank {
 /// A record that cannot be read as a job; it stays where it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Malformed {
+    /// We may not read all of it, so that it may well be sound.
+    pub(crate) is_denied: bool,
     pub(crate) key: JobKey,
     pub(crate) problem: String,
     pub(crate) size: u64,

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use rustix::process::{Pid, getpid};
+use rustix::{
+    io::Errno,
+    process::{Pid, getpid, test_kill_process},
+};
 
 use super::group::Stat;
 
@@ -27,7 +30,12 @@ pub(crate) fn has_ended(host: &str, pid: u32, process: Option<&str>) -> Option<b
         }
     };
     let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
-    let found = Stat::of(pid).filter(|found| !found.has_ended());
+    let found = Stat::of(pid);
+    // What others run may be hidden from us.
+    if found.is_none() && test_kill_process(pid) != Err(Errno::SRCH) {
+        return None;
+    }
+    let found = found.filter(|found| !found.has_ended());
     // Another one may have its pid by now.
     let is_it = found
         .is_some_and(|found| started.is_none_or(|started| started.parse() == Ok(found.started)));

@@ -83,6 +83,7 @@ impl Scripted {
             is_blocked: false,
             origin: crate::job::Origin::Here,
             is_unfit: false,
+            is_denied: false,
             raw: Vec::new(),
             trashed_on: None,
             ended: None,

@@ -88,6 +88,7 @@ impl PastJob {
             holding: None,
             is_blocked: false,
             is_unfit: problem.is_some(),
+            is_denied: false,
             raw: Vec::new(),
             trashed_on: None,
             ended: Some(End {
@@ -123,6 +124,7 @@ pub(crate) fn entry(
                 Err(error) => error.to_string(),
             };
             return Entry::Malformed(Malformed {
+                is_denied: false,
                 key: JobKey::new(key),
                 problem: format!("what is remembered of it cannot be read: {problem}"),
                 size: 0,

@@ -4,12 +4,17 @@ use anyhow::Context as _;
 use clap::Parser as _;
 use serde::Serialize;
 
-use super::{Chosen, DoctorArgs, examine, report::Diagnosis};
+use super::{
+    DoctorArgs,
+    look::mends,
+    report::{Diagnosis, FIT},
+};
 use crate::{
-    board::examine::Code,
+    board::{Board, JobRef, examine::Code},
     commands::{Cli, dispatch},
     context::Context,
     exit::CommandError,
+    job::{Entry, Shelf},
     output::{Page, Record, Report, Tone},
     shell,
 };
@@ -20,6 +25,8 @@ struct Step {
     code: Code,
     summary: String,
     command: Vec<String>,
+    /// What it is done to, and no other.
+    jobs: Vec<String>,
 }
 
 /// What is going to be done.
@@ -31,28 +38,47 @@ struct Plan {
 impl Plan {
     fn of(diagnosis: &Diagnosis) -> Self {
         let steps = diagnosis.findings.iter().filter_map(|it| {
+            let (command, jobs) = it.step()?;
             Some(Step {
                 code: it.code,
                 summary: it.summary.clone(),
-                command: it.step()?.to_vec(),
+                command: command.to_vec(),
+                jobs: jobs.to_vec(),
             })
         });
         Self {
             plan: steps.collect(),
         }
     }
-
-    /// Whether a step, or one about more jobs, was agreed to.
-    fn has(&self, step: &Step) -> bool {
-        let mut planned = self.plan.iter().filter(|it| it.code == step.code);
-        planned.any(|it| step.command.iter().all(|word| it.command.contains(word)))
-    }
 }
 
 impl Step {
     fn text(&self) -> String {
-        let words: Vec<_> = self.command.iter().map(|word| shell::word(word)).collect();
-        words.join(" ")
+        let jobs = self.jobs.iter().take(FIT).cloned();
+        let words: Vec<_> = self.command.iter().cloned().chain(jobs).collect();
+        let more = self.jobs.len().saturating_sub(FIT);
+        match more {
+            0 => shell::line(&words),
+            more => format!("{} … and {more} more", shell::line(&words)),
+        }
+    }
+
+    /// Returns those of its jobs that it still mends.
+    async fn left(&self, board: &dyn Board) -> anyhow::Result<Vec<String>> {
+        let parsed = self.jobs.iter().map(|job| job.parse());
+        let references: Vec<JobRef> = parsed.collect::<Result<_, _>>()?;
+        let found = board.find(Shelf::Board, &references).await?;
+        // After the claims: who had one by then may be there again.
+        let conductors = board.conductors().await.ok();
+        let is_so = |found: &[Entry]| match found {
+            [entry] => mends(entry, conductors.as_deref()) == Some(self.code),
+            _ => false,
+        };
+        let pairs = self.jobs.iter().zip(found);
+        Ok(pairs
+            .filter(|(_, found)| is_so(found))
+            .map(|(job, _)| job.clone())
+            .collect())
     }
 }
 
@@ -98,21 +124,11 @@ pub(super) async fn fix(
         steps => format!("do these {steps} steps?"),
     };
     ctx.consent(&args.consent, &question)?;
-    let mut codes: Vec<_> = plan.plan.iter().map(|step| step.code).collect();
-    codes.dedup();
     let mut failed = 0;
-    for code in codes {
-        // What somebody else has mended by now is left alone.
-        let only = DoctorArgs {
-            only: vec![Chosen::Code(code)],
-            ..DoctorArgs::default()
-        };
-        let now = Plan::of(&examine(ctx, &*board, &only).await?);
-        for step in now.plan.into_iter().filter(|step| plan.has(step)) {
-            if let Err(error) = perform(ctx, args, &step).await {
-                failed += 1;
-                ctx.tell(&error);
-            }
+    for step in &plan.plan {
+        if let Err(error) = perform(ctx, args, &*board, step).await {
+            failed += 1;
+            ctx.tell(&error);
         }
     }
     match failed {
@@ -126,14 +142,32 @@ pub(super) async fn fix(
 }
 
 /// Does a step as if it was typed, and agreed to.
-async fn perform(ctx: &mut Context, args: &DoctorArgs, step: &Step) -> anyhow::Result<()> {
+async fn perform(
+    ctx: &mut Context,
+    args: &DoctorArgs,
+    board: &dyn Board,
+    step: &Step,
+) -> anyhow::Result<()> {
+    let left = step.left(board).await;
+    let left = left.with_context(|| ctx.trying("look again at", "what is to be mended"))?;
+    if left.len() < step.jobs.len() {
+        let by_now = step.jobs.len() - left.len();
+        ctx.out.note(format!(
+            "no longer so, and left alone: {by_now} of {}",
+            step.jobs.len()
+        ));
+    }
+    if left.is_empty() {
+        return Ok(());
+    }
     let yes = ["--yes".to_owned()];
     let protected = ctx.config.board.value.is_protected;
     let name = ctx.config.board.value.name.clone().filter(|_| protected);
     let confirmed = name.map(|name| ["--confirm".to_owned(), name]);
     let by = args.reason.iter().cloned().collect::<Vec<_>>();
     let reason = by.into_iter().flat_map(|why| ["--reason".to_owned(), why]);
-    let words = step.command.iter().cloned().chain(yes).chain(reason);
+    let words = step.command.iter().cloned().chain(left);
+    let words = words.chain(yes).chain(reason);
     let words = words.chain(confirmed.into_iter().flatten());
     let cli = Cli::try_parse_from(words).with_context(|| format!("cannot do `{}`", step.text()))?;
     Box::pin(dispatch(ctx, cli.command)).await

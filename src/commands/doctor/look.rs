@@ -5,13 +5,14 @@ use std::{collections::BTreeMap, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::TryStreamExt;
 
+use super::report::FIT;
 use crate::{
     board::{
         Board, BoardError, Detail, PeerOrder, Query,
         examine::{Code, Evidence, Examined, Finding, Remedy},
     },
     commands::parts::{
-        liveness::{Overdue, is_silent},
+        liveness::{Overdue, is_nobody_s, is_silent},
         tally::{ByOwner, Figures, Tally, is_exhausted},
     },
     duration,
@@ -25,6 +26,9 @@ const NAMED: usize = 3;
 /// How far clocks may be apart.
 const APART: TimeDelta = TimeDelta::seconds(5);
 
+/// How many jobs are mended at once at most.
+const MENDED: usize = 1000;
+
 /// How long claims are watched for whether they are renewed.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
@@ -35,9 +39,15 @@ pub(super) struct Look {
     trashed_beside: u64,
     /// The highest number of a job.
     pub(super) highest: Option<i64>,
-    malformed: Vec<String>,
+    /// Those that nobody has, and those that somebody has all the same.
+    malformed: [Vec<String>; 2],
     unreadable: Vec<(String, String)>,
-    blocked: Vec<String>,
+    /// Those whose lock names nobody, and those of which it cannot be read whom it names.
+    blocked: [Vec<String>; 2],
+    /// Those of which we may not read the posting or what is beside it, and those of which the lock.
+    denied: [Vec<String>; 2],
+    /// The claims that may be ended, by owner.
+    nobody_s: BTreeMap<String, Vec<String>>,
     exhausted: Vec<String>,
     ahead: Vec<(String, TimeDelta)>,
     late: Vec<Entry>,
@@ -50,18 +60,21 @@ impl Look {
     /// Looks at all that is on the board.
     pub(super) async fn take(
         board: &dyn Board,
-        conductors: &[Conductor],
+        conductors: Option<&[Conductor]>,
     ) -> Result<Self, BoardError> {
         let now = Utc::now();
-        let (mut tally, mut overdue) = (Tally::new(now), Overdue::new(board, conductors));
+        let known = conductors.unwrap_or_default();
+        let (mut tally, mut overdue) = (Tally::new(now), Overdue::new(board, known));
         let mut look = Self {
             figures: Figures::default(),
             owners: Vec::new(),
             trashed_beside: board.health().await?.trashed_beside,
             highest: None,
-            malformed: Vec::new(),
+            malformed: Default::default(),
             unreadable: Vec::new(),
-            blocked: Vec::new(),
+            blocked: Default::default(),
+            denied: Default::default(),
+            nobody_s: BTreeMap::new(),
             exhausted: Vec::new(),
             ahead: Vec::new(),
             late: Vec::new(),
@@ -72,25 +85,50 @@ impl Look {
         while let Some(entry) = entries.try_next().await? {
             tally.add(&entry);
             overdue.add(&entry);
-            match &entry {
-                Entry::Job(job) => look.add(job, now),
-                Entry::Malformed(_) => look.malformed.push(entry.reference().into_owned()),
+            look.sort(&entry, mends(&entry, conductors));
+            if let Entry::Job(job) = &entry {
+                look.add(job, now);
             }
         }
         drop(entries);
         look.late = overdue.not_renewed(board, PATIENCE).await?;
-        (look.figures, _, look.owners) = tally.finish(conductors);
+        (look.figures, _, look.owners) = tally.finish(known);
         Ok(look)
+    }
+
+    /// Notes what is the matter with a record or its claim.
+    fn sort(&mut self, entry: &Entry, mended: Option<Code>) {
+        let reference = entry.reference().into_owned();
+        let holding = entry.holding();
+        let is_anybody_s = holding.is_none_or(|it| it.owner.is_some());
+        if let (Some(Code::HeldByDead), Some(owner)) =
+            (mended, holding.and_then(|it| it.owner.as_ref()))
+        {
+            let of_owner = self.nobody_s.entry(owner.to_string()).or_default();
+            of_owner.push(reference.clone());
+        }
+        let is_denied = match entry {
+            Entry::Job(job) => job.is_denied,
+            Entry::Malformed(record) => record.is_denied,
+        };
+        match entry {
+            _ if is_denied => self.denied[usize::from(!is_anybody_s)].push(reference),
+            Entry::Malformed(_) => {
+                self.malformed[usize::from(mended.is_none())].push(reference);
+            }
+            Entry::Job(job) if job.is_blocked || !is_anybody_s => {
+                self.blocked[usize::from(mended.is_none())].push(reference);
+            }
+            Entry::Job(job) if job.is_unfit => {
+                let problem = job.problem.clone().unwrap_or_default();
+                self.unreadable.push((reference, problem));
+            }
+            Entry::Job(_) => {}
+        }
     }
 
     fn add(&mut self, job: &Job, now: DateTime<Utc>) {
         let reference = || job.reference().into_owned();
-        let is_anybody_s = job.holding.as_ref().is_none_or(|it| it.owner.is_some());
-        if job.is_blocked || !is_anybody_s {
-            self.blocked.push(reference());
-        } else if let Some(problem) = job.problem.as_ref().filter(|_| job.is_unfit) {
-            self.unreadable.push((reference(), problem.clone()));
-        }
         self.highest = self.highest.max(job.sequence);
         if is_exhausted(job) {
             self.exhausted.push(reference());
@@ -112,7 +150,13 @@ impl Look {
     /// Says what is the matter with the records of jobs.
     pub(super) fn of_keys(&self, peers: Option<PeerOrder>) -> Examined {
         let mut seen = Examined::default();
-        if !self.malformed.is_empty() {
+        let [mended, held] = &self.malformed;
+        let remedies = [
+            ("", mended, Remedy::mends("trash --force", most(mended))),
+            (", of which somebody has each", held, shows("show", held)),
+        ];
+        for (which, malformed, remedy) in remedies.into_iter().filter(|(_, all, _)| !all.is_empty())
+        {
             let summary = match peers {
                 None => "",
                 Some(PeerOrder::NewestOfTheMostUrgent) => {
@@ -122,19 +166,16 @@ impl Look {
                     "; they end each listing of every Python service"
                 }
             };
-            let summary = format!(
-                "records that cannot be read: {}{summary}",
-                self.malformed.len()
-            );
-            let remedy = Remedy::mends("trash --force --state MALFORMED");
+            let count = malformed.len();
+            let summary = format!("records that cannot be read: {count}{which}{summary}");
             let finding = Finding::new(Code::Malformed, summary, remedy);
-            seen.add(named(finding, "record", &self.malformed));
+            seen.add(named(finding, "record", malformed));
         }
         if let [(_, problem), ..] = &self.unreadable[..] {
             let jobs: Vec<_> = self.unreadable.iter().map(|(job, _)| job.clone()).collect();
             let what = format!("jobs beside which something cannot be read: {}", jobs.len());
-            let remedy = Remedy::Mends(command("trash --force", &jobs));
-            let finding = Finding::new(Code::RecordUnreadable, what, remedy);
+            // It may be one that a later jobboard wrote, or one that is too large for us.
+            let finding = Finding::new(Code::RecordUnreadable, what, shows("show", &jobs));
             seen.add(named(finding.seen("problem", problem), "job", &jobs));
         }
         if self.trashed_beside > 0 {
@@ -142,6 +183,7 @@ impl Look {
             let remedy = Remedy::shows("list --trash --shared");
             seen.add(Finding::new(Code::SharedTrash, summary, remedy));
         }
+        unseen(&mut seen, "records that we may not read", &self.denied[0]);
         seen
     }
 
@@ -149,17 +191,9 @@ impl Look {
     pub(super) fn of_claims(&self) -> Examined {
         let mut seen = Examined::default();
         let figures = &self.figures;
+        unseen(&mut seen, "locks that we may not read", &self.denied[1]);
         for of in self.owners.iter().filter(|of| of.is_dead) {
-            let owner = of
-                .owner
-                .as_ref()
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            let summary = format!("claims of {owner}, which is dead: {}", of.claims);
-            let words = ["abandon", "--force", "--filter"].map(str::to_owned);
-            let filter = format!("owner={}", quoted(&owner));
-            let remedy = Remedy::Mends(words.into_iter().chain([filter]).collect());
-            seen.add(Finding::new(Code::HeldByDead, summary, remedy));
+            self.of_dead(of, &mut seen);
         }
         let dead = self.owners.iter().filter(|of| of.is_dead);
         let of_dead = dead.map(|of| of.never_lapsing).sum::<u64>();
@@ -195,17 +229,12 @@ impl Look {
             let holders: Vec<_> = holders.take(NAMED).collect();
             seen.add(named(finding, "claim", &holders));
         }
-        if !self.blocked.is_empty() {
-            let summary = format!("jobs whose lock names nobody: {}", self.blocked.len());
-            let remedy = Remedy::Mends(command("abandon --force", &self.blocked));
-            let finding = Finding::new(Code::LockBroken, summary, remedy);
-            seen.add(named(finding, "job", &self.blocked));
-        }
+        self.of_locks(&mut seen);
         if !self.exhausted.is_empty() {
             let count = self.exhausted.len();
             let summary = format!("jobs that were tried as often as they may be: {count}");
             // Whether it is worth while somebody has to decide.
-            let remedy = Remedy::Shows(command("retry", &self.exhausted));
+            let remedy = shows("retry", &self.exhausted);
             let finding = Finding::new(Code::Exhausted, summary, remedy);
             seen.add(named(finding, "job", &self.exhausted));
         }
@@ -218,6 +247,51 @@ impl Look {
             seen.add(finding.seen("job", job).seen("ahead", ahead));
         }
         seen
+    }
+
+    /// Tells locks that do not say who has the job.
+    fn of_locks(&self, seen: &mut Examined) {
+        let [vacant, unknown] = &self.blocked;
+        let remedies = [
+            (
+                "jobs whose lock names nobody",
+                vacant,
+                Remedy::mends("abandon --force", most(vacant)),
+            ),
+            (
+                "claimed jobs of which it cannot be read who has them",
+                unknown,
+                shows("show", unknown),
+            ),
+        ];
+        for (what, jobs, remedy) in remedies.into_iter().filter(|(_, all, _)| !all.is_empty()) {
+            let summary = format!("{what}: {}", jobs.len());
+            let finding = Finding::new(Code::LockBroken, summary, remedy);
+            seen.add(named(finding, "job", jobs));
+        }
+    }
+
+    /// Tells the claims of somebody who is dead, and of these apart those of which that is sure.
+    fn of_dead(&self, of: &ByOwner, seen: &mut Examined) {
+        let Some(owner) = of.owner.as_ref().map(ToString::to_string) else {
+            return;
+        };
+        let sure = self.nobody_s.get(&owner).map_or(&[][..], Vec::as_slice);
+        if !sure.is_empty() {
+            let summary = format!("claims of {owner}, which is dead: {}", sure.len());
+            let owner = format!("--owner={owner}");
+            let words = ["abandon", "--force", &owner].map(str::to_owned);
+            let remedy = Remedy::Mends(words.to_vec(), most(sure).to_vec());
+            seen.add(Finding::new(Code::HeldByDead, summary, remedy));
+        }
+        let rest = of.claims - sure.len() as u64;
+        if rest > 0 {
+            let summary = format!("claims of {owner}, which seems to be dead: {rest}");
+            let filter = format!("owner={}", quoted(&owner));
+            let words = ["list", "--filter", &filter].map(str::to_owned);
+            let remedy = Remedy::Shows(words.to_vec());
+            seen.add(Finding::new(Code::HeldByDead, summary, remedy));
+        }
     }
 
     /// Says what is the matter with those who perform the jobs.
@@ -241,6 +315,22 @@ impl Look {
             seen.add(finding.seen("peer", peer));
         }
         seen
+    }
+}
+
+/// Says which of the faults that a record may have can be mended unasked, if it is one of these.
+///
+/// Without the conductors nothing is known of who is dead.
+pub(super) fn mends(entry: &Entry, conductors: Option<&[Conductor]>) -> Option<Code> {
+    match (entry, entry.holding()) {
+        (Entry::Malformed(record), None) => (!record.is_denied).then_some(Code::Malformed),
+        (Entry::Malformed(_), Some(_)) => None,
+        (Entry::Job(job), _) if job.is_denied => None,
+        (Entry::Job(job), _) if job.is_blocked => Some(Code::LockBroken),
+        (Entry::Job(_), Some(holding)) => {
+            is_nobody_s(holding, conductors?).then_some(Code::HeldByDead)
+        }
+        (Entry::Job(_), None) => None,
     }
 }
 
@@ -286,11 +376,22 @@ fn named(mut finding: Finding, what: &'static str, all: &[String]) -> Finding {
     finding
 }
 
-/// Returns a command that acts on these jobs, or on as many of them as fit a line.
-fn command(words: &str, jobs: &[String]) -> Vec<String> {
-    let jobs = jobs.iter().take(20).cloned();
-    let words = words.split(' ').map(str::to_owned);
-    words.chain(jobs).collect()
+/// Returns as many jobs as are mended at once.
+fn most(jobs: &[String]) -> &[String] {
+    jobs.get(..MENDED).unwrap_or(jobs)
+}
+
+/// Returns a command that is about these jobs, or about as many of them as fit a line.
+fn shows(word: &str, jobs: &[String]) -> Remedy {
+    let jobs = jobs.iter().take(FIT).cloned();
+    Remedy::Shows([word.to_owned()].into_iter().chain(jobs).collect())
+}
+
+/// Says of jobs that something of them could not be seen.
+fn unseen(seen: &mut Examined, what: &str, jobs: &[String]) {
+    if let Some(first) = jobs.first() {
+        seen.unseen(format!("{what}: {}, such as {first}", jobs.len()), None);
+    }
 }
 
 /// Writes a value of a filter that means these characters and no others.

@@ -8,6 +8,9 @@ use crate::{
     shell,
 };
 
+/// How many jobs a line names.
+pub(super) const FIT: usize = 20;
+
 /// What was found.
 #[derive(Debug, Serialize)]
 pub(super) struct Diagnosis {
@@ -61,20 +64,25 @@ struct Mending {
     command: Vec<String>,
     /// Whether `--fix` does it.
     fix: bool,
+    /// All that it is to be about; a line has room for some.
+    #[serde(skip)]
+    jobs: Vec<String>,
 }
 
 impl Told {
     /// Takes a finding; `program` is how a command begins that is about the same board.
     pub(super) fn new(finding: Finding, program: &[String]) -> Self {
         let (group, severity, consequence) = finding.code.meaning();
-        let fix = matches!(finding.remedy, Remedy::Mends(_));
-        let (text, command) = match finding.remedy {
-            Remedy::Mends(words) | Remedy::Shows(words) => {
-                let command: Vec<_> = program.iter().cloned().chain(words).collect();
-                let words: Vec<_> = command.iter().map(|word| shell::word(word)).collect();
-                (words.join(" "), command)
-            }
-            Remedy::Elsewhere(text) => (text, Vec::new()),
+        let fix = matches!(finding.remedy, Remedy::Mends(..));
+        let ours = |words: Vec<String>, jobs: &[String]| {
+            let jobs = jobs.iter().take(FIT).cloned();
+            let command: Vec<_> = program.iter().cloned().chain(words).chain(jobs).collect();
+            (shell::line(&command), command)
+        };
+        let ((text, command), jobs) = match finding.remedy {
+            Remedy::Mends(words, jobs) => (ours(words, &jobs), jobs),
+            Remedy::Shows(words) => (ours(words, &[]), Vec::new()),
+            Remedy::Elsewhere(text) => ((text, Vec::new()), Vec::new()),
         };
         Self {
             code: finding.code,
@@ -83,14 +91,22 @@ impl Told {
             summary: finding.summary,
             consequence,
             evidence: finding.evidence,
-            remedy: Mending { text, command, fix },
+            remedy: Mending {
+                text,
+                command,
+                fix,
+                jobs,
+            },
         }
     }
 
-    /// Returns the command that mends it, if it is one of ours.
-    pub(super) fn step(&self) -> Option<&[String]> {
-        let Mending { command, fix, .. } = &self.remedy;
-        fix.then_some(command)
+    /// Returns the command that mends it, and the jobs that go behind it, if it is one of ours.
+    pub(super) fn step(&self) -> Option<(&[String], &[String])> {
+        let Mending {
+            command, fix, jobs, ..
+        } = &self.remedy;
+        let words = command.len().saturating_sub(jobs.len().min(FIT));
+        fix.then_some((command.get(..words)?, jobs))
     }
 }
 

@@ -159,6 +159,7 @@ fn job(line: Line, shelf: Shelf) -> Result<Job, String> {
         holding: None,
         is_blocked: false,
         is_unfit: false,
+        is_denied: false,
         raw: Vec::new(),
         trashed_on: line.trashed_on,
         ended: None,
@@ -183,6 +184,7 @@ fn job(line: Line, shelf: Shelf) -> Result<Job, String> {
 fn malformed(line: Line, shelf: Shelf, raw: Vec<u8>) -> (Entry, Draft) {
     let key = JobKey::new(line.key.unwrap_or_default());
     let entry = Malformed {
+        is_denied: false,
         key: key.clone(),
         problem: line.problem.unwrap_or_default(),
         size: raw.len() as u64,

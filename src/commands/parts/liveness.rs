@@ -35,13 +35,31 @@ fn has_died(conductor: &Conductor) -> bool {
 ///
 /// One of this machine is asked for. One of another machine is dead if it has claims that never
 /// lapse, and is no conductor that is alive: nobody else has such claims under such a name.
-pub(crate) fn is_dead(owner: &Owner, conductor: Option<&Conductor>, claims: &ByOwner) -> bool {
-    if let Some(conductor) = conductor {
-        return has_died(conductor);
+pub(crate) fn is_dead(owner: &Owner, conductors: &[Conductor], claims: &ByOwner) -> bool {
+    let mut known = conductors.iter().filter(|it| it.owner == *owner).peekable();
+    if known.peek().is_some() {
+        return known.all(has_died);
     }
     let text = owner.text();
     process_of(&text)
         .is_some_and(|(host, pid)| has_ended(host, pid, None).unwrap_or(claims.never_lapsing > 0))
+}
+
+/// Whether it is certain enough that nobody keeps a claim for it to be ended unasked.
+///
+/// A conductor that has said which process it is, can be asked for. Of all others only a name is
+/// known, and one machine may have several sets of pids: what they keep alive, or lapses, is left alone.
+pub(crate) fn is_nobody_s(holding: &Holding, conductors: &[Conductor]) -> bool {
+    let Some(owner) = &holding.owner else {
+        return false;
+    };
+    let mut known = conductors.iter().filter(|it| it.owner == *owner).peekable();
+    if known.peek().is_some() {
+        return known.all(|it| it.told.process.is_some() && has_died(it));
+    }
+    let text = owner.text();
+    holding.lease == Lease::None
+        && process_of(&text).is_some_and(|(host, pid)| has_ended(host, pid, None) == Some(true))
 }
 
 /// Returns the machine and the number of the process that a name is of: `…HOST:PID:RANDOM`.
@@ -184,7 +202,20 @@ mod tests {
                 ..ByOwner::default()
             };
             let owner = Owner::from_stored(name.as_str());
-            assert_eq!(is_dead(&owner, None, &claims), dead, "{name}");
+            let holding = |lease| Holding {
+                owner: Some(owner.clone()),
+                lease,
+                expires_in: None,
+                outlives: None,
+                claimed_on: None,
+                fence: None,
+            };
+            // What lapses, or stands as long as a session, is no proof of a death.
+            let is_ours = name.contains(&format!("{here}:"));
+            assert_eq!(is_nobody_s(&holding(Lease::None), &[]), dead && is_ours);
+            assert!(!is_nobody_s(&holding(Lease::Timed), &[]));
+            assert!(!is_nobody_s(&holding(Lease::Session), &[]));
+            assert_eq!(is_dead(&owner, &[], &claims), dead, "{name}");
         }
     }
 }

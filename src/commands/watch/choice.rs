@@ -180,6 +180,7 @@ fn only(subject: &Subject) -> Job {
         is_blocked: false,
         origin: crate::job::Origin::Here,
         is_unfit: false,
+        is_denied: false,
         raw: Vec::new(),
         trashed_on: None,
         ended: None,

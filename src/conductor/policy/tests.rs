@@ -21,6 +21,7 @@ fn job(name: &str, details: Value) -> Job {
         is_blocked: false,
         origin: crate::job::Origin::Here,
         is_unfit: false,
+        is_denied: false,
         raw: Vec::new(),
         trashed_on: None,
         ended: None,

@@ -35,6 +35,7 @@ fn job(uuid: &str, name: &str) -> Job {
         is_blocked: false,
         origin: Origin::Here,
         is_unfit: false,
+        is_denied: false,
         raw: Vec::new(),
         trashed_on: None,
         ended: None,
@@ -85,6 +86,7 @@ fn remark(reason: Option<&str>) -> Remark {
 
 fn malformed() -> Entry {
     Entry::Malformed(Malformed {
+        is_denied: false,
         key: JobKey::new("job0000000012-abcdef"),
         problem: "its posting is no map".to_owned(),
         size: 7,

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{Stage, doctor, findings, on_every_board, use_it};
-use crate::support::{env::Env, tmux::Pane};
+use super::{Stage, dead, doctor, findings, finds, on_every_board, told, use_it};
+use crate::support::{env::Env, servers::ZooKeeper, tmux::Pane};
 
 on_every_board!(what_can_be_mended_is_and_all_else_stays);
 
 fn what_can_be_mended_is_and_all_else_stays(stage: &Stage) {
     use_it(stage);
     let env = &stage.env;
-    let dead = env.post("dead");
+    let (gone, dead) = (super::dead("night"), env.post("dead"));
     let kept = env.post("kept");
-    env.claim(&dead, "night:elsewhere.:7:c0ffee01");
+    env.claim(&dead, &gone);
     env.claim(&kept, "ada");
     let before = of(&dead, &env.everything());
     let dry = env.jobboard(&["doctor", "--fix", "--dry-run"]).run();
@@ -35,7 +35,7 @@ fn what_can_be_mended_is_and_all_else_stays(stage: &Stage) {
         nothing.stderr.contains("nothing that jobboard can mend"),
         "{nothing}"
     );
-    env.claim(&dead, "night:elsewhere.:7:c0ffee01");
+    env.claim(&dead, &gone);
     let refused = env
         .jobboard(&["doctor", "--fix", "--yes", "--read-only"])
         .run();
@@ -61,10 +61,80 @@ fn what_cannot_be_read_is_put_away() {
     env.database().execute_batch(change).unwrap();
     let words = ["doctor", "--fix", "--yes", "--reason", "a bad night"];
     let fixed = env.jobboard(&words).run();
-    assert_eq!(fixed.code, 0, "{fixed}");
-    assert_eq!(env.names(), ["job-2", "job-3"]);
+    // What is beside a job may be of a later version: the job itself is sound.
+    assert_eq!(fixed.code, 7, "{fixed}");
+    assert_eq!(env.names(), ["job-1", "job-2", "job-3"]);
+    finds(&env, "record-unreadable");
     let trash = env.jobboard(&["list", "--trash", "--json"]).run().json();
-    assert_eq!(trash.as_array().unwrap().len(), 2);
+    assert_eq!(trash.as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn jobs_that_we_do_not_understand_and_records_that_somebody_has_stay() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    let jobs = env.post_many(3);
+    let later = r#"{"v":2,"attempts":1}"#;
+    server.run(&["SET", &format!("taskflow:{}.jobboard", jobs[0]), later]);
+    env.claim(&jobs[1], "ada");
+    server.run(&["SET", &format!("taskflow:{}.jobboard", jobs[1]), later]);
+    for record in ["bad", "worse"] {
+        server.run(&["HSET", "taskflow:listings", record, "nonsense"]);
+    }
+    server.run(&["SET", "taskflow:worse.owned", "a python service"]);
+    let before = env.everything();
+    let fixed = env.jobboard(&["doctor", "--fix", "--yes"]).run();
+    assert_eq!(fixed.code, 7, "{fixed}");
+    let records = server.run(&["HKEYS", "taskflow:listings"]);
+    assert!(
+        records.contains("worse") && !records.contains("bad"),
+        "{records}"
+    );
+    let left: Vec<_> = jobs.iter().map(|job| env.state(job)).collect();
+    assert_eq!(left, ["UNCLAIMED", "CLAIMED", "UNCLAIMED"], "{before:?}");
+    assert_eq!(finds(env, "malformed")["remedy"]["fix"], false);
+}
+
+#[test]
+fn a_registry_that_cannot_be_read_makes_nobody_dead() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    let job = env.post("resize");
+    env.claim(&job, &dead("ada"));
+    assert_eq!(finds(env, "held-by-dead")["remedy"]["fix"], true);
+    server.run(&["ACL", "SETUSER", "default", "-scan"]);
+    assert_eq!(finds(env, "held-by-dead")["remedy"]["fix"], false);
+    assert_eq!(findings(env, "no-conductor"), [Value::Null; 0]);
+}
+
+#[test]
+fn a_lock_that_we_may_not_read_is_nobody_s_fault() {
+    let Some(stage) = Stage::zookeeper() else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.zookeeper_board().unwrap());
+    let jobs = env.post_many(2);
+    env.claim(&jobs[0], "ada");
+    for node in ["job0000000000.lock", "job0000000001"] {
+        let words = format!(
+            "-server 127.0.0.1:{} setAcl {}/{node} world:anyone:cdwa",
+            server.port(),
+            server.path()
+        );
+        ZooKeeper::cli(&words);
+    }
+    let told = told(env, &["--only", "keys,claims"]);
+    assert_eq!(told["findings"], json!([]), "{told}");
+    assert_eq!(told["unseen"].as_array().unwrap().len(), 2, "{told}");
+    let fixed = env.jobboard(&["doctor", "--fix", "--yes"]).run();
+    assert!(
+        fixed.stderr.contains("nothing that jobboard can mend"),
+        "{fixed}"
+    );
 }
 
 #[test]
@@ -72,7 +142,7 @@ fn a_protected_board_asks_for_its_name_once() {
     let env = Env::new();
     env.configure("default = \"b\"\n[board.b]\nurl = \"sqlite:b.db\"\nprotected = true\n");
     env.post("resize");
-    env.claim("@1", "ada:elsewhere.:7:c0ffee01");
+    env.claim("@1", &dead("ada"));
     let fix = |words: &[&str]| env.jobboard(&[&["doctor", "--fix"], words].concat()).run();
     assert_eq!(fix(&["--yes"]).code, 8);
     assert_eq!(env.state("@1"), "CLAIMED");
@@ -84,7 +154,7 @@ fn a_protected_board_asks_for_its_name_once() {
 fn on_a_terminal_it_asks() {
     let env = Env::new();
     env.post("resize");
-    env.claim("@1", "ada:elsewhere.:7:c0ffee01");
+    env.claim("@1", &dead("ada"));
     let Some(screen) = Pane::open(&env, &[]) else {
         return;
     };
@@ -99,4 +169,30 @@ fn on_a_terminal_it_asks() {
     screen.shows("abandoned ");
     screen.shows("The board is sound");
     assert_eq!(env.state("@1"), "UNCLAIMED");
+}
+
+#[test]
+fn what_comes_after_the_question_was_not_agreed_to() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let (env, server) = (&stage.env, stage.redis_server().unwrap());
+    // More than a line has room for.
+    let put = |from, to| {
+        for number in from..to {
+            let record = format!("bad-{number}");
+            server.run(&["HSET", "taskflow:listings", &record, "nonsense"]);
+        }
+    };
+    put(0, 25);
+    let Some(screen) = Pane::open(env, &[]) else {
+        return;
+    };
+    screen.line("jobboard doctor --fix --skip server");
+    screen.shows(r"(?s)and 5 more.*do this step\? \[y/N\]");
+    put(25, 27);
+    server.run(&["HDEL", "taskflow:listings", "bad-0"]);
+    screen.line("y");
+    screen.shows("records that cannot be read: 2;");
+    assert_eq!(server.run(&["HLEN", "taskflow:listings"]).trim(), "2");
 }

@@ -331,6 +331,10 @@ fn a_server_of_several_that_is_away_is_told() {
     is_sound(&stage.env);
     let ensemble = stage.zookeeper_ensemble().unwrap();
     ensemble.member(1).stop();
+    // It may have led them.
+    wait_until("the others go on", || {
+        stage.env.jobboard(&["ping"]).run().code == 0
+    });
     wait_until("it is told", || {
         findings(&stage.env, "server-away").len() == 1
     });

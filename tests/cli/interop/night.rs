@@ -186,6 +186,32 @@ fn each_is_named(env: &Env, kinds: &[Planted]) {
     }
 }
 
+/// Has mended what is sure, and does by hand what is only shown: claims that lapse.
+fn mend(env: &Env, timed: &[String]) {
+    let fix = ["doctor", "--fix", "--yes", "--skip", "server"];
+    assert_eq!(run(env, &fix).code, 7);
+    // What lapses by itself is only shown: its owner may live where its pid is not ours to see.
+    figures(env, &[("orphaned", 4), ("never_lapsing", 3)]);
+    let told = run(env, &["doctor", "--json", "--only", "held-by-dead"]);
+    let told: Value = serde_json::from_str(&told.stdout).unwrap();
+    let [shown] = &told["findings"].as_array().unwrap()[..] else {
+        panic!("{told}");
+    };
+    assert_eq!(shown["remedy"]["fix"], false, "{told}");
+    let words = shown["remedy"]["command"].as_array().unwrap();
+    let words: Vec<_> = words.iter().map(|it| it.as_str().unwrap()).collect();
+    let listed = run(env, &[&words[1..], &["--json"]].concat()).json();
+    let mut listed: Vec<_> = (listed.as_array().unwrap().iter())
+        .map(|job| job["uuid"].as_str().unwrap().to_owned())
+        .collect();
+    let mut timed = timed.to_vec();
+    listed.sort();
+    timed.sort();
+    assert_eq!(listed, timed);
+    let free = [&["abandon", "--force", "--yes"], &words[2..]].concat();
+    run(env, &free).succeeded();
+}
+
 #[test]
 fn a_night_is_understood_in_two_commands_and_mended_in_two() {
     let Some(mut shared) = Server::start().and_then(Shared::on) else {
@@ -223,9 +249,7 @@ fn a_night_is_understood_in_two_commands_and_mended_in_two() {
     each_is_named(&shared.env, &kinds);
     assert_eq!(run(&shared.env, &["explain"]).code, 4);
 
-    let fix = ["doctor", "--fix", "--yes", "--skip", "server"];
-    let fixed = shared.env.jobboard(&fix).run();
-    assert!([0, 7].contains(&fixed.code), "{fixed}");
+    mend(&shared.env, &kinds[0].jobs);
     let retry = ["retry", "--name", "backup", "--yes", "--reason", "mended"];
     run(&shared.env, &retry).succeeded();
 

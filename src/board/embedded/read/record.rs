@@ -123,6 +123,7 @@ pub(crate) fn malformed(
 ) -> rusqlite::Result<Entry> {
     let size = row.get::<_, Option<i64>>(18)?.unwrap_or_default();
     Ok(Entry::Malformed(Malformed {
+        is_denied: false,
         key: JobKey::new(text_of(row, 1)?),
         problem: problem.to_owned(),
         size: size.unsigned_abs(),
@@ -161,6 +162,7 @@ fn job(row: &Row<'_>, view: &View, detail: Detail) -> Result<Job, Problem> {
         is_blocked: false,
         origin: crate::job::Origin::Here,
         is_unfit: problem.is_some(),
+        is_denied: false,
         raw,
         trashed_on: time(17)?,
         ended: None,

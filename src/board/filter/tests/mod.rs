@@ -36,6 +36,7 @@ fn job() -> Job {
         is_blocked: false,
         origin: crate::job::Origin::Here,
         is_unfit: false,
+        is_denied: false,
         raw: Vec::new(),
         trashed_on: None,
         ended: None,
@@ -94,6 +95,7 @@ fn with(details: Value) -> Entry {
 
 fn malformed() -> Entry {
     Entry::Malformed(Malformed {
+        is_denied: false,
         key: JobKey::new("k"),
         problem: "it is empty".to_owned(),
         size: 7,

@@ -49,6 +49,7 @@ pub(crate) fn read(reading: Reading, field: &[u8], posting: &[u8], beside: Sidec
             Entry::Job(Box::new(job))
         }
         Err(problem) => Entry::Malformed(Malformed {
+            is_denied: false,
             key: key_of(field),
             problem: problem.to_string(),
             size: posting.len() as u64,
@@ -121,6 +122,7 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Sideca
         is_blocked: false,
         origin: crate::job::Origin::Here,
         is_unfit: side_problem.is_some() || posting.is_oversized,
+        is_denied: false,
         raw: Vec::new(),
         ended: None,
         trashed_on: trashed_on.filter(|_| shelf == Shelf::Trash),

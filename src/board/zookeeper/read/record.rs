@@ -53,6 +53,7 @@ impl Record {
                 Entry::Job(Box::new(job))
             }
             Err(problem) => Entry::Malformed(Malformed {
+                is_denied: !self.is_readable(),
                 key: self.key.clone(),
                 problem,
                 size: self.posting.data.len() as u64,
@@ -168,6 +169,7 @@ impl Record {
             is_blocked: false,
             origin: self.origin.clone(),
             is_unfit: side_problem.is_some() || posting.is_oversized,
+            is_denied: !self.is_readable(),
             raw: Vec::new(),
             ended: None,
             trashed_on: (self.shelf == Shelf::Trash)

@@ -88,6 +88,7 @@ fn known_at(now: Now, looked: Looked) -> Known {
         is_blocked: false,
         origin: crate::job::Origin::Here,
         is_unfit: false,
+        is_denied: false,
         raw: Vec::new(),
         trashed_on: None,
         ended: None,
@@ -307,6 +308,7 @@ fn a_namesake_in_the_trash_is_not_the_job_that_is_gone() {
 fn a_record_that_cannot_be_read_is_not_said_to_be_consumed() {
     let malformed = Known::of(
         &Entry::Malformed(Malformed {
+            is_denied: false,
             key: key(),
             problem: "truncated".to_owned(),
             size: 1,

@@ -15,6 +15,7 @@ fn key() -> JobKey {
 /// A record as a reader of the board sees it, claimed or not.
 fn known(owner: Option<&str>) -> Known {
     let record = Entry::Malformed(Malformed {
+        is_denied: false,
         key: key(),
         problem: String::new(),
         size: 0,
