@@ -181,6 +181,14 @@ async fn examine(ctx: &Context, board: &dyn Board, args: &DoctorArgs) -> anyhow:
     let mut seen = look(board, &groups).await;
     let of_board = seen.iter().filter(|(group, ..)| *group != Group::Local);
     let is_denied = of_board.clone().count() > 0 && of_board.clone().all(|(.., it)| it.is_err());
+    let has_failed = of_board.clone().any(|(.., it)| it.is_err());
+    // It may have been lost by now.
+    if has_failed
+        && let Err(error) = board.health().await
+        && error.is_retryable()
+    {
+        return Err(error).with_context(trying);
+    }
     let health = match health {
         Err(error) if is_denied => return Err(error).with_context(trying),
         health => health.ok(),
@@ -265,7 +273,11 @@ async fn look(board: &dyn Board, groups: &[Group]) -> Vec<Seen> {
                 seen.push((Group::Conductors, "", Ok(look.of_conductors(known))));
             }
         }
-        Some(Err(why)) => seen.push((Group::Claims, "jobs", Err(why))),
+        Some(Err(why)) => {
+            let of_jobs = [Group::Keys, Group::Claims, Group::Conductors].into_iter();
+            let of_jobs = of_jobs.filter(|group| wants(*group));
+            seen.extend(of_jobs.map(|group| (group, "jobs", Err(why.clone()))));
+        }
         None => {}
     }
     seen

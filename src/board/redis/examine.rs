@@ -29,6 +29,9 @@ const MAY: &str = "local denied = {} \
 /// How many seconds a replica may have said nothing, which it does every second.
 const LAG: u64 = 10;
 
+/// The highest number that a counter is to be set to.
+const MOST_NUMBER: i64 = 1 << 53;
+
 /// How many strays are named in a command.
 const NAMED: usize = 20;
 
@@ -55,7 +58,11 @@ impl Redis {
             (Some((scheme, _)), Some((_, host))) => &format!("{scheme}://{host}"),
             _ => url,
         };
-        Remedy::Elsewhere(format!("redis-cli -u {} {command}", shell::word(url)))
+        let place = match url.split_once("://") {
+            Some(("redis+unix", path)) => format!("-s {}", shell::word(path)),
+            _ => format!("-u {}", shell::word(url)),
+        };
+        Remedy::Elsewhere(format!("redis-cli {place} {command}"))
     }
 
     async fn rights(&self, seen: &mut Examined) -> Result<()> {
@@ -254,7 +261,7 @@ impl Redis {
                 is_sound = false;
                 let (from, to) = (shell::word(key), shell::word(&format!("{key}.aside")));
                 let summary = format!("{key} is a {found}, not a {wanted}");
-                let remedy = self.cli(&format!("RENAME {from} {to}"));
+                let remedy = self.cli(&format!("RENAMENX {from} {to}"));
                 seen.add(Finding::new(Code::WrongType, summary, remedy));
             }
         }
@@ -279,7 +286,12 @@ impl Redis {
                 shell::word(&self.keys.sequence()),
                 "the number of the last job is behind the jobs",
             );
-            let remedy = self.cli(&format!("SET {key} {highest}"));
+            // It may have grown by then, and is never to be set back, nor so far that it ends.
+            let remedy = match last.and_then(|last| highest.checked_sub(last)) {
+                Some(_) if highest > MOST_NUMBER => Remedy::shows(&format!("show @{highest}")),
+                Some(behind) => self.cli(&format!("INCRBY {key} {behind}")),
+                None => self.cli(&format!("GET {key}")),
+            };
             let finding = Finding::new(Code::SequenceBehind, summary, remedy);
             let last = last.map_or("no number".to_owned(), |last| last.to_string());
             seen.add(finding.seen("stored", last).seen("highest", highest));
@@ -342,8 +354,8 @@ impl Redis {
                     .arg(hash(&self.keys, shelf))
                     .arg(field);
             }
-            // Last: what goes with its job is gone by now.
-            commands.cmd("EXISTS").arg(name);
+            // Last: what goes with its job is gone by now. What lapses goes by itself.
+            commands.cmd("PTTL").arg(name);
         }
         let answers = self.client.read_all(&commands).await?;
         let stray = of_jobs
@@ -352,7 +364,7 @@ impl Redis {
             .filter(|(_, answers)| {
                 matches!(
                     answers,
-                    [Ok(Value::Int(0)), Ok(Value::Int(0)), Ok(Value::Int(1))]
+                    [Ok(Value::Int(0)), Ok(Value::Int(0)), Ok(Value::Int(-1))]
                 )
             });
         Ok(stray

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use zookeeper_client::{Error, Permission};
+use zookeeper_client::{Acl, Error, Permission};
 
 use super::{
     link::nodes::{self, READING},
@@ -28,6 +28,15 @@ const RIGHTS: [(Permission, &str, &str); 3] = [
         "delete",
         "settling jobs and giving them back",
     ),
+];
+
+/// Rights, as a command has them.
+const LETTERS: [(Permission, char); 5] = [
+    (Permission::CREATE, 'c'),
+    (Permission::DELETE, 'd'),
+    (Permission::READ, 'r'),
+    (Permission::WRITE, 'w'),
+    (Permission::ADMIN, 'a'),
 ];
 
 /// How many strays are named in a command.
@@ -92,11 +101,22 @@ impl Target<'_> {
         if !lacking.is_empty() {
             let names: Vec<_> = lacking.iter().map(|(_, name, _)| *name).collect();
             let summary = format!("we may not {} at {path}", names.join(", "));
-            let who = match &user {
-                Some(user) => format!("auth:{user}:cdrwa"),
-                None => "world:anyone:cdrwa".to_owned(),
+            // It replaces all there are: those of others are kept as they are.
+            let scheme = user.as_ref().map_or("world", |_| "digest");
+            let is_widened = |acl: &Acl| acl.scheme() == scheme && is_ours(acl.scheme(), acl.id());
+            let widened = acls.iter().map(|acl| {
+                let letters = LETTERS
+                    .iter()
+                    .filter(|(right, _)| acl.permission().has(*right) || is_widened(acl));
+                let letters: String = letters.map(|(_, letter)| *letter).collect();
+                format!("{}:{}:{letters}", acl.scheme(), acl.id())
+            });
+            let widened = widened.collect::<Vec<_>>().join(",");
+            let command = match acls.iter().any(is_widened) {
+                true => format!("setAcl {} {}", shell::word(path), shell::word(&widened)),
+                false => format!("getAcl {}", shell::word(path)),
             };
-            let remedy = Remedy::Elsewhere(self.client.cli(&format!("setAcl {path} {who}")));
+            let remedy = Remedy::Elsewhere(self.client.cli(&command));
             let finding = Finding::new(Code::RightsMissing, summary, remedy);
             let finding = lacking
                 .into_iter()

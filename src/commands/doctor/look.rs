@@ -62,9 +62,8 @@ impl Look {
         board: &dyn Board,
         conductors: Option<&[Conductor]>,
     ) -> Result<Self, BoardError> {
-        let now = Utc::now();
         let known = conductors.unwrap_or_default();
-        let (mut tally, mut overdue) = (Tally::new(now), Overdue::new(board, known));
+        let (mut tally, mut overdue) = (Tally::new(Utc::now()), Overdue::new(board, known));
         let mut look = Self {
             figures: Figures::default(),
             owners: Vec::new(),
@@ -87,7 +86,7 @@ impl Look {
             overdue.add(&entry);
             look.sort(&entry, mends(&entry, conductors));
             if let Entry::Job(job) = &entry {
-                look.add(job, now);
+                look.add(job, Utc::now());
             }
         }
         drop(entries);

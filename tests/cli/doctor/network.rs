@@ -170,12 +170,14 @@ fn keys_on_redis_that_are_not_what_they_should_be_are_told() {
         let name = format!("taskflow:{gone}.{suffix}");
         server.run(&["SET", &name, "ada"]);
         assert_eq!(finds(env, "stray-keys")["evidence"][0]["value"], name);
+        server.run(&["PEXPIRE", &name, "600000"]);
+        assert_eq!(findings(env, "stray-keys"), [json!(null); 0]);
         server.run(&["DEL", &name]);
     }
     server.run(&["SET", "taskflow:sequence", "1"]);
     let found = finds(env, "sequence-behind");
     let text = found["remedy"]["text"].as_str().unwrap();
-    assert!(text.ends_with("SET taskflow:sequence 3"), "{found}");
+    assert!(text.ends_with("INCRBY taskflow:sequence 2"), "{found}");
     server.run(&["SET", "taskflow:sequence", "3"]);
     is_sound(env);
     for (key, kind) in [("trash", "hash"), ("past", "stream"), ("listings", "hash")] {
@@ -307,13 +309,18 @@ fn rights_that_are_missing_on_zookeeper_are_told() {
     env.post("resize");
     is_sound(env);
     let words = format!(
-        "-server 127.0.0.1:{} setAcl {} world:anyone:ra",
+        "-server 127.0.0.1:{} setAcl {} world:anyone:ra,digest:eve:GkRpAoVbHMFmBoOVwMa3nPxx6vE=:r",
         server.port(),
         server.path()
     );
     ZooKeeper::cli(&words);
     let found = finds(env, "rights-missing");
     assert_eq!(found["evidence"].as_array().unwrap().len(), 2, "{found}");
+    let text = found["remedy"]["text"].as_str().unwrap();
+    assert!(
+        text.contains("world:anyone:cdrwa,digest:eve:") && text.ends_with(":r"),
+        "{text}"
+    );
     let command = found["remedy"]["text"]
         .as_str()
         .unwrap()
