@@ -8,7 +8,7 @@ mod waiting;
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
 use anyhow::Context as _;
-use chrono::{SubsecRound, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
 use futures_util::TryStreamExt;
 use tokio::time;
 
@@ -22,7 +22,7 @@ use crate::{
     board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
     context::Context,
     exit::{CommandError, chain},
-    job::{Entry, Pauses, Rank, Shelf},
+    job::{Entry, JobKey, Pauses, Rank, Shelf},
     output::Format,
 };
 
@@ -243,7 +243,7 @@ async fn worst(
         let explanation = scene.explain(&Case::first(&entry));
         if let Some(trouble) = explanation.trouble() {
             let kind = kinds.entry((Reverse(trouble.severity), trouble.code));
-            kind.or_default().add(entry);
+            kind.or_default().add(Glimpse::of(&entry, scene));
         }
     }
     drop(entries);
@@ -255,19 +255,19 @@ async fn worst(
         let kinds = kinds.iter();
         kinds.filter_map(move |(_, (_, oldest))| oldest.get(round))
     });
-    let chosen: Vec<&Entry> = rounds.take(WORST).collect();
-    if chosen.iter().any(|entry| scene.is_doubtful(entry)) {
+    let chosen: Vec<&Glimpse> = rounds.take(WORST).collect();
+    if chosen.iter().any(|seen| seen.is_doubtful) {
         time::sleep(PAUSE).await;
     }
-    let keys = chosen.iter().map(|entry| JobRef::Key(entry.key().clone()));
+    let keys = chosen.iter().map(|seen| JobRef::Key(seen.key.clone()));
     let keys: Vec<_> = keys.collect();
     let again = board.find(Shelf::Board, &keys).await.with_context(trying)?;
     let mut explanations = Vec::new();
-    for (entry, again) in chosen.iter().zip(&again) {
+    for (seen, again) in chosen.iter().zip(&again) {
         // One that has gone meanwhile is nobody's trouble.
         let Some(again) = again.first() else { continue };
         let explanation = scene.explain(&Case {
-            has_aged: scene.is_doubtful(entry).then(|| left(again) < left(entry)),
+            has_aged: seen.is_doubtful.then(|| left(again) < seen.left),
             ..Case::first(again)
         });
         explanations.extend(explanation.trouble().is_some().then_some(explanation));
@@ -292,36 +292,51 @@ fn left(entry: &Entry) -> Option<Duration> {
     entry.holding().and_then(|holding| holding.expires_in)
 }
 
+/// What is kept of a job until it is known whether it is among the worst; those are read again.
+struct Glimpse {
+    key: JobKey,
+    /// Since when somebody has it, or it is there; what cannot be read has no time, and comes first.
+    since: Option<DateTime<Utc>>,
+    is_doubtful: bool,
+    left: Option<Duration>,
+}
+
+impl Glimpse {
+    fn of(entry: &Entry, scene: &Scene) -> Self {
+        let job = entry.job();
+        Self {
+            key: entry.key().clone(),
+            since: job.and_then(|job| job.held_since().or(job.created_on)),
+            is_doubtful: scene.is_doubtful(entry),
+            left: left(entry),
+        }
+    }
+}
+
 /// Jobs with the same trouble.
 #[derive(Default)]
 struct Kind {
     count: u64,
     /// The oldest among them, and some others.
-    some: Vec<Entry>,
+    some: Vec<Glimpse>,
 }
 
 impl Kind {
-    fn add(&mut self, entry: Entry) {
+    fn add(&mut self, seen: Glimpse) {
         self.count += 1;
-        self.some.push(entry);
+        self.some.push(seen);
         if self.some.len() > WORST * 100 {
             self.keep_oldest();
         }
     }
 
     fn keep_oldest(&mut self) {
-        // What cannot be read has no time, and comes first.
-        let since = |entry: &Entry| {
-            entry
-                .job()
-                .and_then(|job| job.held_since().or(job.created_on))
-        };
-        self.some.sort_by_key(since);
+        self.some.sort_by_key(|seen| seen.since);
         self.some.truncate(WORST);
     }
 
     /// Returns how many there are, and the oldest of them.
-    fn oldest(mut self) -> (u64, Vec<Entry>) {
+    fn oldest(mut self) -> (u64, Vec<Glimpse>) {
         self.keep_oldest();
         (self.count, self.some)
     }
