@@ -814,7 +814,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__copy)
-            opts="-o -q -v -h --to --to-password-file --move --filter --fresh --dry-run --shared --create --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-y -o -q -v -h --to --to-password-file --move --filter --fresh --dry-run --yes --confirm --shared --create --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -829,6 +829,10 @@ _jobboard() {
                     return 0
                     ;;
                 --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --confirm)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

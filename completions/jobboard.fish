@@ -825,6 +825,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand load" -s h -l help -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l to -d 'The other board: a URL, or a name from the configuration' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l to-password-file -d 'Read the password of the other board from this file' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l filter -d 'Copy only jobs for which this holds, such as \'name=backup-*\'; several must all hold' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l confirm -d 'State the name of a protected board instead of being asked for it' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
@@ -841,6 +842,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l password-file
 complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l move -d 'Take the jobs off the board that are on the other one now'
 complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l fresh -d 'Have their attempts begin anew, and none held back'
 complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l dry-run -d 'Say what would be posted, and change nothing'
+complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -s y -l yes -d 'Do it without asking (or JOBBOARD_YES)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l shared -d 'Take in what other boards have put into the trash that they share with this one'
 complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l create -d 'Make also the folder for the file of the board, which only the default board does by itself'
 complete -c jobboard -n "__fish_jobboard_using_subcommand copy" -l json -d 'The same as --format json'

@@ -17,6 +17,7 @@ use super::{
         done::Done,
         failures::Failures,
         loader::{Loaded, Loader, SHELVES},
+        select::count,
         shared_trash::SharedArgs,
     },
 };
@@ -26,7 +27,7 @@ use crate::{
         filter::{Filter, Filters},
         url::BoardKind,
     },
-    context::{Context, Creation},
+    context::{Consent, Context, Creation},
     exit::CommandError,
     job::{Draft, Entry, Shelf},
     output::Progress,
@@ -35,6 +36,9 @@ use crate::{
 /// How many jobs go from one board to the other at a time.
 const BATCH: usize = 200;
 
+/// How many bytes they may have, but for the last one of them: few enough for a slow network.
+const BYTES: usize = 4 << 20;
+
 /// Copy all jobs of the board and its trash to another board, or move the jobs there
 ///
 /// As `dump` and `load` do without a file, and then by reading both boards: what is missing there, or
@@ -42,7 +46,8 @@ const BATCH: usize = 200;
 ///
 /// With --move each job is claimed here, posted there, read back, and consumed here: at no moment is
 /// it on neither board. If that is broken off, a job may be on both; done again, it knows such a job by
-/// its uuid. What somebody has is left here, and told. What is in the trash is copied and stays.
+/// its uuid. What somebody has is left here, and told. What is in the trash is copied and stays. It
+/// asks first, unless --yes is given.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   jobboard --board old copy --to new
@@ -76,6 +81,9 @@ pub(crate) struct CopyArgs {
     dry_run: bool,
 
     #[command(flatten)]
+    consent: Consent,
+
+    #[command(flatten)]
     shared: SharedArgs,
 
     #[command(flatten)]
@@ -107,6 +115,13 @@ async fn between(
 ) -> anyhow::Result<()> {
     let health = from.health().await;
     let health = health.with_context(|| ctx.trying("copy", "the jobs"))?;
+    if args.is_move && !args.dry_run && health.jobs > 0 {
+        let jobs = count(health.jobs);
+        ctx.consent(
+            &args.consent,
+            &format!("move up to {jobs} to {}?", to.name()),
+        )?;
+    }
     let loader = Loader::new(to, kinds.1, args.dry_run).await;
     let mover = match args.is_move && !args.dry_run {
         true => Some(Mover::new(ctx, from, to).await?),
@@ -131,8 +146,13 @@ async fn between(
         Some(health.jobs + health.trashed),
     );
     let mut ended = copy.all(ctx, &progress).await;
-    if ended.is_ok() && !args.dry_run && !args.is_move {
-        ended = copy.verify(ctx, &progress).await;
+    // What was moved was read there one by one, and is here no more; what is in the trash stays.
+    let shelves = match args.is_move {
+        true => &[Shelf::Trash][..],
+        false => &SHELVES,
+    };
+    if ended.is_ok() && !copy.passed.is_empty() && !args.dry_run {
+        ended = copy.verify(ctx, shelves, &progress).await;
     }
     drop(progress);
     if copy.unreadable > 0 {
@@ -174,14 +194,16 @@ impl Copy<'_> {
             });
             loop {
                 let mut batch = Vec::new();
-                let mut seen = 0;
+                let (mut seen, mut bytes) = (0, 0);
                 while seen < BATCH
+                    && bytes < BYTES
                     && let Some(entry) = entries
                         .try_next()
                         .await
                         .with_context(|| ctx.trying("copy", "the jobs"))?
                 {
                     seen += 1;
+                    bytes += entry.job().map_or(0, |job| job.raw.len());
                     match self.draft(&entry) {
                         Ok(Some(draft)) => batch.push((entry, draft)),
                         Ok(None) => self.unreadable += u64::from(entry.job().is_none()),
@@ -234,7 +256,7 @@ impl Copy<'_> {
             .into_iter()
             .zip(loaded)
             .map(|((entry, draft), loaded)| {
-                if loaded.is_ok() {
+                if let Ok(Loaded::Posted | Loaded::Exists) = loaded {
                     self.passed.insert(draft.uuid);
                 }
                 let told = match loaded {
@@ -272,26 +294,33 @@ impl Copy<'_> {
     }
 
     /// Reads both boards, and tells what is here and not there.
-    async fn verify(&mut self, ctx: &mut Context, progress: &Progress) -> anyhow::Result<()> {
+    async fn verify(
+        &mut self,
+        ctx: &mut Context,
+        shelves: &[Shelf],
+        progress: &Progress,
+    ) -> anyhow::Result<()> {
         let trying = || format!("cannot compare it with the board {}", self.to.name());
         let mut loader = Loader::new(self.to, self.kinds.1, true)
             .await
             .with_context(trying)?;
-        for shelf in SHELVES {
-            let entries = self.from.entries(Query::all(shelf, Detail::Stored));
+        for shelf in shelves {
+            let entries = self.from.entries(Query::all(*shelf, Detail::Stored));
             let mut entries = entries.try_chunks(BATCH);
             while let Some(chunk) = entries.try_next().await? {
                 let with_draft = |entry| Some((self.draft(&entry).ok()??, entry));
                 let batch = chunk.into_iter().filter_map(with_draft);
                 let batch: Vec<_> = batch.map(|(draft, entry)| (entry, draft)).collect();
                 let known = loader.known(&borrowed(&batch)).await?;
-                let missing = batch.iter().zip(known).filter(|(_, known)| known.is_none());
+                let is_missing = |known: &Option<Loaded>| *known != Some(Loaded::Exists);
+                let missing = batch.iter().zip(known).filter(|(_, it)| is_missing(it));
                 // What was posted here meanwhile was not copied.
                 let missing = missing.filter(|((_, draft), _)| self.passed.contains(&draft.uuid));
                 let missing: Vec<_> = missing.map(|((entry, draft), _)| (entry, draft)).collect();
                 let there = loader.read_back(&missing).await?;
                 for (entry, _) in missing.iter().zip(there).filter(|it| !it.1).map(|it| it.0) {
-                    let message = "it was copied, and is not on the other board";
+                    let message =
+                        "it was copied, and is not on the other board, or is another one there";
                     self.fail(ctx, entry, CommandError::refused(message).into(), progress);
                 }
             }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     dump::{OF_THE_BOARD, OF_THE_KIND, are_alike, boards::Boards, fill},
     support::{
-        env::{Outcome, wait_until},
+        env::{Env, Outcome, wait_until},
         proxy::{Mood, Proxy},
         servers::Server,
     },
@@ -15,7 +15,7 @@ use crate::{
 
 fn copy(boards: &Boards, from: &str, to: &str, words: &[&str]) -> Outcome {
     let to = boards.url(to);
-    let all = [&["copy", "--to", &to, "-o", "jsonl"][..], words].concat();
+    let all = [&["copy", "--to", &to, "-o", "jsonl", "--yes"][..], words].concat();
     boards.run(from, &all)
 }
 
@@ -156,7 +156,7 @@ fn one_board_under_two_names_is_not_moved_to_itself() {
         };
         let before = uuids(&boards, &board, &[]);
         for to in [&url, &other] {
-            let moved = boards.run(&board, &["copy", "--move", "--to", to]);
+            let moved = boards.run(&board, &["copy", "--move", "--yes", "--to", to]);
             // SQLite may well refuse a file under two names by itself.
             assert!(moved.code != 0, "{moved:?}");
             assert!(
@@ -188,7 +188,9 @@ fn a_move_that_is_killed_and_done_again_loses_and_doubles_nothing() {
         assert_eq!(all.len(), JOBS);
         let to = boards.url(&other);
         for (told, late) in [(0, 0), (0, 60), (1, 0), (1, 15), (201, 5), (1, 30)] {
-            let mut run = boards.on(&one, &["copy", "--move", "--to", &to]).spawn();
+            let mut run = boards
+                .on(&one, &["copy", "--move", "--yes", "--to", &to])
+                .spawn();
             wait_until("it has come so far", || {
                 run.has_ended() || run.stdout().lines().count() >= told
             });
@@ -203,7 +205,10 @@ fn a_move_that_is_killed_and_done_again_loses_and_doubles_nothing() {
         }
         // What was on its way is let go of by a server that has not heard of the end yet.
         wait_until("all of it is moved", || {
-            boards.run(&one, &["copy", "--move", "--to", &to]).code == 0
+            boards
+                .run(&one, &["copy", "--move", "--yes", "--to", &to])
+                .code
+                == 0
         });
         assert_eq!(uuids(&boards, &one, &[]), BTreeSet::new());
         assert_eq!(uuids(&boards, &other, &[]), all);
@@ -219,7 +224,10 @@ fn nothing_stays_claimed_where_the_other_board_is_gone() {
     let boards = Boards::new();
     let one = boards.another("embedded");
     boards.run(&one, &["post", "a"]).succeeded();
-    let gone = boards.run(&one, &["copy", "--move", "--to", "redis://127.0.0.1:1"]);
+    let gone = boards.run(
+        &one,
+        &["copy", "--move", "--yes", "--to", "redis://127.0.0.1:1"],
+    );
     assert_eq!(gone.code, 5, "{gone:?}");
     assert!(gone.stderr.contains("127.0.0.1:1"), "{gone:?}");
     assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), 1);
@@ -348,5 +356,31 @@ fn a_job_is_not_taken_off_the_board_for_one_in_the_trash_of_the_other() {
         assert!(moved.stderr.contains("in the trash there"), "{moved:?}");
         assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), 1, "{kind}");
         assert_eq!(uuids(&boards, &other, &["--trash"]).len(), 1, "{kind}");
+    }
+}
+
+#[test]
+fn a_move_is_to_be_agreed_to_and_a_protected_board_to_be_named() {
+    let env = Env::new();
+    let move_to = |words: &[&str]| {
+        let to = ["copy", "--move", "--to", "sqlite:other.db"];
+        env.jobboard(&[&to, words].concat()).run()
+    };
+    for is_protected in [false, true] {
+        env.configure(&format!(
+            "default = \"b\"\n[board.b]\nurl = \"sqlite:b.db\"\nprotected = {is_protected}\n"
+        ));
+        env.post("a");
+        let (least, most) = match is_protected {
+            true => (&["--yes"][..], ["--confirm", "b"]),
+            false => (&[][..], ["--yes", "--verbose"]),
+        };
+        let refused = move_to(least);
+        assert_eq!(refused.code, 8, "{refused:?}");
+        assert!(refused.stderr.contains("move up to 1 job"), "{refused:?}");
+        let left = env.jobboard(&["list", "--unclaimed", "--count"]).run();
+        assert_eq!(left.succeeded(), "1\n");
+        move_to(&[&["--dry-run"], least].concat()).succeeded();
+        move_to(&most).succeeded();
     }
 }
