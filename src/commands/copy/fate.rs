@@ -29,9 +29,10 @@ pub(super) fn fate(
         }
         // Whatever was answered: it was not there before.
         (_, Ok(true)) => Fate::There,
+        // Somebody of whom nothing is remembered may have performed it.
         (Ok(Loaded::Posted | Loaded::Exists), Ok(false)) => {
             let message = "it was posted there, and is not there any more";
-            Fate::NotThere(CommandError::refused(message).into())
+            Fate::Unclear(CommandError::refused(message).into())
         }
         // What was not heard may yet be done.
         (Err(error @ BoardError::Unknown { .. }), _) | (Ok(_), Err(error)) => {
