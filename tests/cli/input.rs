@@ -105,7 +105,7 @@ fn unknown_words_where_there_is_a_choice() {
     is_refused(
         &env,
         &["watch", "--event", "stolen"],
-        &["`stolen`", "posted, claimed", "conductor-left, resync"],
+        &["`stolen`", "posted, claimed", "paused, resumed, resync"],
     );
     is_refused(
         &env,
