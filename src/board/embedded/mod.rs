@@ -4,6 +4,7 @@ mod events;
 mod examine;
 mod limit;
 mod past;
+mod pauses;
 mod read;
 mod registry;
 mod store;
@@ -219,21 +220,19 @@ impl Board for Embedded {
 
     async fn pause(&self, pause: &Pause) -> Result<()> {
         self.file
-            .write_new(|transaction, now| registry::pause(transaction, now, pause))
+            .write_new(|transaction, now| pauses::pause(transaction, now, pause))
             .await
     }
 
     async fn resume(&self, names: &str, remark: &Remark) -> Result<bool> {
         let resumed = self
             .file
-            .write(|transaction, now| registry::resume(transaction, now, names, remark));
+            .write(|transaction, now| pauses::resume(transaction, now, names, remark));
         Ok(resumed.await?.unwrap_or_default())
     }
 
     async fn pauses(&self) -> Result<Vec<Pause>> {
-        let pauses = self
-            .file
-            .read(|transaction, _| registry::pauses(transaction));
+        let pauses = self.file.read(|transaction, _| pauses::pauses(transaction));
         Ok(pauses.await?.unwrap_or_default())
     }
 

@@ -4,6 +4,7 @@ mod events;
 mod examine;
 mod keys;
 mod link;
+mod pauses;
 mod read;
 mod registry;
 mod write;
@@ -172,15 +173,15 @@ impl Board for Redis {
     }
 
     async fn pause(&self, pause: &Pause) -> Result<()> {
-        registry::pause(&self.client, &self.keys, pause).await
+        pauses::pause(&self.client, &self.keys, pause).await
     }
 
     async fn resume(&self, names: &str, remark: &Remark) -> Result<bool> {
-        registry::resume(&self.client, &self.keys, names, remark).await
+        pauses::resume(&self.client, &self.keys, names, remark).await
     }
 
     async fn pauses(&self) -> Result<Vec<Pause>> {
-        registry::pauses(&self.client, &self.keys).await
+        pauses::pauses(&self.client, &self.keys).await
     }
 
     async fn health(&self) -> Result<Health> {

@@ -1,5 +1,4 @@
-//! The conductors of a board, keys that live on as long as they are refreshed; and what is paused for
-//! them.
+//! The conductors of a board: keys that live on as long as they are refreshed.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -8,17 +7,16 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use redis::{Cmd, Pipeline, Value};
 use serde::{Deserialize, Serialize};
-use serde_bytes::ByteBuf;
 use uuid::Uuid;
 
-use super::{keys::Keys, link::Client};
+use super::{events::message::message, keys::Keys, link::Client};
 use crate::{
     board::{
         BoardError, EventKind, Result,
         registration::{LIFE, Registered},
-        wire::{as_json, sidecar::text_of},
+        wire::as_json,
     },
-    job::{Conductor, Owner, Pause, Remark, Told},
+    job::{Conductor, Owner, Told},
 };
 
 const DOING: &str = "register with";
@@ -101,7 +99,7 @@ impl Entrant {
     }
 
     async fn publish(&self, kind: EventKind) {
-        let Some(publish) = told(&self.keys, kind, ("owner", &self.entry.name), None) else {
+        let Some(publish) = message(&self.keys, kind, ("owner", &self.entry.name), None) else {
             return;
         };
         // Who listens looks at the registry as well; a message is only sooner.
@@ -125,87 +123,6 @@ impl Registered for Entrant {
         }
         Ok(())
     }
-}
-
-/// Tells what happened to something that is no job.
-fn told(
-    keys: &Keys,
-    kind: EventKind,
-    about: (&'static str, &str),
-    remark: Option<&Remark>,
-) -> Option<Cmd> {
-    let time = text_of(Utc::now());
-    let mut event = BTreeMap::from([
-        ("event", ByteBuf::from(kind.name())),
-        ("time", ByteBuf::from(time.as_str())),
-        (about.0, ByteBuf::from(about.1)),
-    ]);
-    event.extend(remark.map(|remark| ("remark", ByteBuf::from(as_json(remark)))));
-    let message = rmp_serde::to_vec_named(&[event]).ok()?;
-    let mut publish = Cmd::new();
-    publish.arg("PUBLISH").arg(keys.events()).arg(message);
-    Some(publish)
-}
-
-/// Has jobs of some names left alone.
-pub(super) async fn pause(client: &Client, keys: &Keys, pause: &Pause) -> Result<()> {
-    let mut set = Cmd::new();
-    set.arg("HSET")
-        .arg(keys.paused())
-        .arg(&pause.names)
-        .arg(as_json(pause));
-    let names = ("names", pause.names.as_str());
-    let tell = told(keys, EventKind::Paused, names, Some(&pause.remark));
-    change(client, keys, set, tell).await.map(drop)
-}
-
-/// Ends a pause; false, if there is none of these names.
-pub(super) async fn resume(
-    client: &Client,
-    keys: &Keys,
-    names: &str,
-    remark: &Remark,
-) -> Result<bool> {
-    let mut delete = Cmd::new();
-    delete.arg("HDEL").arg(keys.paused()).arg(names);
-    let tell = told(keys, EventKind::Resumed, ("names", names), Some(remark));
-    Ok(change(client, keys, delete, tell).await? > 0)
-}
-
-/// Changes what is paused and tells of it, so that whoever dies meanwhile has done both or nothing.
-async fn change(client: &Client, keys: &Keys, change: Cmd, tell: Option<Cmd>) -> Result<u64> {
-    let mut commands = Pipeline::new();
-    commands.add_command(change);
-    tell.into_iter()
-        .for_each(|tell| _ = commands.add_command(tell));
-    let mut answers = client.ask_all("write to", &commands).await?.into_iter();
-    match answers.next() {
-        Some(Ok(changed)) => Ok(redis::from_redis_value(changed).unwrap_or_default()),
-        // Nobody may be allowed to be told; who listens late asks.
-        Some(Err(error)) => Err(client.refusal_of("write to", &error, keys.paused().as_ref())),
-        None => Ok(0),
-    }
-}
-
-/// Returns what is paused.
-pub(super) async fn pauses(client: &Client, keys: &Keys) -> Result<Vec<Pause>> {
-    let (mut found, mut cursor) = (BTreeMap::new(), 0_u64);
-    loop {
-        let mut scan = Cmd::new();
-        scan.arg("HSCAN")
-            .arg(keys.paused())
-            .arg(cursor)
-            .arg("COUNT")
-            .arg(1000);
-        let (next, some): (u64, BTreeMap<Vec<u8>, Vec<u8>>) = client.ask("read", &scan).await?;
-        found.extend(some);
-        cursor = next;
-        if cursor == 0 {
-            break;
-        }
-    }
-    let read = found.values().map(|text| serde_json::from_slice(text));
-    Ok(read.filter_map(std::result::Result::ok).collect())
 }
 
 /// Returns the conductors that are alive; an entry that cannot be read is none.

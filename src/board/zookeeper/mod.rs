@@ -6,6 +6,7 @@ mod link;
 mod origin;
 mod past;
 mod paths;
+mod pauses;
 mod read;
 mod registration;
 mod registry;

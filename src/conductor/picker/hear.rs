@@ -40,7 +40,7 @@ impl Pick<'_> {
     /// Waits until there may be something to claim that was not there before.
     pub(super) async fn wait_for_more(&mut self) -> Result<()> {
         let ripe = self.backlog.next_not_before();
-        let end_of_pause = self.pauses.0.first_end();
+        let end_of_pause = self.pauses.first_end();
         let others_work = self.drains && self.shared.in_flight.are_empty();
         let ages = self.filters.change_with_time();
         tokio::select! {

@@ -53,7 +53,7 @@ impl Pick<'_> {
             self.looked = None;
         }
         let may_miss_a_pause = self.events.is_none() || self.hears_late;
-        if self.looked.is_some() && may_miss_a_pause && self.pauses.1.elapsed() > DEAF_PAUSE {
+        if self.looked.is_some() && may_miss_a_pause && self.pauses_read.elapsed() > DEAF_PAUSE {
             self.read_pauses().await?;
         }
         if self.looked.is_some() {
@@ -75,16 +75,17 @@ impl Pick<'_> {
     /// Reads what is paused; where that has changed, what is known of the board is worth nothing.
     async fn read_pauses(&mut self) -> Result<()> {
         let pauses = self.board.lasting_pauses(Utc::now()).await?;
-        if !pauses.are(&self.pauses.0) {
+        if !pauses.are(&self.pauses) {
             self.looked = None;
         }
         if let Some(problem) = pauses.unseen()
-            && self.pauses.0.unseen().is_none()
+            && self.pauses.unseen().is_none()
         {
             let note = Note::new("pauses_unseen").with("reason", problem);
             self.shared.reporter.tell(note);
         }
-        self.pauses = (pauses, Instant::now());
+        self.pauses = pauses;
+        self.pauses_read = Instant::now();
         Ok(())
     }
 
@@ -111,7 +112,7 @@ impl Pick<'_> {
                 self.unreadable.insert(job.key, against);
                 continue;
             }
-            match admit_now(&self.shared.policy, &self.pauses.0, &job) {
+            match admit_now(&self.shared.policy, &self.pauses, &job) {
                 Ok(()) if taken == CAPACITY => {
                     self.backlog.leave_rest_out();
                     is_whole = false;
@@ -176,7 +177,7 @@ impl Pick<'_> {
         let Some(job) = job else {
             return self.backlog.remove(key);
         };
-        match admit_now(&self.shared.policy, &self.pauses.0, &job) {
+        match admit_now(&self.shared.policy, &self.pauses, &job) {
             Ok(()) => match job.history.not_before.filter(|time| *time > now) {
                 None => self.backlog.vouch_for(key),
                 Some(time) => self.backlog.postpone(key, time, now),
@@ -212,7 +213,7 @@ impl Pick<'_> {
             let Some(job) = is_meant(&self.filters, *job, now) else {
                 continue;
             };
-            let admitted = admit_now(&self.shared.policy, &self.pauses.0, &job);
+            let admitted = admit_now(&self.shared.policy, &self.pauses, &job);
             if let Some(against) = (self.unreadable.get(&job.key)).or(admitted.as_ref().err()) {
                 // What somebody holds is not left.
                 if holding.is_none() {

@@ -108,7 +108,8 @@ impl Picker {
             drains: aim.drain,
             is_to_end: aim.drain || aim.jobs_left.is_some(),
             backlog: Backlog::new(CAPACITY),
-            pauses: (Pauses::default(), Instant::now()),
+            pauses: Pauses::default(),
+            pauses_read: Instant::now(),
             hears_late: false,
             events: None,
             returned,
@@ -144,8 +145,9 @@ struct Pick<'a> {
     /// Whether it is to end by itself.
     is_to_end: bool,
     backlog: Backlog,
-    /// What is to be left alone, as of when.
-    pauses: (Pauses, Instant),
+    /// What is to be left alone.
+    pauses: Pauses,
+    pauses_read: Instant,
     /// Whether not all that happens is pushed.
     hears_late: bool,
     /// What happens on the board, while the backlog has room for it.

@@ -6,6 +6,7 @@
 //! two came first; the picture of the board tells what must have happened.
 
 mod conductors;
+pub(super) mod message;
 mod observation;
 mod pace;
 mod picture;

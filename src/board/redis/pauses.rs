@@ -1,0 +1,72 @@
+//! What is paused: a hash of globs.
+
+use std::collections::BTreeMap;
+
+use redis::{Cmd, Pipeline};
+
+use super::{events::message::message, keys::Keys, link::Client};
+use crate::{
+    board::{EventKind, Result, wire::as_json},
+    job::{Pause, Remark},
+};
+
+/// Has jobs of some names left alone.
+pub(super) async fn pause(client: &Client, keys: &Keys, pause: &Pause) -> Result<()> {
+    let mut set = Cmd::new();
+    set.arg("HSET")
+        .arg(keys.paused())
+        .arg(&pause.names)
+        .arg(as_json(pause));
+    let names = ("names", pause.names.as_str());
+    let tell = message(keys, EventKind::Paused, names, Some(&pause.remark));
+    change(client, keys, set, tell).await.map(drop)
+}
+
+/// Ends a pause; false, if there is none of these names.
+pub(super) async fn resume(
+    client: &Client,
+    keys: &Keys,
+    names: &str,
+    remark: &Remark,
+) -> Result<bool> {
+    let mut delete = Cmd::new();
+    delete.arg("HDEL").arg(keys.paused()).arg(names);
+    let tell = message(keys, EventKind::Resumed, ("names", names), Some(remark));
+    Ok(change(client, keys, delete, tell).await? > 0)
+}
+
+/// Changes what is paused and tells of it, so that whoever dies meanwhile has done both or nothing.
+async fn change(client: &Client, keys: &Keys, change: Cmd, tell: Option<Cmd>) -> Result<u64> {
+    let mut commands = Pipeline::new();
+    commands.add_command(change);
+    tell.into_iter()
+        .for_each(|tell| _ = commands.add_command(tell));
+    // Who may not tell of it has changed it all the same: who hears late asks.
+    let mut answers = client.ask_all("write to", &commands).await?.into_iter();
+    match answers.next() {
+        Some(Ok(changed)) => Ok(redis::from_redis_value(changed).unwrap_or_default()),
+        Some(Err(error)) => Err(client.refusal_of("write to", &error, keys.paused().as_ref())),
+        None => Ok(0),
+    }
+}
+
+/// Returns what is paused.
+pub(super) async fn pauses(client: &Client, keys: &Keys) -> Result<Vec<Pause>> {
+    let (mut found, mut cursor) = (BTreeMap::new(), 0_u64);
+    loop {
+        let mut scan = Cmd::new();
+        scan.arg("HSCAN")
+            .arg(keys.paused())
+            .arg(cursor)
+            .arg("COUNT")
+            .arg(1000);
+        let (next, some): (u64, BTreeMap<Vec<u8>, Vec<u8>>) = client.ask("read", &scan).await?;
+        found.extend(some);
+        cursor = next;
+        if cursor == 0 {
+            break;
+        }
+    }
+    let read = found.values().map(|text| serde_json::from_slice(text));
+    Ok(read.filter_map(std::result::Result::ok).collect())
+}

@@ -1,0 +1,61 @@
+//! What is paused: a node for each glob.
+
+use zookeeper_client::{CreateMode, Error};
+
+use super::{
+    link::{nodes, transaction::WRITING},
+    target::Target,
+};
+use crate::{
+    board::{Result, wire::as_json},
+    job::Pause,
+};
+
+impl Target<'_> {
+    /// Has jobs of some names left alone.
+    pub(super) async fn pause(self, pause: &Pause) -> Result<()> {
+        self.make_folder(&self.paths.pauses()).await?;
+        let (path, data) = (self.paths.pause(&pause.names), as_json(pause));
+        let options = CreateMode::Persistent.with_acls(self.client.acls());
+        let created = self
+            .session
+            .client()
+            .create(&path, data.as_bytes(), &options);
+        match self.session.ask(WRITING, created).await? {
+            Ok(_) => return Ok(()),
+            Err(Error::NodeExists) => {}
+            Err(error) => return Err(self.session.refusal(WRITING, &error)),
+        }
+        let set = self.session.client().set_data(&path, data.as_bytes(), None);
+        let set = self.session.ask(WRITING, set).await?;
+        set.map(drop)
+            .map_err(|error| self.session.refusal(WRITING, &error))
+    }
+
+    /// Ends a pause; false, if there is none of these names.
+    pub(super) async fn resume(self, names: &str) -> Result<bool> {
+        let path = self.paths.pause(names);
+        let delete = self.session.client().delete(&path, None);
+        match self.session.ask(WRITING, delete).await? {
+            Ok(()) => Ok(true),
+            Err(Error::NoNode) => Ok(false),
+            Err(error) => Err(self.session.refusal(WRITING, &error)),
+        }
+    }
+
+    /// Returns what is paused.
+    pub(super) async fn pauses(self) -> Result<Vec<Pause>> {
+        let folder = self.paths.pauses();
+        let children = nodes::children(self.session, &folder).await?;
+        let paths: Vec<_> = children
+            .iter()
+            .map(|child| format!("{folder}/{child}"))
+            .collect();
+        let found = nodes::read(self.session, &paths).await?;
+        let read = found
+            .iter()
+            .flatten()
+            .map(|node| serde_json::from_slice(&node.data));
+        Ok(read.filter_map(std::result::Result::ok).collect())
+    }
+}
