@@ -161,7 +161,7 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
             crit: args.crit.clone(),
         },
     };
-    let program = [vec!["jobboard".to_owned()], ctx.config.same_board()].concat();
+    let program = ctx.config.program();
     let command = |(words, is_filtered): (String, bool)| {
         let words = words.split(' ').map(str::to_owned);
         let filters = args.filter.iter().filter(|_| is_filtered);

@@ -20,7 +20,7 @@ use self::{
 use super::parts::{unused, words::Words};
 use crate::{
     board::{
-        Board, BoardError,
+        Board, BoardError, Health,
         examine::{Code, Examined, Group, Part},
     },
     context::{Consent, Context},
@@ -178,7 +178,7 @@ async fn examine(ctx: &Context, board: &dyn Board, args: &DoctorArgs) -> anyhow:
     };
     let start = Instant::now();
     let round_trip = board.health().await.ok().map(|_| start.elapsed());
-    let mut seen = look(board, &groups).await;
+    let mut seen = look(board, &groups, &health).await;
     let of_board = seen.iter().filter(|(group, ..)| *group != Group::Local);
     let is_denied = of_board.clone().count() > 0 && of_board.clone().all(|(.., it)| it.is_err());
     let has_failed = of_board.clone().any(|(.., it)| it.is_err());
@@ -199,7 +199,7 @@ async fn examine(ctx: &Context, board: &dyn Board, args: &DoctorArgs) -> anyhow:
     if groups.contains(&Group::Local) {
         seen.push((Group::Local, "", Ok(local::examine(&ctx.config))));
     }
-    let program = [vec!["jobboard".to_owned()], ctx.config.same_board()].concat();
+    let program = ctx.config.program();
     let mut diagnosis = Diagnosis {
         board: board.name().to_owned(),
         server: health.map(|health| health.server),
@@ -226,7 +226,11 @@ async fn examine(ctx: &Context, board: &dyn Board, args: &DoctorArgs) -> anyhow:
 }
 
 /// Looks at these groups of a board, at all of them at once.
-async fn look(board: &dyn Board, groups: &[Group]) -> Vec<Seen> {
+async fn look(
+    board: &dyn Board,
+    groups: &[Group],
+    health: &Result<Health, BoardError>,
+) -> Vec<Seen> {
     let wants = |group: Group| groups.contains(&group);
     let conductors = within(USUAL, board.conductors()).await;
     let known = conductors.as_deref().ok();
@@ -236,9 +240,13 @@ async fn look(board: &dyn Board, groups: &[Group]) -> Vec<Seen> {
     };
     let jobs = async {
         let is_wanted = [Group::Keys, Group::Claims, Group::Conductors].map(wants);
-        match is_wanted.contains(&true) {
-            true => Some(within(WHOLE, Look::take(board, known)).await),
-            false => None,
+        match health {
+            _ if !is_wanted.contains(&true) => None,
+            Ok(health) => {
+                let look = Look::take(board, known, health.trashed_beside);
+                Some(within(WHOLE, look).await)
+            }
+            Err(error) => Some(Err(chain(error))),
         }
     };
     let (connection, server, look) = tokio::join!(

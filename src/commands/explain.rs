@@ -92,7 +92,7 @@ async fn scene(ctx: &Context, board: &dyn Board) -> anyhow::Result<Scene> {
     let capabilities = board.capabilities();
     let mut scene = Scene {
         now: Utc::now().trunc_subsecs(6),
-        program: [vec!["jobboard".to_owned()], ctx.config.same_board()].concat(),
+        program: ctx.config.program(),
         takers: Vec::new(),
         pauses: Pauses::default(),
         has_peers: capabilities.has_peers(),

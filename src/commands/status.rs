@@ -87,7 +87,7 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
         findings: Vec::new(),
         now,
     };
-    let program = [vec!["jobboard".to_owned()], ctx.config.same_board()].concat();
+    let program = ctx.config.program();
     ctx.out.report(&status.judged(&program))?;
     peers::remark(ctx, &*board);
     Ok(())

@@ -123,9 +123,9 @@ impl Config {
         })
     }
 
-    /// Returns the options by which another command is about the same board, as far as they were
-    /// given to this one.
-    pub(crate) fn same_board(&self) -> Vec<String> {
+    /// Returns how another command begins that is about the same board: with the options that say so,
+    /// as far as they were given to this one.
+    pub(crate) fn program(&self) -> Vec<String> {
         let file = self.files.iter().map(|file| {
             let path = file.value.to_string_lossy().into_owned();
             (&file.source, path)
@@ -137,7 +137,8 @@ impl Config {
             Source::Flag(flag) => Some([(*flag).to_owned(), value]),
             _ => None,
         });
-        given.flatten().collect()
+        let program = "jobboard".to_owned();
+        [program].into_iter().chain(given.flatten()).collect()
     }
 
     /// Fetches the password for the board, if there is one.

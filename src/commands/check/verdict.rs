@@ -234,7 +234,5 @@ impl Remark {
 
 /// Writes a command so that it can be typed, without the sign behind which performance data begins.
 fn typed(command: &[String]) -> String {
-    let words = command.iter().map(|word| shell::word(word));
-    let words: Vec<_> = words.collect();
-    words.join(" ").replace('|', r"'$'\x7c''")
+    shell::line(command).replace('|', r"'$'\x7c''")
 }

@@ -61,13 +61,14 @@ impl Look {
     pub(super) async fn take(
         board: &dyn Board,
         conductors: Option<&[Conductor]>,
+        trashed_beside: u64,
     ) -> Result<Self, BoardError> {
         let known = conductors.unwrap_or_default();
         let (mut tally, mut overdue) = (Tally::new(Utc::now()), Overdue::new(board, known));
         let mut look = Self {
             figures: Figures::default(),
             owners: Vec::new(),
-            trashed_beside: board.health().await?.trashed_beside,
+            trashed_beside,
             highest: None,
             malformed: Default::default(),
             unreadable: Vec::new(),

@@ -166,16 +166,11 @@ impl Record for Explanation {
                 finding.code.name().to_owned(),
                 severity.to_owned(),
                 finding.summary.clone(),
-                remedy.map_or_else(String::new, |remedy| words(&remedy.command)),
+                remedy.map_or_else(String::new, |remedy| shell::line(&remedy.command)),
             ]
         });
         lines.collect()
     }
-}
-
-fn words(command: &[String]) -> String {
-    let words: Vec<_> = command.iter().map(|word| shell::word(word)).collect();
-    words.join(" ")
 }
 
 /// How many facts people see of a finding.
@@ -209,7 +204,7 @@ impl Report for Explanation {
                 page.fact_with(&format!("  {}", evidence.what), Tone::Plain, &value, None);
             }
             if let Some(remedy) = &finding.remedy {
-                let command = words(&remedy.command);
+                let command = shell::line(&remedy.command);
                 page.fact_with("  to do", Tone::Plain, &remedy.text, Some(&command));
             }
         }

@@ -82,14 +82,14 @@ impl Scene {
                 None => self.waiting(job, case),
             },
         };
-        let mut findings = vec![finding];
-        findings.extend(self.beside(case, findings[0].code));
+        let verdict = finding.code;
+        let findings = [finding].into_iter().chain(self.beside(case, verdict));
         Explanation {
             job: case.entry.reference().into_owned(),
             name: case.entry.name().to_owned(),
-            verdict: findings.first().map_or(Code::Unseen, |it| it.code),
+            verdict,
             will_run,
-            findings,
+            findings: findings.collect(),
             unseen: self.unseen.clone(),
         }
     }
@@ -148,10 +148,14 @@ impl Scene {
         text: &str,
         verb: &[&str],
     ) -> Finding {
-        let words = verb.iter().map(|word| (*word).to_owned());
-        let job = case.entry.reference().into_owned();
-        let command = self.program.iter().cloned().chain(words).chain([job]);
-        finding.mend(text, command.collect())
+        let job = case.entry.reference();
+        finding.mend(text, self.command(&[verb, &[&job]].concat()))
+    }
+
+    /// Returns a command that is about the same board.
+    pub(super) fn command(&self, words: &[&str]) -> Vec<String> {
+        let words = words.iter().map(|word| (*word).to_owned());
+        self.program.iter().cloned().chain(words).collect()
     }
 
     fn trashed(&self, job: &Job, case: &Case<'_>) -> (Finding, bool) {
@@ -248,9 +252,8 @@ impl Scene {
             Code::HeldByDead => self.mend(finding, case, "free it", free),
             Code::NotRenewed => match taker {
                 Some(taker) => {
-                    let words = ["conductors", &taker.conductor.name].map(str::to_owned);
-                    let command = self.program.iter().cloned().chain(words);
-                    finding.mend("restart it; what it does", command.collect())
+                    let command = self.command(&["conductors", &taker.conductor.name]);
+                    finding.mend("restart it; what it does", command)
                 }
                 None => {
                     let text = "restart its holder; when it lapses another one performs it as well";

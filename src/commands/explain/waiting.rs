@@ -116,8 +116,7 @@ impl Scene {
         let pause = self.pauses.of(&job.name, self.now)?;
         let finding = Finding::new(Code::Paused, Severity::Warning, pause.to_string());
         let finding = finding.at("paused", pause.remark.on, self.now);
-        let words = ["resume".to_owned(), pause.names.clone()];
-        let command = self.program.iter().cloned().chain(words).collect();
+        let command = self.command(&["resume", &pause.names]);
         let finding = finding.mend(format!("{who} once it is resumed"), command);
         Some((finding, pause.until.is_some()))
     }
@@ -179,6 +178,11 @@ impl Scene {
                 "start one that does, or change what one takes; what each takes:",
             )
         };
+        self.with_answers(finding, job, answers)
+    }
+
+    /// Adds why nobody takes a job, one after the other.
+    fn with_answers(&self, finding: Finding, job: &Job, answers: &[(&Taker, Answer)]) -> Finding {
         let finding = answers.iter().fold(finding, |finding, (taker, answer)| {
             finding.seen(&taker.conductor.name, answer.reason().unwrap_or_default())
         });
@@ -200,8 +204,7 @@ impl Scene {
     fn start(&self, finding: Finding, job: &Job) -> Finding {
         let command = job.details.as_ref().and_then(|it| it.get("command"));
         let program = command.and_then(|it| it.get(0)?.as_str());
-        let mut words = self.program.clone();
-        words.push("conduct".to_owned());
+        let mut words = self.command(&["conduct"]);
         let text = match program {
             Some(program) if self.has_peers => {
                 let program = match program.starts_with('/') {
@@ -222,8 +225,7 @@ impl Scene {
 
     /// Points at what the conductors tell of themselves.
     fn conductors(&self, finding: Finding, text: &str) -> Finding {
-        let mut command = self.program.clone();
-        command.push("conductors".to_owned());
+        let mut command = self.command(&["conductors"]);
         // Of several one is as good as another: all of them leave it.
         command.extend(self.alive().next().map(|it| it.conductor.name.clone()));
         finding.mend(text, command)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{self, Instant};
 
-use super::{tally::ByOwner, under_claim::LEASE};
+use super::under_claim::LEASE;
 use crate::{
     board::{Board, BoardError, JobRef},
     job::{Conductor, Entry, Holding, Lease, Owner, Shelf},
@@ -35,14 +35,13 @@ fn has_died(conductor: &Conductor) -> bool {
 ///
 /// One of this machine is asked for. One of another machine is dead if it has claims that never
 /// lapse, and is no conductor that is alive: nobody else has such claims under such a name.
-pub(crate) fn is_dead(owner: &Owner, conductors: &[Conductor], claims: &ByOwner) -> bool {
+pub(crate) fn is_dead(owner: &Owner, conductors: &[Conductor], has_for_ever: bool) -> bool {
     let mut known = conductors.iter().filter(|it| it.owner == *owner).peekable();
     if known.peek().is_some() {
         return known.all(has_died);
     }
     let text = owner.text();
-    process_of(&text)
-        .is_some_and(|(host, pid)| has_ended(host, pid, None).unwrap_or(claims.never_lapsing > 0))
+    process_of(&text).is_some_and(|(host, pid)| has_ended(host, pid, None).unwrap_or(has_for_ever))
 }
 
 /// Whether it is certain enough that nobody keeps a claim for it to be ended unasked.
@@ -189,18 +188,14 @@ mod tests {
     #[test]
     fn who_is_dead_is_told_of_this_machine_and_of_claims_for_ever_elsewhere() {
         let here = uname().nodename().to_string_lossy().into_owned();
-        let (ours, forever) = (std::process::id(), 1);
-        for (name, never_lapsing, dead) in [
+        let (ours, forever) = (std::process::id(), true);
+        for (name, has_for_ever, dead) in [
             (format!("{here}:{ours}:c0ffee01"), forever, false),
-            (format!("ada:{here}:{}:c0ffee01", i32::MAX), 0, true),
+            (format!("ada:{here}:{}:c0ffee01", i32::MAX), false, true),
             ("elsewhere.:1:c0ffee01".to_owned(), forever, true),
-            ("elsewhere.:1:c0ffee01".to_owned(), 0, false),
+            ("elsewhere.:1:c0ffee01".to_owned(), false, false),
             ("ada@elsewhere.".to_owned(), forever, false),
         ] {
-            let claims = ByOwner {
-                never_lapsing,
-                ..ByOwner::default()
-            };
             let owner = Owner::from_stored(name.as_str());
             let holding = |lease| Holding {
                 owner: Some(owner.clone()),
@@ -215,7 +210,7 @@ mod tests {
             assert_eq!(is_nobody_s(&holding(Lease::None), &[]), dead && is_ours);
             assert!(!is_nobody_s(&holding(Lease::Timed), &[]));
             assert!(!is_nobody_s(&holding(Lease::Session), &[]));
-            assert_eq!(is_dead(&owner, &[], &claims), dead, "{name}");
+            assert_eq!(is_dead(&owner, &[], has_for_ever), dead, "{name}");
         }
     }
 }

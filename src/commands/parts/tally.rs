@@ -223,7 +223,8 @@ impl Tally {
             let mut known = conductors.iter();
             let conductor = known.find(|it| owner.as_ref() == Some(&it.owner));
             ByOwner {
-                is_dead: (owner.as_ref()).is_some_and(|it| is_dead(it, conductors, &of)),
+                is_dead: (owner.as_ref())
+                    .is_some_and(|it| is_dead(it, conductors, of.never_lapsing > 0)),
                 is_silent: conductor.is_some_and(is_silent),
                 conductor: conductor.map(|it| it.name.clone()),
                 owner,

@@ -131,7 +131,7 @@ impl Status {
         for (name, code, fact) in facts {
             let finding = self.findings.iter().find(|finding| finding.code == code);
             let tone = finding.map_or(Tone::Plain, |_| Tone::Bad);
-            let command = finding.map(|finding| words(&finding.command));
+            let command = finding.map(|finding| shell::line(&finding.command));
             if let Some(fact) = fact {
                 page.fact_with(name, tone, &fact, command.as_deref());
             }
@@ -147,7 +147,7 @@ impl Status {
         for pause in &self.pauses {
             let resume =
                 finding.map(|it| [&it.command[..], std::slice::from_ref(&pause.names)].concat());
-            let resume = resume.map(|command| words(&command));
+            let resume = resume.map(|command| shell::line(&command));
             page.fact_with("paused", Tone::Bad, &pause.to_string(), resume.as_deref());
         }
     }
@@ -237,12 +237,6 @@ fn shares(left: Option<usize>, names: usize, owners: usize) -> (usize, usize) {
     let left = left.unwrap_or(usize::MAX).saturating_sub(6);
     let names = names.min(LEAST.max(left - owners.min(left / 2)));
     (names, owners.min(LEAST.max(left.saturating_sub(names))))
-}
-
-/// Writes a command so that it can be typed.
-fn words(command: &[String]) -> String {
-    let words = command.iter().map(|word| shell::word(word));
-    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Says how many groups are not shown, and what shows them.
