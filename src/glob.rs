@@ -34,6 +34,17 @@ impl Glob {
     }
 }
 
+/// Returns a glob that fits this text and no other.
+pub(crate) fn literal(text: &str) -> String {
+    let is_wild = |char| matches!(char, '*' | '?' | '[');
+    let chars = text.chars();
+    let escaped = chars.map(|char| match is_wild(char) {
+        true => format!("[{char}]"),
+        false => char.to_string(),
+    });
+    escaped.collect()
+}
+
 /// Translates a glob to a regular expression.
 ///
 /// Not by globset: it is made for paths, which are bytes, so that `?` is half of an umlaut there,

@@ -31,7 +31,7 @@ pub(crate) struct ConductorsArgs {
 
 /// A conductor as it is seen from here.
 #[derive(Debug, Serialize)]
-struct Seen {
+pub(super) struct Seen {
     #[serde(flatten)]
     conductor: Conductor,
     seen: Option<DateTime<Utc>>,
@@ -41,7 +41,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(conductor: Conductor, now: DateTime<Utc>) -> Self {
+    pub(super) fn new(conductor: Conductor, now: DateTime<Utc>) -> Self {
         Self {
             seen: conductor
                 .silence
@@ -115,7 +115,7 @@ impl Record for Seen {
     }
 }
 
-const COLUMNS: &[Column] = &[
+pub(super) const COLUMNS: &[Column] = &[
     Column::new("name", Fit::KeepsEnds),
     Column::new("host", Fit::Shrinks).falling(Some(0)),
     Column::new("pid", Fit::Number).falling(Some(1)),

@@ -12,8 +12,9 @@ use chrono::{DateTime, SubsecRound, Utc};
 use futures_util::TryStreamExt;
 use tokio::time;
 
+pub(super) use self::finding::Explanation;
 use self::{
-    finding::{Code, Explanation, Finding, Severity},
+    finding::{Code, Finding, Severity},
     scene::{Case, Scene},
     takers::Taker,
 };
@@ -85,6 +86,17 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
         true => Err(CommandError::Command(3).into()),
         false => Ok(()),
     }
+}
+
+/// Explains one job, and looks at all that it takes.
+pub(super) async fn explained(
+    ctx: &Context,
+    board: &dyn Board,
+    wanted: &JobRef,
+) -> anyhow::Result<Explanation> {
+    let scene = scene(ctx, board).await?;
+    let explained = explain(board, &scene, wanted).await;
+    explained.with_context(|| ctx.trying("explain", wanted))
 }
 
 /// Looks at all that is no job.

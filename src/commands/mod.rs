@@ -10,6 +10,7 @@ mod conductors;
 mod config;
 mod consume;
 mod copy;
+mod dash;
 mod doctor;
 mod dump;
 mod explain;
@@ -194,6 +195,7 @@ pub(crate) enum Command {
     Load(load::LoadArgs),
     Copy(copy::CopyArgs),
     Status(status::StatusArgs),
+    Dash(dash::DashArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Ping(ping::PingArgs),
@@ -261,6 +263,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Load(args) => load::run(ctx, args).await,
         Command::Copy(args) => copy::run(ctx, args).await,
         Command::Status(args) => status::run(ctx, args).await,
+        Command::Dash(args) => dash::run(ctx, args).await,
         Command::Check(args) => check::run(ctx, args).await,
         Command::Doctor(args) => doctor::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,

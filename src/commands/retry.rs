@@ -12,7 +12,7 @@ use super::parts::{
 use crate::{
     board::BoardError,
     context::{Consent, Context},
-    job::{Entry, Restore, Shelf},
+    job::{Entry, Remark, Restore, Shelf},
 };
 
 /// Have jobs tried again now: from the trash, or held back on the board
@@ -64,16 +64,8 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     args.shared.confirm_unknown(ctx, &args.consent, &chosen)?;
     let remark = args.reason.who_and_why(ctx, verb);
     let retry = async |entries: &[&Entry]| {
-        let jobs: Vec<_> = entries
-            .iter()
-            .map(|entry| Restore {
-                key: entry.key().clone(),
-                shelf: entry.job().map_or(Shelf::Trash, |job| job.shelf),
-                keeps_attempts: args.keep_attempts,
-                remark: Some(remark.clone()),
-                edit: None,
-            })
-            .collect();
+        let again = |entry: &&Entry| again(entry, args.keep_attempts, &remark);
+        let jobs: Vec<_> = entries.iter().map(again).collect();
         board.restore(&jobs).await
     };
     let pace = args.rate.unwrap_or(Pace::FULL);
@@ -102,8 +94,23 @@ fn refuse_others(ctx: &Context, chosen: &mut Chosen, keeps_attempts: bool) {
     }
 }
 
+/// Has a record tried again, wherever it is.
+pub(super) fn again(entry: &Entry, keeps_attempts: bool, remark: &Remark) -> Restore {
+    Restore {
+        key: entry.key().clone(),
+        shelf: entry.job().map_or(Shelf::Trash, |job| job.shelf),
+        keeps_attempts,
+        remark: Some(remark.clone()),
+        edit: None,
+    }
+}
+
 /// Says what keeps a record from being tried again, as it was seen; the board has the last word.
-fn judge(entry: &Entry, now: DateTime<Utc>, keeps_attempts: bool) -> Result<(), BoardError> {
+pub(super) fn judge(
+    entry: &Entry,
+    now: DateTime<Utc>,
+    keeps_attempts: bool,
+) -> Result<(), BoardError> {
     if let Some(holding) = entry.holding() {
         let owner = holding.owner.clone();
         return Err(BoardError::AlreadyClaimed { owner });

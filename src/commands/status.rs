@@ -9,6 +9,7 @@ use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use futures_util::TryStreamExt;
 
 use self::screen::Status;
+pub(super) use self::screen::{OWNERS, owner_cells};
 use super::parts::{
     liveness::is_silent,
     peers,

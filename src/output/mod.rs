@@ -31,13 +31,13 @@ pub(crate) use self::{
     console::{Console, Side},
     job::{ColumnChange, JobColumns, JobView, covered_text, rfc3339, short},
     json::line as json_line,
-    page::{Page, Tone},
+    page::{Page, Pieces, Tone},
     progress::Progress,
     record::{Record, Report, Row},
     rows::Rows,
     stderr::{complain, complain_json, complain_of},
     style::{ColorChoice, Format, Style, Verbosity},
-    table::{Cell, Column, Fit, NOTHING},
+    table::{Cell, Column, Fit, NOTHING, laid_out},
     text::Text,
 };
 
@@ -260,6 +260,11 @@ impl Output {
         self.unless_outlived(flushed)
     }
 
+    /// Whether results are coloured.
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.is_coloured
+    }
+
     fn room(&self) -> Option<usize> {
         width_of(io::stdout())
     }
@@ -287,7 +292,7 @@ fn width_of(terminal: impl AsFd) -> Option<usize> {
 }
 
 /// Returns how many columns and rows a terminal has, if it is one and tells.
-fn size_of(terminal: impl AsFd) -> Option<(usize, usize)> {
+pub(crate) fn size_of(terminal: impl AsFd) -> Option<(usize, usize)> {
     let size = termios::tcgetwinsize(terminal).ok()?;
     let size = (usize::from(size.ws_col), usize::from(size.ws_row));
     (size.0 > 0).then_some(size)

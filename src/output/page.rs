@@ -59,7 +59,12 @@ pub(crate) struct Page {
     width: usize,
     /// How many rows of the terminal the lines before it take.
     rows: usize,
+    /// What the lines are made of, without tables.
+    lines: Vec<Pieces>,
 }
+
+/// A line, in pieces that each have a tone.
+pub(crate) type Pieces = Vec<(Tone, Text)>;
 
 impl Page {
     pub(crate) fn new(is_coloured: bool, size: Option<(usize, usize)>) -> Self {
@@ -69,11 +74,13 @@ impl Page {
             size,
             width: 0,
             rows: 0,
+            lines: Vec::new(),
         }
     }
 
     /// Starts a line; what is added to it comes on the same line.
     pub(crate) fn line(&mut self) -> Line<'_> {
+        self.lines.push(Vec::new());
         Line(self)
     }
 
@@ -141,6 +148,11 @@ impl Page {
         self.text
     }
 
+    /// Returns its lines, but for tables, for whoever has a form of his own for them.
+    pub(crate) fn into_lines(self) -> Vec<Pieces> {
+        self.lines
+    }
+
     fn push(&mut self, tone: Tone, text: &Text) {
         let style = if self.is_coloured {
             tone.style()
@@ -149,6 +161,9 @@ impl Page {
         };
         self.text.push_str(&format!("{style}{text}{style:#}"));
         self.width += text.width();
+        if let Some(line) = self.lines.last_mut() {
+            line.push((tone, text.clone()));
+        }
     }
 }
 

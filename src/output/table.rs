@@ -10,7 +10,10 @@ use comfy_table::{
 };
 
 use self::grid::{Grid, NARROWEST};
-use super::{page::Tone, text::Text};
+use super::{
+    page::{Pieces, Tone},
+    text::Text,
+};
 
 /// How many rows decide on the widths of the columns, and are laid out at once.
 const PIECE: usize = 1000;
@@ -150,7 +153,7 @@ impl Layout {
             return String::new();
         }
         let mut rows = std::mem::take(&mut self.rows);
-        self.shorten_ids(&mut rows);
+        shorten_ids(&self.columns, &mut rows);
         let is_first = self.grid.is_none();
         let grid = self
             .grid
@@ -165,25 +168,6 @@ impl Layout {
         let text = self.render(&columns, &rows, &grid, is_first);
         self.grid = Some(grid);
         text
-    }
-
-    /// Leaves of each id as much as tells it from the others of these rows.
-    fn shorten_ids(&self, rows: &mut [Vec<Cell>]) {
-        let ids = self.columns.iter().enumerate();
-        for (at, _) in ids.filter(|(_, column)| column.fit == Fit::Id) {
-            let mut ids: Vec<_> = rows.iter().map(|row| row[at].text.as_str()).collect();
-            ids.sort_unstable();
-            ids.dedup();
-            let alike = |pair: &[&str]| {
-                let pairs = pair[0].chars().zip(pair[1].chars());
-                pairs.take_while(|(one, other)| one == other).count()
-            };
-            let alike = ids.windows(2).map(alike).max().unwrap_or_default();
-            let length = (alike + 1).clamp(SHORT, LONG);
-            for row in &mut *rows {
-                row[at].text.truncate(length);
-            }
-        }
     }
 
     fn render(
@@ -235,8 +219,11 @@ impl Layout {
         let titles = usize::from(with_titles);
         for (at, line) in table.lines().enumerate() {
             let row = at.checked_sub(titles).and_then(|at| rows.get(at));
-            match row.and_then(|row| self.spread(row, columns, grid)) {
-                Some(line) => text.push_str(&line),
+            match row.and_then(|row| spread(row, columns, grid, self.room)) {
+                Some(line) => {
+                    let pieces = line.iter().map(|(tone, text)| self.toned(*tone, text));
+                    text.extend(pieces);
+                }
                 None => text.push_str(line.trim_end()),
             }
             text.push('\n');
@@ -244,48 +231,106 @@ impl Layout {
         text
     }
 
-    /// Writes a row whose vital cell does not fit into its column; the cells behind it follow as
-    /// they come.
-    fn spread(&self, row: &[&Cell], columns: &[&Column], grid: &Grid) -> Option<String> {
-        let mut cells = row.iter().zip(&grid.widths);
-        let vital = cells.position(|(cell, width)| cell.is_vital && cell.text.width() > *width)?;
-        let behind = row.iter().zip(columns).skip(vital + 1);
-        let behind: Vec<_> = behind
-            .filter(|(cell, _)| cell.text.as_str() != NOTHING)
-            .collect();
-        // What gives way takes what the vital cell leaves, if that is worth while.
-        let fixed = behind.iter().filter(|(_, column)| !column.fit.gives_way());
-        let fixed: usize = fixed.map(|(cell, _)| cell.text.width() + grid.gap).sum();
-        let before = grid.widths[..vital].iter();
-        let before: usize = before.map(|width| width + grid.gap).sum();
-        let room = self.room.unwrap_or(usize::MAX);
-        let mut left = room.saturating_sub(before + fixed);
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&grid.widths).take(vital) {
-            let space = " ".repeat((width + grid.gap).saturating_sub(cell.text.width()));
-            line += &(self.toned(cell.tone, &cell.text) + &space);
-        }
-        let text = row[vital].text.shortened(left);
-        line += &self.toned(row[vital].tone, &text);
-        left = left.saturating_sub(text.width());
-        for (cell, column) in behind {
-            let mut text = cell.text.clone();
-            if column.fit.gives_way() {
-                if left < grid.gap + NARROWEST.min(text.width()) {
-                    continue;
-                }
-                text = text.cut(left - grid.gap);
-                left -= grid.gap + text.width();
-            }
-            line += &(" ".repeat(grid.gap) + &self.toned(cell.tone, &text));
-        }
-        Some(line)
-    }
-
     fn toned(&self, tone: Tone, text: &Text) -> String {
         match self.is_coloured {
             true => format!("{0}{text}{0:#}", tone.style()),
             false => text.to_string(),
+        }
+    }
+}
+
+/// Lays rows out in a table of so many columns of a terminal: its titles, and a line for each row.
+pub(crate) fn laid_out(
+    columns: &[Column],
+    rows: &mut [Vec<Cell>],
+    room: usize,
+) -> (Pieces, Vec<Pieces>) {
+    shorten_ids(columns, rows);
+    let grid = Grid::of(columns, rows, Some(room));
+    let columns: Vec<_> = grid.shown.iter().map(|&at| &columns[at]).collect();
+    let titles = columns
+        .iter()
+        .map(|column| Cell::toned(Tone::Strong, column.heading()));
+    let titles: Vec<_> = titles.collect();
+    let line = |row: &[&Cell]| {
+        let cells = row.iter().zip(&columns).zip(&grid.widths);
+        let pieces = cells.map(|((cell, column), &width)| {
+            let text = match column.fit {
+                Fit::KeepsEnds => cell.text.shortened(width),
+                _ => cell.text.cut(width),
+            };
+            let space = " ".repeat(width.saturating_sub(text.width()));
+            let gap = " ".repeat(grid.gap);
+            let text = match column.fit {
+                Fit::Number => format!("{space}{text}{gap}"),
+                _ => format!("{text}{space}{gap}"),
+            };
+            (cell.tone, Text::from(text))
+        });
+        pieces.collect::<Pieces>()
+    };
+    let rows = rows.iter().map(|row| {
+        let row: Vec<_> = grid.shown.iter().map(|&at| &row[at]).collect();
+        spread(&row, &columns, &grid, Some(room)).unwrap_or_else(|| line(&row))
+    });
+    let rows = rows.collect();
+    (line(&titles.iter().collect::<Vec<_>>()), rows)
+}
+
+/// Writes a row whose vital cell does not fit into its column; the cells behind it follow as
+/// they come.
+fn spread(row: &[&Cell], columns: &[&Column], grid: &Grid, room: Option<usize>) -> Option<Pieces> {
+    let mut cells = row.iter().zip(&grid.widths);
+    let vital = cells.position(|(cell, width)| cell.is_vital && cell.text.width() > *width)?;
+    let behind = row.iter().zip(columns).skip(vital + 1);
+    let behind: Vec<_> = behind
+        .filter(|(cell, _)| cell.text.as_str() != NOTHING)
+        .collect();
+    // What gives way takes what the vital cell leaves, if that is worth while.
+    let fixed = behind.iter().filter(|(_, column)| !column.fit.gives_way());
+    let fixed: usize = fixed.map(|(cell, _)| cell.text.width() + grid.gap).sum();
+    let before = grid.widths[..vital].iter();
+    let before: usize = before.map(|width| width + grid.gap).sum();
+    let mut left = room.unwrap_or(usize::MAX).saturating_sub(before + fixed);
+    let mut line = Vec::new();
+    let space = |columns: usize| (Tone::Plain, Text::from(" ".repeat(columns)));
+    for (cell, width) in row.iter().zip(&grid.widths).take(vital) {
+        line.push((cell.tone, cell.text.clone()));
+        line.push(space((width + grid.gap).saturating_sub(cell.text.width())));
+    }
+    let text = row[vital].text.shortened(left);
+    left = left.saturating_sub(text.width());
+    line.push((row[vital].tone, text));
+    for (cell, column) in behind {
+        let mut text = cell.text.clone();
+        if column.fit.gives_way() {
+            if left < grid.gap + NARROWEST.min(text.width()) {
+                continue;
+            }
+            text = text.cut(left - grid.gap);
+            left -= grid.gap + text.width();
+        }
+        line.push(space(grid.gap));
+        line.push((cell.tone, text));
+    }
+    Some(line)
+}
+
+/// Leaves of each id as much as tells it from the others of these rows.
+fn shorten_ids(columns: &[Column], rows: &mut [Vec<Cell>]) {
+    let ids = columns.iter().enumerate();
+    for (at, _) in ids.filter(|(_, column)| column.fit == Fit::Id) {
+        let mut ids: Vec<_> = rows.iter().map(|row| row[at].text.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let alike = |pair: &[&str]| {
+            let pairs = pair[0].chars().zip(pair[1].chars());
+            pairs.take_while(|(one, other)| one == other).count()
+        };
+        let alike = ids.windows(2).map(alike).max().unwrap_or_default();
+        let length = (alike + 1).clamp(SHORT, LONG);
+        for row in &mut *rows {
+            row[at].text.truncate(length);
         }
     }
 }

@@ -45,12 +45,23 @@ impl Text {
     }
 
     /// Returns it within so many columns: of a longer text the beginning.
-    pub(super) fn cut(&self, columns: usize) -> Self {
+    pub(crate) fn cut(&self, columns: usize) -> Self {
         if self.width() <= columns {
             return self.clone();
         }
         let head: String = begin(self.0.chars(), columns.saturating_sub(1)).collect();
         Self(head + "…")
+    }
+
+    /// Returns what of it fits into so many columns, at least a character, and the rest.
+    pub(crate) fn split(&self, columns: usize) -> (Self, Self) {
+        let head = begin(self.0.chars(), columns)
+            .map(char::len_utf8)
+            .sum::<usize>();
+        let first = self.0.chars().next().map_or(0, char::len_utf8);
+        let end = if columns > 0 { head.max(first) } else { 0 };
+        let (head, rest) = self.0.split_at(end);
+        (Self(head.to_owned()), Self(rest.to_owned()))
     }
 
     /// Keeps no more than so many characters.

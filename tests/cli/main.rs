@@ -20,6 +20,7 @@ mod conductors;
 mod config;
 mod consume;
 mod copy;
+mod dash;
 mod doctor;
 mod dump;
 mod extend;

@@ -165,6 +165,7 @@ fn reading_and_a_dry_run_are_allowed_where_changes_are_not() {
         &["show", "@1"],
         &["owner", "@2"],
         &["status"],
+        &["dash", "--once"],
         &["check", "--warn", "rtt=1h"],
         &["doctor", "--only", "connection"],
         &["dump"],

@@ -17,6 +17,7 @@ pub(super) mod reason;
 pub(super) mod select;
 pub(super) mod settle;
 pub(super) mod shared_trash;
+pub(super) mod signature;
 pub(super) mod tally;
 pub(super) mod unconfirmed;
 pub(super) mod under_claim;

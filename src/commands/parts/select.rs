@@ -241,7 +241,7 @@ pub(crate) fn count(jobs: u64) -> String {
 }
 
 /// Names a record so that a person recognises it.
-fn describe(entry: &Entry) -> String {
+pub(crate) fn describe(entry: &Entry) -> String {
     match entry {
         Entry::Job(job) => {
             let claim = match (&job.holding, job.owner()) {

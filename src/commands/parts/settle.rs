@@ -141,6 +141,16 @@ impl Right {
     }
 }
 
+/// Settles records whoever holds them, as long as each is as it was seen.
+pub(crate) async fn by_force(
+    board: &dyn Board,
+    seen: &[&Entry],
+    outcome: &Outcome,
+    remark: Remark,
+) -> Result<Vec<Result<Settled>>> {
+    batch(board, seen, (outcome, &Some(remark)), &Right::Force).await
+}
+
 async fn batch(
     board: &dyn Board,
     entries: &[&Entry],

@@ -91,7 +91,7 @@ impl Status {
     }
 
     fn age(&self, time: DateTime<Utc>) -> String {
-        duration::brief((self.now - time).to_std().unwrap_or_default())
+        age(self.now, time)
     }
 
     /// Writes the lines above the tables; one that a finding is about ends with its command.
@@ -168,23 +168,6 @@ impl Status {
             cell(named.oldest.map(|time| self.age(time))),
         ]
     }
-
-    fn owned(&self, owned: &ByOwner) -> Vec<Cell> {
-        let unreadable = || Cell::toned(Tone::Bad, "?");
-        let owner = owned.owner.as_ref();
-        vec![
-            owner.map_or_else(unreadable, |owner| Cell::new(owner.text())),
-            Cell::new(owned.claims.to_string()),
-            cell(owned.held_since.map(|time| self.age(time))),
-            cell(owned.expires_in.map(duration::brief)),
-            wrong(owned.never_lapsing),
-            match (owned.is_dead, owned.is_silent) {
-                (true, _) => Cell::toned(Tone::Bad, "dead"),
-                (_, true) => Cell::toned(Tone::Bad, "silent"),
-                _ => cell(owned.conductor.clone()),
-            },
-        ]
-    }
 }
 
 const NAMES: &[Column] = &[
@@ -196,7 +179,8 @@ const NAMES: &[Column] = &[
     Column::new("oldest", Fit::Number),
 ];
 
-const OWNERS: &[Column] = &[
+/// How people see the claims of an owner.
+pub(crate) const OWNERS: &[Column] = &[
     Column::new("owner", Fit::KeepsEnds),
     Column::new("claims", Fit::Number),
     Column::new("held", Fit::Number),
@@ -204,6 +188,28 @@ const OWNERS: &[Column] = &[
     Column::new("never", Fit::Number),
     Column::new("conductor", Fit::KeepsEnds).falling(Some(1)),
 ];
+
+/// Returns what people see of the claims of an owner.
+pub(crate) fn owner_cells(owned: &ByOwner, now: DateTime<Utc>) -> Vec<Cell> {
+    let unreadable = || Cell::toned(Tone::Bad, "?");
+    let owner = owned.owner.as_ref();
+    vec![
+        owner.map_or_else(unreadable, |owner| Cell::new(owner.text())),
+        Cell::new(owned.claims.to_string()),
+        cell(owned.held_since.map(|time| age(now, time))),
+        cell(owned.expires_in.map(duration::brief)),
+        wrong(owned.never_lapsing),
+        match (owned.is_dead, owned.is_silent) {
+            (true, _) => Cell::toned(Tone::Bad, "dead"),
+            (_, true) => Cell::toned(Tone::Bad, "silent"),
+            _ => cell(owned.conductor.clone()),
+        },
+    ]
+}
+
+fn age(now: DateTime<Utc>, time: DateTime<Utc>) -> String {
+    duration::brief((now - time).to_std().unwrap_or_default())
+}
 
 fn cell(text: Option<String>) -> Cell {
     text.map_or_else(|| Cell::toned(Tone::Faint, NOTHING), Cell::new)
@@ -290,7 +296,7 @@ impl Report for Status {
         page.table(NAMES, of_names.map(|it| self.named(it)));
         more(page, self.names.len() - names, "name");
         let of_owners = self.owners.iter().take(owners);
-        page.table(OWNERS, of_owners.map(|it| self.owned(it)));
+        page.table(OWNERS, of_owners.map(|it| owner_cells(it, self.now)));
         more(page, self.owners.len() - owners, "owner");
     }
 }

@@ -6,14 +6,14 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::{
-    board::{Event, EventKind},
-    job::{Departure, Owner},
+    board::{Event, EventKind, JobRef},
+    job::{Departure, JobKey, Owner},
     output::{Page, Record, Report, Tone, rfc3339, short},
 };
 
 /// Something that happened; what is not known of it is null.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Happening {
+pub(crate) struct Happening {
     #[serde(serialize_with = "as_text")]
     time: DateTime<Utc>,
     event: EventKind,
@@ -33,7 +33,7 @@ fn as_text<S: serde::Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<
 }
 
 impl Happening {
-    pub(super) fn of(event: &Event) -> Self {
+    pub(crate) fn of(event: &Event) -> Self {
         let subject = event.subject.as_ref();
         // A record that cannot be read has neither.
         let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
@@ -56,6 +56,13 @@ impl Happening {
                 .as_ref()
                 .and_then(|remark| remark.reason.clone()),
         }
+    }
+
+    /// Returns what refers to the job it happened to, if it was one.
+    pub(crate) fn job(&self) -> Option<JobRef> {
+        let key = self.key.as_ref()?;
+        let uuid = self.uuid.as_deref().and_then(|uuid| uuid.parse().ok());
+        uuid.or_else(|| Some(JobRef::Key(JobKey::new(key))))
     }
 
     /// Says that something was missed, instead of all that it was.

@@ -12,10 +12,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{StreamExt, stream::BoxStream};
 use tokio::time::{self, Instant};
 
+pub(super) use self::happening::Happening;
 use self::{
     choice::{Admission, Choice},
     handler::Handler,
-    happening::Happening,
     since::{Told, happened},
 };
 use super::{

@@ -67,6 +67,12 @@ impl<'a> Pane<'a> {
         self.tmux(&["send-keys", key]);
     }
 
+    /// Makes the terminal as large as this.
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        self.tmux(&["resize-window", "-x", &columns, "-y", &rows]);
+    }
+
     /// Types a text.
     pub(crate) fn text(&self, text: &str) {
         self.tmux(&["send-keys", "-l", text]);

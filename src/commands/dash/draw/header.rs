@@ -1,0 +1,199 @@
+//! What is above each view: which board, how it is reached, and what it comes to.
+
+use chrono::{DateTime, Utc};
+
+use super::Canvas;
+use crate::{
+    commands::{
+        dash::{
+            picture::Which,
+            rates::Rate,
+            state::{Link, State, View},
+        },
+        parts::{liveness::is_silent, tally::Standing},
+    },
+    duration,
+    output::{Pieces, Text, Tone, short},
+};
+
+/// From which height of the terminal on there is room for the rates.
+const TALL: u16 = 16;
+
+/// How wide a line of rates is.
+const MINUTE: usize = 60;
+
+/// Returns how many lines it takes.
+pub(super) fn height(state: &State) -> u16 {
+    4 + u16::from(has_rates(state)) + u16::from(narrowed(state).is_some())
+}
+
+fn has_rates(state: &State) -> bool {
+    !state.is_once && state.size.1 >= TALL
+}
+
+pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>) {
+    let columns = usize::from(state.size.0);
+    let reached = reached(state);
+    let taken: usize = reached.iter().map(|(_, text)| text.width()).sum();
+    let board = Text::from(&state.board).shortened(columns.saturating_sub(taken + 4));
+    canvas.line(1, 0, &[(Tone::Strong, board)]);
+    canvas.right(0, &reached);
+    canvas.line(1, 1, &counts(state));
+    canvas.line(1, 2, &standing(state, columns));
+    let mut y = 3;
+    if has_rates(state) {
+        canvas.line(1, y, &rates(state, columns));
+        y += 1;
+    }
+    tabs(state, y, canvas);
+    if let Some(narrowed) = narrowed(state) {
+        let text = narrowed.cut(columns - 2);
+        canvas.line(1, y + 1, &[(Tone::Busy, text)]);
+    }
+}
+
+/// Says how the board is reached, and what can be done here.
+fn reached(state: &State) -> Pieces {
+    let mut pieces = Pieces::new();
+    let mut add = |tone, text: &str| pieces.push((tone, Text::from(format!("  {text}"))));
+    if state.is_paused {
+        add(Tone::Busy, "PAUSED");
+    }
+    if state.may_act {
+        add(Tone::Bad, "ACT");
+    }
+    match &state.link {
+        _ if state.is_once => {
+            let time = state.now.format("%Y-%m-%d %H:%M:%SZ");
+            add(Tone::Faint, &time.to_string());
+        }
+        _ if state.is_reading && !state.has_read => add(Tone::Busy, "reading"),
+        Link::Connecting => add(Tone::Busy, "connecting"),
+        Link::Live => add(Tone::Good, "live"),
+        Link::Polling => add(Tone::Busy, "polling"),
+        Link::Away(since) => add(Tone::Bad, &format!("away {}", age(state, *since))),
+    }
+    pieces
+}
+
+fn age(state: &State, time: DateTime<Utc>) -> String {
+    duration::brief((state.now - time).to_std().unwrap_or_default())
+}
+
+/// Says how many jobs there are in each state, and how many conductors.
+fn counts(state: &State) -> Pieces {
+    let figures = &state.summary.figures;
+    let mut pieces = Pieces::new();
+    let mut add = |count: u64, what: &str, tone| {
+        pieces.push((Tone::Strong, Text::from(count.to_string())));
+        pieces.push((tone, Text::from(format!(" {what}  "))));
+    };
+    let bad = |count: u64| if count > 0 { Tone::Bad } else { Tone::Plain };
+    match figures.held_back {
+        0 => add(figures.unclaimed, "unclaimed", Tone::Good),
+        held_back => {
+            let what = format!("unclaimed ({held_back} held back)");
+            add(figures.unclaimed, &what, Tone::Good);
+        }
+    }
+    add(figures.claimed, "claimed", Tone::Busy);
+    if figures.orphaned > 0 {
+        add(figures.orphaned, "orphaned", Tone::Bad);
+    }
+    add(state.summary.trashed, "trashed", bad(state.summary.trashed));
+    add(figures.malformed, "malformed", bad(figures.malformed));
+    let silent = state.conductors.iter().filter(|it| is_silent(it)).count();
+    let alive = state.conductors.len() - silent;
+    let what = if alive == 1 {
+        "conductor"
+    } else {
+        "conductors"
+    };
+    add(alive as u64, what, Tone::Plain);
+    if silent > 0 {
+        add(silent as u64, "silent", Tone::Bad);
+    }
+    pieces
+}
+
+/// Says which job is the oldest that nobody has, and which is held longest.
+fn standing(state: &State, columns: usize) -> Pieces {
+    let figures = &state.summary.figures;
+    let room = (columns - 3) / 2;
+    let mut pieces = Pieces::new();
+    for (what, job) in [
+        ("oldest", &figures.oldest_unclaimed),
+        ("held longest", &figures.longest_held),
+    ] {
+        let text = job
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |job| told(state, job));
+        let text = Text::from(text).cut(room.saturating_sub(what.len() + 1));
+        let space = room.saturating_sub(what.len() + 1 + text.width());
+        pieces.push((Tone::Faint, Text::from(format!("{what} "))));
+        pieces.push((Tone::Plain, text));
+        pieces.push((Tone::Plain, Text::from(" ".repeat(space + 1))));
+    }
+    pieces
+}
+
+fn told(state: &State, job: &Standing) -> String {
+    let owner = job.owner.as_ref().map(|owner| format!(" by {owner}"));
+    let (age, uuid) = (age(state, job.since), short(&job.uuid));
+    format!("{age} {} {uuid}{}", job.name, owner.unwrap_or_default())
+}
+
+/// Says how much happens a second, and how much did in the last minute, as far as there is room.
+fn rates(state: &State, columns: usize) -> Pieces {
+    let rates = [
+        ("posted", Rate::Posted, Tone::Plain),
+        ("finished", Rate::Finished, Tone::Good),
+        ("failed", Rate::Failed, Tone::Bad),
+    ];
+    let mut pieces = Pieces::new();
+    for (what, rate, tone) in rates {
+        let told = format!("{:.1}/s ", state.rates.of(rate));
+        let room = (columns / 3).saturating_sub(what.len() + 11).min(MINUTE);
+        let line = state.rates.line(rate, room);
+        pieces.push((Tone::Faint, Text::from(format!("{what} "))));
+        pieces.push((Tone::Plain, Text::from(format!("{told:<8}"))));
+        pieces.push((tone, Text::from(format!("{line} "))));
+    }
+    pieces
+}
+
+fn tabs(state: &State, y: u16, canvas: &mut Canvas<'_>) {
+    let mut x = 0;
+    for (view, number) in View::ALL.into_iter().zip(1..) {
+        let title = Text::from(format!(" {number} {} ", view.title()));
+        let is_shown = view == state.view;
+        let tone = if is_shown { Tone::Strong } else { Tone::Faint };
+        let end = canvas.line(x, y, &[(tone, title)]);
+        if is_shown {
+            canvas.highlight(x..end, y);
+        }
+        x = end;
+    }
+    let (at, len) = (state.cursor().at + 1, state.len());
+    let place = format!("{}/{len}", at.min(len));
+    if usize::from(state.size.0) > usize::from(x) + place.len() + 1 {
+        canvas.right(y, &[(Tone::Faint, Text::from(place))]);
+    }
+}
+
+/// Says why not all is shown.
+fn narrowed(state: &State) -> Option<Text> {
+    let within = state.within.as_ref().map(|within| match within {
+        Which::Of(owner) => format!("of {}", owner.as_deref().unwrap_or("somebody unreadable")),
+        Which::Failed(signature) => format!("failed: {signature}"),
+        Which::On(_) => String::new(),
+    });
+    let filters = &state.picture.filters;
+    let judges = !matches!(state.view, View::Conductors | View::Events);
+    let filter = (!filters.is_empty()).then(|| match judges {
+        true => format!("filter: {filters}"),
+        false => format!("filter: {filters} (not of this view)"),
+    });
+    let parts: Vec<_> = within.into_iter().chain(filter).collect();
+    (!parts.is_empty()).then(|| Text::from(parts.join("; ")))
+}

@@ -1,0 +1,159 @@
+//! The lines of the view, as many as are seen.
+
+use std::ops::Range;
+
+use super::{Canvas, GUTTER};
+use crate::{
+    commands::{
+        conductors,
+        dash::{
+            picture::Which,
+            state::{Anchor, State, View},
+            summary::Alike,
+        },
+        status,
+    },
+    duration,
+    job::{Conductor, Entry, Shelf},
+    output::{
+        Cell, Column, Fit, Format, JobColumns, JobView, Page, Pieces, Report as _, Row as _, Text,
+        Tone, laid_out,
+    },
+};
+
+/// Draws the lines that are seen, below their titles.
+pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
+    let cursor = state.cursor();
+    let height = usize::from(body.end - body.start).saturating_sub(1);
+    let seen = cursor.top..state.len().min(cursor.top + height);
+    if seen.is_empty() {
+        let nothing = Text::from(nothing(state));
+        canvas.line(GUTTER, body.start + 1, &[(Tone::Faint, nothing)]);
+        return;
+    }
+    let room = usize::from(state.size.0 - GUTTER);
+    let (titles, lines) = laid(state, seen.clone(), room);
+    canvas.line(GUTTER, body.start, &titles);
+    for ((at, line), y) in seen.zip(&lines).zip(body.start + 1..) {
+        let is_marked = match state.anchor(at) {
+            Some(Anchor::Job(shelf, key)) => state.marks.contains(&(shelf, key)),
+            _ => false,
+        };
+        let is_chosen = at == cursor.at && !state.is_once;
+        let marks = [(is_chosen, '>'), (is_marked, '*')];
+        let gutter: String = marks
+            .map(|(is, mark)| if is { mark } else { ' ' })
+            .iter()
+            .collect();
+        canvas.line(0, y, &[(Tone::Strong, Text::from(gutter))]);
+        canvas.line(GUTTER, y, line);
+        if is_chosen {
+            canvas.highlight(0..state.size.0, y);
+        }
+    }
+}
+
+/// Lays the lines out: titles, and pieces for each.
+fn laid(state: &State, seen: Range<usize>, room: usize) -> (Pieces, Vec<Pieces>) {
+    let now = state.now;
+    let jobs = |shelf, entries: &mut dyn Iterator<Item = Entry>| {
+        let columns = JobColumns::usual(shelf, Format::Table);
+        let rows = entries.map(|entry| {
+            let view = JobView::of(&entry, now).under(&state.pauses);
+            columns.row(view).cells()
+        });
+        let mut rows: Vec<_> = rows.collect();
+        laid_out(&columns.shapes(), &mut rows, room)
+    };
+    let table = |columns: &[Column], mut rows: Vec<Vec<Cell>>| laid_out(columns, &mut rows, room);
+    match state.view {
+        _ if state.has_rows() => {
+            let shelf = match state.picture.lens().which {
+                Which::On(shelf) => shelf,
+                _ => Shelf::Board,
+            };
+            let rows = seen.filter_map(|at| state.picture.at(at));
+            jobs(shelf, &mut rows.map(|row| row.entry(now)))
+        }
+        View::Past => {
+            let past = state.past.iter().flatten().cloned();
+            jobs(Shelf::Past, &mut past.skip(seen.start).take(seen.len()))
+        }
+        View::Claims => {
+            let owners = &state.summary.owners[seen];
+            let rows = owners.iter().map(|of| status::owner_cells(of, now));
+            table(status::OWNERS, rows.collect())
+        }
+        View::Failures => {
+            let failures = &state.summary.failures[seen];
+            table(
+                FAILURES,
+                failures.iter().map(|of| failed(state, of)).collect(),
+            )
+        }
+        View::Conductors => {
+            let rows = state.conductors[seen].iter();
+            let rows = rows.map(|it| conductor(state, it).cells());
+            table(conductors::COLUMNS, rows.collect())
+        }
+        View::Events | View::Jobs | View::Trash => {
+            let lines = state.events.range(seen).map(|(_, happening)| {
+                let mut page = Page::new(false, None);
+                happening.human(&mut page);
+                page.into_lines().into_iter().flatten().collect()
+            });
+            let title = Text::from("TIME (UTC)    EVENT");
+            (vec![(Tone::Strong, title)], lines.collect())
+        }
+    }
+}
+
+/// Returns a conductor as it is now.
+pub(super) fn conductor(state: &State, of: &Conductor) -> conductors::Seen {
+    let since = (state.now - state.conductors_read)
+        .to_std()
+        .unwrap_or_default();
+    let silence = of.silence.map(|silence| silence + since);
+    let conductor = Conductor {
+        silence,
+        ..of.clone()
+    };
+    conductors::Seen::new(conductor, state.now)
+}
+
+const FAILURES: &[Column] = &[
+    Column::new("failure", Fit::Shrinks),
+    Column::new("jobs", Fit::Number),
+    Column::new("failures", Fit::Number).falling(Some(1)),
+    Column::new("last", Fit::Number),
+    Column::new("names", Fit::Shrinks).falling(Some(0)),
+];
+
+fn failed(state: &State, of: &Alike) -> Vec<Cell> {
+    let last = (state.now - of.last).to_std().unwrap_or_default();
+    let names: Vec<_> = of.names.iter().map(String::as_str).collect();
+    vec![
+        Cell::toned(Tone::Bad, &of.signature),
+        Cell::new(of.jobs.to_string()),
+        Cell::new(of.failures.to_string()),
+        Cell::new(duration::brief(last)),
+        Cell::new(names.join(", ")),
+    ]
+}
+
+/// Says why there is nothing to be seen.
+fn nothing(state: &State) -> &'static str {
+    match state.view {
+        View::Events => "nothing has happened since",
+        _ if !state.has_read => "reading the board…",
+        View::Past if state.past.is_none() => "reading the past…",
+        View::Conductors => "no conductor is at work",
+        _ if !state.picture.filters.is_empty() => "no job matches",
+        _ if state.within.is_some() => "none is left",
+        View::Jobs => "no jobs",
+        View::Claims => "nobody holds a job",
+        View::Failures => "no job on the board or in the trash has failed",
+        View::Trash => "no jobs are in the trash",
+        View::Past => "no job that left the board is remembered",
+    }
+}

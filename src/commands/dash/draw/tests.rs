@@ -1,0 +1,191 @@
+//! Frames, as they are seen.
+
+use chrono::TimeDelta;
+use ratatui::{
+    Terminal,
+    backend::TestBackend,
+    style::{Color, Modifier},
+};
+
+use super::{Look, draw, lines};
+use crate::{
+    commands::dash::{
+        act::{Deed, Dialog, Stage},
+        rates::Rate,
+        state::{State, View},
+        tests::{failed, held, job, now, press, state, trashed},
+        update::{Input, update},
+    },
+    job::{Entry, Job},
+};
+
+const COLOURED: Look = Look {
+    is_ascii: false,
+    is_coloured: true,
+};
+
+/// Draws a frame of that size.
+fn frame(state: &mut State, size: (u16, u16), look: Look) -> TestBackend {
+    state.size = size;
+    state.settle(lines(state));
+    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+    terminal
+        .draw(|frame| draw(state, look, frame.buffer_mut()))
+        .unwrap();
+    terminal.backend().clone()
+}
+
+fn busy() -> Vec<Job> {
+    let jobs = (0..40).map(|at| job(&format!("backup-{at:02}"), 100 - at));
+    let mut jobs: Vec<_> = jobs.collect();
+    jobs.push(held(job("resize", 300), "ada@desk-4:4711:c0ffee01", 61));
+    jobs.push(failed(job("snapshot", 200), "no room on /dev/sda1", 3));
+    jobs.push(trashed(failed(
+        job("export", 500),
+        "no room on /dev/sdb7",
+        9,
+    )));
+    jobs
+}
+
+fn seen(view: View) -> State {
+    let mut state = state(view, busy());
+    for (second, count) in [(0, 2), (1, 8), (5, 4)] {
+        let at = now() - TimeDelta::seconds(9 - second);
+        state.rates.count(Rate::Posted, count, at);
+        state.rates.count(Rate::Finished, count / 2, at);
+    }
+    state.rates.advance(now());
+    state
+}
+
+#[test]
+fn a_terminal_that_is_too_small_is_told_so() {
+    insta::assert_snapshot!(frame(&mut seen(View::Jobs), (40, 10), COLOURED));
+}
+
+#[test]
+fn the_jobs() {
+    insta::assert_snapshot!(frame(&mut seen(View::Jobs), (80, 24), COLOURED));
+    insta::assert_snapshot!(frame(&mut seen(View::Jobs), (120, 40), COLOURED));
+}
+
+#[test]
+fn the_claims_the_failures_and_the_trash() {
+    insta::assert_snapshot!(frame(&mut seen(View::Claims), (80, 24), COLOURED));
+    insta::assert_snapshot!(frame(&mut seen(View::Failures), (80, 24), COLOURED));
+    insta::assert_snapshot!(frame(&mut seen(View::Trash), (200, 60), COLOURED));
+}
+
+#[test]
+fn an_empty_board_that_is_away() {
+    let mut state = state(View::Jobs, Vec::new());
+    let refused = Input::Lost("redis://localhost cannot be reached: refused".to_owned());
+    update(&mut state, refused, now() - TimeDelta::seconds(12));
+    state.now = now();
+    insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
+}
+
+#[test]
+fn what_is_typed_and_what_is_wrong_with_it() {
+    let mut state = seen(View::Jobs);
+    press(&mut state, "/claims>3");
+    insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
+    press(&mut state, "\u{1b}?");
+    state.may_act = true;
+    insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
+}
+
+#[test]
+fn what_is_to_be_done_and_what_came_of_it() {
+    let mut state = seen(View::Jobs);
+    state.may_act = true;
+    let jobs = busy().into_iter().rev().take(7);
+    let jobs = jobs.map(|job| (Entry::Job(Box::new(job)), false));
+    let mut jobs: Vec<_> = jobs.collect();
+    jobs[1].1 = true;
+    let dialog = Dialog {
+        deed: Deed::Trash,
+        jobs,
+        gone: 1,
+        typed: "pr".to_owned(),
+        stage: Stage::Asking,
+    };
+    update(&mut state, Input::Prepared(Ok(dialog)), now());
+    insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
+    state.protected = Some("prod".to_owned());
+    insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
+    let problems = vec!["1f0c9a58 resize: the job has changed meanwhile".to_owned()];
+    let done = Stage::Done("trashed 6 jobs".to_owned(), problems);
+    update(&mut state, Input::Performed(done), now());
+    insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
+}
+
+#[test]
+fn hostile_names_act_on_no_terminal() {
+    let mut evil = job("\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}gpj\tx\ny", 9);
+    evil.problem = Some("\u{9b}31m".to_owned());
+    let evil = held(evil, "\u{1b}[8m日本\u{200b}", 3);
+    let mut state = state(View::Jobs, vec![failed(evil, "\u{1b}c", 1)]);
+    for view in View::ALL {
+        state.view = view;
+        state.aim();
+        let frame = frame(&mut state, (120, 20), COLOURED);
+        let cells = frame.buffer().content.iter();
+        let mut chars = cells.flat_map(|cell| cell.symbol().chars());
+        let acts = |char: &char| char.is_control() || "\u{202e}\u{200b}\u{9b}".contains(*char);
+        assert_eq!(chars.find(acts), None, "{view:?}");
+    }
+    state.view = View::Jobs;
+    state.aim();
+    insta::assert_snapshot!(frame(&mut state, (80, 14), COLOURED));
+}
+
+#[test]
+fn without_colours_and_in_ascii_all_is_said_as_well() {
+    let mut state = seen(View::Jobs);
+    press(&mut state, "?");
+    let look = Look {
+        is_ascii: true,
+        is_coloured: false,
+    };
+    let frame = frame(&mut state, (80, 24), look);
+    let mut cells = frame.buffer().content.iter();
+    assert!(cells.all(|cell| cell.symbol().is_ascii() && cell.fg == Color::Reset));
+    insta::assert_snapshot!(frame);
+}
+
+#[test]
+fn colours_are_the_terminal_s_own_and_the_chosen_line_stands_out() {
+    let frame = frame(&mut seen(View::Trash), (80, 24), COLOURED);
+    let buffer = frame.buffer();
+    let mut cells = buffer.content.iter();
+    assert!(cells.all(|cell| !matches!(cell.fg, Color::Rgb(..) | Color::Indexed(_))));
+    let chosen = buffer.cell((5, 6)).unwrap();
+    assert!(chosen.modifier.contains(Modifier::REVERSED));
+    assert!(
+        !buffer
+            .cell((5, 7))
+            .unwrap()
+            .modifier
+            .contains(Modifier::REVERSED)
+    );
+}
+
+/// Run by hand, in release, for the time that a frame takes.
+#[test]
+#[ignore = "it measures"]
+fn a_frame_of_a_hundred_thousand_jobs() {
+    let jobs = (0..100_000).map(|at| job(&format!("job-{at}"), at));
+    let mut state = state(View::Jobs, jobs.collect());
+    state.size = (200, 60);
+    let mut terminal = Terminal::new(TestBackend::new(200, 60)).unwrap();
+    let start = std::time::Instant::now();
+    for _ in 0..1000 {
+        press(&mut state, "j");
+        state.settle(lines(&state));
+        let draw = |frame: &mut ratatui::Frame<'_>| draw(&state, COLOURED, frame.buffer_mut());
+        terminal.draw(draw).unwrap();
+    }
+    println!("{:?} a frame", start.elapsed() / 1000);
+}

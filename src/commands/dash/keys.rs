@@ -1,0 +1,131 @@
+//! The keys: one table that says what each does, and tells people of it.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::{
+    act::Deed,
+    state::View::{self, Claims, Conductors, Events, Failures, Jobs, Past, Trash},
+};
+
+/// What somebody wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Show(View),
+    /// The view behind this one, or before it.
+    Turn(isize),
+    Move(isize),
+    /// By as much as is seen at once.
+    Page(isize),
+    First,
+    Last,
+    Open,
+    Back,
+    Filter,
+    Sort,
+    Reverse,
+    Pause,
+    Copy,
+    Mark,
+    Do(Deed),
+    Help,
+    Redraw,
+    Suspend,
+    Quit,
+}
+use Action::*;
+
+/// Keys that belong together: how they are called, what they do, whether the bottom line tells of them,
+/// and what each of them is for.
+pub(super) type Binding = (&'static str, &'static str, bool, &'static [Action]);
+
+const VIEWS: &[Action] = &[
+    Show(Jobs),
+    Show(Claims),
+    Show(Failures),
+    Show(Trash),
+    Show(Past),
+    Show(Conductors),
+    Show(Events),
+];
+
+/// All of them, in the order in which they are told.
+#[rustfmt::skip]
+pub(super) const KEYS: &[Binding] = &[
+    ("1 2 3 4 5 6 7", "the views", false, VIEWS),
+    ("Tab S-Tab", "the next view, the one before", false, &[Turn(1), Turn(-1)]),
+    ("Up Down k j", "move", false, &[Move(-1), Move(1), Move(-1), Move(1)]),
+    ("PgUp PgDn", "move by a page", false, &[Page(-1), Page(1)]),
+    ("Home End g G", "the first, the last", false, &[First, Last, First, Last]),
+    ("Enter Right", "open", true, &[Open, Open]),
+    ("Esc Left", "back; unmark all", false, &[Back, Back]),
+    ("/", "filter", true, &[Filter]),
+    ("s S", "sort, the other way round", false, &[Sort, Reverse]),
+    ("Space", "pause the picture", false, &[Pause]),
+    ("y", "copy the uuid", false, &[Copy]),
+    ("x", "mark", true, &[Mark]),
+    ("A", "abandon", true, &[Do(Deed::Abandon)]),
+    ("T", "trash", true, &[Do(Deed::Trash)]),
+    ("R", "retry", true, &[Do(Deed::Retry)]),
+    ("C", "consume", true, &[Do(Deed::Consume)]),
+    ("P", "pause their names", false, &[Do(Deed::Pause)]),
+    ("?", "keys", true, &[Help]),
+    ("Ctrl-L", "redraw", false, &[Redraw]),
+    ("Ctrl-Z", "suspend", false, &[Suspend]),
+    ("q Ctrl-C", "quit", true, &[Quit, Quit]),
+];
+
+/// Whether keys are there for those alone who may change the board.
+pub(super) fn acts((_, _, _, actions): &Binding) -> bool {
+    actions.iter().any(|action| matches!(action, Do(_) | Mark))
+}
+
+/// Returns what a key does.
+pub(super) fn action(event: KeyEvent, may_act: bool) -> Option<Action> {
+    let name = name(event)?;
+    let known = KEYS.iter().filter(|binding| may_act || !acts(binding));
+    let mut keys = known.flat_map(|(keys, _, _, actions)| keys.split(' ').zip(*actions));
+    keys.find(|(key, _)| *key == name)
+        .map(|(_, action)| *action)
+}
+
+/// Returns how a key is called in the table.
+fn name(event: KeyEvent) -> Option<String> {
+    let is_control = event.modifiers.contains(KeyModifiers::CONTROL);
+    let name = match event.code {
+        _ if event.modifiers.contains(KeyModifiers::ALT) => return None,
+        KeyCode::Char(char) if is_control => format!("Ctrl-{}", char.to_ascii_uppercase()),
+        KeyCode::Char(' ') => "Space".to_owned(),
+        KeyCode::Char(char) => char.to_string(),
+        KeyCode::BackTab => "S-Tab".to_owned(),
+        KeyCode::PageUp => "PgUp".to_owned(),
+        KeyCode::PageDown => "PgDn".to_owned(),
+        code => format!("{code:?}"),
+    };
+    Some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_has_one_meaning_and_can_be_typed() {
+        let mut seen = std::collections::HashSet::new();
+        for (keys, _, _, actions) in KEYS {
+            assert_eq!(keys.split(' ').count(), actions.len(), "{keys}");
+            assert!(keys.split(' ').all(|key| seen.insert(key)), "{keys}");
+        }
+        for (code, expected) in [
+            (KeyCode::Enter, Open),
+            (KeyCode::Char(' '), Pause),
+            (KeyCode::Char('7'), Show(Events)),
+            (KeyCode::BackTab, Turn(-1)),
+            (KeyCode::PageDown, Page(1)),
+        ] {
+            assert_eq!(action(code.into(), false), Some(expected));
+        }
+        let trash = KeyCode::Char('T').into();
+        assert_eq!(action(trash, true), Some(Do(Deed::Trash)));
+        assert_eq!(action(trash, false), None);
+    }
+}

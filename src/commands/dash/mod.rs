@@ -1,0 +1,200 @@
+//! `jobboard dash`.
+
+mod act;
+mod draw;
+mod keys;
+mod picture;
+mod press;
+mod questions;
+mod rates;
+mod row;
+mod session;
+mod state;
+mod summary;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod update;
+
+use std::io::{self, IsTerminal as _};
+
+use anyhow::Context as _;
+use chrono::{SubsecRound, Utc};
+use futures_util::StreamExt as _;
+use ratatui::{buffer::Buffer, layout::Rect};
+
+use self::{
+    draw::{Look, draw},
+    questions::Questions,
+    state::{State, View},
+    update::{Effect, Input, update},
+};
+use crate::{
+    board::filter::{Filter, Filters},
+    context::Context,
+    exit::CommandError,
+    output::size_of,
+};
+
+/// How many lines of a view one frame has at most, and how wide it is, where there is no terminal.
+const ONCE: (u16, usize) = (80, 100);
+
+/// Show the board live on a terminal: its jobs, who has them, what fails, who works
+///
+/// It shows what happens as it happens, as `watch` tells it, and changes nothing. Seven views: the jobs;
+/// the claims by owner; the failures on the board and in the trash by what they have in common; the
+/// trash; the past, its latest thousand; the conductors with what each is doing; the events. Enter
+/// opens a job as `show` does, with what `explain` says of it. / takes a filter as --filter does. ?
+/// tells of all keys.
+///
+/// With --act keys in upper case also do something to the jobs that are marked with x, or else to the one
+/// that is chosen: Abandon, Trash, Retry, Consume, each by force, and Pause their names. The jobs are
+/// shown as they are found then, somebody is asked, and one that changes meanwhile is left alone.
+///
+/// It takes a terminal of 60x12, and its sixteen colours; no meaning is in a colour alone. Screen readers
+/// and tickets are better served by --once, `watch` and `list`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    jobboard dash\n  \
+    jobboard dash --view claims --filter 'held>10m'\n  \
+    jobboard dash --once > ticket.txt")]
+pub(crate) struct DashArgs {
+    /// Begin with this view
+    #[arg(
+        long,
+        value_enum,
+        value_name = "VIEW",
+        default_value_t,
+        hide_default_value = true
+    )]
+    view: View,
+
+    /// Begin with this filter; several must all hold (`jobboard help filters`)
+    #[arg(long, value_name = "EXPR")]
+    filter: Vec<Filter>,
+
+    /// Let keys in upper case change the board, each time after a question
+    #[arg(long, conflicts_with = "once")]
+    act: bool,
+
+    /// Print one frame as plain text, and end
+    ///
+    /// It is as wide as the terminal, or else 80 columns, and has the first hundred lines of the view.
+    #[arg(long)]
+    once: bool,
+
+    /// Draw with ASCII alone; any other character becomes a ?
+    #[arg(long)]
+    ascii: bool,
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()> {
+    if !args.once {
+        require_terminal(ctx)?;
+    }
+    let board = match args.act {
+        true => ctx.writable_board()?,
+        false => ctx.board()?,
+    };
+    let now = Utc::now().trunc_subsecs(6);
+    let mut state = State::new(board.name(), Filters::new(args.filter), args.view, now);
+    let mut look = Look {
+        is_ascii: args.ascii,
+        is_coloured: ctx.out.is_coloured(),
+    };
+    if args.once {
+        look.is_coloured = false;
+        let questions = Questions {
+            ctx,
+            board: &*board,
+        };
+        let frame = once(questions, state, look).await?;
+        return ctx.out.document(frame.as_bytes());
+    }
+    state.may_act = args.act;
+    let choice = &ctx.config.board.value;
+    state.protected = choice.name.clone().filter(|_| choice.is_protected);
+    session::run(
+        Questions {
+            ctx,
+            board: &*board,
+        },
+        state,
+        look,
+    )
+    .await
+}
+
+/// Refuses to draw where nobody would see it.
+fn require_terminal(ctx: &Context) -> anyhow::Result<()> {
+    let is_dumb = ctx
+        .environment
+        .variable("TERM")
+        .is_none_or(|term| term == "dumb" || term.is_empty());
+    let problem = match (
+        io::stdin().is_terminal() && io::stdout().is_terminal(),
+        is_dumb,
+    ) {
+        (false, _) => "dash needs a terminal, to be read from and written to",
+        (_, true) => "dash needs a terminal that can move its cursor, and TERM names none",
+        (true, false) => return Ok(()),
+    };
+    let hint = "`jobboard dash --once` prints one frame; `jobboard watch` tells what happens, line by line";
+    Err(CommandError::usage(problem).hint(hint).into())
+}
+
+/// Reads the board once, and returns a frame of it.
+async fn once(questions: Questions<'_>, mut state: State, look: Look) -> anyhow::Result<String> {
+    state.is_once = true;
+    let filters = state.picture.filters.clone();
+    let trying = || questions.ctx.trying("look at", "the board");
+    let mut take = |input| {
+        let input = match input {
+            Input::Unread(why) | Input::Past(Err(why)) | Input::Conductors(Err(why)) => {
+                return Err(anyhow::Error::msg(why)).with_context(trying);
+            }
+            input => input,
+        };
+        update(&mut state, input, Utc::now());
+        Ok(())
+    };
+    questions.board.health().await.with_context(trying)?;
+    let mut reading = questions.read(&filters);
+    while let Some(some) = reading.next().await {
+        take(some)?;
+    }
+    take(Input::Read)?;
+    for question in [Effect::ReadConductors, Effect::ReadPauses, Effect::ReadPast] {
+        let answer = questions.ask(question, &filters).await;
+        take(answer)?;
+    }
+    state.sum_up();
+    let (columns, most) = ONCE;
+    let terminal = size_of(io::stdout()).and_then(|(columns, _)| u16::try_from(columns).ok());
+    let columns = terminal.unwrap_or(columns);
+    let most = state.len().clamp(1, most);
+    // As many lines as it takes, which is known once there are too many.
+    state.size = (columns, u16::MAX);
+    let above = usize::from(u16::MAX) - draw::lines(&state);
+    state.size.1 = u16::try_from(above + most).unwrap_or(u16::MAX);
+    state.settle(most);
+    let left_out = state.len() - most.min(state.len());
+    Ok(text(&state, look, left_out))
+}
+
+/// Returns a frame as plain text.
+fn text(state: &State, look: Look, left_out: usize) -> String {
+    let (columns, rows) = state.size;
+    let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
+    draw(state, look, &mut buffer);
+    let mut text = String::new();
+    for row in buffer.content.chunks(usize::from(columns)) {
+        let line: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
+        text += line.trim_end();
+        text.push('\n');
+    }
+    if left_out > 0 {
+        text += &format!("  {left_out} more not shown\n");
+    }
+    text
+}

@@ -1,0 +1,140 @@
+//! What the board is asked, and its answers in the words of the dashboard.
+
+use futures_util::{
+    FutureExt, StreamExt, TryStreamExt,
+    future::LocalBoxFuture,
+    stream::{self, LocalBoxStream},
+};
+
+use chrono::Utc;
+
+use super::{
+    act,
+    picture::Place,
+    update::{Effect, Input},
+};
+use crate::{
+    board::{Board, BoardError, BoardExt as _, JobRef, Query, Result, filter::Filters},
+    commands::{explain::explained, show::look_everywhere},
+    context::Context,
+    exit::chain,
+    job::{Entry, Shelf},
+};
+
+/// How many records are taken in at once, so that keys are answered meanwhile.
+const SOME: usize = 200;
+
+/// How many jobs of the past are shown.
+const PAST: usize = 1000;
+
+/// Whom to ask.
+#[derive(Clone, Copy)]
+pub(super) struct Questions<'a> {
+    pub(super) ctx: &'a Context,
+    pub(super) board: &'a dyn Board,
+}
+
+impl<'a> Questions<'a> {
+    /// Reads the board and its trash; ends early if one of them cannot be read.
+    pub(super) fn read(self, filters: &Filters) -> LocalBoxStream<'a, Input> {
+        let detail = filters.detail();
+        let shelves = stream::iter([Shelf::Board, Shelf::Trash]);
+        let some = shelves.flat_map(move |shelf| {
+            let entries = self.board.entries(Query::all(shelf, detail));
+            entries.ready_chunks(SOME).map(move |some| (shelf, some))
+        });
+        let inputs = some.flat_map(|(shelf, some)| {
+            let mut entries = Vec::with_capacity(some.len());
+            let mut error = None;
+            for entry in some {
+                match entry {
+                    Ok(entry) => entries.push(entry),
+                    Err(failed) => error = Some(Input::Unread(chain(&failed))),
+                }
+            }
+            let entries = Input::Entries(shelf, entries);
+            stream::iter([Some(entries), error].into_iter().flatten())
+        });
+        inputs.boxed_local()
+    }
+
+    /// Looks jobs up.
+    pub(super) fn find(self, places: Vec<Place>) -> LocalBoxFuture<'a, Input> {
+        let find = async move {
+            let mut found = Vec::with_capacity(places.len());
+            for shelf in [Shelf::Board, Shelf::Trash] {
+                let there = places.iter().filter(|place| place.0 == shelf);
+                let keys: Vec<_> = there.map(|(_, key)| key.clone()).collect();
+                let wanted: Vec<_> = keys.iter().cloned().map(JobRef::Key).collect();
+                if wanted.is_empty() {
+                    continue;
+                }
+                match self.board.find(shelf, &wanted).await {
+                    Ok(answers) => {
+                        let answers = keys.into_iter().zip(answers);
+                        found.extend(answers.map(|(key, mut it)| ((shelf, key), it.pop())));
+                    }
+                    // One that is away says so by itself, and is read when it is back.
+                    Err(error) => return Input::Unread(chain(&error)),
+                }
+            }
+            Input::Found(found)
+        };
+        find.boxed_local()
+    }
+
+    /// Asks what something takes that is to be done.
+    pub(super) fn ask(self, effect: Effect, filters: &Filters) -> LocalBoxFuture<'a, Input> {
+        let filters = filters.clone();
+        let ask = async move {
+            match effect {
+                Effect::ReadPast => Input::Past(said(self.past(&filters).await)),
+                Effect::ReadConductors => Input::Conductors(said(self.board.conductors().await)),
+                Effect::ReadPauses => {
+                    let pauses = self.board.lasting_pauses(Utc::now()).await;
+                    Input::Pauses(pauses.unwrap_or_default())
+                }
+                Effect::Open(job) => {
+                    let wanted = std::slice::from_ref(&job);
+                    let found = look_everywhere(self.board, wanted).await;
+                    let only =
+                        |mut found: Vec<_>| found.pop().unwrap_or(Err(BoardError::NoSuchJob));
+                    let found = said(found.and_then(only));
+                    Input::Opened(job, found)
+                }
+                Effect::Explain(job) => {
+                    let explained = explained(self.ctx, self.board, &job).await;
+                    let explained = explained.map_err(|error| chain(error.as_ref()));
+                    Input::Explained(job, explained)
+                }
+                Effect::Prepare(deed, places) => {
+                    Input::Prepared(said(act::prepare(self.board, deed, places).await))
+                }
+                Effect::Perform(task) => {
+                    let who = self.ctx.who();
+                    Input::Performed(act::perform(self.board, &task, who).await)
+                }
+                Effect::Quit
+                | Effect::Suspend
+                | Effect::Redraw
+                | Effect::Read
+                | Effect::Copy(_) => Input::Tick,
+            }
+        };
+        ask.boxed_local()
+    }
+
+    /// Reads the jobs that left the board last.
+    async fn past(self, filters: &Filters) -> Result<Vec<Entry>> {
+        let now = Utc::now();
+        let entries = self
+            .board
+            .entries(Query::all(Shelf::Past, filters.detail()));
+        let meant = entries.try_filter(|entry| std::future::ready(filters.matches(entry, now)));
+        meant.take(PAST).try_collect().await
+    }
+}
+
+fn said<T>(answer: Result<T>) -> std::result::Result<T, String> {
+    answer.map_err(|error| chain(&error))
+}

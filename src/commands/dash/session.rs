@@ -1,0 +1,309 @@
+//! The dashboard at work: what it waits for, and what it does about it.
+//!
+//! All that the board is asked goes on beside the keys, each question once at a time.
+
+use std::{
+    collections::{HashMap, HashSet},
+    mem::{Discriminant, discriminant},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use chrono::Utc;
+use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind};
+use futures_util::{
+    StreamExt,
+    future::LocalBoxFuture,
+    stream::{FuturesUnordered, LocalBoxStream},
+};
+use rustix::process::{Signal, kill_current_process_group};
+use tokio::time::{Instant, sleep_until};
+
+use super::{
+    draw::{self, Look},
+    questions::Questions,
+    state::{Link, State},
+    terminal::Screen,
+    update::{Effect, Input, update},
+};
+use crate::{
+    board::follow::{News, Start, follow},
+    commands::parts::under_claim,
+    exit::chain,
+    process::signal::Signals,
+};
+
+/// How long after one frame the next one is drawn at the soonest.
+const FRAME: Duration = Duration::from_millis(33);
+
+/// How long after one look at some jobs the next one comes at the soonest.
+const LOOK: Duration = Duration::from_millis(40);
+
+/// How many jobs are looked up at once.
+const MOST: usize = 500;
+
+/// How many times as long as something takes it is left alone.
+const REST: u32 = 20;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What goes on while somebody looks.
+struct Session<'a> {
+    questions: Questions<'a>,
+    state: State,
+    look: Look,
+    screen: Screen,
+    tasks: FuturesUnordered<LocalBoxFuture<'a, (Kind, Input)>>,
+    asked: HashSet<Kind>,
+    /// What is asked again once the answer to the same question is there.
+    again: HashMap<Kind, Effect>,
+    reading: Option<(LocalBoxStream<'a, Input>, Instant)>,
+    due: Due,
+}
+
+/// What kind of question it is.
+type Kind = Option<Discriminant<Effect>>;
+
+/// When there is something to do; none, if there is not.
+struct Due {
+    frame: Option<Instant>,
+    drawn: Instant,
+    tick: Instant,
+    read: Option<Instant>,
+    /// When the board may be read again, jobs be looked up, and rows be counted.
+    may_read: Instant,
+    may_look: Instant,
+    may_count: Instant,
+}
+
+/// Shows the board until somebody has seen enough.
+pub(super) async fn run(questions: Questions<'_>, state: State, look: Look) -> anyhow::Result<()> {
+    let mut signals = Signals::ending()?;
+    let mut news = follow(questions.board, Start::Now);
+    let trying = || questions.ctx.trying("watch", "the jobs");
+    // Before the terminal is taken: where there is no board, that is all there is to say.
+    let first = news.next().await.transpose().with_context(trying)?;
+    let mut stops = Signals::catch(&[Signal::TSTP])?;
+    let mut keys = EventStream::new();
+    let now = Instant::now();
+    let mut session = Session {
+        questions,
+        state,
+        look,
+        screen: Screen::open().context("cannot use the terminal")?,
+        tasks: FuturesUnordered::new(),
+        asked: HashSet::new(),
+        again: HashMap::new(),
+        reading: None,
+        due: Due {
+            frame: Some(now),
+            drawn: now,
+            tick: now + SECOND,
+            read: None,
+            may_read: now,
+            may_look: now,
+            may_count: now,
+        },
+    };
+    session.state.size = session.screen.size()?;
+    let mut goes_on = session.hear(first)?;
+    while goes_on {
+        session.attend()?;
+        let wake = session.wake();
+        goes_on = tokio::select! {
+            biased;
+            signal = signals.next() => return Err(under_claim::code(128 + signal.as_raw())),
+            _ = stops.next() => session.suspend()?,
+            key = keys.next() => match key {
+                Some(key) => session.key(key?)?,
+                None => false,
+            },
+            Some((kind, input)) = session.tasks.next(), if !session.tasks.is_empty() => {
+                session.answered(kind, input)?
+            }
+            () = until(wake), if wake.is_some() => true,
+            heard = news.next() => {
+                let heard = heard.transpose();
+                session.hear(heard.with_context(|| session.questions.ctx.trying("watch", "the jobs"))?)?
+            }
+            read = next(&mut session.reading) => session.read(read)?,
+        };
+    }
+    Ok(())
+}
+
+async fn until(wake: Option<Instant>) {
+    if let Some(wake) = wake {
+        sleep_until(wake).await;
+    }
+}
+
+async fn next(reading: &mut Option<(LocalBoxStream<'_, Input>, Instant)>) -> Option<Input> {
+    match reading {
+        Some((stream, _)) => stream.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Takes something in, and does what comes of it; says whether that goes on.
+    fn take(&mut self, input: Input) -> anyhow::Result<bool> {
+        let is_tick = matches!(input, Input::Tick);
+        let effects = update(&mut self.state, input, Utc::now());
+        if !is_tick || self.state.ages() {
+            self.redraw();
+        }
+        for effect in effects {
+            match effect {
+                Effect::Quit => return Ok(false),
+                // So that whoever is in our pipeline or script stops, too.
+                Effect::Suspend => kill_current_process_group(Signal::TSTP)?,
+                Effect::Redraw => self.screen.clear()?,
+                Effect::Copy(text) => self.screen.copy(&text)?,
+                Effect::Read => self.due.read = Some(self.due.may_read),
+                question => self.ask(question),
+            }
+        }
+        Ok(true)
+    }
+
+    fn ask(&mut self, effect: Effect) {
+        let kind = Some(discriminant(&effect));
+        if self.asked.insert(kind) {
+            let answer = self.questions.ask(effect, &self.state.picture.filters);
+            self.tasks
+                .push(Box::pin(async move { (kind, answer.await) }));
+        } else {
+            self.again.insert(kind, effect);
+        }
+    }
+
+    fn answered(&mut self, kind: Kind, input: Input) -> anyhow::Result<bool> {
+        self.asked.remove(&kind);
+        if let Some(effect) = self.again.remove(&kind) {
+            self.ask(effect);
+        }
+        self.take(input)
+    }
+
+    fn key(&mut self, event: TerminalEvent) -> anyhow::Result<bool> {
+        match event {
+            TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => {
+                // Whoever types is answered at once.
+                self.due.drawn -= FRAME;
+                self.take(Input::Key(key))
+            }
+            TerminalEvent::Paste(text) => self.take(Input::Paste(text)),
+            TerminalEvent::Resize(columns, rows) => self.take(Input::Resize(columns, rows)),
+            _ => Ok(true),
+        }
+    }
+
+    fn hear(&mut self, news: Option<News>) -> anyhow::Result<bool> {
+        match news {
+            None => Ok(false),
+            Some(News::Event(event)) => self.take(Input::Event(event)),
+            Some(News::Lost(error)) => {
+                self.reading = None;
+                self.take(Input::Lost(chain(&error)))
+            }
+            Some(News::Listening(lack) | News::Back(lack)) => self.take(Input::Listening(lack)),
+        }
+    }
+
+    fn read(&mut self, read: Option<Input>) -> anyhow::Result<bool> {
+        let Some(input) = read else {
+            self.finish_reading();
+            return self.take(Input::Read);
+        };
+        if matches!(input, Input::Unread(_)) {
+            self.finish_reading();
+            // What is listened to says when it is back; else it is tried again.
+            self.due.read = Some(self.due.may_read + SECOND);
+        }
+        self.take(input)
+    }
+
+    fn finish_reading(&mut self) {
+        if let Some((_, start)) = self.reading.take() {
+            self.due.may_read = Instant::now() + start.elapsed() * REST;
+        }
+    }
+
+    fn redraw(&mut self) {
+        let next = self.due.drawn + FRAME;
+        self.due.frame.get_or_insert(next);
+        self.due.frame = self.due.frame.map(|frame| frame.min(next));
+    }
+
+    fn suspend(&mut self) -> anyhow::Result<bool> {
+        self.screen.suspend()?;
+        let (columns, rows) = self.screen.size()?;
+        self.take(Input::Resize(columns, rows))
+    }
+
+    /// Does what is due.
+    fn attend(&mut self) -> anyhow::Result<()> {
+        let now = Instant::now();
+        let is_away = matches!(self.state.link, Link::Away(_));
+        if self.due.read.is_some_and(|read| read <= now) && self.reading.is_none() && !is_away {
+            self.due.read = None;
+            let filters = self.state.picture.filters.clone();
+            self.reading = Some((self.questions.read(&filters), now));
+            self.take(Input::Reading)?;
+        }
+        if !self.state.picture.wanted.is_empty()
+            && self.due.may_look <= now
+            && !self.asked.contains(&None)
+            && !is_away
+        {
+            self.due.may_look = now + LOOK;
+            let places = self.state.picture.ask(MOST);
+            self.asked.insert(None);
+            let found = self.questions.find(places);
+            self.tasks
+                .push(Box::pin(async move { (None, found.await) }));
+        }
+        if self.due.tick <= now {
+            self.due.tick = now + SECOND;
+            self.take(Input::Tick)?;
+        }
+        if self.due.frame.is_some_and(|frame| frame <= now) {
+            self.frame(now)?;
+        }
+        Ok(())
+    }
+
+    fn frame(&mut self, now: Instant) -> anyhow::Result<()> {
+        self.due.frame = None;
+        self.due.drawn = now;
+        let state = &mut self.state;
+        state.now = Utc::now();
+        state.size = self.screen.size()?;
+        if state.is_uncounted() {
+            if self.due.may_count <= now {
+                state.sum_up();
+                self.due.may_count = now + now.elapsed() * REST;
+            } else {
+                self.due.frame = Some(self.due.may_count.max(now + FRAME));
+            }
+        }
+        state.settle(draw::lines(state));
+        let look = self.look;
+        self.screen.draw(|buffer| draw::draw(state, look, buffer))?;
+        Ok(())
+    }
+
+    /// Returns when there is something to do, if it is known.
+    fn wake(&self) -> Option<Instant> {
+        let is_away = matches!(self.state.link, Link::Away(_));
+        let tick = self.state.ages().then_some(self.due.tick);
+        let read = self.due.read.filter(|_| self.reading.is_none() && !is_away);
+        let wants = !self.state.picture.wanted.is_empty() && !self.asked.contains(&None);
+        let look = (wants && !is_away).then_some(self.due.may_look);
+        [self.due.frame, tick, read, look]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}

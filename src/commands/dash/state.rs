@@ -1,0 +1,385 @@
+//! What the dashboard shows: the picture of the board, and where in it somebody is.
+
+use std::collections::{HashSet, VecDeque};
+
+use chrono::{DateTime, Utc};
+use clap::ValueEnum;
+
+use super::{
+    act::Dialog,
+    draw,
+    picture::{Picture, Place, Which},
+    rates::Rates,
+    summary::{Summary, name_of},
+    update::Effect,
+};
+use crate::{
+    board::{JobRef, filter::Filters},
+    commands::{explain::Explanation, watch::Happening},
+    job::{Conductor, Entry, JobKey, Pauses, Shelf},
+    output::{Text, Tone},
+};
+
+/// How many events are kept.
+const EVENTS: usize = 1000;
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum View {
+    #[default]
+    Jobs,
+    /// The claims, by owner
+    Claims,
+    /// The failures, by what they have in common
+    Failures,
+    Trash,
+    /// The jobs that have left the board, the latest first
+    Past,
+    Conductors,
+    Events,
+}
+
+impl View {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Jobs,
+        Self::Claims,
+        Self::Failures,
+        Self::Trash,
+        Self::Past,
+        Self::Conductors,
+        Self::Events,
+    ];
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Jobs => "Jobs",
+            Self::Claims => "Claims",
+            Self::Failures => "Failures",
+            Self::Trash => "Trash",
+            Self::Past => "Past",
+            Self::Conductors => "Conductors",
+            Self::Events => "Events",
+        }
+    }
+}
+
+/// How the board is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Link {
+    Connecting,
+    /// Whatever happens is pushed.
+    Live,
+    /// Some of it is told late.
+    Polling,
+    Away(DateTime<Utc>),
+}
+
+/// What a line of a view is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Job(Shelf, JobKey),
+    Group(String),
+    Event(u64),
+}
+
+/// Where somebody is in a view.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cursor {
+    pub(super) at: usize,
+    /// The first line that is seen.
+    pub(super) top: usize,
+    /// What it is on, wherever that goes; none, as long as nobody has moved.
+    pub(super) anchor: Option<Anchor>,
+}
+
+/// What lies over the view.
+#[derive(Debug)]
+pub(super) enum Overlay {
+    None,
+    Help,
+    Filter(Field),
+    Job(Box<Opened>),
+    /// The conductor of this name, from this line on.
+    Conductor(String, usize),
+    Dialog(Box<Dialog>),
+}
+
+/// A filter that is being typed.
+#[derive(Debug, Default)]
+pub(super) struct Field {
+    pub(super) text: String,
+    /// What is wrong with it.
+    pub(super) error: Option<String>,
+}
+
+/// A job that is looked at.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) reference: JobRef,
+    /// None until it has been read; an error says why it cannot be.
+    pub(super) found: Option<Result<Entry, String>>,
+    pub(super) explained: Option<Result<Explanation, String>>,
+    pub(super) scroll: usize,
+}
+
+impl Opened {
+    /// Opens a job; one that has been read already is not looked for.
+    pub(super) fn new(reference: JobRef, entry: Option<Entry>) -> Self {
+        Self {
+            reference,
+            found: entry.map(Ok),
+            explained: None,
+            scroll: 0,
+        }
+    }
+
+    /// Returns what has to be done to see it as it is.
+    pub(super) fn read(&self) -> Vec<Effect> {
+        let is_past = self.found.is_some() && !self.is_on_board();
+        let explain = Effect::Explain(self.reference.clone());
+        match is_past {
+            true => vec![explain],
+            false => vec![Effect::Open(self.reference.clone()), explain],
+        }
+    }
+
+    /// Whether it is on the board, or in its trash.
+    pub(super) fn is_on_board(&self) -> bool {
+        let found = self.found.as_ref().and_then(|found| found.as_ref().ok());
+        found.is_some_and(|entry| entry.job().is_none_or(|job| job.shelf != Shelf::Past))
+    }
+
+    /// Whether it is the job of this key.
+    pub(super) fn is_of(&self, key: &JobKey) -> bool {
+        let found = self.found.as_ref().and_then(|found| found.as_ref().ok());
+        self.is_on_board() && found.is_some_and(|entry| entry.key() == key)
+    }
+}
+
+/// All that the dashboard shows.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) board: String,
+    /// Whether there is one frame only, which nobody can do anything to.
+    pub(super) is_once: bool,
+    /// Whether the board may be changed from here.
+    pub(super) may_act: bool,
+    /// The name that has to be typed before it is.
+    pub(super) protected: Option<String>,
+    pub(super) now: DateTime<Utc>,
+    pub(super) size: (u16, u16),
+    pub(super) link: Link,
+    /// Whether the board is being read, and whether it was.
+    pub(super) is_reading: bool,
+    pub(super) has_read: bool,
+    pub(super) picture: Picture,
+    pub(super) summary: Summary,
+    pub(super) rates: Rates,
+    /// The jobs that left the board, the latest first; none until they have been read.
+    pub(super) past: Option<Vec<Entry>>,
+    /// Whether more have left it since.
+    pub(super) has_past_changed: bool,
+    pub(super) conductors: Vec<Conductor>,
+    pub(super) conductors_read: DateTime<Utc>,
+    pub(super) pauses: Pauses,
+    /// The latest first, each with its number.
+    pub(super) events: VecDeque<(u64, Happening)>,
+    pub(super) view: View,
+    /// The group whose jobs are shown instead of the groups.
+    pub(super) within: Option<Which>,
+    pub(super) cursors: [Cursor; 7],
+    pub(super) inner: Cursor,
+    pub(super) marks: HashSet<Place>,
+    pub(super) overlay: Overlay,
+    pub(super) message: Option<(Tone, Text)>,
+    /// Whether nothing is to move; and whether something was missed by that.
+    pub(super) is_paused: bool,
+    pub(super) has_missed: bool,
+}
+
+impl State {
+    pub(super) fn new(board: &str, filters: Filters, view: View, now: DateTime<Utc>) -> Self {
+        let mut state = Self {
+            board: board.to_owned(),
+            is_once: false,
+            may_act: false,
+            protected: None,
+            now,
+            size: (80, 24),
+            link: Link::Connecting,
+            is_reading: false,
+            has_read: false,
+            picture: Picture::new(filters),
+            summary: Summary::default(),
+            rates: Rates::default(),
+            past: None,
+            has_past_changed: false,
+            conductors: Vec::new(),
+            conductors_read: now,
+            pauses: Pauses::default(),
+            events: VecDeque::new(),
+            view,
+            within: None,
+            cursors: std::array::from_fn(|_| Cursor::default()),
+            inner: Cursor::default(),
+            marks: HashSet::new(),
+            overlay: Overlay::None,
+            message: None,
+            is_paused: false,
+            has_missed: false,
+        };
+        state.aim();
+        state
+    }
+
+    /// Has the picture show the rows of the view.
+    pub(super) fn aim(&mut self) {
+        let which = match (&self.within, self.view) {
+            (Some(which), _) => which.clone(),
+            (None, View::Trash) => Which::On(Shelf::Trash),
+            (None, _) => Which::On(Shelf::Board),
+        };
+        let lens = super::picture::Lens {
+            which,
+            ..self.picture.lens().clone()
+        };
+        self.picture.look_through(lens);
+    }
+
+    /// Whether its lines are rows of the picture.
+    pub(super) fn has_rows(&self) -> bool {
+        self.within.is_some() || matches!(self.view, View::Jobs | View::Trash)
+    }
+
+    pub(super) fn cursor(&self) -> &Cursor {
+        match self.within {
+            Some(_) => &self.inner,
+            None => &self.cursors[self.view as usize],
+        }
+    }
+
+    pub(super) fn cursor_mut(&mut self) -> &mut Cursor {
+        match self.within {
+            Some(_) => &mut self.inner,
+            None => &mut self.cursors[self.view as usize],
+        }
+    }
+
+    /// Returns how many lines the view has.
+    pub(super) fn len(&self) -> usize {
+        match self.view {
+            _ if self.has_rows() => self.picture.len(),
+            View::Claims => self.summary.owners.len(),
+            View::Failures => self.summary.failures.len(),
+            View::Past => self.past.as_ref().map_or(0, Vec::len),
+            View::Conductors => self.conductors.len(),
+            View::Events => self.events.len(),
+            View::Jobs | View::Trash => 0,
+        }
+    }
+
+    /// Returns what a line is about.
+    pub(super) fn anchor(&self, at: usize) -> Option<Anchor> {
+        let group = |text: String| Anchor::Group(text);
+        match self.view {
+            _ if self.has_rows() => {
+                let row = self.picture.at(at)?;
+                Some(Anchor::Job(row.shelf, JobKey::new(&*row.key)))
+            }
+            View::Claims => self.summary.owners.get(at).map(|it| group(name_of(it))),
+            View::Failures => self
+                .summary
+                .failures
+                .get(at)
+                .map(|it| group(it.signature.clone())),
+            View::Past => {
+                let entry = self.past.as_ref()?.get(at)?;
+                Some(group(entry.reference().into_owned()))
+            }
+            View::Conductors => self.conductors.get(at).map(|it| group(it.name.clone())),
+            View::Events => self
+                .events
+                .get(at)
+                .map(|(number, _)| Anchor::Event(*number)),
+            View::Jobs | View::Trash => None,
+        }
+    }
+
+    /// Returns where something is now.
+    fn position(&self, anchor: &Anchor) -> Option<usize> {
+        match anchor {
+            Anchor::Job(shelf, key) => self.picture.position(&(*shelf, key.clone())),
+            anchor => (0..self.len()).find(|at| self.anchor(*at).as_ref() == Some(anchor)),
+        }
+    }
+
+    /// Has the cursor stay on what it was on, and be seen among so many lines.
+    pub(super) fn settle(&mut self, lines: usize) {
+        self.picture.settle();
+        let len = self.len();
+        let cursor = self.cursor();
+        let at = (cursor.anchor.as_ref()).and_then(|anchor| self.position(anchor));
+        let (moved, top) = (cursor.anchor.is_some(), cursor.top);
+        let at = at.unwrap_or(cursor.at).min(len.saturating_sub(1));
+        let anchor = self.anchor(at).filter(|_| moved);
+        let top = top.min(len.saturating_sub(lines)).min(at);
+        let top = top.max((at + 1).saturating_sub(lines));
+        *self.cursor_mut() = Cursor { at, top, anchor };
+    }
+
+    /// Moves by so many lines.
+    pub(super) fn step(&mut self, by: isize) {
+        let scroll = match &mut self.overlay {
+            Overlay::Job(opened) => Some(&mut opened.scroll),
+            Overlay::Conductor(_, scroll) => Some(scroll),
+            _ => None,
+        };
+        if let Some(scroll) = scroll {
+            *scroll = scroll.saturating_add_signed(by);
+            let lines = draw::page(self)
+                .iter()
+                .map(Vec::len)
+                .max()
+                .unwrap_or_default();
+            let most = lines.saturating_sub(draw::lines(self));
+            if let Overlay::Job(opened) = &mut self.overlay {
+                opened.scroll = opened.scroll.min(most);
+            } else if let Overlay::Conductor(_, scroll) = &mut self.overlay {
+                *scroll = (*scroll).min(most);
+            }
+            return;
+        }
+        let at = self.cursor().at.saturating_add_signed(by);
+        let at = at.min(self.len().saturating_sub(1));
+        let anchor = self.anchor(at);
+        let cursor = self.cursor_mut();
+        (cursor.at, cursor.anchor) = (at, anchor);
+    }
+
+    /// Has the past be read once more.
+    pub(super) fn read_past(&mut self) -> Effect {
+        self.has_past_changed = false;
+        Effect::ReadPast
+    }
+
+    /// Whether something on the screen changes though nothing happens.
+    pub(super) fn ages(&self) -> bool {
+        let away = matches!(self.link, Link::Away(_));
+        let figures = &self.summary.figures;
+        let has_standing = figures.oldest_unclaimed.is_some() || figures.longest_held.is_some();
+        let has_times = self.len() > 0 || has_standing;
+        !self.is_paused && (away || has_times || !self.rates.are_zero())
+    }
+
+    /// Keeps an event that was told.
+    pub(super) fn keep(&mut self, happening: Happening) {
+        let number = self.events.front().map_or(0, |(number, _)| number + 1);
+        self.events.push_front((number, happening));
+        self.events.truncate(EVENTS);
+    }
+
+    /// Says something at the bottom of the screen, until the next key.
+    pub(super) fn say(&mut self, tone: Tone, text: impl Into<Text>) {
+        self.message = Some((tone, text.into()));
+    }
+}

@@ -1,0 +1,110 @@
+//! What all rows of the picture come to: the figures, who holds jobs, and how they failed.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use chrono::{DateTime, Utc};
+
+use super::state::State;
+use crate::{
+    commands::parts::tally::{ByOwner, Figures, Tally},
+    job::Shelf,
+};
+
+/// How many names of those that fail alike are kept.
+const NAMES: usize = 5;
+
+/// Jobs that failed alike.
+#[derive(Debug, Clone)]
+pub(super) struct Alike {
+    pub(super) signature: String,
+    pub(super) jobs: u64,
+    pub(super) failures: u64,
+    /// Some of their names.
+    pub(super) names: BTreeSet<String>,
+    pub(super) last: DateTime<Utc>,
+}
+
+/// What all rows come to.
+#[derive(Debug, Default)]
+pub(super) struct Summary {
+    pub(super) figures: Figures,
+    pub(super) trashed: u64,
+    /// Who holds those that the filters admit.
+    pub(super) owners: Vec<ByOwner>,
+    /// How those failed.
+    pub(super) failures: Vec<Alike>,
+    /// Of which version of the picture it is.
+    pub(super) version: Option<u64>,
+}
+
+impl State {
+    /// Whether what all rows come to has to be counted anew.
+    pub(super) fn is_uncounted(&self) -> bool {
+        self.summary.version != Some(self.picture.version)
+    }
+
+    /// Counts what all rows come to.
+    pub(super) fn sum_up(&mut self) {
+        let is_filtered = !self.picture.filters.is_empty();
+        let (mut all, mut admitted) = (Tally::new(self.now), Tally::new(self.now));
+        let mut failures: BTreeMap<&str, Alike> = BTreeMap::new();
+        let mut trashed = 0;
+        for row in self.picture.rows() {
+            trashed += u64::from(row.shelf == Shelf::Trash);
+            if row.shelf == Shelf::Board {
+                let entry = row.entry(self.now);
+                all.add(&entry);
+                if is_filtered && row.is_admitted {
+                    admitted.add(&entry);
+                }
+            }
+            for (at, failed) in row.failures().iter().enumerate() {
+                if !row.is_admitted {
+                    break;
+                }
+                let alike = failures.entry(&*failed.signature).or_insert_with(|| Alike {
+                    signature: failed.signature.to_string(),
+                    jobs: 0,
+                    failures: 0,
+                    names: BTreeSet::new(),
+                    last: failed.on,
+                });
+                let before = &row.failures()[..at];
+                alike.jobs += u64::from(before.iter().all(|it| it.signature != failed.signature));
+                alike.failures += 1;
+                alike.last = alike.last.max(failed.on);
+                if alike.names.len() < NAMES && !alike.names.contains(&*row.name) {
+                    alike.names.insert(row.name.to_string());
+                }
+            }
+        }
+        let mut failures: Vec<_> = failures.into_values().collect();
+        failures.sort_by_key(|alike| Reverse((alike.jobs, alike.last)));
+        let (figures, _, owners) = all.finish(&self.conductors);
+        self.summary = Summary {
+            figures,
+            trashed,
+            owners: match is_filtered {
+                true => admitted.finish(&self.conductors).2,
+                false => owners,
+            },
+            failures,
+            version: Some(self.picture.version),
+        };
+    }
+
+    /// Has what all rows come to be counted anew.
+    pub(super) fn recount(&mut self) {
+        self.summary.version = None;
+    }
+}
+
+/// Returns the name of an owner, as far as it can be read.
+pub(super) fn name_of(of: &ByOwner) -> String {
+    of.owner
+        .as_ref()
+        .map_or_else(|| "?".to_owned(), |owner| owner.to_string())
+}

@@ -1,0 +1,105 @@
+//! The terminal while the dashboard has it, and how it is given back whole, however that ends.
+
+use std::{
+    io::{self, Stdout, Write as _},
+    panic,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use crossterm::{
+    cursor::{Hide, Show},
+    event::{DisableBracketedPaste, EnableBracketedPaste},
+    execute, queue,
+    terminal::{
+        BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+        disable_raw_mode, enable_raw_mode,
+    },
+};
+use ratatui::{Terminal, backend::CrosstermBackend, buffer::Buffer, layout::Rect};
+use rustix::process::{Signal, getpid, kill_process};
+
+/// The screen, which is left when this is dropped.
+#[derive(Debug)]
+pub(super) struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    pub(super) fn open() -> io::Result<Self> {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            // What is told of it is to be read, too.
+            leave();
+            before(panic);
+        }));
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        let screen = Self { terminal };
+        enter()?;
+        Ok(screen)
+    }
+
+    /// Returns how many columns and rows there are.
+    pub(super) fn size(&self) -> io::Result<(u16, u16)> {
+        let size = self.terminal.size()?;
+        Ok((size.width, size.height))
+    }
+
+    /// Draws a frame; only what is new of it is written, at one stroke where the terminal can.
+    pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+        queue!(io::stdout(), BeginSynchronizedUpdate)?;
+        self.terminal.draw(|frame| draw(frame.buffer_mut()))?;
+        execute!(io::stdout(), EndSynchronizedUpdate)
+    }
+
+    /// Has all of the next frame written.
+    pub(super) fn clear(&mut self) -> io::Result<()> {
+        // Not by `clear`, which asks the terminal where its cursor is, while keys are waited for.
+        let size = self.terminal.size()?;
+        self.terminal
+            .resize(Rect::new(0, 0, size.width, size.height))
+    }
+
+    /// Hands a text to the clipboard of whoever sits at the terminal, if it can do that.
+    pub(super) fn copy(&self, text: &str) -> io::Result<()> {
+        let mut stdout = io::stdout();
+        write!(stdout, "\x1b]52;c;{}\x07", BASE64.encode(text))?;
+        stdout.flush()
+    }
+
+    /// Gives the terminal back and stops, until somebody has us go on.
+    pub(super) fn suspend(&mut self) -> io::Result<()> {
+        leave();
+        // Not SIGTSTP, which we are told of instead of being stopped.
+        kill_process(getpid(), Signal::STOP)?;
+        enter()?;
+        self.clear()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+fn enter() -> io::Result<()> {
+    enable_raw_mode()?;
+    execute!(
+        io::stdout(),
+        EnterAlternateScreen,
+        EnableBracketedPaste,
+        Hide
+    )
+}
+
+/// Gives the terminal back; once is enough, and where it is gone there is nothing to give.
+fn leave() {
+    let _ = execute!(
+        io::stdout(),
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        Show
+    );
+    let _ = disable_raw_mode();
+}

@@ -1,0 +1,193 @@
+//! `jobboard dash`: one frame of it as text, and all of it on a real terminal.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal};
+
+use crate::support::{
+    env::{Env, wait_until},
+    process::signal,
+    servers::Server,
+    tmux::Pane,
+};
+
+/// Starts the dashboard from a script that leaves its pid and, around it, how the terminal is set.
+fn start(env: &Env, pane: &Pane<'_>, options: &str) {
+    pane.line(&format!("cd {}; stty -g > before", env.root().display()));
+    let run = format!("echo $$ > pid; exec jobboard dash {options}");
+    pane.line(&format!("sh -c '{run}'"));
+}
+
+fn pid(env: &Env) -> Pid {
+    let text = fs::read_to_string(env.root().join("pid")).unwrap();
+    Pid::from_raw(text.trim().parse().unwrap()).unwrap()
+}
+
+/// Makes sure that the terminal is as it was.
+fn is_whole(env: &Env, pane: &Pane<'_>) {
+    let read = |name| fs::read_to_string(env.root().join(name)).unwrap_or_default();
+    pane.line("stty -g > after; echo done > told");
+    wait_until("the shell has answered", || !read("told").is_empty());
+    assert_eq!(read("before"), read("after"));
+    let _ = fs::remove_file(env.root().join("told"));
+}
+
+#[test]
+fn one_frame_is_plain_text() {
+    let env = Env::new();
+    env.post("resize");
+    env.post("backup");
+    env.claim("@1", "ada");
+    let frame = env.jobboard(&["dash", "--once"]).run();
+    let text = frame.succeeded();
+    for part in [
+        "1 unclaimed  1 claimed",
+        "1 Jobs",
+        "CLAIMED",
+        "held longest",
+        "backup",
+    ] {
+        assert!(text.contains(part), "{part}: {frame}");
+    }
+    assert!(!text.contains('\u{1b}') && text.lines().all(|line| line.chars().count() <= 80));
+    let claims = [
+        "dash",
+        "--once",
+        "--ascii",
+        "--view",
+        "claims",
+        "--filter",
+        "owner=bob",
+    ];
+    let frame = env.jobboard(&claims).run();
+    assert!(frame.succeeded().contains("filter: owner=bob"), "{frame}");
+    assert!(
+        frame.stdout.is_ascii() && !frame.stdout.contains("ada  "),
+        "{frame}"
+    );
+}
+
+#[test]
+fn without_a_terminal_it_says_what_does() {
+    let env = Env::new();
+    let run = env.jobboard(&["dash"]).run();
+    assert!(run.failed(2).contains("dash --once"), "{run}");
+    let run = env
+        .jobboard(&["dash", "--act", "--read-only"])
+        .at_terminal(80)
+        .run();
+    assert_eq!(run.code, 8, "{run}");
+}
+
+#[test]
+fn what_happens_is_seen_and_whatever_is_typed_the_terminal_is_whole_again() {
+    let env = Env::new();
+    let Some(pane) = Pane::open(&env, &["stty"]) else {
+        return;
+    };
+    env.post("resize");
+    start(&env, &pane, "");
+    pane.shows(r"1 unclaimed .*\n(?s:.*)> \w{8} +resize");
+    env.post("backup");
+    pane.shows("2 unclaimed");
+    env.claim("@1", "ada");
+    pane.shows("resize +CLAIMED");
+    // A job, and what there is to explain of it.
+    pane.press("Enter");
+    pane.shows("held-forever");
+    pane.press("Escape");
+    pane.text("/name=backup");
+    pane.press("Enter");
+    pane.shows("filter: name=backup");
+    pane.shows("1/1");
+    pane.resize(40, 10);
+    pane.shows("this one has");
+    pane.resize(100, 30);
+    pane.shows("> .*backup");
+    // The shell has the terminal meanwhile.
+    pane.press("C-z");
+    pane.shows("Stopped");
+    is_whole(&env, &pane);
+    env.post("later");
+    pane.line("fg");
+    pane.shows("2 unclaimed");
+    pane.press("q");
+    assert_eq!(pane.code(), 0);
+    is_whole(&env, &pane);
+}
+
+#[test]
+fn ended_by_a_signal_it_leaves_the_terminal_whole() {
+    for (ending, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let env = Env::new();
+        let Some(pane) = Pane::open(&env, &["stty"]) else {
+            return;
+        };
+        start(&env, &pane, "--view events");
+        pane.shows("7 Events");
+        signal(pid(&env), ending);
+        assert_eq!(pane.code(), code);
+        is_whole(&env, &pane);
+    }
+}
+
+#[test]
+fn a_server_that_comes_back_is_seen_as_it_is_then() {
+    let env = Env::new();
+    let Some(mut server) = Server::start_keeping_data() else {
+        return;
+    };
+    server.serves(&env, "");
+    let Some(pane) = Pane::open(&env, &[]) else {
+        return;
+    };
+    env.post("resize");
+    start(&env, &pane, "");
+    pane.shows("1 unclaimed");
+    pane.shows("live");
+    server.kill();
+    pane.shows(r"away \d");
+    server.start_again();
+    env.post("backup");
+    pane.shows("2 unclaimed");
+    pane.shows("live");
+    pane.press("C-c");
+    assert_eq!(pane.code(), 0);
+}
+
+#[test]
+fn a_job_that_changes_hands_while_somebody_is_asked_is_left_alone() {
+    let env = Env::new();
+    let Some(pane) = Pane::open(&env, &[]) else {
+        return;
+    };
+    env.post("resize");
+    env.post("backup");
+    env.claim("@1", "ada");
+    start(&env, &pane, "--act");
+    pane.shows("> .*resize +CLAIMED");
+    pane.text("xxA");
+    pane.shows("abandon 2 jobs by force");
+    pane.shows("claimed by ada");
+    env.jobboard(&["abandon", "@1", "--who", "ada"])
+        .run()
+        .succeeded();
+    env.claim("@1", "bob");
+    pane.shows("changed since");
+    pane.press("y");
+    pane.shows("abandoned 0 jobs");
+    pane.shows("the job has changed meanwhile");
+    assert_eq!(env.show("@1")["owner"], "bob");
+    pane.press("Enter");
+    // As it is now, it may be freed.
+    pane.text("gA");
+    pane.shows("claimed by bob");
+    pane.press("y");
+    pane.shows("abandoned 1 job");
+    assert_eq!(env.state("@1"), "UNCLAIMED");
+    pane.text("qP");
+    pane.shows("leave all jobs named resize alone");
+    pane.press("n");
+    pane.press("q");
+    assert_eq!(pane.code(), 0);
+}
