@@ -70,6 +70,7 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "load" -d 'Put job
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "copy" -d 'Copy all jobs of the board and its trash to another board, or move the jobs there'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "status" -d 'Show how the board is, at a glance'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "dash" -d 'Show the board live on a terminal: its jobs, who has them, what fails, who works'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "report" -d 'Write a page about the board, to look at or to attach to a ticket'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "check" -d 'Check the board for monitoring, as a plugin of Nagios, Icinga or Sensu'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "doctor" -d 'Examine the board for what is wrong with it, and say what mends it'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "ping" -d 'Check that the board can be reached'
@@ -898,6 +899,25 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand dash" -s q -l quiet -d
 complete -c jobboard -n "__fish_jobboard_using_subcommand dash" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand dash" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand dash" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l at -d 'Count ages from this time on instead of now, as 2026-11-20T18:00:00Z' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand check" -s w -l warn -d 'Warn if a value is outside of a range' -r -f -a "unclaimed\t''
 oldest_unclaimed\t''
 claimed\t''

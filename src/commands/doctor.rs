@@ -14,8 +14,12 @@ use anyhow::Context as _;
 use tokio::time;
 
 use self::{
-    look::{Look, of_entries},
-    report::{Check, Diagnosis, Told, Unseen},
+    look::of_entries,
+    report::{Check, Unseen},
+};
+pub(super) use self::{
+    look::{Look, Looking},
+    report::{Diagnosis, Told},
 };
 use super::parts::{unused, words::Words};
 use crate::{
@@ -134,13 +138,13 @@ pub(crate) async fn run(ctx: &mut Context, args: DoctorArgs) -> anyhow::Result<(
         return list(ctx, &args);
     }
     let board = ctx.board()?;
-    let mut diagnosis = examine(ctx, &*board, &args).await?;
+    let mut diagnosis = examine(ctx, &*board, &args, None).await?;
     if args.fix {
         let fixed = fix::fix(ctx, &args, &diagnosis).await;
         if args.dry_run || fixed.is_err() {
             return fixed;
         }
-        diagnosis = examine(ctx, &*board, &args).await?;
+        diagnosis = examine(ctx, &*board, &args, None).await?;
     }
     ctx.out.report(&diagnosis)?;
     match diagnosis.sound {
@@ -167,8 +171,13 @@ fn list(ctx: &mut Context, args: &DoctorArgs) -> anyhow::Result<()> {
 /// What one check has shown, or why it has shown nothing; and what that would have been.
 type Seen = (Group, &'static str, Result<Examined, String>);
 
-/// Looks for all that is wanted, and tells it.
-async fn examine(ctx: &Context, board: &dyn Board, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
+/// Looks for all that is wanted, and tells it; at the jobs only if nobody has yet.
+pub(super) async fn examine(
+    ctx: &Context,
+    board: &dyn Board,
+    args: &DoctorArgs,
+    taken: Option<&Look>,
+) -> anyhow::Result<Diagnosis> {
     let trying = || ctx.trying("examine", "the board");
     let groups = args.groups();
     // It also connects: a board that is away is no finding.
@@ -178,7 +187,7 @@ async fn examine(ctx: &Context, board: &dyn Board, args: &DoctorArgs) -> anyhow:
     };
     let start = Instant::now();
     let round_trip = board.health().await.ok().map(|_| start.elapsed());
-    let mut seen = look(board, &groups, &health).await;
+    let mut seen = look(board, &groups, &health, taken).await;
     let of_board = seen.iter().filter(|(group, ..)| *group != Group::Local);
     let is_denied = of_board.clone().count() > 0 && of_board.clone().all(|(.., it)| it.is_err());
     let has_failed = of_board.clone().any(|(.., it)| it.is_err());
@@ -230,6 +239,7 @@ async fn look(
     board: &dyn Board,
     groups: &[Group],
     health: &Result<Health, BoardError>,
+    taken: Option<&Look>,
 ) -> Vec<Seen> {
     let wants = |group: Group| groups.contains(&group);
     let conductors = within(USUAL, board.conductors()).await;
@@ -241,7 +251,7 @@ async fn look(
     let jobs = async {
         let is_wanted = [Group::Keys, Group::Claims, Group::Conductors].map(wants);
         match health {
-            _ if !is_wanted.contains(&true) => None,
+            _ if taken.is_some() || !is_wanted.contains(&true) => None,
             Ok(health) => {
                 let look = Look::take(board, known, health.trashed_beside);
                 Some(within(WHOLE, look).await)
@@ -254,7 +264,7 @@ async fn look(
         part(Group::Server, Part::Server, USUAL),
         jobs,
     );
-    let looked = look.as_ref().and_then(|look| look.as_ref().ok());
+    let looked = taken.or(look.as_ref().and_then(|look| look.as_ref().ok()));
     let highest = looked.and_then(|look| look.highest);
     let keys = part(Group::Keys, Part::Keys { highest }, WHOLE).await;
     let of_conductors = wants(Group::Conductors).then(|| conductors.as_deref().map(of_entries));
@@ -272,21 +282,18 @@ async fn look(
     let mut seen: Vec<Seen> = parts
         .filter_map(|(group, what, it)| Some((group, what, it?)))
         .collect();
-    match look {
-        Some(Ok(look)) => {
-            let order = board.capabilities().peer_order;
-            seen.push((Group::Keys, "", Ok(look.of_keys(order))));
-            seen.push((Group::Claims, "", Ok(look.of_claims())));
-            if let Some(known) = known {
-                seen.push((Group::Conductors, "", Ok(look.of_conductors(known))));
-            }
+    if let Some(look) = looked {
+        let order = board.capabilities().peer_order;
+        seen.push((Group::Keys, "", Ok(look.of_keys(order))));
+        seen.push((Group::Claims, "", Ok(look.of_claims())));
+        if let Some(known) = known {
+            seen.push((Group::Conductors, "", Ok(look.of_conductors(known))));
         }
-        Some(Err(why)) => {
-            let of_jobs = [Group::Keys, Group::Claims, Group::Conductors].into_iter();
-            let of_jobs = of_jobs.filter(|group| wants(*group));
-            seen.extend(of_jobs.map(|group| (group, "jobs", Err(why.clone()))));
-        }
-        None => {}
+    }
+    if let Some(Err(why)) = look {
+        let of_jobs = [Group::Keys, Group::Claims, Group::Conductors].into_iter();
+        let of_jobs = of_jobs.filter(|group| wants(*group));
+        seen.extend(of_jobs.map(|group| (group, "jobs", Err(why.clone()))));
     }
     seen
 }

@@ -12,12 +12,11 @@ use chrono::{DateTime, SubsecRound, Utc};
 use futures_util::TryStreamExt;
 use tokio::time;
 
-pub(super) use self::finding::Explanation;
-use self::{
-    finding::{Code, Finding, Severity},
-    scene::{Case, Scene},
-    takers::Taker,
+pub(crate) use self::{
+    finding::{Code, Explanation, Finding, Severity},
+    scene::Scene,
 };
+use self::{scene::Case, takers::Taker};
 use super::{completions::complete, parts::select::references};
 use crate::{
     board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
@@ -55,7 +54,8 @@ pub(crate) struct ExplainArgs {
 pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<()> {
     let wanted = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
-    let scene = scene(ctx, &*board).await?;
+    let now = Utc::now().trunc_subsecs(6);
+    let scene = Scene::of(ctx, &*board, now).await?;
     let explanations = match args.jobs.is_empty() {
         true => worst(ctx, &*board, &scene).await?,
         false => {
@@ -94,38 +94,44 @@ pub(super) async fn explained(
     board: &dyn Board,
     wanted: &JobRef,
 ) -> anyhow::Result<Explanation> {
-    let scene = scene(ctx, board).await?;
+    let scene = Scene::of(ctx, board, Utc::now().trunc_subsecs(6)).await?;
     let explained = explain(board, &scene, wanted).await;
     explained.with_context(|| ctx.trying("explain", wanted))
 }
 
-/// Looks at all that is no job.
-async fn scene(ctx: &Context, board: &dyn Board) -> anyhow::Result<Scene> {
-    let capabilities = board.capabilities();
-    let mut scene = Scene {
-        now: Utc::now().trunc_subsecs(6),
-        program: ctx.config.program(),
-        takers: Vec::new(),
-        pauses: Pauses::default(),
-        has_peers: capabilities.has_peers(),
-        sees_peers: !capabilities.has_expiring_claims,
-        unseen: Vec::new(),
-    };
-    match board.pauses().await {
-        Ok(pauses) => scene.pauses = Pauses::new(pauses, scene.now),
-        Err(error) if error.is_retryable() => {
-            return Err(error).with_context(|| ctx.trying("look at", "what is paused"));
+impl Scene {
+    /// Looks at all that is no job.
+    pub(crate) async fn of(
+        ctx: &Context,
+        board: &dyn Board,
+        now: DateTime<Utc>,
+    ) -> anyhow::Result<Self> {
+        let capabilities = board.capabilities();
+        let mut scene = Self {
+            now,
+            program: ctx.config.program(),
+            takers: Vec::new(),
+            pauses: Pauses::default(),
+            has_peers: capabilities.has_peers(),
+            sees_peers: !capabilities.has_expiring_claims,
+            unseen: Vec::new(),
+        };
+        match board.pauses().await {
+            Ok(pauses) => scene.pauses = Pauses::new(pauses, now),
+            Err(error) if error.is_retryable() => {
+                return Err(error).with_context(|| ctx.trying("look at", "what is paused"));
+            }
+            Err(error) => scene.unseen.push(unseen("what is paused", &error)),
         }
-        Err(error) => scene.unseen.push(unseen("what is paused", &error)),
-    }
-    match board.conductors().await {
-        Ok(conductors) => scene.takers = conductors.into_iter().map(Taker::new).collect(),
-        Err(error) if error.is_retryable() => {
-            return Err(error).with_context(|| ctx.trying("look at", "the conductors"));
+        match board.conductors().await {
+            Ok(conductors) => scene.takers = conductors.into_iter().map(Taker::new).collect(),
+            Err(error) if error.is_retryable() => {
+                return Err(error).with_context(|| ctx.trying("look at", "the conductors"));
+            }
+            Err(error) => scene.unseen.push(unseen("the conductors", &error)),
         }
-        Err(error) => scene.unseen.push(unseen("the conductors", &error)),
+        Ok(scene)
     }
-    Ok(scene)
 }
 
 fn unseen(what: &str, error: &BoardError) -> String {
@@ -241,54 +247,23 @@ async fn count_before(board: &dyn Board, rank: Rank, scene: &Scene) -> Result<u6
     Ok(before)
 }
 
-/// Explains the worst of the jobs that will not run without help: of each kind the oldest, what is worst
-/// first, then of each kind the next.
+/// Explains the worst of the jobs that will not run without help, and says of how many more that is so.
 async fn worst(
     ctx: &Context,
     board: &dyn Board,
     scene: &Scene,
 ) -> anyhow::Result<Vec<Explanation>> {
     let trying = || ctx.trying("look at", "the board");
+    let mut worst = Worst::default();
     let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
-    let mut kinds: BTreeMap<_, Kind> = BTreeMap::new();
     while let Some(entry) = entries.try_next().await.with_context(trying)? {
-        let explanation = scene.explain(&Case::first(&entry));
-        if let Some(trouble) = explanation.trouble() {
-            let kind = kinds.entry((Reverse(trouble.severity), trouble.code));
-            kind.or_default().add(Glimpse::of(&entry, scene));
-        }
+        worst.add(scene, &entry);
     }
     drop(entries);
-    let kinds: Vec<_> = kinds
-        .into_iter()
-        .map(|(of, kind)| (of, kind.oldest()))
-        .collect();
-    let rounds = (0..WORST).flat_map(|round| {
-        let kinds = kinds.iter();
-        kinds.filter_map(move |(_, (_, oldest))| oldest.get(round))
-    });
-    let chosen: Vec<&Glimpse> = rounds.take(WORST).collect();
-    if chosen.iter().any(|seen| seen.is_doubtful) {
-        time::sleep(PAUSE).await;
-    }
-    let keys = chosen.iter().map(|seen| JobRef::Key(seen.key.clone()));
-    let keys: Vec<_> = keys.collect();
-    let again = board.find(Shelf::Board, &keys).await.with_context(trying)?;
-    let mut explanations = Vec::new();
-    for (seen, again) in chosen.iter().zip(&again) {
-        // One that has gone meanwhile is nobody's trouble.
-        let Some(again) = again.first() else { continue };
-        let explanation = scene.explain(&Case {
-            has_aged: seen.is_doubtful.then(|| left(again) < seen.left),
-            ..Case::first(again)
-        });
-        explanations.extend(explanation.trouble().is_some().then_some(explanation));
-    }
-    let all = kinds.iter().map(|(_, (count, _))| count).sum::<u64>();
+    let (explanations, counts) = worst.finish(board, scene).await.with_context(trying)?;
+    let all = counts.iter().map(|(_, count)| count).sum::<u64>();
     if all > WORST as u64 {
-        let counts = kinds
-            .iter()
-            .map(|((_, code), (count, _))| format!("{code} {count}"));
+        let counts = counts.iter().map(|(code, count)| format!("{code} {count}"));
         let counts: Vec<_> = counts.collect();
         let shown = explanations.len();
         ctx.out.note(format!(
@@ -297,6 +272,56 @@ async fn worst(
         ));
     }
     Ok(explanations)
+}
+
+/// The jobs that will not run without help, as they come, in bounded memory.
+#[derive(Default)]
+pub(crate) struct Worst(BTreeMap<(Reverse<Severity>, Code), Kind>);
+
+impl Worst {
+    /// Notes a job on the board, if anything is the matter with it.
+    pub(crate) fn add(&mut self, scene: &Scene, entry: &Entry) {
+        let explanation = scene.explain(&Case::first(entry));
+        if let Some(trouble) = explanation.trouble() {
+            let kind = self.0.entry((Reverse(trouble.severity), trouble.code));
+            kind.or_default().add(Glimpse::of(entry, scene));
+        }
+    }
+
+    /// Explains the worst: of each kind the oldest, what is worst first, then of each kind the next; and says how
+    /// many there are of each kind.
+    pub(crate) async fn finish(
+        self,
+        board: &dyn Board,
+        scene: &Scene,
+    ) -> Result<(Vec<Explanation>, Vec<(Code, u64)>), BoardError> {
+        let kinds: Vec<_> = (self.0.into_iter())
+            .map(|((_, code), kind)| (code, kind.oldest()))
+            .collect();
+        let rounds = (0..WORST).flat_map(|round| {
+            let kinds = kinds.iter();
+            kinds.filter_map(move |(_, (_, oldest))| oldest.get(round))
+        });
+        let chosen: Vec<&Glimpse> = rounds.take(WORST).collect();
+        if chosen.iter().any(|seen| seen.is_doubtful) {
+            time::sleep(PAUSE).await;
+        }
+        let keys = chosen.iter().map(|seen| JobRef::Key(seen.key.clone()));
+        let keys: Vec<_> = keys.collect();
+        let again = board.find(Shelf::Board, &keys).await?;
+        let mut explanations = Vec::new();
+        for (seen, again) in chosen.iter().zip(&again) {
+            // One that has gone meanwhile is nobody's trouble.
+            let Some(again) = again.first() else { continue };
+            let explanation = scene.explain(&Case {
+                has_aged: seen.is_doubtful.then(|| left(again) < seen.left),
+                ..Case::first(again)
+            });
+            explanations.extend(explanation.trouble().is_some().then_some(explanation));
+        }
+        let counts = kinds.iter().map(|(code, (count, _))| (*code, *count));
+        Ok((explanations, counts.collect()))
+    }
 }
 
 /// Returns how long the claim on a job still lasts.

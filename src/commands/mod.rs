@@ -25,6 +25,7 @@ mod pause;
 mod ping;
 mod post;
 mod purge;
+mod report;
 mod restore;
 mod resume;
 mod retry;
@@ -196,6 +197,7 @@ pub(crate) enum Command {
     Copy(copy::CopyArgs),
     Status(status::StatusArgs),
     Dash(dash::DashArgs),
+    Report(report::ReportArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Ping(ping::PingArgs),
@@ -264,6 +266,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Copy(args) => copy::run(ctx, args).await,
         Command::Status(args) => status::run(ctx, args).await,
         Command::Dash(args) => dash::run(ctx, args).await,
+        Command::Report(args) => report::run(ctx, args).await,
         Command::Check(args) => check::run(ctx, args).await,
         Command::Doctor(args) => doctor::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,

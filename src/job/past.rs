@@ -3,7 +3,7 @@
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Book, Job, Priority, Shelf, shortened};
+use super::{Book, Job, Owner, Priority, Shelf, shortened};
 use crate::names::named;
 
 /// How many jobs a board remembers after they have left it, unless somebody says otherwise.
@@ -102,10 +102,12 @@ named! {
 }
 
 /// The end of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) on: DateTime<Utc>,
     pub(crate) departure: Departure,
+    /// Who had it last, where that is remembered.
+    pub(crate) owner: Option<Owner>,
     /// When it was claimed last.
     pub(crate) claimed_on: Option<DateTime<Utc>>,
     /// Whether it ended by the success of a command.
@@ -116,7 +118,7 @@ impl Job {
     /// Returns who brought it where it is now, in the trash or to its end, if that was not its
     /// ordinary course.
     pub(crate) fn sent_by(&self) -> Option<&Remark> {
-        let action = match (self.shelf, self.ended.map(|ended| ended.departure)) {
+        let action = match (self.shelf, self.ended.as_ref().map(|ended| ended.departure)) {
             (Shelf::Past, Some(Departure::Purged)) => "purged",
             (Shelf::Past, _) => "consumed",
             (Shelf::Trash, _) => "trashed",
@@ -138,7 +140,7 @@ impl Job {
 
     /// Returns the exit code and the signal by which the last attempt ended whose end is known.
     pub(crate) fn last_exit(&self) -> Option<(Option<i32>, Option<i32>)> {
-        if self.ended.is_some_and(|ended| ended.has_succeeded) {
+        if self.ended.as_ref().is_some_and(|ended| ended.has_succeeded) {
             return Some((Some(0), None));
         }
         let last = self.history.failures.last()?;
@@ -153,7 +155,7 @@ impl Job {
 
     /// Returns how long it took from its last claim to its end.
     pub(crate) fn took(&self) -> Option<TimeDelta> {
-        let ended = self.ended?;
+        let ended = self.ended.as_ref()?;
         let took = ended.on - ended.claimed_on?;
         // Clocks may disagree.
         Some(took.max(TimeDelta::zero()))

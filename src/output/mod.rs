@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr. Nothing outside this folder prints.
 
 mod console;
+mod html;
 mod job;
 mod json;
 mod page;
@@ -29,6 +30,7 @@ use thiserror::Error;
 
 pub(crate) use self::{
     console::{Console, Side},
+    html::Html,
     job::{ColumnChange, JobColumns, JobView, covered_text, rfc3339, short},
     json::line as json_line,
     page::{Page, Pieces, Tone},

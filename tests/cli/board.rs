@@ -102,6 +102,7 @@ fn where_not_even_the_folder_is_there_is_no_board_to_read() {
     for call in [
         &["list"][..],
         &["status"],
+        &["report"],
         &["dump"],
         &["ping"],
         &["wait", "--empty"],

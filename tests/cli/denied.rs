@@ -105,6 +105,7 @@ fn a_file_that_may_not_be_read_is_denied() {
     let guarded = Guarded::new(0o755, 0o000);
     guarded.is_denied(&["list"]);
     guarded.is_denied(&["status"]);
+    guarded.is_denied(&["report"]);
     guarded.is_denied(&["dump"]);
     guarded.is_denied(&["ping"]);
     for change in CHANGES {

@@ -32,6 +32,7 @@ mod pause;
 mod ping;
 mod post;
 mod purge;
+mod report;
 mod restore;
 mod retry;
 mod run;

@@ -3,7 +3,7 @@
 use crate::support::env::{Env, Invocation, Outcome};
 
 /// A call of each command, which prints something on the stocked board; and what it reads.
-const CALLS: [(&[&str], &str); 30] = [
+const CALLS: [(&[&str], &str); 31] = [
     (&["post", "resize"], ""),
     (&["post", "resize", "--dry-run"], ""),
     (
@@ -34,6 +34,7 @@ const CALLS: [(&[&str], &str); 30] = [
     ),
     (&["status"], ""),
     (&["dash", "--once"], ""),
+    (&["report"], ""),
     (&["ping"], ""),
     (&["config"], ""),
     (&["conductors"], ""),

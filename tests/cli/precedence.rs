@@ -166,6 +166,7 @@ fn reading_and_a_dry_run_are_allowed_where_changes_are_not() {
         &["owner", "@2"],
         &["status"],
         &["dash", "--once"],
+        &["report"],
         &["check", "--warn", "rtt=1h"],
         &["doctor", "--only", "connection"],
         &["dump"],

@@ -99,11 +99,12 @@ pub(crate) async fn a_consumed_job_is_remembered_as_it_was(board: &Subject) {
     assert_eq!(past.history.failures[0].reason, "no room");
     // Details may be long, or secret.
     assert_eq!(past.details, None);
-    let ended = past.ended.unwrap();
+    let ended = past.ended.as_ref().unwrap();
     assert_eq!(
         (ended.departure, ended.has_succeeded),
         (Departure::Consumed, false)
     );
+    assert_eq!(ended.owner.as_ref(), Some(&ada().owner));
     assert!(ended.on > before && ended.on <= Utc::now());
     assert!(past.took().is_some() && past.waited().is_some(), "{past:?}");
     assert_eq!(get(board, Shelf::Board, &key).await, None);
@@ -133,7 +134,7 @@ pub(crate) async fn each_end_is_told_from_the_others(board: &Subject) {
     assert_eq!(done.ended.unwrap().departure, Departure::Consumed);
     assert_eq!(done.history.remark, remark("by hand"));
     let failed = remembered(board, failed).await;
-    assert_eq!(failed.ended.unwrap().departure, Departure::Failed);
+    assert_eq!(failed.ended.as_ref().unwrap().departure, Departure::Failed);
     assert_eq!(failed.last_exit(), Some((Some(1), None)));
     let purged = remembered(board, purged).await;
     assert_eq!(purged.ended.unwrap().departure, Departure::Purged);
@@ -198,7 +199,7 @@ pub(crate) async fn a_job_that_is_given_back_is_not_past(board: &Subject) {
     assert_eq!(list(board, PAST).await, []);
     let job = on_board(board, &key).await;
     assert_eq!(job.history.remark, remark("wrong machine"));
-    assert_eq!((job.ended, job.took()), (None, None));
+    assert_eq!((&job.ended, job.took()), (&None, None));
 }
 
 /// More than a batch of what is dropped at once, and than a page.

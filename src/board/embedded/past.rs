@@ -1,5 +1,7 @@
 //! What is remembered of the jobs that left the board.
 
+use std::collections::HashMap;
+
 use rusqlite::{Row, Transaction, params};
 
 use super::{
@@ -11,7 +13,7 @@ use super::{
 };
 use crate::{
     board::Detail,
-    job::{Departure, End, Entry},
+    job::{Departure, End, Entry, Owner},
 };
 
 /// How many that are too old go at once.
@@ -54,6 +56,7 @@ pub(super) fn entries(
     view: &View,
     history: u32,
 ) -> rusqlite::Result<Vec<Entry>> {
+    let owners = owners(transaction)?;
     // First what every record of a job is read from, as if nobody had it.
     transaction
         .prepare_cached(
@@ -62,11 +65,25 @@ pub(super) fn entries(
                     first_claimed_on, remark, ended_on, outcome, succeeded, claimed_on
              FROM past ORDER BY id DESC LIMIT ?1",
         )?
-        .query_map(params![history], |row| read(row, view))?
+        .query_map(params![history], |row| read(row, view, &owners))?
         .collect()
 }
 
-fn read(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
+/// Returns who had the jobs that ended lately, by their numbers: that is told by what happened.
+fn owners(transaction: &Transaction<'_>) -> rusqlite::Result<HashMap<i64, Owner>> {
+    transaction
+        .prepare_cached(
+            "SELECT sequence, owner FROM event
+             WHERE kind = 'consumed' AND sequence IS NOT NULL AND owner IS NOT NULL",
+        )?
+        .query_map([], |row| {
+            let owner: Vec<u8> = row.get(1)?;
+            Ok((row.get(0)?, Owner::from_stored(owner)))
+        })?
+        .collect()
+}
+
+fn read(row: &Row<'_>, view: &View, owners: &HashMap<i64, Owner>) -> rusqlite::Result<Entry> {
     let outcome = text_of(row, 25)?;
     let Ok(departure) = outcome.parse() else {
         return malformed(
@@ -80,6 +97,7 @@ fn read(row: &Row<'_>, view: &View) -> rusqlite::Result<Entry> {
         job.ended = Some(End {
             on: from_micros(row.get(24)?),
             departure,
+            owner: owners.get(&row.get(0)?).cloned(),
             claimed_on: row.get::<_, Option<i64>>(27)?.map(from_micros),
             has_succeeded: row.get(26)?,
         });

@@ -119,12 +119,12 @@ pub(super) fn trashed(entry: &Entry, now: DateTime<Utc>) -> Found<Duration> {
 
 /// Returns how long ago a job left its board.
 pub(super) fn ended(entry: &Entry, now: DateTime<Utc>) -> Found<Duration> {
-    let ended = entry.job().and_then(|job| job.ended);
+    let ended = entry.job().and_then(|job| job.ended.as_ref());
     ended.map(|ended| elapsed(ended.on, now)).into()
 }
 
 pub(super) fn outcome(entry: &Entry) -> Found<Cow<'_, str>> {
-    let ended = entry.job().and_then(|job| job.ended);
+    let ended = entry.job().and_then(|job| job.ended.as_ref());
     ended
         .map(|ended| Cow::Borrowed(ended.departure.name()))
         .into()

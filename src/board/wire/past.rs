@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::as_json;
+use super::{as_json, sidecar::Sidecar};
 use crate::{
     board::JobRef,
     job::{
-        Departure, End, Entry, Failure, History, Identity, Job, JobKey, Malformed, Origin, Purge,
+        Departure, End, Entry, Failure, Identity, Job, JobKey, Malformed, Origin, Owner, Purge,
         Remark, Settlement, Shelf,
     },
 };
@@ -71,8 +71,10 @@ impl PastJob {
         as_json(self)
     }
 
-    /// Makes a job of it, and of what had happened to that before.
-    pub(crate) fn job(self, mut history: History, problem: Option<String>) -> Job {
+    /// Makes a job of it, and of what was kept beside that.
+    pub(crate) fn job(self, side: Sidecar, problem: Option<String>) -> Job {
+        let owner = side.owner.clone();
+        let mut history = side.history_at_the_end();
         if let Some(failure) = self.failure {
             failure.add_to(&mut history.failures);
         }
@@ -94,6 +96,7 @@ impl PastJob {
             ended: Some(End {
                 on: self.ended_on,
                 departure: self.outcome,
+                owner: owner.map(Owner::from_stored),
                 claimed_on: self.job.claimed_on,
                 has_succeeded: self.succeeded,
             }),
@@ -108,12 +111,12 @@ impl PastJob {
     }
 }
 
-/// Reads what is stored of a job that is gone, to which that had happened before; where it cannot be
-/// read, it is called by the name that it is stored under.
+/// Reads what is stored of a job that is gone, beside which that was kept; where it cannot be read, it is
+/// called by the name that it is stored under.
 pub(crate) fn entry(
     key: &str,
     past: serde_json::Result<PastJob>,
-    history: History,
+    side: Sidecar,
     problem: Option<String>,
 ) -> Entry {
     let past = match past {
@@ -134,7 +137,7 @@ pub(crate) fn entry(
             });
         }
     };
-    Entry::Job(Box::new(past.job(history, problem)))
+    Entry::Job(Box::new(past.job(side, problem)))
 }
 
 fn is_false(flag: &bool) -> bool {

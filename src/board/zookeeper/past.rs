@@ -29,7 +29,7 @@ use crate::{
             sidecar::Sidecar,
         },
     },
-    job::{Entry, History, JobKey},
+    job::{Entry, JobKey, shortened},
 };
 
 /// After one in so many ends it is looked for what has been remembered for too long.
@@ -59,10 +59,14 @@ impl Target<'_> {
         let Some(job) = past.filter(|_| self.history > 0) else {
             return;
         };
+        let mut side = record.side().unwrap_or_default();
+        // On this kind of board the lock says it, and that goes.
+        let owner = record.holding().0.and_then(|holding| holding.owner);
+        side.owner = owner.map(|owner| shortened(&owner.text()));
         let stored = Stored {
             key: record.key.to_string(),
             job,
-            side: record.side().unwrap_or_default(),
+            side,
         };
         let data = as_json(&stored);
         let path = self.paths.new_past();
@@ -183,19 +187,17 @@ impl Forgetting {
 
 fn read(path: &str, data: &[u8]) -> Entry {
     match serde_json::from_slice::<Stored>(data) {
-        Ok(Stored { key, job, side }) => {
-            match entry(&key, Ok(job), side.history_at_the_end(), None) {
-                Entry::Job(mut job) => {
-                    job.key = JobKey::new(key);
-                    Entry::Job(job)
-                }
-                malformed => malformed,
+        Ok(Stored { key, job, side }) => match entry(&key, Ok(job), side, None) {
+            Entry::Job(mut job) => {
+                job.key = JobKey::new(key);
+                Entry::Job(job)
             }
-        }
+            malformed => malformed,
+        },
         Err(error) => entry(
             path.rsplit('/').next().unwrap_or_default(),
             Err(error),
-            History::default(),
+            Sidecar::default(),
             None,
         ),
     }

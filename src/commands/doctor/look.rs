@@ -13,7 +13,7 @@ use crate::{
     },
     commands::parts::{
         liveness::{Overdue, is_nobody_s, is_silent},
-        tally::{ByOwner, Figures, Tally, is_exhausted},
+        tally::{ByName, ByOwner, Figures, Tally, is_exhausted},
     },
     duration,
     job::{Conductor, Entry, Job, Shelf},
@@ -32,28 +32,101 @@ const MENDED: usize = 1000;
 /// How long claims are watched for whether they are renewed.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
+/// Records with which something is the matter, of which as many are named as are mended at once.
+#[derive(Default)]
+struct Noted {
+    count: usize,
+    first: Vec<String>,
+}
+
+impl Noted {
+    fn push(&mut self, job: String) {
+        self.count += 1;
+        if self.first.len() < MENDED {
+            self.first.push(job);
+        }
+    }
+}
+
 /// What a look at the jobs has shown.
-pub(super) struct Look {
-    figures: Figures,
-    owners: Vec<ByOwner>,
+#[derive(Default)]
+pub(crate) struct Look {
+    pub(crate) figures: Figures,
+    pub(crate) names: Vec<ByName>,
+    /// Whether rare names were not counted, as there are so many.
+    pub(crate) has_more_names: bool,
+    pub(crate) owners: Vec<ByOwner>,
     trashed_beside: u64,
     /// The highest number of a job.
     pub(super) highest: Option<i64>,
     /// Those that nobody has, and those that somebody has all the same.
-    malformed: [Vec<String>; 2],
-    unreadable: Vec<(String, String)>,
+    malformed: [Noted; 2],
+    unreadable: Noted,
+    /// What is the matter with one of those.
+    problem: Option<String>,
     /// Those whose lock names nobody, and those of which it cannot be read whom it names.
-    blocked: [Vec<String>; 2],
+    blocked: [Noted; 2],
     /// Those of which we may not read the posting or what is beside it, and those of which the lock.
-    denied: [Vec<String>; 2],
+    denied: [Noted; 2],
     /// The claims that may be ended, by owner.
-    nobody_s: BTreeMap<String, Vec<String>>,
-    exhausted: Vec<String>,
-    ahead: Vec<(String, TimeDelta)>,
+    nobody_s: BTreeMap<String, Noted>,
+    exhausted: Noted,
+    /// How many jobs have times that have not come, and the one that is furthest ahead.
+    ahead: usize,
+    furthest: Option<(TimeDelta, String)>,
     late: Vec<Entry>,
     has_commands: bool,
     /// Who has claimed a job as peers do.
     peer: Option<String>,
+}
+
+/// A look at the jobs, as they come.
+pub(crate) struct Looking {
+    look: Look,
+    tally: Tally,
+    overdue: Overdue,
+    /// `None`: nothing is known of them.
+    conductors: Option<Vec<Conductor>>,
+}
+
+impl Looking {
+    pub(crate) fn new(
+        board: &dyn Board,
+        conductors: Option<&[Conductor]>,
+        trashed_beside: u64,
+        tally: Tally,
+    ) -> Self {
+        Self {
+            look: Look {
+                trashed_beside,
+                ..Look::default()
+            },
+            overdue: Overdue::new(board, conductors.unwrap_or_default()),
+            conductors: conductors.map(<[_]>::to_vec),
+            tally,
+        }
+    }
+
+    pub(crate) fn add(&mut self, entry: &Entry) {
+        self.tally.add(entry);
+        self.overdue.add(entry);
+        self.look
+            .sort(entry, mends(entry, self.conductors.as_deref()));
+        if let Entry::Job(job) = entry {
+            // It takes a while until the last one has come.
+            self.look.add(job, Utc::now());
+        }
+    }
+
+    /// Looks again at what one look cannot tell.
+    pub(crate) async fn finish(mut self, board: &dyn Board) -> Result<Look, BoardError> {
+        let look = &mut self.look;
+        look.late = self.overdue.not_renewed(board, PATIENCE).await?;
+        let known = self.conductors.as_deref().unwrap_or_default();
+        look.has_more_names = self.tally.has_dropped;
+        (look.figures, look.names, look.owners) = self.tally.finish(known);
+        Ok(self.look)
+    }
 }
 
 impl Look {
@@ -63,37 +136,14 @@ impl Look {
         conductors: Option<&[Conductor]>,
         trashed_beside: u64,
     ) -> Result<Self, BoardError> {
-        let known = conductors.unwrap_or_default();
-        let (mut tally, mut overdue) = (Tally::new(Utc::now()), Overdue::new(board, known));
-        let mut look = Self {
-            figures: Figures::default(),
-            owners: Vec::new(),
-            trashed_beside,
-            highest: None,
-            malformed: Default::default(),
-            unreadable: Vec::new(),
-            blocked: Default::default(),
-            denied: Default::default(),
-            nobody_s: BTreeMap::new(),
-            exhausted: Vec::new(),
-            ahead: Vec::new(),
-            late: Vec::new(),
-            has_commands: false,
-            peer: None,
-        };
+        let tally = Tally::new(Utc::now());
+        let mut looking = Looking::new(board, conductors, trashed_beside, tally);
         let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
         while let Some(entry) = entries.try_next().await? {
-            tally.add(&entry);
-            overdue.add(&entry);
-            look.sort(&entry, mends(&entry, conductors));
-            if let Entry::Job(job) = &entry {
-                look.add(job, Utc::now());
-            }
+            looking.add(&entry);
         }
         drop(entries);
-        look.late = overdue.not_renewed(board, PATIENCE).await?;
-        (look.figures, _, look.owners) = tally.finish(known);
-        Ok(look)
+        looking.finish(board).await
     }
 
     /// Notes what is the matter with a record or its claim.
@@ -120,8 +170,8 @@ impl Look {
                 self.blocked[usize::from(mended.is_none())].push(reference);
             }
             Entry::Job(job) if job.is_unfit => {
-                let problem = job.problem.clone().unwrap_or_default();
-                self.unreadable.push((reference, problem));
+                self.problem = self.problem.take().or_else(|| job.problem.clone());
+                self.unreadable.push(reference);
             }
             Entry::Job(_) => {}
         }
@@ -136,7 +186,14 @@ impl Look {
         let claimed_on = job.holding.as_ref().and_then(|it| it.claimed_on);
         let latest = job.created_on.max(claimed_on).map(|time| time - now);
         if let Some(ahead) = latest.filter(|ahead| *ahead > APART) {
-            self.ahead.push((reference(), ahead));
+            self.ahead += 1;
+            if self
+                .furthest
+                .as_ref()
+                .is_none_or(|(known, _)| ahead > *known)
+            {
+                self.furthest = Some((ahead, reference()));
+            }
         }
         let details = job.details.as_ref();
         self.has_commands |= details.is_some_and(|details| details.get("command").is_some());
@@ -152,11 +209,10 @@ impl Look {
         let mut seen = Examined::default();
         let [mended, held] = &self.malformed;
         let remedies = [
-            ("", mended, Remedy::mends("trash --force", most(mended))),
+            ("", mended, Remedy::mends("trash --force", &mended.first)),
             (", of which somebody has each", held, shows("show", held)),
         ];
-        for (which, malformed, remedy) in remedies.into_iter().filter(|(_, all, _)| !all.is_empty())
-        {
+        for (which, malformed, remedy) in remedies.into_iter().filter(|(_, all, _)| all.count > 0) {
             let summary = match peers {
                 None => "",
                 Some(PeerOrder::NewestOfTheMostUrgent) => {
@@ -166,17 +222,19 @@ impl Look {
                     "; they end each listing of every Python service"
                 }
             };
-            let count = malformed.len();
+            let count = malformed.count;
             let summary = format!("records that cannot be read: {count}{which}{summary}");
             let finding = Finding::new(Code::Malformed, summary, remedy);
-            seen.add(named(finding, "record", malformed));
+            seen.add(named(finding, "record", &malformed.first));
         }
-        if let [(_, problem), ..] = &self.unreadable[..] {
-            let jobs: Vec<_> = self.unreadable.iter().map(|(job, _)| job.clone()).collect();
-            let what = format!("jobs beside which something cannot be read: {}", jobs.len());
+        let Noted { count, first } = &self.unreadable;
+        if *count > 0 {
+            let what = format!("jobs beside which something cannot be read: {count}");
             // It may be one that a later jobboard wrote, or one that is too large for us.
-            let finding = Finding::new(Code::RecordUnreadable, what, shows("show", &jobs));
-            seen.add(named(finding.seen("problem", problem), "job", &jobs));
+            let remedy = shows("show", &self.unreadable);
+            let finding = Finding::new(Code::RecordUnreadable, what, remedy);
+            let problem = self.problem.as_deref().unwrap_or_default();
+            seen.add(named(finding.seen("problem", problem), "job", first));
         }
         if self.trashed_beside > 0 {
             let summary = format!("jobs of other boards in the trash: {}", self.trashed_beside);
@@ -230,18 +288,17 @@ impl Look {
             seen.add(named(finding, "claim", &holders));
         }
         self.of_locks(&mut seen);
-        if !self.exhausted.is_empty() {
-            let count = self.exhausted.len();
+        if self.exhausted.count > 0 {
+            let count = self.exhausted.count;
             let summary = format!("jobs that were tried as often as they may be: {count}");
             // Whether it is worth while somebody has to decide.
             let remedy = shows("retry", &self.exhausted);
             let finding = Finding::new(Code::Exhausted, summary, remedy);
-            seen.add(named(finding, "job", &self.exhausted));
+            seen.add(named(finding, "job", &self.exhausted.first));
         }
-        let furthest = self.ahead.iter().max_by_key(|(_, ahead)| *ahead);
-        if let Some((job, ahead)) = furthest {
+        if let Some((ahead, job)) = &self.furthest {
             let ahead = duration::brief(ahead.to_std().unwrap_or_default());
-            let summary = format!("jobs with times that have not come: {}", self.ahead.len());
+            let summary = format!("jobs with times that have not come: {}", self.ahead);
             let remedy = Remedy::shows(&format!("show {job}"));
             let finding = Finding::new(Code::ClockAhead, summary, remedy);
             seen.add(finding.seen("job", job).seen("ahead", ahead));
@@ -256,7 +313,7 @@ impl Look {
             (
                 "jobs whose lock names nobody",
                 vacant,
-                Remedy::mends("abandon --force", most(vacant)),
+                Remedy::mends("abandon --force", &vacant.first),
             ),
             (
                 "claimed jobs of which it cannot be read who has them",
@@ -264,10 +321,10 @@ impl Look {
                 shows("show", unknown),
             ),
         ];
-        for (what, jobs, remedy) in remedies.into_iter().filter(|(_, all, _)| !all.is_empty()) {
-            let summary = format!("{what}: {}", jobs.len());
+        for (what, jobs, remedy) in remedies.into_iter().filter(|(_, all, _)| all.count > 0) {
+            let summary = format!("{what}: {}", jobs.count);
             let finding = Finding::new(Code::LockBroken, summary, remedy);
-            seen.add(named(finding, "job", jobs));
+            seen.add(named(finding, "job", &jobs.first));
         }
     }
 
@@ -276,15 +333,16 @@ impl Look {
         let Some(owner) = of.owner.as_ref().map(ToString::to_string) else {
             return;
         };
-        let sure = self.nobody_s.get(&owner).map_or(&[][..], Vec::as_slice);
-        if !sure.is_empty() {
-            let summary = format!("claims of {owner}, which is dead: {}", sure.len());
+        let nothing = Noted::default();
+        let sure = self.nobody_s.get(&owner).unwrap_or(&nothing);
+        if sure.count > 0 {
+            let summary = format!("claims of {owner}, which is dead: {}", sure.count);
             let owner = format!("--owner={owner}");
             let words = ["abandon", "--force", &owner].map(str::to_owned);
-            let remedy = Remedy::Mends(words.to_vec(), most(sure).to_vec());
+            let remedy = Remedy::Mends(words.to_vec(), sure.first.clone());
             seen.add(Finding::new(Code::HeldByDead, summary, remedy));
         }
-        let rest = of.claims - sure.len() as u64;
+        let rest = of.claims - sure.count as u64;
         if rest > 0 {
             let summary = format!("claims of {owner}, which seems to be dead: {rest}");
             let filter = format!("owner={}", quoted(&owner));
@@ -376,21 +434,16 @@ fn named(mut finding: Finding, what: &'static str, all: &[String]) -> Finding {
     finding
 }
 
-/// Returns as many jobs as are mended at once.
-fn most(jobs: &[String]) -> &[String] {
-    jobs.get(..MENDED).unwrap_or(jobs)
-}
-
 /// Returns a command that is about these jobs, or about as many of them as fit a line.
-fn shows(word: &str, jobs: &[String]) -> Remedy {
-    let jobs = jobs.iter().take(FIT).cloned();
+fn shows(word: &str, jobs: &Noted) -> Remedy {
+    let jobs = jobs.first.iter().take(FIT).cloned();
     Remedy::Shows([word.to_owned()].into_iter().chain(jobs).collect())
 }
 
 /// Says of jobs that something of them could not be seen.
-fn unseen(seen: &mut Examined, what: &str, jobs: &[String]) {
-    if let Some(first) = jobs.first() {
-        seen.unseen(format!("{what}: {}, such as {first}", jobs.len()), None);
+fn unseen(seen: &mut Examined, what: &str, jobs: &Noted) {
+    if let Some(first) = jobs.first.first() {
+        seen.unseen(format!("{what}: {}, such as {first}", jobs.count), None);
     }
 }
 

@@ -13,16 +13,16 @@ pub(super) const FIT: usize = 20;
 
 /// What was found.
 #[derive(Debug, Serialize)]
-pub(super) struct Diagnosis {
+pub(crate) struct Diagnosis {
     pub(super) board: String,
     pub(super) server: Option<String>,
     /// In seconds.
     pub(super) round_trip: Option<f64>,
     /// Whether nothing is worse than a note.
-    pub(super) sound: bool,
+    pub(crate) sound: bool,
     pub(super) groups: Vec<GroupState>,
-    pub(super) findings: Vec<Told>,
-    pub(super) unseen: Vec<Unseen>,
+    pub(crate) findings: Vec<Told>,
+    pub(crate) unseen: Vec<Unseen>,
     /// How a command begins that is about the same board.
     #[serde(skip)]
     pub(super) program: String,
@@ -30,7 +30,7 @@ pub(super) struct Diagnosis {
 
 /// How a group is.
 #[derive(Debug, Serialize)]
-pub(super) struct GroupState {
+pub(crate) struct GroupState {
     group: Group,
     /// `ok`, the worst of its findings, or `unknown`.
     state: &'static str,
@@ -38,32 +38,32 @@ pub(super) struct GroupState {
 
 /// Something that could not be seen.
 #[derive(Debug, Serialize)]
-pub(super) struct Unseen {
+pub(crate) struct Unseen {
     pub(super) group: Group,
-    pub(super) what: String,
+    pub(crate) what: String,
 }
 
 /// A finding as it is told.
 #[derive(Debug, Serialize)]
-pub(super) struct Told {
-    pub(super) code: Code,
+pub(crate) struct Told {
+    pub(crate) code: Code,
     group: Group,
-    pub(super) severity: Severity,
-    pub(super) summary: String,
-    consequence: &'static str,
-    evidence: Vec<Evidence>,
-    remedy: Mending,
+    pub(crate) severity: Severity,
+    pub(crate) summary: String,
+    pub(crate) consequence: &'static str,
+    pub(crate) evidence: Vec<Evidence>,
+    pub(crate) remedy: Mending,
 }
 
 /// What mends it, or shows more.
 #[derive(Debug, Serialize)]
-struct Mending {
+pub(crate) struct Mending {
     /// The command line.
-    text: String,
+    pub(crate) text: String,
     /// The words of it, if it is one of ours.
     command: Vec<String>,
     /// Whether `--fix` does it.
-    fix: bool,
+    pub(crate) fix: bool,
     /// All that it is to be about; a line has room for some.
     #[serde(skip)]
     jobs: Vec<String>,
@@ -71,7 +71,7 @@ struct Mending {
 
 impl Told {
     /// Takes a finding; `program` is how a command begins that is about the same board.
-    pub(super) fn new(finding: Finding, program: &[String]) -> Self {
+    pub(crate) fn new(finding: Finding, program: &[String]) -> Self {
         let (group, severity, consequence) = finding.code.meaning();
         let fix = matches!(finding.remedy, Remedy::Mends(..));
         let ours = |words: Vec<String>, jobs: &[String]| {
@@ -98,6 +98,11 @@ impl Told {
                 jobs,
             },
         }
+    }
+
+    /// Whether it is worse than a note.
+    pub(crate) fn is_wrong(&self) -> bool {
+        self.severity > Severity::Note
     }
 
     /// Returns the command that mends it, and the jobs that go behind it, if it is one of ours.
@@ -127,7 +132,7 @@ impl Diagnosis {
             state: state(*group),
         });
         self.groups = states.collect();
-        self.sound = !self.findings.iter().any(|it| it.severity > Severity::Note);
+        self.sound = !self.findings.iter().any(Told::is_wrong);
     }
 }
 
@@ -193,7 +198,8 @@ impl Report for Diagnosis {
 }
 
 impl Told {
-    fn human(&self, page: &mut Page) {
+    /// Tells it, indented.
+    pub(crate) fn human(&self, page: &mut Page) {
         let line = page.line().plain("  ");
         let line = line.add(tone(self.severity.name()), self.severity.name());
         line.plain(": ")
@@ -229,7 +235,7 @@ fn tone(state: &str) -> Tone {
 #[derive(Debug, Serialize)]
 pub(super) struct Check {
     #[serde(serialize_with = "name")]
-    pub(super) code: Code,
+    pub(crate) code: Code,
     group: Group,
     severity: Severity,
     consequence: &'static str,

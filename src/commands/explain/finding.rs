@@ -48,27 +48,39 @@ pub(crate) enum Severity {
     Error,
 }
 
+impl Severity {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// Something that is so, and what shows it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
     pub(crate) code: Code,
     pub(crate) severity: Severity,
     pub(crate) summary: String,
-    evidence: Vec<Evidence>,
-    remedy: Option<Remedy>,
+    pub(crate) evidence: Vec<Evidence>,
+    pub(crate) remedy: Option<Remedy>,
 }
 
+/// Something that was seen, perhaps at a time.
 #[derive(Debug, Serialize)]
-struct Evidence {
-    what: String,
-    value: String,
-    at: Option<DateTime<Utc>>,
+pub(crate) struct Evidence {
+    pub(crate) what: String,
+    pub(crate) value: String,
+    pub(crate) at: Option<DateTime<Utc>>,
 }
 
+/// What mends it.
 #[derive(Debug, Serialize)]
-struct Remedy {
-    text: String,
-    command: Vec<String>,
+pub(crate) struct Remedy {
+    pub(crate) text: String,
+    pub(crate) command: Vec<String>,
 }
 
 impl Finding {
@@ -156,15 +168,10 @@ impl Record for Explanation {
     fn lines(&self) -> Vec<Vec<String>> {
         let lines = self.findings.iter().map(|finding| {
             let remedy = finding.remedy.as_ref();
-            let severity = match finding.severity {
-                Severity::Ok => "ok",
-                Severity::Warning => "warning",
-                Severity::Error => "error",
-            };
             vec![
                 self.job.clone(),
                 finding.code.name().to_owned(),
-                severity.to_owned(),
+                finding.severity.name().to_owned(),
                 finding.summary.clone(),
                 remedy.map_or_else(String::new, |remedy| shell::line(&remedy.command)),
             ]

@@ -26,7 +26,7 @@ const SOON: Duration = Duration::from_secs(10);
 const OCTAVIA: (&str, Duration) = ("octavia-task-flow-conductor-", Duration::from_millis(7_500));
 
 /// What is known beside the job.
-pub(super) struct Scene {
+pub(crate) struct Scene {
     pub(super) now: DateTime<Utc>,
     /// How a command begins that is about the same board.
     pub(super) program: Vec<String>,
@@ -122,7 +122,9 @@ impl Scene {
             ("modified", job.last_modified),
             ("claimed", job.holding.as_ref().and_then(|it| it.claimed_on)),
         ];
-        let ahead = |time: DateTime<Utc>| (time - self.now).to_std().is_ok_and(|it| it > SKEW);
+        // To read a large board takes a while, in which jobs are posted.
+        let clock = self.now.max(Utc::now());
+        let ahead = |time: DateTime<Utc>| (time - clock).to_std().is_ok_and(|it| it > SKEW);
         for (what, time) in times {
             let Some(time) = time.filter(|time| ahead(*time)) else {
                 continue;
@@ -180,7 +182,7 @@ impl Scene {
     }
 
     fn ended(&self, job: &Job) -> (Finding, bool) {
-        let Some(ended) = job.ended else {
+        let Some(ended) = &job.ended else {
             return (
                 Finding::new(Code::Ended, Severity::Ok, "it has left the board"),
                 true,

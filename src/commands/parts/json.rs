@@ -1,8 +1,9 @@
-//! Reading JSON that somebody wants to post, exactly or not at all.
+//! Reading JSON that somebody wants to post, exactly or not at all; and telling in lines what JSON tells.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::board::oversized_integer;
+use crate::{board::oversized_integer, shell};
 
 /// Reads a JSON text, and says in words where it is wrong.
 ///
@@ -60,6 +61,36 @@ pub(crate) fn kind(value: &Value) -> &'static str {
         Value::String(_) => "a text",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
+    }
+}
+
+/// Returns a line for each member of an object, and for each of several: its name, and the values.
+pub(crate) fn lines(told: &impl Serialize) -> Vec<Vec<String>> {
+    let told = serde_json::to_value(told).unwrap_or_default();
+    let members = told.as_object().into_iter().flatten();
+    let lines = members.flat_map(|(name, value)| {
+        let several = value.as_array();
+        let each = several.map_or(std::slice::from_ref(value), Vec::as_slice);
+        each.iter()
+            .map(move |it| [vec![name.clone()], values(it)].concat())
+    });
+    lines.collect()
+}
+
+/// Returns the values of what JSON has, as fields; a command is one of them.
+fn values(value: &Value) -> Vec<String> {
+    match value {
+        Value::Null => vec![String::new()],
+        Value::String(text) => vec![text.clone()],
+        Value::Object(members) => members.values().flat_map(values).collect(),
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            items.iter().flat_map(values).collect()
+        }
+        Value::Array(words) => {
+            let words = words.iter().filter_map(Value::as_str).map(shell::word);
+            vec![words.collect::<Vec<_>>().join(" ")]
+        }
+        value => vec![value.to_string()],
     }
 }
 

@@ -19,6 +19,7 @@ pub(super) mod settle;
 pub(super) mod shared_trash;
 pub(super) mod signature;
 pub(super) mod tally;
+pub(super) mod target;
 pub(super) mod unconfirmed;
 pub(super) mod under_claim;
 pub(super) mod unused;

@@ -1,17 +1,32 @@
 //! Which failures are alike: by how the command ended, and the last thing that it wrote, but for what differs from
 //! one job to the next.
 
-use std::sync::LazyLock;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
+use chrono::{DateTime, Utc};
 use regex::{Captures, Regex};
+use serde::Serialize;
 
-use crate::{job::Failure, output::covered_text};
+use crate::{
+    job::{Failure, Job},
+    output::covered_text,
+};
 
 /// How many characters of a signature are kept.
 const LONGEST: usize = 120;
 
 /// How much of a line is looked at.
 const LOOKED_AT: usize = 1024;
+
+/// How many names are kept of those whose jobs fail alike.
+const NAMES: usize = 5;
+
+/// How many signatures are kept track of at once.
+const MOST: usize = 1000;
 
 /// Returns what a failure has in common with others like it.
 ///
@@ -76,9 +91,115 @@ fn begin(text: &str, characters: usize) -> String {
     }
 }
 
+/// Failures that are alike.
+#[derive(Debug, Serialize)]
+pub(crate) struct Alike {
+    pub(crate) signature: String,
+    pub(crate) failures: u64,
+    pub(crate) jobs: u64,
+    /// Names of their jobs, a few of them.
+    pub(crate) names: BTreeSet<String>,
+    /// Whether there are more names than these.
+    pub(crate) more_names: bool,
+    pub(crate) first: DateTime<Utc>,
+    pub(crate) last: DateTime<Utc>,
+    /// The last of them.
+    pub(crate) sample: Sample,
+}
+
+/// One failure, whole, but for what looks like a secret.
+#[derive(Debug, Serialize)]
+pub(crate) struct Sample {
+    /// What refers to the job.
+    pub(crate) job: String,
+    pub(crate) name: String,
+    pub(crate) conductor: String,
+    pub(crate) reason: String,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Sample {
+    fn of(job: &Job, failure: &Failure) -> Self {
+        Self {
+            job: job.reference().into_owned(),
+            name: job.name.clone(),
+            conductor: failure.conductor.clone(),
+            reason: covered_text(&failure.reason),
+            stdout: covered_text(&failure.stdout),
+            stderr: covered_text(&failure.stderr),
+        }
+    }
+}
+
+/// Sorts failures by what they have in common, in bounded memory.
+#[derive(Debug, Default)]
+pub(crate) struct Signatures(BTreeMap<String, Alike>);
+
+impl Signatures {
+    /// Adds all failures that are remembered of a job.
+    pub(crate) fn add(&mut self, job: &Job) {
+        let mut seen = BTreeSet::new();
+        for failure in &job.history.failures {
+            let signature = signature(failure);
+            let is_first = seen.insert(signature.clone());
+            self.note(signature, job, failure, is_first);
+        }
+        if self.0.len() > 2 * MOST {
+            self.drop_rarest();
+        }
+    }
+
+    fn note(&mut self, signature: String, job: &Job, failure: &Failure, is_first: bool) {
+        let of = self
+            .0
+            .entry(signature)
+            .or_insert_with_key(|signature| Alike {
+                signature: signature.clone(),
+                failures: 0,
+                jobs: 0,
+                names: BTreeSet::new(),
+                more_names: false,
+                first: failure.time,
+                last: failure.time,
+                sample: Sample::of(job, failure),
+            });
+        of.failures += 1;
+        of.jobs += u64::from(is_first);
+        of.first = of.first.min(failure.time);
+        if failure.time > of.last {
+            (of.last, of.sample) = (failure.time, Sample::of(job, failure));
+        }
+        if !of.names.contains(&job.name) {
+            match of.names.len() < NAMES {
+                true => _ = of.names.insert(job.name.clone()),
+                false => of.more_names = true,
+            }
+        }
+    }
+
+    /// Of very many signatures those go that were seen least; what they were is not counted.
+    fn drop_rarest(&mut self) {
+        let mut counts: Vec<_> = self.0.values().map(|of| of.failures).collect();
+        counts.sort_unstable_by_key(|count| Reverse(*count));
+        let least = counts[MOST];
+        self.0.retain(|_, of| of.failures > least);
+    }
+
+    /// Returns them, the most frequent first.
+    pub(crate) fn finish(self) -> Vec<Alike> {
+        let mut all: Vec<_> = self.0.into_values().collect();
+        all.sort_by_key(|of| (Reverse(of.failures), Reverse(of.last)));
+        all
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use chrono::TimeDelta;
+
     use super::*;
+    use crate::board::testing::scripted::Scripted;
 
     fn failure(exit_code: Option<i32>, stderr: &str) -> Failure {
         Failure {
@@ -123,5 +244,57 @@ mod tests {
         }
         let long = signature(&failure(Some(1), &"é ".repeat(5000)));
         assert_eq!(long.chars().count(), LONGEST + 1);
+    }
+
+    #[test]
+    fn failures_are_counted_by_what_they_have_in_common() {
+        let board = Scripted::new();
+        let mut alike = Signatures::default();
+        let start = Utc::now();
+        for number in 0..10_i32 {
+            let mut job = board.post(&format!("job-{}", number % 7), None);
+            let at = |seconds: i32| start + TimeDelta::seconds(seconds.into());
+            job.history.failures = vec![
+                Failure {
+                    time: at(number),
+                    ..failure(Some(1), &format!("disk {number}"))
+                },
+                Failure {
+                    time: at(-number),
+                    ..failure(Some(1), "disk 99")
+                },
+            ];
+            alike.add(&job);
+        }
+        let all = alike.finish();
+        let [of] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(
+            (of.failures, of.jobs, of.names.len(), of.more_names),
+            (20, 10, 5, true)
+        );
+        assert_eq!(
+            (of.last - of.first, of.sample.stderr.as_str()),
+            (TimeDelta::seconds(18), "disk 9")
+        );
+    }
+
+    #[test]
+    fn of_very_many_the_frequent_ones_stay() {
+        let board = Scripted::new();
+        let mut alike = Signatures::default();
+        let mut job = board.post("job", None);
+        let word = |number: u32| {
+            let letters = number.to_string().into_bytes().into_iter();
+            letters
+                .map(|digit| char::from(digit - b'0' + b'k'))
+                .collect::<String>()
+        };
+        for number in 0..10_000 {
+            let texts = [word(number), "often".to_owned()];
+            job.history.failures = texts.map(|text| failure(Some(1), &text)).to_vec();
+            alike.add(&job);
+        }
+        assert!(alike.0.len() <= 2 * MOST);
+        assert_eq!(alike.finish()[0].failures, 10_000);
     }
 }

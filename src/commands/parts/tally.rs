@@ -108,7 +108,7 @@ pub(crate) struct Departures {
 impl Departures {
     /// Counts a job; one that ended earlier ends the counting.
     pub(crate) fn add(&mut self, entry: &Entry) -> bool {
-        let Some(ended) = entry.job().and_then(|job| job.ended) else {
+        let Some(ended) = entry.job().and_then(|job| job.ended.as_ref()) else {
             return true;
         };
         if ended.on < self.since {
@@ -134,6 +134,10 @@ pub(crate) struct Tally {
     now: DateTime<Utc>,
     pub(crate) figures: Figures,
     names: BTreeMap<String, ByName>,
+    /// Beyond twice as many names the rarest go.
+    most_names: usize,
+    /// Whether names had to go.
+    pub(crate) has_dropped: bool,
     owners: BTreeMap<Option<Owner>, ByOwner>,
 }
 
@@ -143,8 +147,15 @@ impl Tally {
             now,
             figures: Figures::default(),
             names: BTreeMap::new(),
+            most_names: usize::MAX / 2,
+            has_dropped: false,
             owners: BTreeMap::new(),
         }
+    }
+
+    /// Counts no more than so many names to the end: of more than twice as many the rarest are left out.
+    pub(crate) fn with_names(self, most_names: usize) -> Self {
+        Self { most_names, ..self }
     }
 
     pub(crate) fn add(&mut self, entry: &Entry) {
@@ -188,6 +199,13 @@ impl Tally {
         } += 1;
         named.failed += u64::from(!job.history.failures.is_empty());
         named.oldest = earlier(named.oldest, job.created_on);
+        if self.names.len() > 2 * self.most_names {
+            self.has_dropped = true;
+            let mut counts: Vec<_> = self.names.values().map(|of| of.jobs).collect();
+            counts.sort_unstable_by_key(|jobs| Reverse(*jobs));
+            let least = counts[self.most_names];
+            self.names.retain(|_, of| of.jobs > least);
+        }
     }
 
     fn add_unclaimed(&mut self, job: &Job) {

@@ -2,10 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::{
-    commands::parts::tally::{ByName, ByOwner, Departures, Figures, Standing},
+    commands::parts::{
+        json::lines,
+        tally::{ByName, ByOwner, Departures, Figures, Standing},
+    },
     duration,
     job::Pause,
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone, short},
@@ -157,20 +159,22 @@ impl Status {
         let owner = job.owner.as_ref().map(|owner| format!(" by {owner}"));
         format!("{age}  {uuid} {}{}", job.name, owner.unwrap_or_default())
     }
-
-    fn named(&self, named: &ByName) -> Vec<Cell> {
-        vec![
-            Cell::new(&named.name),
-            Cell::new(named.jobs.to_string()),
-            Cell::new(named.unclaimed.to_string()),
-            Cell::new(named.claimed.to_string()),
-            wrong(named.failed),
-            cell(named.oldest.map(|time| self.age(time))),
-        ]
-    }
 }
 
-const NAMES: &[Column] = &[
+/// Returns the cells of a name, for the columns [`NAMES`].
+pub(crate) fn name_cells(named: &ByName, now: DateTime<Utc>) -> Vec<Cell> {
+    vec![
+        Cell::new(&named.name),
+        Cell::new(named.jobs.to_string()),
+        Cell::new(named.unclaimed.to_string()),
+        Cell::new(named.claimed.to_string()),
+        wrong(named.failed),
+        cell(named.oldest.map(|time| age(now, time))),
+    ]
+}
+
+/// How people see the jobs of a name.
+pub(crate) const NAMES: &[Column] = &[
     Column::new("name", Fit::Shrinks),
     Column::new("jobs", Fit::Number),
     Column::new("unclaimed", Fit::Number).falling(Some(1)),
@@ -253,36 +257,13 @@ fn more(page: &mut Page, count: usize, by: &str) {
     }
 }
 
-/// Returns the values of what JSON has, as fields; a command is one of them.
-fn values(value: &Value) -> Vec<String> {
-    match value {
-        Value::Null => vec![String::new()],
-        Value::String(text) => vec![text.clone()],
-        Value::Object(members) => members.values().flat_map(values).collect(),
-        Value::Array(words) => {
-            let words = words.iter().filter_map(Value::as_str).map(shell::word);
-            vec![words.collect::<Vec<_>>().join(" ")]
-        }
-        value => vec![value.to_string()],
-    }
-}
-
 impl Record for Status {
     fn fields(&self) -> Vec<String> {
         self.lines().concat()
     }
 
-    /// Returns a line for each member of the object, and for each of several.
     fn lines(&self) -> Vec<Vec<String>> {
-        let told = serde_json::to_value(self).unwrap_or_default();
-        let members = told.as_object().into_iter().flatten();
-        let lines = members.flat_map(|(name, value)| {
-            let several = value.as_array();
-            let each = several.map_or(std::slice::from_ref(value), Vec::as_slice);
-            each.iter()
-                .map(move |it| [vec![name.clone()], values(it)].concat())
-        });
-        lines.collect()
+        lines(self)
     }
 }
 
@@ -293,7 +274,7 @@ impl Report for Status {
         self.paused(page);
         let (names, owners) = shares(page.rows_left(), self.names.len(), self.owners.len());
         let of_names = self.names.iter().take(names);
-        page.table(NAMES, of_names.map(|it| self.named(it)));
+        page.table(NAMES, of_names.map(|it| name_cells(it, self.now)));
         more(page, self.names.len() - names, "name");
         let of_owners = self.owners.iter().take(owners);
         page.table(OWNERS, of_owners.map(|it| owner_cells(it, self.now)));

@@ -92,7 +92,7 @@ pub(super) async fn learn(
     for (name, job, ending) in jobs {
         let mut entries = past.iter().chain(&trash).filter_map(Entry::job);
         let found = entries.find(|it| it.key == job.key && job.is_of(it));
-        let outcome = found.and_then(|job| Some(job.ended?.departure));
+        let outcome = found.and_then(|job| Some(job.ended.as_ref()?.departure));
         let is_moved = found.is_some_and(Job::is_moved);
         let (word, how) = match (ending, outcome) {
             (_, Some(_)) if is_moved => ("moved", Some("goes on elsewhere")),

@@ -190,7 +190,7 @@ fn proved(job: &Job) -> Vec<Event> {
 /// Returns the failures after which the job came back to the board.
 fn survived(job: &Job) -> &[Failure] {
     let failures = &job.history.failures[..];
-    let has_ended_it = failures.last().is_some_and(|last| match job.ended {
+    let has_ended_it = failures.last().is_some_and(|last| match &job.ended {
         Some(end) => end.departure != Departure::Consumed,
         None => (job.trashed_on).is_some_and(|trashed| (trashed - last.time).abs() <= SLACK),
     });

@@ -76,14 +76,14 @@ pub(super) static COLUMNS: [JobColumn; 22] = [
         Fact::span(job.trashed_on.map(|time| view.since(time)))
     }),
     column("outcome", Fit::Whole, Some(9), |_, job| {
-        match job.ended.map(|ended| ended.departure) {
+        match job.ended.as_ref().map(|ended| ended.departure) {
             Some(Departure::Failed) => Fact::Marked(Tone::Bad, Departure::Failed.name().into()),
             Some(ending) => Fact::Text(ending.name().into()),
             None => Fact::Nothing,
         }
     }),
     column("ended", Fit::Number, Some(7), |view, job| {
-        Fact::span(job.ended.map(|ended| view.since(ended.on)))
+        Fact::span(job.ended.as_ref().map(|ended| view.since(ended.on)))
     }),
     column("waited", Fit::Number, Some(2), |_, job| {
         Fact::span(job.waited().and_then(positive))
@@ -213,7 +213,7 @@ fn reason(job: &Job) -> Fact<'_> {
             _ => Fact::Text(reason.into()),
         };
     }
-    let has_failed = job.ended.map(|ended| ended.departure) != Some(Departure::Consumed);
+    let has_failed = job.ended.as_ref().map(|ended| ended.departure) != Some(Departure::Consumed);
     let failure = job.history.failures.last().filter(|_| has_failed);
     let failure = failure.map(|failure| Cell::new(&failure.reason));
     let problem = job.problem.as_ref();

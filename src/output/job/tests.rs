@@ -265,6 +265,7 @@ fn the_past_tells_how_jobs_ended_and_how_long_they_took() {
         let ended = End {
             on: now(),
             departure: ending,
+            owner: None,
             claimed_on: ago(90),
             has_succeeded: false,
         };

@@ -105,12 +105,7 @@ fn entry((id, parts): &Stored) -> Entry {
     let side = part(b"side").filter(|side| !side.is_empty());
     let (side, problem) = Sidecar::read(side);
     let job = part(b"job").unwrap_or_default();
-    past::entry(
-        id,
-        serde_json::from_slice(job),
-        side.history_at_the_end(),
-        problem,
-    )
+    past::entry(id, serde_json::from_slice(job), side, problem)
 }
 
 #[cfg(test)]

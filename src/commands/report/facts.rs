@@ -1,0 +1,116 @@
+//! What a report says of a board: the same for every form in which it is printed.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use super::{
+    lanes::Timeline,
+    measure::{Bucket, Interval, Percentiles},
+    words::jobs,
+};
+use crate::{
+    commands::{
+        doctor::Told,
+        explain,
+        parts::{
+            json::lines,
+            signature::Alike,
+            tally::{ByName, ByOwner, Departures, Figures},
+        },
+    },
+    job::Pause,
+    output::Record,
+};
+
+/// What there is to say of a board at a time.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Facts {
+    pub(super) board: String,
+    pub(super) server: String,
+    /// The version of the program that looked.
+    pub(super) version: &'static str,
+    pub(super) at: DateTime<Utc>,
+    /// Whether nothing was found that is worse than a note.
+    pub(super) sound: bool,
+    /// What `doctor` finds.
+    pub(super) findings: Vec<Told>,
+    /// How many jobs will not run without help, by why.
+    pub(super) trouble: Vec<Trouble>,
+    /// The worst of these, as `explain` has them.
+    pub(super) explained: Vec<explain::Explanation>,
+    /// What could not be seen.
+    pub(super) unseen: Vec<String>,
+    #[serde(flatten)]
+    pub(super) figures: Figures,
+    pub(super) trashed: u64,
+    /// How many are alive; `None` where that cannot be seen.
+    pub(super) conductors: Option<usize>,
+    pub(super) silent: u64,
+    /// How many jobs conductors have performed and cannot settle.
+    pub(super) unsettled: u64,
+    pub(super) pauses: Vec<Pause>,
+    /// What left the board in the last 24 hours.
+    pub(super) past: Option<Departures>,
+    /// What left it of which anything is remembered.
+    pub(super) remembered: Option<Departures>,
+    /// How long ago the jobs were posted that nobody has, those marked that are held back.
+    pub(super) ages: Vec<Bucket>,
+    /// For how long the others are held, those marked whose claims never lapse.
+    pub(super) held: Vec<Bucket>,
+    /// How often the jobs on the board were tried, those marked that nobody has and that were tried too often.
+    pub(super) attempts: Vec<Bucket>,
+    pub(super) names: Vec<ByName>,
+    /// How many more names there are; `None`: too many to be counted, and rare ones are not.
+    pub(super) more_names: Option<u64>,
+    pub(super) owners: Vec<ByOwner>,
+    pub(super) more_owners: u64,
+    pub(super) failures: Vec<Alike>,
+    pub(super) more_failures: u64,
+    /// When jobs were posted and came to their ends.
+    pub(super) course: Vec<Interval>,
+    /// How long the jobs that ended waited for their first claims.
+    pub(super) waited: Option<Percentiles>,
+    /// How long it took from their last claims to their ends.
+    pub(super) took: Option<Percentiles>,
+    pub(super) timeline: Timeline,
+}
+
+/// Jobs with the same verdict.
+#[derive(Debug, Serialize)]
+pub(super) struct Trouble {
+    pub(super) code: explain::Code,
+    pub(super) jobs: u64,
+}
+
+impl Facts {
+    /// Returns how many findings are worse than a note, and how many jobs need help.
+    pub(super) fn wrong(&self) -> (usize, u64) {
+        let worse = self.findings.iter().filter(|it| it.is_wrong()).count();
+        (worse, self.trouble.iter().map(|it| it.jobs).sum())
+    }
+
+    /// Says in a sentence how the board is.
+    pub(super) fn verdict(&self) -> String {
+        let (wrong, trouble) = self.wrong();
+        let wrong = match wrong {
+            0 => "Nothing is wrong with the board, as far as it was seen".to_owned(),
+            1 => "One thing is wrong with the board".to_owned(),
+            wrong => format!("{wrong} things are wrong with the board"),
+        };
+        match trouble {
+            0 => format!("{wrong}, and each job runs, or will without help."),
+            1 => format!("{wrong}, and one job will not run without help."),
+            count => format!("{wrong}, and {} will not run without help.", jobs(count)),
+        }
+    }
+}
+
+impl Record for Facts {
+    fn fields(&self) -> Vec<String> {
+        self.lines().concat()
+    }
+
+    fn lines(&self) -> Vec<Vec<String>> {
+        lines(self)
+    }
+}

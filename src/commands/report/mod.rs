@@ -1,0 +1,135 @@
+//! `jobboard report`.
+
+mod facts;
+mod gather;
+mod html;
+mod lanes;
+mod measure;
+mod svg;
+#[cfg(test)]
+mod tests;
+mod text;
+mod words;
+
+use std::{io::IsTerminal, path::PathBuf};
+
+use chrono::{DateTime, SubsecRound, Utc};
+use serde::Serialize;
+
+use super::parts::target::Target;
+use crate::{
+    context::Context,
+    exit::CommandError,
+    output::{Page, Record, Report},
+};
+
+/// Write a page about the board, to look at or to attach to a ticket
+///
+/// What `doctor` and `explain` find comes first; then how many jobs there are, for how long they wait and
+/// are held, by name and by owner, how they failed, and what is remembered of those that have left the
+/// board: how many and when, how long they waited and took, and who performed them. FILE is one page of
+/// HTML for any browser, without scripts, that asks for nothing else; it is there whole or not at all, and
+/// only for its owner. It holds names, owners and the ends of what failed commands wrote, but no details
+/// of jobs; what looks like a secret is covered.
+///
+/// Without FILE the same is told as text on a terminal, and with --json as figures. Nothing on the board
+/// is changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    jobboard report board.html\n  \
+    jobboard report - | ssh www tee board.html\n  \
+    jobboard report --json | jq .failures")]
+pub(crate) struct ReportArgs {
+    /// The file to write; - is standard output
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// Count ages from this time on instead of now, as 2026-11-20T18:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    at: Option<DateTime<Utc>>,
+}
+
+fn time(text: &str) -> Result<DateTime<Utc>, String> {
+    let time = DateTime::parse_from_rfc3339(text);
+    let time = time.map_err(|_| "it is no time such as 2026-11-20T18:00:00Z".to_owned())?;
+    Ok(time.to_utc())
+}
+
+/// A page was written.
+#[derive(Debug, Serialize)]
+struct Written {
+    file: PathBuf,
+    bytes: usize,
+    /// How many things are wrong with the board.
+    wrong: usize,
+    /// How many jobs will not run without help.
+    trouble: u64,
+    verdict: String,
+}
+
+impl Record for Written {
+    fn fields(&self) -> Vec<String> {
+        let Self {
+            bytes,
+            wrong,
+            trouble,
+            ..
+        } = self;
+        let file = self.file.display().to_string();
+        vec![
+            file,
+            bytes.to_string(),
+            wrong.to_string(),
+            trouble.to_string(),
+        ]
+    }
+}
+
+impl Report for Written {
+    fn human(&self, page: &mut Page) {
+        let file = self.file.display();
+        let size = self.bytes.div_ceil(1000);
+        page.line().plain(&self.verdict);
+        page.line()
+            .plain(format!("the report is in {file} ({size} kB)"));
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<()> {
+    let is_dash = args.file.as_ref().is_some_and(|it| it.as_os_str() == "-");
+    if is_dash && ctx.out.is_json() {
+        let message = "the page and its figures cannot both go to standard output";
+        let hint = "leave out - for the figures alone";
+        return Err(CommandError::usage(message).hint(hint).into());
+    }
+    let board = ctx.board()?;
+    let file = args.file.filter(|_| !is_dash);
+    // What cannot be written is told before the board is read.
+    let target = file.as_deref().map(Target::open).transpose()?;
+    let at = args.at.unwrap_or_else(Utc::now).trunc_subsecs(6);
+    let facts = gather::gather(ctx, &*board, at).await?;
+    let Some(mut target) = target else {
+        // Nobody reads a page on a terminal.
+        return match is_dash && !std::io::stdout().is_terminal() {
+            true => {
+                ctx.out.pass(html::page(&facts).as_str().as_bytes())?;
+                ctx.out.flush()
+            }
+            false => ctx.out.report(&facts),
+        };
+    };
+    let page = html::page(&facts);
+    target.write(page.as_str().as_bytes())?;
+    let file = target.finish()?;
+    if ctx.out.is_json() {
+        return ctx.out.report(&facts);
+    }
+    let (wrong, trouble) = facts.wrong();
+    ctx.out.report(&Written {
+        file,
+        bytes: page.as_str().len(),
+        wrong,
+        trouble,
+        verdict: facts.verdict(),
+    })
+}

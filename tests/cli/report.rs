@@ -1,0 +1,273 @@
+//! `jobboard report`.
+
+mod browser;
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use serde_json::{Value, json};
+
+use crate::{
+    conduct::{Stage, on_every_board},
+    support::env::{Env, Outcome, wait_until},
+};
+
+on_every_board!(
+    figures_are_those_of_other_commands,
+    findings_are_those_of_doctor_and_of_explain,
+    who_performed_what_is_remembered,
+);
+
+/// Puts some jobs of each kind on a board.
+fn mixed(stage: &Stage) {
+    let env = &stage.env;
+    let run = |words: &[&str]| -> Outcome { env.jobboard(words).run() };
+    let jobs = env.post_many(40);
+    run(&["post", "frail", "max_attempts:=1", "--priority", "HIGH"]).succeeded();
+    for job in &jobs[..3] {
+        env.claim(job, "ada");
+    }
+    env.claim(&jobs[3], "bob");
+    let retry = ["--retry-delay", "1d", "--retry-max", "1d"];
+    for job in &jobs[5..7] {
+        let command = ["--", "sh", "-c", "exit 3"];
+        let claim = [&["claim", job], &retry[..], &command].concat();
+        assert_eq!(run(&claim).code, 3);
+    }
+    env.trash(&jobs[7]);
+    let force = ["--force", "--yes"];
+    run(&[&["consume", &jobs[8], &jobs[9]], &force[..]].concat()).succeeded();
+    run(&[&["consume", "--failed", &jobs[10]], &force[..]].concat()).succeeded();
+}
+
+fn report(env: &Env) -> Value {
+    env.jobboard(&["report", "--json"]).run().json()
+}
+
+fn figures_are_those_of_other_commands(stage: &Stage) {
+    mixed(stage);
+    let env = &stage.env;
+    let json = |words: &[&str]| env.jobboard(words).run().json();
+    let (told, status) = (report(env), json(&["status", "--json"]));
+    for key in [
+        "board",
+        "server",
+        "unclaimed",
+        "held_back",
+        "claimed",
+        "never_lapsing",
+        "orphaned",
+        "malformed",
+        "poison",
+        "trashed",
+        "conductors",
+        "silent",
+        "unsettled",
+        "oldest_unclaimed",
+        "longest_held",
+        "names",
+        "owners",
+        "pauses",
+    ] {
+        assert_eq!(told[key], status[key], "{key}");
+    }
+    for key in ["consumed", "failed", "purged"] {
+        assert_eq!(told["past"][key], status["past"][key], "{key}");
+    }
+    let counted = |words: &[&str]| json(&[&["list", "--count", "--json"], words].concat());
+    assert_eq!(told["unclaimed"], counted(&["--state", "UNCLAIMED"]));
+    assert_eq!(told["claimed"], counted(&["--state", "CLAIMED"]));
+    assert_eq!(told["trashed"], counted(&["--trash"]));
+    let check = env.jobboard(&["check", "--json"]).run();
+    let metrics: Value = serde_json::from_str(&check.stdout).unwrap();
+    let metrics = metrics["metrics"].as_array().unwrap();
+    for (metric, key) in [
+        ("unclaimed", "unclaimed"),
+        ("claimed", "claimed"),
+        ("never_lapsing", "never_lapsing"),
+        ("postponed", "held_back"),
+        ("trashed", "trashed"),
+        ("malformed", "malformed"),
+        ("conductors", "conductors"),
+    ] {
+        let mut found = metrics.iter().filter(|it| it["name"] == metric);
+        let value = found.next().unwrap()["value"].as_f64();
+        assert_eq!(value, told[key].as_f64(), "{metric}");
+    }
+    sums_are_right(&told);
+    let text = env.jobboard(&["report", "-o", "table"]).run();
+    let text = text.succeeded();
+    for fact in ["unclaimed", "exit 3", "Age of the jobs", "finished"] {
+        assert!(text.contains(fact), "{fact}: {text}");
+    }
+}
+
+/// Requires that what is told of the same jobs in several ways comes to the same.
+fn sums_are_right(told: &Value) {
+    let sum = |list: &str, key: &str| -> u64 {
+        let each = told[list].as_array().unwrap().iter();
+        each.map(|it| it[key].as_u64().unwrap()).sum()
+    };
+    assert_eq!(told["unclaimed"], sum("ages", "jobs"));
+    assert_eq!(told["held_back"], sum("ages", "marked"));
+    assert_eq!(told["claimed"], sum("held", "jobs"));
+    assert_eq!(told["never_lapsing"], sum("held", "marked"));
+    let all = told["unclaimed"].as_u64().unwrap() + told["claimed"].as_u64().unwrap();
+    assert_eq!(sum("attempts", "jobs"), all);
+    assert_eq!(told["remembered"]["consumed"], sum("course", "finished"));
+    assert_eq!(sum("course", "posted"), 41);
+    // The one in the trash, too.
+    assert_eq!(sum("course", "failed"), 2);
+    let failures = &told["failures"][0];
+    assert_eq!(failures["signature"], "exit 3");
+    assert_eq!(
+        (&failures["failures"], &failures["jobs"]),
+        (&json!(2), &json!(2))
+    );
+    assert_eq!(failures["names"].as_array().unwrap().len(), 2);
+}
+
+fn findings_are_those_of_doctor_and_of_explain(stage: &Stage) {
+    mixed(stage);
+    let env = &stage.env;
+    let told = report(env);
+    let doctor = env.jobboard(&["doctor", "--json"]).run();
+    let doctor: Value = serde_json::from_str(&doctor.stdout).unwrap();
+    assert_eq!(told["sound"], doctor["sound"]);
+    let sorted = |findings: &Value| {
+        let mut all = findings.as_array().unwrap().clone();
+        // What differs from one look to the next is only how long ago something was.
+        all.iter_mut().for_each(|it| it["evidence"] = Value::Null);
+        all.sort_by_key(ToString::to_string);
+        all
+    };
+    assert_eq!(sorted(&told["findings"]), sorted(&doctor["findings"]));
+    let explained = env.jobboard(&["explain", "--json"]).run();
+    let explained: Value = serde_json::from_str(&explained.stdout).unwrap();
+    let jobs = |all: &Value| -> Vec<(Value, Value)> {
+        let all = all.as_array().unwrap().iter();
+        all.map(|it| (it["job"].clone(), it["verdict"].clone()))
+            .collect()
+    };
+    assert_eq!(jobs(&told["explained"]), jobs(&explained));
+    assert!(!jobs(&explained).is_empty());
+}
+
+fn who_performed_what_is_remembered(stage: &Stage) {
+    stage.post("quick", "true");
+    stage.post("slow", "touch log; sleep 600");
+    let conductor = stage.start(&["--name", "night", "-j2"]);
+    let lanes = || report(&stage.env)["timeline"]["lanes"].clone();
+    wait_until("both are told of", || {
+        lanes()[0]["runs"]
+            .as_array()
+            .is_some_and(|runs| runs.len() == 2)
+    });
+    let lane = &lanes()[0];
+    assert_eq!(lane["conductor"], "night");
+    let runs = lane["runs"].as_array().unwrap();
+    let outcome = |name: &str| {
+        let mut of = runs.iter().filter(|run| run["name"] == name);
+        of.next().map(|run| run["outcome"].clone())
+    };
+    assert_eq!(outcome("quick"), Some(json!("finished")));
+    assert_eq!(outcome("slow"), Some(json!("running")));
+    assert_eq!(report(&stage.env)["took"]["count"], 1);
+    drop(conductor);
+}
+
+#[test]
+fn a_page_is_written_whole_for_its_owner_alone() {
+    let env = Env::new();
+    env.post("resize");
+    let run = env.jobboard(&["report", "board.html", "-o", "table"]).run();
+    assert!(run.succeeded().contains("the report is in"), "{run}");
+    let page = fs::read_to_string(env.file("board.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta http-equiv="));
+    assert!(page.ends_with("</html>\n"));
+    let mode = fs::metadata(env.file("board.html")).unwrap().permissions();
+    assert_eq!(mode.mode() & 0o777, 0o600);
+    let names = fs::read_dir(env.file("")).unwrap();
+    assert_eq!(names.count(), 1);
+    // What is there stays until the new one is whole.
+    let run = env
+        .jobboard(&["--board", "redis://127.0.0.1:1", "report", "board.html"])
+        .run();
+    run.failed(5);
+    assert_eq!(fs::read_to_string(env.file("board.html")).unwrap(), page);
+    let run = env.jobboard(&["report", "nowhere/board.html"]).run();
+    assert!(run.failed(1).contains("nowhere/board.html"), "{run}");
+}
+
+#[test]
+fn the_same_time_is_the_same_page() {
+    let env = Env::new();
+    env.post_many(30);
+    env.claim("@3", "ada");
+    env.trash("@4");
+    let page = || {
+        let at = ["report", "-", "--at", "2030-01-01T00:00:00Z"];
+        env.jobboard(&at).run().succeeded().to_owned()
+    };
+    let first = page();
+    assert!(first.contains("2030-01-01 00:00:00 UTC"), "{first}");
+    assert_eq!(first, page());
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let env = Env::new();
+    let run = env.jobboard(&["report", "--at", "yesterday"]).run();
+    let told = "--at: `yesterday` will not do: it is no time such as 2026-11-20T18:00:00Z";
+    assert!(run.failed(2).contains(told), "{run}");
+    let run = env
+        .jobboard(&["report", "-", "-o", "table", "--json"])
+        .run();
+    run.failed(2);
+    let run = env.jobboard(&["report", "-", "--json"]).run();
+    let told = "cannot both go to standard output";
+    assert!(run.failed(2).contains(told), "{run}");
+}
+
+#[test]
+fn a_board_that_never_was_has_a_report_too() {
+    let env = Env::new();
+    let run = env.jobboard(&["report", "board.html"]).run();
+    assert!(run.succeeded().starts_with("board.html\t"), "{run}");
+    assert!(run.stderr.contains("nothing was ever posted"), "{run}");
+    assert!(!env.board().exists());
+    assert_eq!(report(&env)["ages"][0]["jobs"], 0);
+}
+
+#[test]
+fn a_terminal_gets_text() {
+    let env = Env::new();
+    env.post("resize");
+    for words in [&["report"][..], &["report", "-"]] {
+        let run = env.jobboard(words).at_terminal(80).run();
+        let text = run.succeeded();
+        assert!(text.contains("Age of the jobs that nobody has"), "{run}");
+        assert!(!text.contains("<html"), "{run}");
+    }
+    let fields = env.jobboard(&["report"]).run();
+    let mut lines = fields.succeeded().lines();
+    assert!(lines.any(|line| line == "unclaimed\t1"), "{fields}");
+}
+
+#[test]
+fn where_the_past_cannot_be_read_the_rest_is_told() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    stage.env.post("resize");
+    let server = stage.redis_server().unwrap();
+    let past = "local key = redis.call('KEYS', '*listings')[1]:gsub('listings$', 'past'); \
+        redis.call('SET', key, 'x')";
+    server.run(&["EVAL", past, "0"]);
+    let told = report(&stage.env);
+    assert_eq!(
+        (&told["unclaimed"], &told["remembered"]),
+        (&json!(1), &json!(null))
+    );
+    let unseen = told["unseen"].to_string();
+    assert!(unseen.contains("what has left the board"), "{told}");
+}
