@@ -16,6 +16,7 @@ import conducting  # noqa: F401
 import remembering  # noqa: F401
 import idling  # noqa: F401
 import growth  # noqa: F401
+import looking  # noqa: F401
 import machine
 import table
 from bench import ROWS, Bench, NotThere

@@ -1,13 +1,8 @@
-//! Tables on a terminal, in as many pieces as it takes; the only place that knows comfy-table.
+//! Tables on a terminal, in as many pieces as it takes.
 
 mod grid;
 
 use std::borrow::Cow;
-
-use comfy_table::{
-    Attribute, Cell as TableCell, CellAlignment, Color, ColumnConstraint, Row, Table, Width,
-    presets,
-};
 
 use self::grid::{Grid, NARROWEST};
 use super::{
@@ -160,75 +155,14 @@ impl Layout {
             .take()
             .filter(|grid| grid.holds_ids(&self.columns, &rows));
         let grid = grid.unwrap_or_else(|| Grid::of(&self.columns, &rows, self.room));
-        let columns: Vec<_> = grid.shown.iter().map(|&at| &self.columns[at]).collect();
-        let rows: Vec<Vec<_>> = rows
-            .iter()
-            .map(|row| grid.shown.iter().map(|&at| &row[at]).collect())
-            .collect();
-        let text = self.render(&columns, &rows, &grid, is_first);
+        let (titles, lines) = lay(&self.columns, &rows, &grid, self.room);
         self.grid = Some(grid);
-        text
-    }
-
-    fn render(
-        &self,
-        columns: &[&Column],
-        rows: &[Vec<&Cell>],
-        grid: &Grid,
-        with_titles: bool,
-    ) -> String {
-        let mut table = Table::new();
-        table
-            .load_style(presets::NOTHING)
-            .set_truncation_indicator("…");
-        if self.is_coloured {
-            table.enforce_styling();
-        } else {
-            table.force_no_tty();
-        }
-        if with_titles {
-            let titles = columns.iter().zip(&grid.widths).map(|(column, width)| {
-                let title = column.heading().cut(*width);
-                TableCell::new(title.as_str()).add_attribute(Attribute::Bold)
-            });
-            let mut titles = Row::from(titles.collect::<Vec<_>>());
-            titles.max_height(1);
-            table.set_header(titles);
-        }
-        for row in rows {
-            let cells = row.iter().zip(columns).zip(&grid.widths);
-            let cells = cells.map(|((cell, column), width)| styled(cell, column.fit, *width));
-            let mut row = Row::from(cells.collect::<Vec<_>>());
-            row.max_height(1);
-            table.add_row(row);
-        }
-        let last = columns.len().saturating_sub(1);
-        let settings = table.column_iter_mut().zip(&grid.widths).zip(columns);
-        for (at, ((settings, width), column)) in settings.enumerate() {
-            let gap = if at == last { 0 } else { grid.gap };
-            settings
-                .set_padding((0, u16::try_from(gap).unwrap_or_default()))
-                .set_constraint(ColumnConstraint::Absolute(Width::Fixed(
-                    u16::try_from(width + gap).unwrap_or(u16::MAX),
-                )));
-            if column.fit == Fit::Number {
-                settings.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        let mut text = String::new();
-        let titles = usize::from(with_titles);
-        for (at, line) in table.lines().enumerate() {
-            let row = at.checked_sub(titles).and_then(|at| rows.get(at));
-            match row.and_then(|row| spread(row, columns, grid, self.room)) {
-                Some(line) => {
-                    let pieces = line.iter().map(|(tone, text)| self.toned(*tone, text));
-                    text.extend(pieces);
-                }
-                None => text.push_str(line.trim_end()),
-            }
-            text.push('\n');
-        }
-        text
+        let lines = Some(titles).filter(|_| is_first).into_iter().chain(lines);
+        let text = lines.map(|line| {
+            let pieces = line.iter().map(|(tone, text)| self.toned(*tone, text));
+            pieces.chain(["\n".to_owned()]).collect::<String>()
+        });
+        text.collect()
     }
 
     fn toned(&self, tone: Tone, text: &Text) -> String {
@@ -247,34 +181,54 @@ pub(crate) fn laid_out(
 ) -> (Pieces, Vec<Pieces>) {
     shorten_ids(columns, rows);
     let grid = Grid::of(columns, rows, Some(room));
+    lay(columns, rows, &grid, Some(room))
+}
+
+fn lay(
+    columns: &[Column],
+    rows: &[Vec<Cell>],
+    grid: &Grid,
+    room: Option<usize>,
+) -> (Pieces, Vec<Pieces>) {
     let columns: Vec<_> = grid.shown.iter().map(|&at| &columns[at]).collect();
     let titles = columns
         .iter()
         .map(|column| Cell::toned(Tone::Strong, column.heading()));
     let titles: Vec<_> = titles.collect();
-    let line = |row: &[&Cell]| {
-        let cells = row.iter().zip(&columns).zip(&grid.widths);
-        let pieces = cells.map(|((cell, column), &width)| {
-            let text = match column.fit {
-                Fit::KeepsEnds => cell.text.shortened(width),
-                _ => cell.text.cut(width),
-            };
-            let space = " ".repeat(width.saturating_sub(text.width()));
-            let gap = " ".repeat(grid.gap);
-            let text = match column.fit {
-                Fit::Number => format!("{space}{text}{gap}"),
-                _ => format!("{text}{space}{gap}"),
-            };
-            (cell.tone, Text::from(text))
-        });
-        pieces.collect::<Pieces>()
-    };
-    let rows = rows.iter().map(|row| {
+    let lines = rows.iter().map(|row| {
         let row: Vec<_> = grid.shown.iter().map(|&at| &row[at]).collect();
-        spread(&row, &columns, &grid, Some(room)).unwrap_or_else(|| line(&row))
+        spread(&row, &columns, grid, room).unwrap_or_else(|| line(&row, &columns, grid))
     });
-    let rows = rows.collect();
-    (line(&titles.iter().collect::<Vec<_>>()), rows)
+    let lines = lines.collect();
+    (
+        line(&titles.iter().collect::<Vec<_>>(), &columns, grid),
+        lines,
+    )
+}
+
+/// Writes a row each cell of which is in its column.
+fn line(row: &[&Cell], columns: &[&Column], grid: &Grid) -> Pieces {
+    let (mut line, mut space) = (Pieces::new(), 0);
+    for ((cell, column), &width) in row.iter().zip(columns).zip(&grid.widths) {
+        let text = match column.fit {
+            Fit::KeepsEnds => cell.text.shortened(width),
+            _ => cell.text.cut(width),
+        };
+        let left = width.saturating_sub(text.width());
+        let (before, behind) = match column.fit {
+            Fit::Number => (left, 0),
+            _ => (0, left),
+        };
+        line.push(blank(space + before));
+        line.push((cell.tone, text));
+        space = behind + grid.gap;
+    }
+    line.retain(|(_, text)| !text.as_str().is_empty());
+    line
+}
+
+fn blank(columns: usize) -> (Tone, Text) {
+    (Tone::Plain, Text::from(" ".repeat(columns)))
 }
 
 /// Writes a row whose vital cell does not fit into its column; the cells behind it follow as
@@ -293,10 +247,9 @@ fn spread(row: &[&Cell], columns: &[&Column], grid: &Grid, room: Option<usize>) 
     let before: usize = before.map(|width| width + grid.gap).sum();
     let mut left = room.unwrap_or(usize::MAX).saturating_sub(before + fixed);
     let mut line = Vec::new();
-    let space = |columns: usize| (Tone::Plain, Text::from(" ".repeat(columns)));
     for (cell, width) in row.iter().zip(&grid.widths).take(vital) {
         line.push((cell.tone, cell.text.clone()));
-        line.push(space((width + grid.gap).saturating_sub(cell.text.width())));
+        line.push(blank((width + grid.gap).saturating_sub(cell.text.width())));
     }
     let text = row[vital].text.shortened(left);
     left = left.saturating_sub(text.width());
@@ -310,7 +263,7 @@ fn spread(row: &[&Cell], columns: &[&Column], grid: &Grid, room: Option<usize>) 
             text = text.cut(left - grid.gap);
             left -= grid.gap + text.width();
         }
-        line.push(space(grid.gap));
+        line.push(blank(grid.gap));
         line.push((cell.tone, text));
     }
     Some(line)
@@ -332,23 +285,6 @@ fn shorten_ids(columns: &[Column], rows: &mut [Vec<Cell>]) {
         for row in &mut *rows {
             row[at].text.truncate(length);
         }
-    }
-}
-
-fn styled(cell: &Cell, fit: Fit, width: usize) -> TableCell {
-    let plain = match fit {
-        Fit::KeepsEnds => TableCell::new(cell.text.shortened(width).as_str()),
-        // Left to itself, the table would cut between words.
-        Fit::Shrinks => TableCell::new(cell.text.cut(width).as_str()),
-        _ => TableCell::new(cell.text.as_str()),
-    };
-    match cell.tone {
-        Tone::Plain => plain,
-        Tone::Strong => plain.add_attribute(Attribute::Bold),
-        Tone::Faint => plain.add_attribute(Attribute::Dim),
-        Tone::Good => plain.fg(Color::DarkGreen),
-        Tone::Busy => plain.fg(Color::DarkYellow),
-        Tone::Bad => plain.fg(Color::DarkRed).add_attribute(Attribute::Bold),
     }
 }
 

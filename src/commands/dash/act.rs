@@ -222,6 +222,8 @@ async fn pause(board: &dyn Board, names: &[String], remark: Remark) -> Stage {
 }
 
 fn problem(entry: &Entry, what: &str) -> String {
-    let uuid = entry.job().map_or("", |job| short(&job.uuid));
-    format!("{uuid} {}: {what}", entry.name())
+    match entry {
+        Entry::Job(job) => format!("{} {}: {what}", short(&job.uuid), job.name),
+        Entry::Malformed(_) => what.to_owned(),
+    }
 }

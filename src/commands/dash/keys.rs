@@ -81,7 +81,7 @@ pub(super) fn acts((_, _, _, actions): &Binding) -> bool {
 
 /// Returns what a key does.
 pub(super) fn action(event: KeyEvent, may_act: bool) -> Option<Action> {
-    let name = name(event)?;
+    let name = name(event);
     let known = KEYS.iter().filter(|binding| may_act || !acts(binding));
     let mut keys = known.flat_map(|(keys, _, _, actions)| keys.split(' ').zip(*actions));
     keys.find(|(key, _)| *key == name)
@@ -89,10 +89,9 @@ pub(super) fn action(event: KeyEvent, may_act: bool) -> Option<Action> {
 }
 
 /// Returns how a key is called in the table.
-fn name(event: KeyEvent) -> Option<String> {
+fn name(event: KeyEvent) -> String {
     let is_control = event.modifiers.contains(KeyModifiers::CONTROL);
-    let name = match event.code {
-        _ if event.modifiers.contains(KeyModifiers::ALT) => return None,
+    match event.code {
         KeyCode::Char(char) if is_control => format!("Ctrl-{}", char.to_ascii_uppercase()),
         KeyCode::Char(' ') => "Space".to_owned(),
         KeyCode::Char(char) => char.to_string(),
@@ -100,8 +99,7 @@ fn name(event: KeyEvent) -> Option<String> {
         KeyCode::PageUp => "PgUp".to_owned(),
         KeyCode::PageDown => "PgDn".to_owned(),
         code => format!("{code:?}"),
-    };
-    Some(name)
+    }
 }
 
 #[cfg(test)]

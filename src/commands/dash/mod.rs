@@ -33,6 +33,7 @@ use crate::{
     board::filter::{Filter, Filters},
     context::Context,
     exit::CommandError,
+    job::Shelf,
     output::size_of,
 };
 
@@ -139,7 +140,7 @@ fn require_terminal(ctx: &Context) -> anyhow::Result<()> {
         (_, true) => "dash needs a terminal that can move its cursor, and TERM names none",
         (true, false) => return Ok(()),
     };
-    let hint = "`jobboard dash --once` prints one frame; `jobboard watch` tells what happens, line by line";
+    let hint = "`jobboard dash --once` prints one frame of it";
     Err(CommandError::usage(problem).hint(hint).into())
 }
 
@@ -150,8 +151,12 @@ async fn once(questions: Questions<'_>, mut state: State, look: Look) -> anyhow:
     let trying = || questions.ctx.trying("look at", "the board");
     let mut take = |input| {
         let input = match input {
-            Input::Unread(why) | Input::Past(Err(why)) | Input::Conductors(Err(why)) => {
+            Input::Unread(why) | Input::Hidden(Shelf::Board, why) => {
                 return Err(anyhow::Error::msg(why)).with_context(trying);
+            }
+            Input::Hidden(_, why) | Input::Past(Err(why)) | Input::Conductors(Err(why)) => {
+                questions.ctx.out.note(format!("warning: {why}"));
+                return Ok(());
             }
             input => input,
         };

@@ -177,6 +177,11 @@ impl Picture {
         some
     }
 
+    /// Has looked up what there was no answer to.
+    pub(super) fn ask_again(&mut self) {
+        self.wanted.extend(self.asked.drain());
+    }
+
     /// Has claims looked up again that may have been renewed since, of which nobody is told: those in
     /// these lines, or all of which the time seems to be over.
     pub(super) fn look_again(&mut self, lines: Range<usize>, are_all: bool, now: DateTime<Utc>) {
@@ -222,7 +227,7 @@ impl Picture {
         failed
     }
 
-    /// Looks only at these from now on; says whether it has to be read again for that.
+    /// Admits only these, once it has been read again.
     pub(super) fn filter(&mut self, filters: Filters) {
         self.filters = filters;
     }

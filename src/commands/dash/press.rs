@@ -21,13 +21,21 @@ use crate::{
 };
 
 /// Takes in a key.
-pub(super) fn press(state: &mut State, key: KeyEvent) -> Vec<Effect> {
+pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
     state.message = None;
-    let may_act = state.may_act;
-    let wanted = action(key, may_act);
+    // Whoever types fast after Esc has typed both.
+    if key.modifiers.contains(KeyModifiers::ALT) {
+        key.modifiers.remove(KeyModifiers::ALT);
+        let effects = press(state, KeyCode::Esc.into());
+        return [effects, press(state, key)].concat();
+    }
+    let wanted = action(key, state.may_act);
+    let is_acting = matches!(&state.overlay, Overlay::Dialog(it) if it.stage == Stage::Acting);
     let is_signal = key.modifiers.contains(KeyModifiers::CONTROL);
     if let (Some(action @ (Action::Quit | Action::Suspend | Action::Redraw)), true) =
         (wanted, is_signal)
+        // What has been begun is seen to its end.
+        && !(is_acting && action == Action::Quit)
     {
         return perform(state, action);
     }

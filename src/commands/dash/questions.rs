@@ -49,7 +49,10 @@ impl<'a> Questions<'a> {
             for entry in some {
                 match entry {
                     Ok(entry) => entries.push(entry),
-                    Err(failed) => error = Some(Input::Unread(chain(&failed))),
+                    Err(failed) if failed.is_retryable() => {
+                        error = Some(Input::Unread(chain(&failed)));
+                    }
+                    Err(failed) => error = Some(Input::Hidden(shelf, chain(&failed))),
                 }
             }
             let entries = Input::Entries(shelf, entries);
@@ -74,11 +77,10 @@ impl<'a> Questions<'a> {
                         let answers = keys.into_iter().zip(answers);
                         found.extend(answers.map(|(key, mut it)| ((shelf, key), it.pop())));
                     }
-                    // One that is away says so by itself, and is read when it is back.
-                    Err(error) => return Input::Unread(chain(&error)),
+                    Err(error) => return Input::Found(Err(chain(&error))),
                 }
             }
-            Input::Found(found)
+            Input::Found(Ok(found))
         };
         find.boxed_local()
     }

@@ -180,6 +180,9 @@ impl<'a> Session<'a> {
 
     fn answered(&mut self, kind: Kind, input: Input) -> anyhow::Result<bool> {
         self.asked.remove(&kind);
+        if matches!(input, Input::Found(Err(_))) {
+            self.due.may_look = Instant::now() + SECOND;
+        }
         if let Some(effect) = self.again.remove(&kind) {
             self.ask(effect);
         }

@@ -356,6 +356,14 @@ impl State {
         (cursor.at, cursor.anchor) = (at, anchor);
     }
 
+    /// Returns the job that is opened, if it is this one.
+    pub(super) fn opened(&mut self, reference: &JobRef) -> Option<&mut Opened> {
+        match &mut self.overlay {
+            Overlay::Job(opened) if opened.reference == *reference => Some(opened),
+            _ => None,
+        }
+    }
+
     /// Has the past be read once more.
     pub(super) fn read_past(&mut self) -> Effect {
         self.has_past_changed = false;

@@ -125,10 +125,8 @@ fn what_happened_is_looked_up_and_what_was_asked_before_is_no_answer() {
     let asked = state.picture.ask(9);
     assert_eq!(asked, [(Shelf::Board, new.key.clone())]);
     let found = |job: &Job| {
-        vec![(
-            (Shelf::Board, job.key.clone()),
-            Some(Entry::Job(Box::new(job.clone()))),
-        )]
+        let entry = Entry::Job(Box::new(job.clone()));
+        Ok(vec![((Shelf::Board, job.key.clone()), Some(entry))])
     };
     update(&mut state, Input::Found(found(&new)), now());
     assert_eq!(names(&state), ["old", "new"]);

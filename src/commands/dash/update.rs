@@ -36,9 +36,11 @@ pub(super) enum Input {
     Reading,
     Entries(Shelf, Vec<Entry>),
     Read,
-    /// Part of the board cannot be read.
+    /// It cannot be read now.
     Unread(String),
-    Found(Vec<(Place, Option<Entry>)>),
+    /// We may not see this part of it.
+    Hidden(Shelf, String),
+    Found(Result<Vec<(Place, Option<Entry>)>, String>),
     Past(Result<Vec<Entry>, String>),
     Conductors(Result<Vec<Conductor>, String>),
     Pauses(Pauses),
@@ -130,7 +132,12 @@ fn take(state: &mut State, answer: Input) -> Vec<Effect> {
             state.is_reading = false;
             state.say(Tone::Bad, why);
         }
-        Input::Found(found) => {
+        Input::Hidden(_, why) => state.say(Tone::Bad, why),
+        Input::Found(Err(why)) => {
+            state.picture.ask_again();
+            state.say(Tone::Bad, why);
+        }
+        Input::Found(Ok(found)) => {
             let failed = state.picture.found(found, now);
             state.rates.count(Rate::Failed, failed, now);
         }
@@ -145,16 +152,12 @@ fn take(state: &mut State, answer: Input) -> Vec<Effect> {
         }
         Input::Pauses(pauses) => state.pauses = pauses,
         Input::Opened(reference, found) => {
-            if let Overlay::Job(opened) = &mut state.overlay
-                && opened.reference == reference
-            {
+            if let Some(opened) = state.opened(&reference) {
                 opened.found = Some(found);
             }
         }
         Input::Explained(reference, explained) => {
-            if let Overlay::Job(opened) = &mut state.overlay
-                && opened.reference == reference
-            {
+            if let Some(opened) = state.opened(&reference) {
                 opened.explained = Some(explained);
             }
         }

@@ -175,7 +175,10 @@ fn tabs(state: &State, y: u16, canvas: &mut Canvas<'_>) {
         x = end;
     }
     let (at, len) = (state.cursor().at + 1, state.len());
-    let place = format!("{}/{len}", at.min(len));
+    let place = match state.is_once {
+        true => len.to_string(),
+        false => format!("{}/{len}", at.min(len)),
+    };
     if usize::from(state.size.0) > usize::from(x) + place.len() + 1 {
         canvas.right(y, &[(Tone::Faint, Text::from(place))]);
     }

@@ -13,7 +13,7 @@ mod tests;
 use std::ops::Range;
 
 use ratatui::{
-    buffer::Buffer,
+    buffer::{Buffer, Cell},
     style::{Color, Modifier, Style},
 };
 
@@ -102,7 +102,8 @@ fn footer(state: &State, canvas: &mut Canvas<'_>) {
     let known = KEYS.iter().filter(|keys| state.may_act || !acts(keys));
     let known = known.filter(|(keys, _, is_told, _)| match (is_page, *keys) {
         (true, "Enter Right" | "/" | "x") => false,
-        (true, "Esc Left" | "y") => true,
+        (true, "Esc Left") => true,
+        (true, "y") => !state.may_act,
         // Those that do something need the room.
         (false, "Enter Right") => !state.may_act,
         _ => *is_told,
@@ -110,6 +111,7 @@ fn footer(state: &State, canvas: &mut Canvas<'_>) {
     for (keys, does, ..) in known {
         let first = keys.split(' ').next().unwrap_or_default();
         line.push((Tone::Strong, Text::from(first)));
+        let does = does.split(';').next().unwrap_or_default();
         line.push((Tone::Faint, Text::from(format!(" {does}  "))));
     }
     let end = canvas.line(1, y, &line);
@@ -177,17 +179,24 @@ impl Canvas<'_> {
         self.line(x, y, pieces);
     }
 
-    /// Has a part of a line stand out.
+    /// Has a part of a line stand out, whatever colours it has.
     fn highlight(&mut self, x: Range<u16>, y: u16) {
         for x in x {
             if let Some(cell) = self.0.cell_mut((x, y)) {
+                cell.fg = Color::Reset;
+                cell.modifier.remove(Modifier::DIM);
                 cell.modifier.insert(Modifier::REVERSED);
             }
         }
     }
 
-    /// Wipes a part of a line.
+    /// Wipes a part of a line, and a character that reaches into it.
     fn wipe(&mut self, x: Range<u16>, y: u16) {
+        let before = x.start.saturating_sub(1);
+        let reaches = |cell: &&mut Cell| Text::from(cell.symbol()).width() > 1;
+        if let Some(cell) = self.0.cell_mut((before, y)).filter(reaches) {
+            cell.reset();
+        }
         for x in x {
             if let Some(cell) = self.0.cell_mut((x, y)) {
                 cell.reset();
