@@ -223,7 +223,10 @@ fn line(row: &[&Cell], columns: &[&Column], grid: &Grid) -> Pieces {
         line.push((cell.tone, text));
         space = behind + grid.gap;
     }
-    line.retain(|(_, text)| !text.as_str().is_empty());
+    let end = line
+        .iter()
+        .rposition(|(_, text)| !text.as_str().trim().is_empty());
+    line.truncate(end.map_or(0, |end| end + 1));
     line
 }
 
