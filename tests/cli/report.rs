@@ -93,6 +93,21 @@ fn figures_are_those_of_other_commands(stage: &Stage) {
         let value = found.next().unwrap()["value"].as_f64();
         assert_eq!(value, told[key].as_f64(), "{metric}");
     }
+    let frame = env.jobboard(&["dash", "--once"]).run();
+    let lines = frame.succeeded().replace('\n', "  ");
+    let of = |key: &str, what: &str| format!("{} {what}", told[key]);
+    for count in [
+        of(
+            "unclaimed",
+            &format!("unclaimed ({} held back)", told["held_back"]),
+        ),
+        of("claimed", "claimed"),
+        of("trashed", "trashed"),
+        of("malformed", "malformed"),
+        of("conductors", "conductors"),
+    ] {
+        assert!(lines.contains(&format!(" {count}  ")), "{count}: {frame}");
+    }
     sums_are_right(&told);
     let text = env.jobboard(&["report", "-o", "table"]).run();
     let text = text.succeeded();
