@@ -3,6 +3,7 @@
 mod act;
 mod draw;
 mod keys;
+mod lens;
 mod picture;
 mod press;
 mod questions;

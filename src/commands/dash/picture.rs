@@ -13,7 +13,10 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::row::{Row, Shared, Sort};
+use super::{
+    lens::{Lens, Sort, Which},
+    row::{Row, Shared},
+};
 use crate::{
     board::{Event, EventKind, filter::Filters},
     job::{Entry, JobKey, Origin, Shelf},
@@ -21,24 +24,6 @@ use crate::{
 
 /// What refers to a row.
 pub(super) type Place = (Shelf, JobKey);
-
-/// Which rows are shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Which {
-    On(Shelf),
-    /// Those that an owner has; `None`: one whose name cannot be read.
-    Of(Option<String>),
-    /// Those that failed so.
-    Failed(String),
-}
-
-/// Which rows are shown, and in which order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Lens {
-    pub(super) which: Which,
-    pub(super) sort: Sort,
-    pub(super) is_reversed: bool,
-}
 
 /// What has to be done about an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -314,6 +299,10 @@ impl Picture {
                 slot
             }
             None => self.free.pop().unwrap_or_else(|| {
+                if self.rows.len() == self.rows.capacity() {
+                    // Not twice as many: there may be a hundred thousand.
+                    self.rows.reserve_exact(64.max(self.rows.len() / 8));
+                }
                 self.rows.push(None);
                 // No board has four thousand million jobs.
                 u32::try_from(self.rows.len() - 1).unwrap_or(u32::MAX)
@@ -362,30 +351,13 @@ impl Picture {
 
     fn compare(&self, one: u32, other: u32) -> Ordering {
         match (&self.rows[one as usize], &self.rows[other as usize]) {
-            (Some(one), Some(other)) => {
-                let order = one.compare(other, self.lens.sort);
-                match self.lens.is_reversed {
-                    true => order.reverse(),
-                    false => order,
-                }
-            }
+            (Some(one), Some(other)) => self.lens.compare(one, other),
             _ => Ordering::Equal,
         }
     }
 
     fn shows(&self, row: &Row) -> bool {
-        row.is_admitted
-            && match &self.lens.which {
-                Which::On(shelf) => row.shelf == *shelf,
-                Which::Of(owner) => row
-                    .claim
-                    .as_ref()
-                    .is_some_and(|claim| claim.owner.as_ref().map(|it| it.to_string()) == *owner),
-                Which::Failed(signature) => {
-                    let mut failures = row.failures().iter();
-                    failures.any(|failed| *failed.signature == **signature)
-                }
-            }
+        row.is_admitted && self.lens.admits(row)
     }
 
     fn slots(&self, shelf: Shelf) -> &HashMap<Arc<str>, u32> {

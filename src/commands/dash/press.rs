@@ -6,8 +6,8 @@ use super::{
     act::{Deed, Dialog, Stage},
     draw,
     keys::{Action, action},
-    picture::{Place, Which},
-    row::Sort,
+    lens::{Sort, Which},
+    picture::Place,
     state::{Anchor, Cursor, Field, Opened, Overlay, State, View},
     update::Effect,
 };

@@ -1,10 +1,6 @@
 //! A record as the dashboard remembers it: all that a list shows; there may be a hundred thousand.
 
-use std::{
-    cmp::{Ordering, Reverse},
-    collections::HashSet,
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
@@ -22,16 +18,15 @@ use crate::{
 pub(super) struct Row {
     pub(super) shelf: Shelf,
     pub(super) key: Arc<str>,
-    uuid: Id,
+    /// Its uuid, if that is another text than the key, and one that is written as uuids are.
+    uuid: Option<Uuid>,
     pub(super) name: Arc<str>,
-    priority: Priority,
-    sequence: Option<i64>,
-    created_on: Option<DateTime<Utc>>,
-    pub(super) claim: Option<Claim>,
-    attempts: u32,
-    not_before: Option<DateTime<Utc>>,
-    trashed_on: Option<DateTime<Utc>>,
-    is_malformed: bool,
+    pub(super) priority: Priority,
+    pub(super) sequence: Option<i64>,
+    pub(super) created_on: Option<DateTime<Utc>>,
+    pub(super) claim: Option<Box<Claim>>,
+    pub(super) attempts: u32,
+    pub(super) is_malformed: bool,
     /// What few records have.
     rest: Option<Box<Rest>>,
     /// Whether the filters held when it was looked at.
@@ -40,25 +35,21 @@ pub(super) struct Row {
     pub(super) reading: u32,
 }
 
-/// A uuid, in as little room as it takes.
-#[derive(Debug, Clone, PartialEq)]
-enum Id {
-    Key,
-    Uuid(Uuid),
-    Text(Box<str>),
-}
-
 /// A claim, as far as lists tell of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Claim {
     pub(super) owner: Option<Arc<Owner>>,
     lease: Lease,
-    since: Option<DateTime<Utc>>,
+    pub(super) since: Option<DateTime<Utc>>,
     pub(super) lapses_on: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Rest {
+    /// What stands for a uuid, and is none.
+    uuid: Option<Box<str>>,
+    not_before: Option<DateTime<Utc>>,
+    trashed_on: Option<DateTime<Utc>>,
     problem: Option<String>,
     remark: Option<Remark>,
     /// What the last failure says of itself.
@@ -72,36 +63,6 @@ struct Rest {
 pub(super) struct Failed {
     pub(super) signature: Arc<str>,
     pub(super) on: DateTime<Utc>,
-}
-
-/// The order of a list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Sort {
-    /// As jobs are offered; of the trash, the latest first.
-    #[default]
-    Rank,
-    Age,
-    Name,
-    Owner,
-    Held,
-    Expires,
-    Tries,
-}
-
-impl Sort {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Rank,
-        Self::Age,
-        Self::Name,
-        Self::Owner,
-        Self::Held,
-        Self::Expires,
-        Self::Tries,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        ["rank", "age", "name", "owner", "held", "expires", "tries"][self as usize]
-    }
 }
 
 /// Texts that many records share.
@@ -139,28 +100,28 @@ impl Shared {
 
 impl Row {
     pub(super) fn of(entry: &Entry, shelf: Shelf, shared: &mut Shared, now: DateTime<Utc>) -> Self {
-        let claim = entry.holding().map(|holding| Claim {
-            owner: holding.owner.as_ref().map(|owner| shared.owner(owner)),
-            lease: holding.lease,
-            since: match entry.job() {
-                Some(job) => job.held_since(),
-                None => holding.claimed_on,
-            },
-            lapses_on: (holding.expires_in)
-                .and_then(|left| now.checked_add_signed(TimeDelta::from_std(left).ok()?)),
+        let claim = entry.holding().map(|holding| {
+            Box::new(Claim {
+                owner: holding.owner.as_ref().map(|owner| shared.owner(owner)),
+                lease: holding.lease,
+                since: match entry.job() {
+                    Some(job) => job.held_since(),
+                    None => holding.claimed_on,
+                },
+                lapses_on: (holding.expires_in)
+                    .and_then(|left| now.checked_add_signed(TimeDelta::from_std(left).ok()?)),
+            })
         });
         let key: Arc<str> = entry.key().as_str().into();
         let blank = Self {
             shelf,
-            uuid: Id::Key,
+            uuid: None,
             name: shared.text(entry.name()),
             priority: Priority::default(),
             sequence: None,
             created_on: None,
             claim,
             attempts: 0,
-            not_before: None,
-            trashed_on: None,
             is_malformed: true,
             rest: None,
             is_admitted: true,
@@ -169,13 +130,11 @@ impl Row {
         };
         match entry {
             Entry::Job(job) => Self {
-                uuid: Id::of(&job.uuid, &blank.key),
+                uuid: uuid(job),
                 priority: job.priority,
                 sequence: job.sequence,
                 created_on: job.created_on,
                 attempts: job.history.attempts,
-                not_before: job.history.not_before,
-                trashed_on: job.trashed_on,
                 is_malformed: false,
                 rest: Rest::of(job, shared),
                 ..blank
@@ -209,10 +168,10 @@ impl Row {
             });
         }
         Entry::Job(Box::new(Job {
-            uuid: match &self.uuid {
-                Id::Key => self.key.to_string(),
-                Id::Uuid(uuid) => uuid.to_string(),
-                Id::Text(text) => text.to_string(),
+            uuid: match (&self.uuid, rest.and_then(|rest| rest.uuid.as_ref())) {
+                (Some(uuid), _) => uuid.to_string(),
+                (None, Some(text)) => text.to_string(),
+                (None, None) => self.key.to_string(),
             },
             key,
             name: self.name.to_string(),
@@ -225,7 +184,7 @@ impl Row {
             is_unfit: false,
             is_denied: false,
             raw: Vec::new(),
-            trashed_on: self.trashed_on,
+            trashed_on: rest.and_then(|rest| rest.trashed_on),
             ended: None,
             shelf: self.shelf,
             origin: Origin::Here,
@@ -233,7 +192,7 @@ impl Row {
             details: None,
             history: History {
                 attempts: self.attempts,
-                not_before: self.not_before,
+                not_before: rest.and_then(|rest| rest.not_before),
                 failures: rest.map_or_else(Vec::new, Rest::failures),
                 remark: rest.and_then(|rest| rest.remark.clone()),
                 ..History::default()
@@ -241,6 +200,10 @@ impl Row {
             size: 0,
             problem,
         }))
+    }
+
+    pub(super) fn trashed_on(&self) -> Option<DateTime<Utc>> {
+        self.rest.as_ref()?.trashed_on
     }
 
     pub(super) fn failures(&self) -> &[Failed] {
@@ -251,55 +214,12 @@ impl Row {
     pub(super) fn is_timed(&self) -> bool {
         self.claim.as_ref().is_some_and(|it| it.lapses_on.is_some())
     }
-
-    /// Compares two records; what has no such value comes last.
-    pub(super) fn compare(&self, other: &Self, sort: Sort) -> Ordering {
-        fn known<T: Ord>(one: Option<T>, other: Option<T>) -> Ordering {
-            (one.is_none(), one).cmp(&(other.is_none(), other))
-        }
-        let (claim, others) = (self.claim.as_ref(), other.claim.as_ref());
-        let by = match sort {
-            Sort::Rank => Ordering::Equal,
-            Sort::Age => known(self.created_on, other.created_on),
-            Sort::Name => self.name.cmp(&other.name),
-            Sort::Owner => known(
-                claim.and_then(|it| it.owner.as_ref()),
-                others.and_then(|it| it.owner.as_ref()),
-            ),
-            Sort::Held => known(
-                claim.and_then(|it| it.since),
-                others.and_then(|it| it.since),
-            ),
-            Sort::Expires => known(
-                claim.and_then(|it| it.lapses_on),
-                others.and_then(|it| it.lapses_on),
-            ),
-            Sort::Tries => other.attempts.cmp(&self.attempts),
-        };
-        let place = |row: &Self| {
-            (
-                row.shelf != Shelf::Board,
-                row.is_malformed,
-                Reverse(row.trashed_on),
-                Reverse(row.priority),
-                row.sequence.unwrap_or(i64::MAX),
-            )
-        };
-        by.then_with(|| place(self).cmp(&place(other)))
-            .then_with(|| self.key.cmp(&other.key))
-    }
 }
 
-impl Id {
-    fn of(uuid: &str, key: &str) -> Self {
-        if uuid == key {
-            return Self::Key;
-        }
-        match Uuid::try_parse(uuid) {
-            Ok(known) if known.to_string() == uuid => Self::Uuid(known),
-            _ => Self::Text(uuid.into()),
-        }
-    }
+/// Returns the uuid of a job, if it is one, and not the key.
+fn uuid(job: &Job) -> Option<Uuid> {
+    let known = Uuid::try_parse(&job.uuid).ok();
+    known.filter(|uuid| job.uuid != job.key.as_str() && uuid.to_string() == job.uuid)
 }
 
 impl Claim {
@@ -320,7 +240,10 @@ impl Rest {
     /// Returns what a job has of it, if anything.
     fn of(job: &Job, shared: &mut Shared) -> Option<Box<Self>> {
         let failures = &job.history.failures;
-        if job.problem.is_none() && job.history.remark.is_none() && failures.is_empty() {
+        let is_odd = job.uuid != job.key.as_str() && uuid(job).is_none();
+        let times = (job.history.not_before, job.trashed_on);
+        let texts = (&job.problem, &job.history.remark);
+        if times == (None, None) && texts == (&None, &None) && failures.is_empty() && !is_odd {
             return None;
         }
         let failed = failures.iter().map(|failure| Failed {
@@ -328,6 +251,9 @@ impl Rest {
             on: failure.time,
         });
         Some(Box::new(Self {
+            uuid: is_odd.then(|| job.uuid.as_str().into()),
+            not_before: job.history.not_before,
+            trashed_on: job.trashed_on,
             problem: job.problem.clone(),
             remark: job.history.remark.clone(),
             reason: failures.last().map(|last| last.reason.as_str().into()),
@@ -358,6 +284,7 @@ mod tests {
         job.details = None;
         job.uuid = Uuid::new_v4().to_string();
         job.history.attempts = 3;
+        job.history.not_before = Some(now);
         job.problem = Some("odd".to_owned());
         job.holding = Some(Holding {
             owner: Some(Owner::new("ada").unwrap()),
@@ -374,6 +301,6 @@ mod tests {
 
     #[test]
     fn a_row_takes_little_room() {
-        assert!(size_of::<Row>() <= 256, "{}", size_of::<Row>());
+        assert!(size_of::<Row>() <= 120, "{}", size_of::<Row>());
     }
 }

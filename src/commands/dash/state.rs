@@ -8,7 +8,8 @@ use clap::ValueEnum;
 use super::{
     act::Dialog,
     draw,
-    picture::{Picture, Place, Which},
+    lens::Which,
+    picture::{Picture, Place},
     rates::Rates,
     summary::{Summary, name_of},
     update::Effect,
@@ -239,7 +240,7 @@ impl State {
             (None, View::Trash) => Which::On(Shelf::Trash),
             (None, _) => Which::On(Shelf::Board),
         };
-        let lens = super::picture::Lens {
+        let lens = super::lens::Lens {
             which,
             ..self.picture.lens().clone()
         };

@@ -6,7 +6,7 @@ use super::Canvas;
 use crate::{
     commands::{
         dash::{
-            picture::Which,
+            lens::Which,
             rates::Rate,
             state::{Link, State, View},
         },

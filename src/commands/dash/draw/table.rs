@@ -7,7 +7,7 @@ use crate::{
     commands::{
         conductors,
         dash::{
-            picture::Which,
+            lens::Which,
             state::{Anchor, State, View},
             summary::Alike,
         },

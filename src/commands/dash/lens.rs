@@ -1,0 +1,115 @@
+//! Which rows are shown, and in which order.
+
+use std::cmp::{Ordering, Reverse};
+
+use super::row::Row;
+use crate::job::Shelf;
+
+/// The order of a list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// As jobs are offered; of the trash, the latest first.
+    #[default]
+    Rank,
+    Age,
+    Name,
+    Owner,
+    Held,
+    Expires,
+    Tries,
+}
+
+impl Sort {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Rank,
+        Self::Age,
+        Self::Name,
+        Self::Owner,
+        Self::Held,
+        Self::Expires,
+        Self::Tries,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        ["rank", "age", "name", "owner", "held", "expires", "tries"][self as usize]
+    }
+}
+
+/// Which rows are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Which {
+    On(Shelf),
+    /// Those that an owner has; `None`: one whose name cannot be read.
+    Of(Option<String>),
+    /// Those that failed so.
+    Failed(String),
+}
+
+/// Which rows are shown, and in which order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lens {
+    pub(super) which: Which,
+    pub(super) sort: Sort,
+    pub(super) is_reversed: bool,
+}
+
+impl Lens {
+    pub(super) fn compare(&self, one: &Row, other: &Row) -> Ordering {
+        let order = compare(one, other, self.sort);
+        match self.is_reversed {
+            true => order.reverse(),
+            false => order,
+        }
+    }
+
+    pub(super) fn admits(&self, row: &Row) -> bool {
+        match &self.which {
+            Which::On(shelf) => row.shelf == *shelf,
+            Which::Of(owner) => {
+                let claim = row.claim.as_ref();
+                claim.is_some_and(|it| it.owner.as_ref().map(|it| it.to_string()) == *owner)
+            }
+            Which::Failed(signature) => {
+                let mut failures = row.failures().iter();
+                failures.any(|failed| *failed.signature == **signature)
+            }
+        }
+    }
+}
+
+/// Compares two records; what has no such value comes last.
+fn compare(one: &Row, other: &Row, sort: Sort) -> Ordering {
+    fn known<T: Ord>(one: Option<T>, other: Option<T>) -> Ordering {
+        (one.is_none(), one).cmp(&(other.is_none(), other))
+    }
+    let (claim, others) = (one.claim.as_ref(), other.claim.as_ref());
+    let by = match sort {
+        Sort::Rank => Ordering::Equal,
+        Sort::Age => known(one.created_on, other.created_on),
+        Sort::Name => one.name.cmp(&other.name),
+        Sort::Owner => known(
+            claim.and_then(|it| it.owner.as_ref()),
+            others.and_then(|it| it.owner.as_ref()),
+        ),
+        Sort::Held => known(
+            claim.and_then(|it| it.since),
+            others.and_then(|it| it.since),
+        ),
+        Sort::Expires => known(
+            claim.and_then(|it| it.lapses_on),
+            others.and_then(|it| it.lapses_on),
+        ),
+        Sort::Tries => other.attempts.cmp(&one.attempts),
+    };
+    let place = |row: &Row| {
+        (
+            row.shelf != Shelf::Board,
+            row.is_malformed,
+            Reverse(row.trashed_on()),
+            Reverse(row.priority),
+            row.sequence.unwrap_or(i64::MAX),
+        )
+    };
+    by.then_with(|| place(one).cmp(&place(other)))
+        .then_with(|| one.key.cmp(&other.key))
+}
