@@ -17,6 +17,7 @@ import remembering  # noqa: F401
 import idling  # noqa: F401
 import growth  # noqa: F401
 import looking  # noqa: F401
+import reporting  # noqa: F401
 import machine
 import table
 from bench import ROWS, Bench, NotThere

@@ -46,13 +46,11 @@ pub(super) fn counts(facts: &Facts) -> Html {
         &mut html,
     );
     tile(("gone", "in the trash"), facts.trashed, &[], &mut html);
-    tile(("bad", "malformed"), figures.malformed, &[], &mut html);
-    tile(
-        ("", "tried too often, or once more"),
-        figures.poison,
-        &[],
-        &mut html,
-    );
+    let class = if figures.malformed > 0 { "bad" } else { "" };
+    tile((class, "malformed"), figures.malformed, &[], &mut html);
+    let poison = "the next attempt is the last, or none is left";
+    let poison = (figures.poison > 0).then(|| poison.to_owned());
+    tile(("", "poison"), figures.poison, &[poison], &mut html);
     let silent = some(facts.silent, "silent");
     let unsettled = some(facts.unsettled, "not settled");
     match facts.conductors {
