@@ -218,7 +218,7 @@ pub(super) fn course(id: &'static str, title: &'static str, intervals: &[Interva
     let most = |of| counts(of).max().unwrap_or_default();
     let sums = COUNTS.map(|(name, of)| {
         let (sum, most) = (words::grouped(counts(of).sum()), words::grouped(most(of)));
-        format!("{sum} {name}, at most {most} at once")
+        format!("{sum} {name}, at most {most} in a bar")
     });
     let height = 3.0 * (ROW + 20.0) + BELOW;
     let mut drawing = Drawing::new(id, height, title, sums.join("; "));

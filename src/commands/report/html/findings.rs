@@ -165,7 +165,7 @@ pub(super) fn failures(facts: &Facts) -> Html {
     for it in &facts.failures {
         html.raw("<li>\n<div class=\"share\"><p>")
             .text(words::grouped(it.failures))
-            .raw("</p>");
+            .raw("<span class=\"unseen\"> times</span></p>");
         html.add(&svg::share(it.failures, most))
             .raw("</div>\n<div>\n<h3><code>");
         html.add(&shown(&it.signature, 160))
@@ -180,11 +180,8 @@ pub(super) fn failures(facts: &Facts) -> Html {
 
 fn line(facts: &Facts, of: &Alike) -> Html {
     let mut html = Html::new();
-    html.raw("<p class=\"soft\">").text(match of.failures {
-        1 => "once".to_owned(),
-        failures => format!("{} times", words::grouped(failures)),
-    });
-    html.raw(" in ").text(words::jobs(of.jobs)).raw(", last ");
+    html.raw("<p class=\"soft\">in ");
+    html.text(words::jobs(of.jobs)).raw(", last ");
     html.add(&ago(facts, Some(of.last))).raw(" ago");
     if of.failures > 1 {
         html.raw(", first ")
