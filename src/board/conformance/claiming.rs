@@ -279,8 +279,8 @@ async fn is_renewed_in_time(board: &Subject, term: Duration) -> bool {
             return false;
         }
         match renewed {
-            // A session that short may end a connection that was only slow.
-            Err(BoardError::Unreachable { .. }) => return false,
+            // A session that short may end because of a connection, or a server, that was only slow.
+            Err(BoardError::Unreachable { .. } | BoardError::NotClaimed) => return false,
             renewed => renewed.unwrap(),
         }
         last = asked;

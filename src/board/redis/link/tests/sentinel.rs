@@ -38,7 +38,7 @@ async fn the_master_is_found_past_dead_and_silent_sentinels() {
     let client = client(&format!("redis-sentinel://{hosts}/mymaster/1"));
     let start = Instant::now();
     assert_eq!(write(&client).await, [""; 0]);
-    assert!(start.elapsed() < Duration::from_secs(1));
+    assert!(start.elapsed() < PATIENCE);
     let keys: String = master.run(&["INFO", "keyspace"]);
     assert!(keys.contains("db1:keys=1"), "{keys}");
 }
@@ -189,5 +189,5 @@ async fn sentinels_that_are_all_dead_are_given_up_in_time() {
              connection, {peer} did not answer within 3s"
         )
     );
-    assert!(start.elapsed() < Duration::from_secs(4));
+    assert!(start.elapsed() < 2 * PATIENCE);
 }

@@ -1,7 +1,5 @@
 //! Answers that never come, and what the servers refuse.
 
-use std::time::Instant;
-
 use super::*;
 use crate::board::zookeeper::testing::{Mood, Proxy, Server};
 
@@ -23,12 +21,10 @@ async fn an_answer_that_is_swallowed_is_lost_and_nothing_is_sent_twice() {
         let session = ping(&client).await;
         let path = create(&session, CreateMode::Persistent).await;
         proxy.set(mood);
-        let start = Instant::now();
         let set = session.ask("write to", session.client().set_data(&path, b"1", None));
         let Err(Failure::Lost(error)) = set.await else {
             panic!("{mood:?}: it is not lost");
         };
-        assert!(start.elapsed() < Duration::from_secs(2));
         assert_eq!(told(error), format!("unreachable: {peer} {expected}"));
         proxy.set(Mood::PassOn);
         let other = ping(&others).await;
