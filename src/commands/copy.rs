@@ -1,5 +1,6 @@
 //! `jobboard copy`.
 
+mod broken;
 mod fate;
 mod moving;
 
@@ -45,9 +46,10 @@ const BYTES: usize = 4 << 20;
 /// another one, is told (7). It can be done again.
 ///
 /// With --move each job is claimed here, posted there, read back, and consumed here: at no moment is
-/// it on neither board. If that is broken off, a job may be on both; done again, it knows such a job by
-/// its uuid. What somebody has is left here, and told. What is in the trash is copied and stays. It
-/// asks first, unless --yes is given.
+/// it on neither board. If that is broken off, a job may be on both, and stays claimed here for ten
+/// minutes (on ZooKeeper as long as the session); done again on this machine, the move goes on with it.
+/// What somebody has is left here, and told. What is in the trash is copied and stays. It asks first,
+/// unless --yes is given.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   jobboard --board old copy --to new

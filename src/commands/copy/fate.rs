@@ -18,8 +18,11 @@ pub(super) enum Fate {
 }
 
 /// Judges what became of a job by what was answered to its post, and whether it was seen there then.
+///
+/// One that `is_left` behind by another move may have been there before.
 pub(super) fn fate(
     entry: &Entry,
+    is_left: bool,
     answer: board::Result<Loaded>,
     there: board::Result<bool>,
 ) -> Fate {
@@ -39,6 +42,7 @@ pub(super) fn fate(
             Fate::Unclear(error.into())
         }
         (Err(error @ BoardError::Failed { .. }), Err(_)) => Fate::Unclear(error.into()),
+        (Err(error), Err(_)) if is_left => Fate::Unclear(error.into()),
         (Err(error), _) => Fate::NotThere(error.into()),
     }
 }

@@ -7,19 +7,21 @@ use tokio::time::{self, Instant};
 
 use super::{
     Passenger, Told, borrowed,
+    broken::{done_there, left_behind},
     fate::{Fate, fate, is_open, on_both, repeated, unheard},
 };
 use crate::{
     board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Settled},
     commands::parts::{
+        liveness::MOVER,
         loader::{Loader, fingerprint},
-        under_claim::{LEASE, kept_owner},
+        under_claim::kept_owner,
     },
     context::Context,
     exit::CommandError,
     job::{
         Aftermath, Authority, Claim, Claimant, Claimed, Draft, Entry, Identity, Job, Outcome,
-        Remark, Settlement, Shelf, Term,
+        Owner, Remark, Settlement, Shelf, Term,
     },
     lease::{Keeper, KeptLease},
     process::clock::Boottime,
@@ -37,10 +39,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// How long a claim outlives us, where the server grants it: its job may be on both boards, and nobody
+/// is to have it here before the move is made again.
+const LEASE: Duration = Duration::from_secs(10 * 60);
+
 /// A job that we hold, and the claim, which is renewed.
 struct Held {
     claimed: Claimed,
+    owner: Owner,
     lease: KeptLease,
+    /// Whether a move had it that was broken off: it may be there already.
+    is_left: bool,
 }
 
 /// Who moves jobs from one board to another.
@@ -56,16 +65,16 @@ pub(super) struct Mover<'a> {
 }
 
 impl<'a> Mover<'a> {
-    /// Prepares claims that end soon after us, under a name that nobody else has.
+    /// Prepares claims that end some time after us, under a name that nobody else has.
     pub(super) async fn new(
         ctx: &Context,
         from: &'a Arc<dyn Board>,
         to: &'a dyn Board,
     ) -> anyhow::Result<Self> {
-        let lease = from.lease_term(2 * LEASE).await;
+        let lease = from.lease_term(LEASE).await;
         let lease = lease.with_context(|| ctx.trying("move", "the jobs"))?;
         let by = Claimant {
-            owner: kept_owner(ctx.who())?,
+            owner: Owner::new(&format!("{MOVER}{}", kept_owner(ctx.who())?))?,
             term: Term::Kept(lease),
         };
         let reason = format!("moved to {}", to.name());
@@ -91,19 +100,13 @@ impl<'a> Mover<'a> {
     ) -> anyhow::Result<Vec<Told>> {
         let names = (self.from.name(), self.to.name());
         let trying = || format!("cannot move jobs from {} to {}", names.0, names.1);
-        let keys: Vec<_> = batch.iter().map(|(entry, _)| entry.key().clone()).collect();
-        let asked = Boottime::now();
-        let claimed = self
-            .from
-            .claim(&keys, &self.by, keys.len(), NO_ATTEMPT)
-            .await;
-        let claimed = claimed.with_context(trying)?;
         let (mut told, mut ours, mut held) = (Vec::new(), Vec::new(), Vec::new());
-        for ((entry, draft), claimed) in batch.into_iter().zip(claimed) {
-            match claimed {
-                Ok(claimed) => {
+        let answers = self.claim(&batch).await.with_context(trying)?;
+        for ((entry, draft), answer) in batch.into_iter().zip(answers) {
+            match answer {
+                Ok(one) => {
                     ours.push((entry, draft));
-                    held.push(self.held(claimed, asked));
+                    held.push(one);
                 }
                 Err(error) => told.push((entry, Err(error.into()))),
             }
@@ -111,7 +114,8 @@ impl<'a> Mover<'a> {
         let fates = match self.post(loader, &ours, &mut held).await {
             Ok(fates) => fates,
             Err(error) => {
-                let release = held.iter().map(|held| self.settlement(held, false));
+                let free = held.iter().filter(|held| !held.is_left);
+                let release = free.map(|held| self.settlement(held, false));
                 let _ = self.from.settle(&release.collect::<Vec<_>>()).await;
                 return Err(error).with_context(trying);
             }
@@ -122,16 +126,70 @@ impl<'a> Mover<'a> {
         Ok(told)
     }
 
-    fn held(&self, claimed: Claimed, asked: Boottime) -> Held {
-        let claim = Claim {
+    /// Claims jobs; what a move had that was broken off is kept claimed as it is.
+    async fn claim(&self, batch: &[Passenger]) -> board::Result<Vec<board::Result<Held>>> {
+        let asked = Boottime::now();
+        let left: Vec<_> = batch.iter().map(|(entry, _)| left_behind(entry)).collect();
+        let is_left: Vec<_> = left.iter().map(Option::is_some).collect();
+        let kept = self.keep(left).await?;
+        let others = batch.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
+        let keys: Vec<_> = others.map(|((entry, _), _)| entry.key().clone()).collect();
+        let claimed = self.from.claim(&keys, &self.by, keys.len(), NO_ATTEMPT);
+        let mut claimed = claimed.await?.into_iter();
+        let answers = kept.into_iter().zip(is_left).map(|(kept, is_left)| {
+            let (owner, claimed) = match kept {
+                Some(kept) => kept,
+                None => {
+                    let claimed = claimed.next().unwrap_or(Err(BoardError::NoSuchJob))?;
+                    (self.by.owner.clone(), claimed)
+                }
+            };
+            Ok(Held {
+                lease: self.keeper.hold(self.term_of(&owner, &claimed), asked),
+                claimed,
+                owner,
+                is_left,
+            })
+        });
+        Ok(answers.collect())
+    }
+
+    /// Prolongs the claims that a move has left behind, and returns those that are kept now.
+    ///
+    /// Where a claim stands as long as a session does, nobody can keep it for another one. It is freed,
+    /// to be claimed at once.
+    async fn keep(
+        &self,
+        mut left: Vec<Option<(Owner, Claimed)>>,
+    ) -> board::Result<Vec<Option<(Owner, Claimed)>>> {
+        let all = left.iter().flatten();
+        let claims: Vec<_> = all.map(|(owner, it)| self.term_of(owner, it)).collect();
+        if claims.is_empty() {
+            return Ok(left);
+        }
+        let renewed = self.from.renew(&claims).await?;
+        let mut free = Vec::new();
+        let places = left.iter_mut().filter(|it| it.is_some());
+        for (place, _) in places.zip(renewed).filter(|(_, renewed)| renewed.is_err()) {
+            let Some((owner, claimed)) = place.take() else {
+                continue;
+            };
+            let authority = Authority::Claim(owner, claimed.fence);
+            let freed = Outcome::Abandon(Aftermath::None);
+            free.push(Settlement::of(claimed.job.key, freed, authority));
+        }
+        if !free.is_empty() {
+            self.from.settle(&free).await?;
+        }
+        Ok(left)
+    }
+
+    fn term_of(&self, owner: &Owner, claimed: &Claimed) -> Claim {
+        Claim {
             key: claimed.job.key.clone(),
-            owner: self.by.owner.clone(),
+            owner: owner.clone(),
             fence: Some(claimed.fence.clone()),
             term: self.lease,
-        };
-        Held {
-            lease: self.keeper.hold(claim, asked),
-            claimed,
         }
     }
 
@@ -142,19 +200,24 @@ impl<'a> Mover<'a> {
         ours: &[Passenger],
         held: &mut [Held],
     ) -> anyhow::Result<Vec<Fate>> {
-        let Some((first, _)) = ours.first() else {
+        let Some(((first, _), ours_first)) = ours.iter().zip(&*held).next() else {
             return Ok(Vec::new());
         };
         if !self.are_two.get() {
-            self.require_two(first).await?;
+            self.require_two(first, &ours_first.owner).await?;
         }
-        let refused: Vec<_> = ours
-            .iter()
-            .zip(held)
-            .map(|((entry, _), held)| unfit(entry, held))
+        let left = ours.iter().zip(&*held).filter(|(_, held)| held.is_left);
+        let left = left.map(|((_, draft), held)| (draft.uuid, held.claimed.job.held_since()));
+        let done = done_there(self.to, &left.collect::<Vec<_>>()).await?;
+        let jobs = ours.iter().zip(&mut *held);
+        let known: Vec<_> = jobs
+            .map(|((entry, draft), held)| match done.contains(&draft.uuid) {
+                true => Some(Fate::There),
+                false => unfit(entry, held).map(Fate::NotThere),
+            })
             .collect();
-        let jobs = borrowed(ours).into_iter().zip(&refused);
-        let still: Vec<_> = jobs.filter(|(_, no)| no.is_none()).map(|it| it.0).collect();
+        let jobs = borrowed(ours).into_iter().zip(&known);
+        let still: Vec<_> = jobs.filter(|(_, it)| it.is_none()).map(|it| it.0).collect();
         let loaded = match loader.load(&still).await {
             Ok(loaded) => loaded,
             Err(error @ (BoardError::Unknown { .. } | BoardError::Failed { .. })) => {
@@ -164,21 +227,16 @@ impl<'a> Mover<'a> {
             Err(error) => return Err(error.into()),
         };
         let there = self.read_back(loader, &still).await;
-        let mut fates = (0..)
-            .zip(still.iter().zip(loaded))
-            .map(|(at, (job, answer))| {
+        let mut answers = (0..).zip(still.iter().zip(loaded));
+        let fates = known.into_iter().zip(held).map(|(known, held)| {
+            let asked = || {
+                let (at, (job, answer)) = answers.next()?;
                 let there = there.as_ref().map(|there| there[at]);
-                fate(
-                    job.0,
-                    answer,
-                    there.map_err(|error| unheard(self.to, error)),
-                )
-            });
-        let fates = refused.into_iter().map(|refused| match refused {
-            Some(error) => Fate::NotThere(error),
-            None => fates
-                .next()
-                .unwrap_or_else(|| Fate::NotThere(BoardError::NoSuchJob.into())),
+                let there = there.map_err(|error| unheard(self.to, error));
+                Some(fate(job.0, held.is_left, answer, there))
+            };
+            let fate = known.or_else(asked);
+            fate.unwrap_or_else(|| Fate::NotThere(BoardError::NoSuchJob.into()))
         });
         Ok(fates.collect())
     }
@@ -267,8 +325,9 @@ impl<'a> Mover<'a> {
     }
 
     /// Ends our claim here: by the end of the job, or as if nothing had been.
-    fn settlement(&self, Held { claimed, .. }: &Held, is_moved: bool) -> Settlement {
-        let authority = Authority::Claim(self.by.owner.clone(), claimed.fence.clone());
+    fn settlement(&self, held: &Held, is_moved: bool) -> Settlement {
+        let claimed = &held.claimed;
+        let authority = Authority::Claim(held.owner.clone(), claimed.fence.clone());
         let outcome = match is_moved {
             true => Outcome::Consume,
             false => Outcome::Abandon(Aftermath::None),
@@ -281,10 +340,10 @@ impl<'a> Mover<'a> {
     }
 
     /// Makes sure that a job that we have claimed here is not ours there, too: then it is one board.
-    async fn require_two(&self, claimed: &Entry) -> anyhow::Result<()> {
+    async fn require_two(&self, claimed: &Entry, owner: &Owner) -> anyhow::Result<()> {
         let wanted: JobRef = claimed.reference().parse()?;
         match self.to.resolve_one(Shelf::Board, &wanted).await {
-            Ok(entry) if entry.is_owned_by(&self.by.owner) => return Err(same()),
+            Ok(entry) if entry.is_owned_by(owner) => return Err(same()),
             Ok(_) | Err(BoardError::NoSuchJob) => {}
             Err(error) => return Err(error.into()),
         }
@@ -294,7 +353,7 @@ impl<'a> Mover<'a> {
 }
 
 /// Says why a job is not to be posted after all: it is not what was listed, or not ours any more.
-fn unfit(entry: &Entry, Held { claimed, lease }: &mut Held) -> Option<anyhow::Error> {
+fn unfit(entry: &Entry, Held { claimed, lease, .. }: &mut Held) -> Option<anyhow::Error> {
     let is_as_listed = |job: &Job| {
         let (listed, now) = (&job.history, &claimed.job.history);
         fingerprint(job) == fingerprint(&claimed.job)

@@ -44,6 +44,16 @@ pub(crate) fn is_dead(owner: &Owner, conductors: &[Conductor], has_for_ever: boo
     process_of(&text).is_some_and(|(host, pid)| has_ended(host, pid, None).unwrap_or(has_for_ever))
 }
 
+/// Begins the names in which jobs are claimed that are about to be on two boards.
+pub(crate) const MOVER: &str = "copy:";
+
+/// Whether an owner is a move of jobs to another board that was broken off on this machine.
+pub(crate) fn is_of_broken_move(owner: &Owner) -> bool {
+    let text = owner.text();
+    let process = text.strip_prefix(MOVER).and_then(process_of);
+    process.is_some_and(|(host, pid)| has_ended(host, pid, None) == Some(true))
+}
+
 /// Whether it is certain enough that nobody keeps a claim for it to be ended unasked.
 ///
 /// A conductor that has said which process it is, can be asked for. Of all others only a name is
