@@ -1,11 +1,19 @@
 //! `jobboard explain`.
 
 mod finding;
+mod gone;
 mod scene;
 mod takers;
 mod waiting;
 
-use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
+use std::{
+    cmp::Reverse,
+    collections::{
+        BTreeMap, HashMap,
+        hash_map::Entry::{Occupied, Vacant},
+    },
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use chrono::{DateTime, SubsecRound, Utc};
@@ -176,6 +184,7 @@ async fn explain(
         will_run: false,
         findings: vec![Finding::new(code, Severity::Warning, summary)],
         unseen: hidden,
+        like: None,
     })
 }
 
@@ -319,8 +328,22 @@ impl Worst {
             });
             explanations.extend(explanation.trouble().is_some().then_some(explanation));
         }
+        likened(&mut explanations);
         let counts = kinds.iter().map(|(code, (count, _))| (*code, *count));
         Ok((explanations, counts.collect()))
+    }
+}
+
+/// Notes of each job whether the same was said of one before it.
+fn likened(explanations: &mut [Explanation]) {
+    let mut told: HashMap<_, String> = HashMap::new();
+    for it in explanations {
+        let said = it.findings.iter().map(|it| (it.code, it.summary.clone()));
+        let said = (said.collect::<Vec<_>>(), it.unseen.clone());
+        match told.entry(said) {
+            Occupied(first) => it.like = Some(first.get().clone()),
+            Vacant(first) => drop(first.insert(it.title())),
+        }
     }
 }
 

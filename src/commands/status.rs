@@ -71,6 +71,8 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
     let known = || conductors.iter().flatten();
     let unsettled = known().map(|conductor| conductor.told.unsettled.len() as u64);
     let (unsettled, silent) = (unsettled.sum(), known().filter(|it| is_silent(it)).count());
+    let alive = known().filter(|it| !is_silent(it) && it.told.slots.is_some());
+    let slots_free = alive.map(|it| it.free() as u64).sum();
     let status = Status {
         board: board.name().to_owned(),
         server: health.server,
@@ -80,6 +82,7 @@ pub(crate) async fn run(ctx: &mut Context, StatusArgs {}: StatusArgs) -> anyhow:
         past_problem,
         unsettled,
         conductors: conductors.map(|conductors| conductors.len() - silent),
+        slots_free,
         silent: silent as u64,
         conductors_problem,
         pauses: pauses.all().cloned().collect(),

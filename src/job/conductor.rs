@@ -37,6 +37,12 @@ impl Conductor {
     pub(crate) fn is_overdue(&self) -> bool {
         self.silence.is_some_and(|silence| silence > OVERDUE)
     }
+
+    /// Returns how many more jobs it could perform now; one that tells nothing performs one at a time.
+    pub(crate) fn free(&self) -> usize {
+        let (slots, running) = (self.told.slots, self.told.running);
+        slots.unwrap_or(1).saturating_sub(running.unwrap_or(0))
+    }
 }
 
 /// What a conductor tells of itself; of one that tells nothing all of it is as it is by default.

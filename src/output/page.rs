@@ -1,6 +1,7 @@
 //! What people read: lines of safe text, some of it coloured.
 
 use anstyle::{AnsiColor, Style};
+use unicode_width::UnicodeWidthStr;
 
 use super::{
     table::{Cell, Column, Layout},
@@ -57,6 +58,8 @@ pub(crate) struct Page {
     size: Option<(usize, usize)>,
     /// How wide the line is that is being written.
     width: usize,
+    /// How far in it goes on where there is no more room; `None`: the terminal breaks it.
+    hang: Option<usize>,
     /// How many rows of the terminal the lines before it take.
     rows: usize,
     /// What the lines are made of, without tables.
@@ -73,6 +76,7 @@ impl Page {
             is_coloured,
             size,
             width: 0,
+            hang: None,
             rows: 0,
             lines: Vec::new(),
         }
@@ -84,9 +88,15 @@ impl Page {
         Line(self)
     }
 
+    /// Starts a line that is broken between words, and goes on so far in.
+    pub(crate) fn sentence(&mut self, hang: usize) -> Line<'_> {
+        self.hang = Some(hang);
+        self.line()
+    }
+
     /// Adds a line that names a fact, and the fact.
     pub(crate) fn fact(&mut self, name: &str, fact: impl Into<Text>) {
-        self.line()
+        self.sentence(INDENT)
             .add(Tone::Faint, format!("{name:<INDENT$}"))
             .add(Tone::Plain, fact);
     }
@@ -159,11 +169,27 @@ impl Page {
         } else {
             Style::new()
         };
-        self.text.push_str(&format!("{style}{text}{style:#}"));
-        self.width += text.width();
         if let Some(line) = self.lines.last_mut() {
             line.push((tone, text.clone()));
         }
+        let (Some(hang), Some((columns, _))) = (self.hang, self.size) else {
+            self.text.push_str(&format!("{style}{text}{style:#}"));
+            self.width += text.width();
+            return;
+        };
+        self.text.push_str(&style.to_string());
+        for word in text.as_str().split_inclusive(' ') {
+            let width = word.trim_end().width();
+            if self.width + width > columns && self.width > hang && width > 0 {
+                self.text.truncate(self.text.trim_end_matches(' ').len());
+                self.text.push_str(&format!("\n{:hang$}", ""));
+                self.width = hang;
+                self.rows += 1;
+            }
+            self.text.push_str(word);
+            self.width += word.width();
+        }
+        self.text.push_str(&format!("{style:#}"));
     }
 }
 
@@ -186,6 +212,7 @@ impl Drop for Line<'_> {
     fn drop(&mut self) {
         let page = &mut *self.0;
         page.text.push('\n');
+        page.hang = None;
         let columns = page.size.map_or(usize::MAX, |(columns, _)| columns);
         page.rows += std::mem::take(&mut page.width).div_ceil(columns).max(1);
     }

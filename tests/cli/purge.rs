@@ -140,6 +140,6 @@ fn a_limit_counts_only_what_is_due() {
     assert!(!purge(&["--older-than", "1h"]).stderr.contains("--limit"));
     assert_eq!(trash(&env).len(), 2);
     let run = purge(&["--all"]);
-    assert!(run.stderr.contains("1 job more left alone"), "{run}");
+    assert!(run.stderr.contains("left alone (--limit): 1 job"), "{run}");
     assert_eq!(trash(&env).len(), 1);
 }

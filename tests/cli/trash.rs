@@ -97,7 +97,7 @@ fn jobs_are_chosen_by_name_and_state_and_some_of_them_first() {
     00000001-0000-0000-0000-000000000000	backup-a	trashed
     00000002-0000-0000-0000-000000000000	backup-b	trashed
     --- stderr
-    1 job more left alone (--limit)
+    left alone (--limit): 1 job
       00000001 backup-a
       00000002 backup-b (claimed by ada)
     ");

@@ -12,7 +12,7 @@ use crate::{
 
 named! {
     /// Why a job is as it is; each has its paragraph in `codes.txt`, and its meaning never changes.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
     pub(crate) enum Code ("code", str::eq) {
         Claimable => "claimable",
         Postponed => "postponed",
@@ -149,9 +149,21 @@ pub(crate) struct Explanation {
     pub(crate) findings: Vec<Finding>,
     /// What could not be seen.
     pub(crate) unseen: Vec<String>,
+    /// Another one of which the same was said before: people need not read it twice.
+    #[serde(skip)]
+    pub(crate) like: Option<String>,
 }
 
 impl Explanation {
+    /// Names the job to people.
+    pub(crate) fn title(&self) -> String {
+        let id = match self.job.strip_prefix("key:") {
+            Some(_) => &self.job,
+            None => short(&self.job),
+        };
+        format!("{} {id}", self.name)
+    }
+
     /// Returns what is the matter with the job, if anything is.
     pub(crate) fn trouble(&self) -> Option<&Finding> {
         let is_trouble = |it: &&Finding| it.severity > Severity::Ok || !self.will_run;
@@ -185,10 +197,6 @@ const MOST_FACTS: usize = 4;
 
 impl Report for Explanation {
     fn human(&self, page: &mut Page) {
-        let id = match self.job.strip_prefix("key:") {
-            Some(_) => &self.job,
-            None => short(&self.job),
-        };
         for (at, finding) in self.findings.iter().enumerate() {
             let tone = match finding.severity {
                 Severity::Ok => Tone::Good,
@@ -196,11 +204,17 @@ impl Report for Explanation {
                 Severity::Error => Tone::Bad,
             };
             if at == 0 {
-                let line = page.line().add(Tone::Strong, &self.name).plain(" ");
-                line.plain(id).plain("  ").add(tone, finding.code.name());
-                page.line().plain("  ").plain(&finding.summary);
+                let line = page.line().add(Tone::Strong, self.title()).plain("  ");
+                let line = line.add(tone, finding.code.name());
+                if let Some(like) = &self.like {
+                    line.add(Tone::Faint, format!("  as {like}"));
+                    return;
+                }
+                drop(line);
+                page.sentence(2).plain("  ").plain(&finding.summary);
             } else {
-                let line = page.line().plain("  ").add(tone, finding.code.name());
+                let line = page.sentence(4).plain("  ");
+                let line = line.add(tone, finding.code.name());
                 line.plain(": ").plain(&finding.summary);
             }
             // What comes on top of the verdict is told in short.
@@ -208,15 +222,16 @@ impl Report for Explanation {
             for evidence in finding.evidence.iter().take(most) {
                 let time = evidence.at.map(|at| format!(" ({})", rfc3339(at)));
                 let value = format!("{}{}", evidence.value, time.unwrap_or_default());
-                page.fact_with(&format!("  {}", evidence.what), Tone::Plain, &value, None);
+                page.fact(&format!("  {}", evidence.what), &value);
             }
             if let Some(remedy) = &finding.remedy {
                 let command = shell::line(&remedy.command);
-                page.fact_with("  to do", Tone::Plain, &remedy.text, Some(&command));
+                page.fact("  to do", &remedy.text);
+                page.line().plain("  ").add(Tone::Faint, command);
             }
         }
         for unseen in &self.unseen {
-            page.fact_with("  not seen", Tone::Busy, unseen, None);
+            page.fact("  not seen", unseen);
         }
     }
 }

@@ -9,9 +9,12 @@ use super::{
     takers::{Answer, Taker},
 };
 use crate::{
-    commands::parts::liveness::process_of,
+    commands::parts::{
+        liveness::{is_of_broken_move, process_of},
+        tally::is_exhausted,
+    },
     duration,
-    job::{Departure, Entry, Holding, Job, Lease, Owner, Pauses, Shelf, State},
+    job::{Entry, Holding, Job, Lease, Owner, Pauses, Shelf, State},
     process::living::has_ended,
 };
 
@@ -91,6 +94,7 @@ impl Scene {
             will_run,
             findings: findings.collect(),
             unseen: self.unseen.clone(),
+            like: None,
         }
     }
 
@@ -113,6 +117,14 @@ impl Scene {
         let Some(job) = case.entry.job() else {
             return findings;
         };
+        let is_not_taken = matches!(verdict, Code::NoConductor | Code::NoTaker);
+        if is_not_taken && is_exhausted(job) {
+            let summary =
+                "it was tried as often as it may be: whoever takes it puts it in the trash";
+            let finding = Finding::new(Code::Exhausted, Severity::Warning, summary);
+            let text = "once the cause is mended, have its attempts begin anew";
+            findings.push(self.mend(finding, case, text, &["retry"]));
+        }
         let is_free = job.state() == State::Unclaimed && verdict != Code::Paused;
         if let Some((finding, _)) = self.paused(job, "it can be taken").filter(|_| is_free) {
             findings.push(finding);
@@ -138,7 +150,7 @@ impl Scene {
         findings
     }
 
-    fn bad(&self, code: Code, summary: impl Into<String>) -> Finding {
+    pub(super) fn bad(&self, code: Code, summary: impl Into<String>) -> Finding {
         Finding::new(code, Severity::Error, summary)
     }
 
@@ -158,53 +170,6 @@ impl Scene {
     pub(super) fn command(&self, words: &[&str]) -> Vec<String> {
         let words = words.iter().map(|word| (*word).to_owned());
         self.program.iter().cloned().chain(words).collect()
-    }
-
-    fn trashed(&self, job: &Job, case: &Case<'_>) -> (Finding, bool) {
-        let remark = job.history.remark.as_ref();
-        let last = job.history.failures.last();
-        let reason = remark.and_then(|it| it.reason.clone());
-        let reason = reason.or_else(|| last.map(|it| it.reason.clone()));
-        let why = reason
-            .map(|reason| format!(": {reason}"))
-            .unwrap_or_default();
-        let mut finding = self.bad(
-            Code::Trashed,
-            format!("it was given up, and is in the trash{why}"),
-        );
-        finding = finding.at("trashed", job.trashed_on, self.now);
-        if let Some(remark) = remark {
-            finding = finding.seen("by", &remark.by);
-        }
-        finding = with_attempts(finding, job, self.now);
-        let text = "once the cause is mended, have it tried anew";
-        (self.mend(finding, case, text, &["retry"]), false)
-    }
-
-    fn ended(&self, job: &Job) -> (Finding, bool) {
-        let Some(ended) = &job.ended else {
-            return (
-                Finding::new(Code::Ended, Severity::Ok, "it has left the board"),
-                true,
-            );
-        };
-        let (severity, how) = match ended.departure {
-            Departure::Consumed if job.is_moved() => (Severity::Ok, "it goes on elsewhere"),
-            Departure::Consumed => (Severity::Ok, "it is done"),
-            Departure::Failed => (Severity::Warning, "it was ended as failed"),
-            Departure::Purged => (Severity::Ok, "it was removed for good"),
-        };
-        let mut finding =
-            Finding::new(Code::Ended, severity, how).at("ended", Some(ended.on), self.now);
-        if let Some(remark) = &job.history.remark {
-            finding = finding.seen("by", &remark.by);
-            finding = match &remark.reason {
-                Some(reason) => finding.seen("reason", reason),
-                None => finding,
-            };
-        }
-        let is_well = ended.departure != Departure::Failed;
-        (with_attempts(finding, job, self.now), is_well)
     }
 
     /// Explains a job that somebody holds.
@@ -244,6 +209,11 @@ impl Scene {
         };
         let free = &["abandon", "--force"][..];
         let finding = match code {
+            Code::HeldByDead if is_of_broken_move(owner) => {
+                let text =
+                    "make the move again, which goes on with it; to have it here, and not there";
+                self.mend(finding, case, text, free)
+            }
             Code::HeldForever => {
                 let text = format!("if {owner} is gone, free it");
                 self.mend(finding, case, &text, free)
@@ -318,7 +288,10 @@ impl Scene {
         // Its name is that of a process of this machine.
         let process = process_of(&owner.text()).map(|(host, pid)| has_ended(host, pid, None));
         if process == Some(Some(true)) {
-            let summary = "the process that has it has ended on this machine";
+            let summary = match is_of_broken_move(owner) {
+                true => "a move of it to another board was broken off: it may be there as well",
+                false => "the process that has it has ended on this machine",
+            };
             return match holding.lease {
                 Lease::None => self.bad(Code::HeldByDead, summary),
                 _ => Finding::new(Code::HeldByDead, Severity::Warning, summary),
@@ -386,7 +359,11 @@ impl Scene {
         };
         let takes =
             |taker: &&Taker| matches!(taker.answer(entry, job, self.now), Answer::Takes { .. });
-        let free: Vec<_> = self.alive().filter(takes).map(Taker::free).collect();
+        let free: Vec<_> = self
+            .alive()
+            .filter(takes)
+            .map(|taker| taker.conductor.free())
+            .collect();
         !free.is_empty() && free.iter().all(|free| *free == 0)
     }
 

@@ -70,13 +70,6 @@ impl Taker {
         Duration::try_from_secs_f64(self.conductor.told.lease?).ok()
     }
 
-    /// Returns how many more jobs it could perform now.
-    pub(super) fn free(&self) -> usize {
-        let told = &self.conductor.told;
-        let (slots, running) = (told.slots.unwrap_or(1), told.running.unwrap_or(0));
-        slots.saturating_sub(running)
-    }
-
     /// Says what it would do with a job, the one in this entry, that nobody has.
     pub(super) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> Answer {
         if self.conductor.told.course == Course::Ending {

@@ -83,7 +83,10 @@ impl Scene {
             let text = "to have it tried now";
             return (self.mend(finding, case, text, &["retry"]), true);
         }
-        let free = takers.iter().map(|(taker, _)| taker.free()).sum::<usize>();
+        let free = takers
+            .iter()
+            .map(|(taker, _)| taker.conductor.free())
+            .sum::<usize>();
         let slots = takers.iter().map(|(taker, _)| taker.conductor.told.slots);
         let slots = slots.map(|slots| slots.unwrap_or(1)).sum::<usize>();
         let busy = format!("{} of {slots}", slots.saturating_sub(free));

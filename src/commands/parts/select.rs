@@ -144,7 +144,7 @@ impl Selection {
         let jobs = &mut chosen.jobs;
         if let Some(limit) = self.limit.filter(|limit| jobs.len() > *limit) {
             let left_out = count((jobs.len() - limit) as u64);
-            let note = format!("{left_out} more left alone (--limit)");
+            let note = format!("left alone (--limit): {left_out}");
             ctx.out.note(note);
             jobs.truncate(limit);
         }

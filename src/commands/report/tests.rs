@@ -187,6 +187,7 @@ fn explained(strangers: &mut Strangers<'_>) -> Explanation {
         will_run: false,
         findings: vec![finding.mend(strangers.text(), vec![strangers.text()])],
         unseen: Vec::new(),
+        like: None,
     }
 }
 

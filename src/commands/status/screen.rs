@@ -33,6 +33,8 @@ pub(super) struct Status {
     pub(super) past_problem: Option<String>,
     /// How many are alive.
     pub(super) conductors: Option<usize>,
+    /// How many more jobs these could perform now, as far as they tell.
+    pub(super) slots_free: u64,
     /// How many more are registered, and have not been heard of for too long.
     pub(super) silent: u64,
     /// What keeps us from seeing the conductors.
@@ -109,7 +111,10 @@ impl Status {
         let unsettled = some(self.unsettled).map(|jobs| format!(", not settled: {jobs}"));
         let conductors = self.conductors.map(|count| match count {
             0 => "none".to_owned(),
-            count => format!("{count}{}", unsettled.unwrap_or_default()),
+            count => {
+                let (free, unsettled) = (self.slots_free, unsettled.unwrap_or_default());
+                format!("{count}{unsettled}, slots free: {free}")
+            }
         });
         let unclaimed = format!("{}{}", figures.unclaimed, held_back.unwrap_or_default());
         let facts = [

@@ -71,6 +71,7 @@ fn night() -> Status {
             earliest: None,
         }),
         past_problem: None,
+        slots_free: 3,
         silent: 0,
         pauses: Vec::new(),
         conductors: Some(2),
@@ -134,7 +135,8 @@ fn a_bad_night_is_one_screen() {
     in the trash  7  jobboard --board 'night shift' list --trash
     last 1d       3 failed, 340 consumed, 2 purged
       jobboard --board 'night shift' list --past --filter 'ended<1d' --filter outcome=failed
-    conductors    2, not settled: 1  jobboard --board 'night shift' conductors
+    conductors    2, not settled: 1, slots free: 3
+      jobboard --board 'night shift' conductors
 
     NAME                 JOBS  UNCLAIMED  CLAIMED  FAILED  OLDEST
     evil\u{1b}[2J\nname    40         39        1       3    1d1h
@@ -174,7 +176,7 @@ fn a_narrow_terminal_cuts_facts_and_no_command() {
       jobboard --board 'night shift' list --trash
     last 1d       3 failed, 340 consumed, 2…
       jobboard --board 'night shift' list --past --filter 'ended<1d' --filter outcome=failed
-    conductors    2, not settled: 1
+    conductors    2, not settled: 1, slots …
       jobboard --board 'night shift' conductors
 
     NAME                JOBS  FAILED  OLDEST

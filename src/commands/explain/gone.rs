@@ -1,0 +1,58 @@
+//! What became of a job that is not on the board any more.
+
+use super::{
+    finding::{Code, Finding, Severity},
+    scene::{Case, Scene, with_attempts},
+};
+use crate::job::{Departure, Job};
+
+impl Scene {
+    /// Explains a job that was given up.
+    pub(super) fn trashed(&self, job: &Job, case: &Case<'_>) -> (Finding, bool) {
+        let remark = job.history.remark.as_ref();
+        let last = job.history.failures.last();
+        let reason = remark.and_then(|it| it.reason.clone());
+        let reason = reason.or_else(|| last.map(|it| it.reason.clone()));
+        let why = reason
+            .map(|reason| format!(": {reason}"))
+            .unwrap_or_default();
+        let mut finding = self.bad(
+            Code::Trashed,
+            format!("it was given up, and is in the trash{why}"),
+        );
+        finding = finding.at("trashed", job.trashed_on, self.now);
+        if let Some(remark) = remark {
+            finding = finding.seen("by", &remark.by);
+        }
+        finding = with_attempts(finding, job, self.now);
+        let text = "once the cause is mended, have it tried anew";
+        (self.mend(finding, case, text, &["retry"]), false)
+    }
+
+    /// Explains a job that has left the board.
+    pub(super) fn ended(&self, job: &Job) -> (Finding, bool) {
+        let Some(ended) = &job.ended else {
+            return (
+                Finding::new(Code::Ended, Severity::Ok, "it has left the board"),
+                true,
+            );
+        };
+        let (severity, how) = match ended.departure {
+            Departure::Consumed if job.is_moved() => (Severity::Ok, "it goes on elsewhere"),
+            Departure::Consumed => (Severity::Ok, "it is done"),
+            Departure::Failed => (Severity::Warning, "it was ended as failed"),
+            Departure::Purged => (Severity::Ok, "it was removed for good"),
+        };
+        let mut finding =
+            Finding::new(Code::Ended, severity, how).at("ended", Some(ended.on), self.now);
+        if let Some(remark) = &job.history.remark {
+            finding = finding.seen("by", &remark.by);
+            finding = match &remark.reason {
+                Some(reason) => finding.seen("reason", reason),
+                None => finding,
+            };
+        }
+        let is_well = ended.departure != Departure::Failed;
+        (with_attempts(finding, job, self.now), is_well)
+    }
+}
