@@ -166,10 +166,11 @@ impl Teller {
         if self.command.as_deref() == Some(PLUGIN) {
             let state = PluginState::of(&judge(&error));
             let failed = Failed::new(state, self.worded(&error));
-            match self.is_json {
+            // The code says what matters, whoever can hear the rest.
+            let _ = match self.is_json {
                 true => answer_json(&failed),
                 false => answer(&failed.lines()),
-            }
+            };
             return ExitCode::from(state.code());
         }
         self.tell(&error);

@@ -107,12 +107,13 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
         return Err(CommandError::TimedOut(message).into());
     };
     let verdict = looked?;
-    match ctx.out.is_json() {
+    let told = match ctx.out.is_json() {
         true => answer_json(&verdict),
         false => answer(&verdict.lines(is_verbose)),
-    }
+    };
     match verdict.state {
-        PluginState::Ok => Ok(()),
+        // That all is well has to be heard.
+        PluginState::Ok => told,
         _ => Err(CommandError::Command(verdict.code).into()),
     }
 }

@@ -140,13 +140,19 @@ pub(crate) async fn run(ctx: &mut Context, args: DoctorArgs) -> anyhow::Result<(
     let board = ctx.board()?;
     let mut diagnosis = examine(ctx, &*board, &args, None).await?;
     if args.fix {
-        let fixed = fix::fix(ctx, &args, &diagnosis).await;
-        if args.dry_run || fixed.is_err() {
-            return fixed;
+        let Some(fixed) = fix::fix(ctx, &args, &diagnosis).await? else {
+            return Ok(());
+        };
+        if !fixed.steps.is_empty() {
+            diagnosis = examine(ctx, &*board, &args, None).await?;
         }
-        diagnosis = examine(ctx, &*board, &args, None).await?;
+        let result = fixed.result();
+        diagnosis.fixed = Some(fixed.steps);
+        ctx.out.report(&diagnosis)?;
+        result?;
+    } else {
+        ctx.out.report(&diagnosis)?;
     }
-    ctx.out.report(&diagnosis)?;
     match diagnosis.sound {
         true => Ok(()),
         false => Err(CommandError::Command(7).into()),
@@ -217,6 +223,7 @@ pub(super) async fn examine(
         groups: Vec::new(),
         findings: Vec::new(),
         unseen: Vec::new(),
+        fixed: None,
         program: shell::line(&program),
     };
     for (group, what, seen) in seen {

@@ -133,6 +133,16 @@ impl Output {
         self.unless_outlived(told)
     }
 
+    /// From here on, what is said is kept until it is taken.
+    pub(crate) fn keep_aside(&mut self) {
+        self.aside = Some(Vec::new());
+    }
+
+    /// Takes what was kept, and keeps nothing more.
+    pub(crate) fn take_aside(&mut self) -> Vec<u8> {
+        self.aside.take().unwrap_or_default()
+    }
+
     /// Says one of many things, which reach the reader at the latest by the next flush.
     pub(crate) fn say(&mut self, report: &impl Report) -> anyhow::Result<()> {
         let said = self.write_report(report);
@@ -273,19 +283,14 @@ impl Output {
 }
 
 /// Writes lines to stdout, whoever reads them and whatever form was asked for.
-pub(crate) fn answer(lines: &[String]) {
-    let mut stdout = io::stdout();
-    for line in lines {
-        // What ends with a code of its own says by that what matters.
-        let _ = writeln!(stdout, "{}", Text::from(line));
-    }
+pub(crate) fn answer(lines: &[String]) -> anyhow::Result<()> {
+    let lines: String = (lines.iter().map(|line| format!("{}\n", Text::from(line)))).collect();
+    written(io::stdout().write_all(lines.as_bytes()))
 }
 
 /// Writes an object to stdout, as [`answer`] does.
-pub(crate) fn answer_json(value: &impl Serialize) {
-    if let Ok(line) = json::line(value) {
-        let _ = io::stdout().write_all(&line);
-    }
+pub(crate) fn answer_json(value: &impl Serialize) -> anyhow::Result<()> {
+    written(io::stdout().write_all(&json::line(value)?))
 }
 
 /// Returns how wide a terminal is, if it is one and tells.

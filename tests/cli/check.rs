@@ -99,6 +99,9 @@ fn what_a_dead_conductor_had_is_told_from_what_one_does(stage: &Stage) {
     wait_until("it is claimed", || stage.env.state(&job) == "CLAIMED");
     let run = check(&stage.env, &["-c", "conductors=1:", "-w", "orphaned=0"]);
     assert!(run.succeeded().starts_with("OK - 0 unclaimed, "), "{run}");
+    let check = stage.env.jobboard(&["check", "--warn", "rtt=1h"]);
+    let unheard = check.in_shell("exec \"$@\" >/dev/full").run();
+    assert_eq!(unheard.code, 3, "{unheard}");
     conductor.kill();
     // On ZooKeeper a claim ends with the session of whoever had it.
     wait_until("it is told", || {

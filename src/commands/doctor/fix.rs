@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 use clap::Parser as _;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     DoctorArgs,
@@ -15,18 +16,38 @@ use crate::{
     context::Context,
     exit::CommandError,
     job::{Entry, Shelf},
-    output::{Page, Record, Report, Tone},
+    output::{Format, Page, Record, Report, Tone},
     shell,
 };
 
 /// One thing to do.
 #[derive(Debug, Clone, Serialize)]
-struct Step {
+pub(super) struct Step {
     code: Code,
     summary: String,
     command: Vec<String>,
     /// What it is done to, and no other.
     jobs: Vec<String>,
+    /// What the command has said, where programs read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    said: Option<Value>,
+}
+
+/// What was done.
+#[derive(Debug)]
+pub(super) struct Fixed {
+    pub(super) steps: Vec<Step>,
+    failed: usize,
+}
+
+impl Fixed {
+    /// Says how many steps could not be done, if there are any.
+    pub(super) fn result(&self) -> anyhow::Result<()> {
+        match (self.failed, self.steps.len()) {
+            (0, _) => Ok(()),
+            (failed, total) => Err(CommandError::Partly { failed, total }.into()),
+        }
+    }
 }
 
 /// What is going to be done.
@@ -44,6 +65,7 @@ impl Plan {
                 summary: it.summary.clone(),
                 command: command.to_vec(),
                 jobs: jobs.to_vec(),
+                said: None,
             })
         });
         Self {
@@ -103,20 +125,29 @@ impl Report for Plan {
 }
 
 /// Does what was found to be mended by commands of ours, each only if it is still so.
+///
+/// `None`, if that is only to be shown.
 pub(super) async fn fix(
     ctx: &mut Context,
     args: &DoctorArgs,
     found: &Diagnosis,
-) -> anyhow::Result<()> {
-    let plan = Plan::of(found);
+) -> anyhow::Result<Option<Fixed>> {
+    let mut plan = Plan::of(found);
     if plan.plan.is_empty() {
         ctx.out
             .note("there is nothing that jobboard can mend by itself");
-        return Ok(());
     }
-    ctx.out.report(&plan)?;
+    // One answer is one document, and the plan a part of it.
+    let is_document = ctx.out.format() == Format::Json;
+    if args.dry_run || !is_document {
+        ctx.out.report(&plan)?;
+    }
     if args.dry_run {
-        return Ok(());
+        return Ok(None);
+    }
+    if plan.plan.is_empty() {
+        let steps = Vec::new();
+        return Ok(Some(Fixed { steps, failed: 0 }));
     }
     let board = ctx.writable_board()?;
     let question = match plan.plan.len() {
@@ -125,20 +156,19 @@ pub(super) async fn fix(
     };
     ctx.consent(&args.consent, &question)?;
     let mut failed = 0;
-    for step in &plan.plan {
-        if let Err(error) = perform(ctx, args, &*board, step).await {
+    for step in &mut plan.plan {
+        if is_document {
+            ctx.out.keep_aside();
+        }
+        let done = perform(ctx, args, &*board, step).await;
+        step.said = serde_json::from_slice(&ctx.out.take_aside()).ok();
+        if let Err(error) = done {
             failed += 1;
             ctx.tell(&error);
         }
     }
-    match failed {
-        0 => Ok(()),
-        failed => Err(CommandError::Partly {
-            failed,
-            total: plan.plan.len(),
-        }
-        .into()),
-    }
+    let steps = plan.plan;
+    Ok(Some(Fixed { steps, failed }))
 }
 
 /// Does a step as if it was typed, and agreed to.

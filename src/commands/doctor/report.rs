@@ -2,6 +2,8 @@
 
 use serde::{Serialize, Serializer};
 
+use super::fix::Step;
+
 use crate::{
     board::examine::{Code, Evidence, Finding, Group, Remedy, Severity},
     output::{Page, Record, Report, Tone},
@@ -23,6 +25,9 @@ pub(crate) struct Diagnosis {
     pub(super) groups: Vec<GroupState>,
     pub(crate) findings: Vec<Told>,
     pub(crate) unseen: Vec<Unseen>,
+    /// What was done about what was found before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fixed: Option<Vec<Step>>,
     /// How a command begins that is about the same board.
     #[serde(skip)]
     pub(super) program: String,
@@ -177,7 +182,7 @@ impl Report for Diagnosis {
             let of = self.findings.iter().filter(|it| it.group == *group);
             of.for_each(|it| it.human(page));
             for it in self.unseen.iter().filter(|it| it.group == *group) {
-                page.line().plain("  not seen: ").plain(&it.what);
+                page.sentence(4).plain("  not seen: ").plain(&it.what);
             }
         }
         let (all, notes) = (self.findings.len(), self.findings.iter());
@@ -200,17 +205,17 @@ impl Report for Diagnosis {
 impl Told {
     /// Tells it, indented.
     pub(crate) fn human(&self, page: &mut Page) {
-        let line = page.line().plain("  ");
+        let line = page.sentence(4).plain("  ");
         let line = line.add(tone(self.severity.name()), self.severity.name());
         line.plain(": ")
             .plain(&self.summary)
             .add(Tone::Faint, format!("  [{}]", self.code));
         for Evidence { what, value } in &self.evidence {
-            page.line()
+            page.sentence(6)
                 .add(Tone::Faint, format!("    {what}: "))
                 .plain(value);
         }
-        page.line()
+        page.sentence(6)
             .add(Tone::Faint, "    so: ")
             .plain(self.consequence);
         let word = if self.remedy.fix {

@@ -22,9 +22,15 @@ fn what_can_be_mended_is_and_all_else_stays(stage: &Stage) {
     // Nobody can be asked.
     assert_eq!(doctor(env, &["--fix"]).code, 8);
     let fixed = env
-        .jobboard(&["doctor", "--fix", "--yes", "--skip", "server"])
+        .jobboard(&["doctor", "--fix", "--yes", "--skip", "server", "--json"])
         .run();
     assert_eq!(fixed.code, 0, "{fixed}");
+    let step = &fixed.json()["fixed"][0];
+    assert_eq!(
+        (&step["code"], &step["said"]["done"]),
+        (&json!("held-by-dead"), &json!("abandoned")),
+        "{fixed}"
+    );
     assert_eq!(env.state(&dead), "UNCLAIMED");
     assert_eq!(env.state(&kept), "CLAIMED");
     assert_eq!(findings(env, "held-by-dead"), [json!(null); 0]);
