@@ -16,7 +16,7 @@ use crate::{
     board::Settled,
     context::{Consent, Context},
     duration,
-    job::{Entry, Identity, Origin, Purge, Shelf},
+    job::{Entry, Identity, Origin, Purge, Remark, Shelf},
 };
 
 /// Remove trashed jobs for good
@@ -86,13 +86,25 @@ pub(crate) async fn run(ctx: &mut Context, args: PurgeArgs) -> anyhow::Result<()
                 .job()
                 .filter(|job| !matches!(job.origin, Origin::Beside(_)))
                 .map(Identity::from),
-            remark: Some(remark.clone()),
+            remark: Some(with_reason(&remark, entry)),
         });
         board.purge(&purges.collect::<Vec<_>>()).await
     };
     let forgotten = Forgotten::default();
     let told = |settled: &Settled, done| (done, forgotten.warning(settled));
     act(ctx, verb, chosen, purge, told).await
+}
+
+/// Adds why the job was given up, unless it was said why it is purged.
+fn with_reason(remark: &Remark, entry: &Entry) -> Remark {
+    let given_up = entry.job().and_then(|job| job.history.remark.as_ref());
+    let reason = remark.reason.as_ref();
+    Remark {
+        reason: reason
+            .or(given_up.and_then(|it| it.reason.as_ref()))
+            .cloned(),
+        ..remark.clone()
+    }
 }
 
 /// Whether a record has been in the trash for longer; one that does not tell has not.

@@ -48,7 +48,15 @@ fn each_end_is_told_alike_wherever_it_is_asked_for(stage: &Stage) {
     };
     command(&done, &[], "true").succeeded();
     command(&failed, &["--on-failure", "consume"], "exit 3").failed(3);
-    run(stage, &["trash", "--force", "--yes", &purged]).succeeded();
+    let trash = [
+        "trash",
+        "--force",
+        "--yes",
+        &purged,
+        "--reason",
+        "of no use",
+    ];
+    run(stage, &trash).succeeded();
     run(stage, &["purge", "--yes", &purged]).succeeded();
     let listed = past(stage, &[]);
     let ends = [
@@ -72,6 +80,7 @@ fn each_end_is_told_alike_wherever_it_is_asked_for(stage: &Stage) {
         let waited = run(stage, &["wait", uuid]);
         assert_eq!(waited.code, if outcome == "consumed" { 0 } else { 9 });
     }
+    assert_eq!(listed[0]["reason"], "of no use");
     assert_eq!(listed[1]["exit_code"], 3);
     assert_eq!(listed[1]["last_failure"]["exit_code"], 3);
     assert_eq!(listed[2]["exit_code"], 0);
