@@ -234,7 +234,7 @@ impl Load<'_> {
                     bytes += line.len();
                     self.read(number, &line)
                 });
-                match line.with_context(|| format!("line {number}")) {
+                match line {
                     Ok(record) => batch.extend(record),
                     Err(error) => {
                         self.tally.total += 1;

@@ -14,6 +14,9 @@ const NAMED: usize = 3;
 /// How many reasons are told, the most frequent ones.
 const REASONS: usize = 10;
 
+/// How many reasons are kept apart at most.
+const KEPT: usize = 1000;
+
 /// The jobs with which a verb failed.
 #[derive(Debug)]
 pub(crate) struct Failures {
@@ -22,6 +25,8 @@ pub(crate) struct Failures {
     is_each_told: bool,
     count: usize,
     alike: HashMap<String, Alike>,
+    /// How many failed for reasons that are not kept.
+    others: usize,
 }
 
 /// Jobs with which it failed for one reason.
@@ -42,6 +47,7 @@ impl Failures {
             is_each_told: !is_bulk || ctx.out.is_json() || ctx.out.is_verbose(),
             count: 0,
             alike: HashMap::new(),
+            others: 0,
         }
     }
 
@@ -57,15 +63,17 @@ impl Failures {
         if self.is_each_told {
             return ctx.tell(&reason.context(ctx.trying(self.verb, name).with(reference)));
         }
-        let alike = self
-            .alike
-            .entry(chain(reason.as_ref()))
-            .or_insert_with(|| Alike {
-                reason,
-                reference,
-                named: Vec::new(),
-                count: 0,
-            });
+        let told = chain(reason.as_ref());
+        if self.alike.len() >= KEPT && !self.alike.contains_key(&told) {
+            self.others += 1;
+            return;
+        }
+        let alike = self.alike.entry(told).or_insert_with(|| Alike {
+            reason,
+            reference,
+            named: Vec::new(),
+            count: 0,
+        });
         alike.count += 1;
         if alike.named.len() < NAMED {
             alike.named.push(name);
@@ -97,7 +105,8 @@ impl Failures {
             let whom = whom(&named, count);
             ctx.tell(&reason.context(ctx.trying(self.verb, whom).with(reference)));
         }
-        let others = untold.iter().map(|alike| alike.count as u64).sum();
+        let others: u64 = untold.iter().map(|alike| alike.count as u64).sum();
+        let others = others + self.others as u64;
         if others > 0 {
             let others = count(others);
             ctx.out

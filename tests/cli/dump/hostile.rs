@@ -120,7 +120,7 @@ fn lines_that_are_no_jobs_are_told_one_by_one() {
         let told = loaded
             .stderr
             .lines()
-            .find(|text| text.contains(&format!("line {line}:")));
+            .find(|text| text.contains(&format!("cannot load line {line} ")));
         assert!(
             told.is_some_and(|told| told.contains(why)),
             "{line}: {loaded:?}"
