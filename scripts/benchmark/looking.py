@@ -36,7 +36,8 @@ class Screen:
         env = os.environ | {"TERM": "xterm-256color"}
         self.child = subprocess.Popen(command, stdin=screen, stdout=screen, stderr=screen, env=env)
         os.close(screen)
-        self.shows(re.compile(rb"1/%d\b" % count))
+        # Only what differs is written, unless a whole frame is asked for.
+        self.shows(re.compile(rb"1/%d\b" % count), b"\x0c")
 
     def __enter__(self):
         return self
@@ -56,13 +57,17 @@ class Screen:
             return True
         return False
 
-    def shows(self, pattern):
-        """Waits until something is written to the terminal."""
-        deadline = time.monotonic() + PATIENCE * 6
+    def shows(self, pattern, key=b""):
+        """Waits until something is written to the terminal; each second a key is pressed."""
+        start, pressed = time.monotonic(), 0
+        deadline = start + PATIENCE * 6
         while not pattern.search(self.written):
             if time.monotonic() > deadline:
                 raise Failed(f"waited in vain for {pattern.pattern}: {self.written[-300:]}")
             self.read(1)
+            if key and time.monotonic() - start > pressed + 1:
+                os.write(self.main, key)
+                pressed += 1
 
     def rest(self, seconds):
         """Reads what is written meanwhile."""
