@@ -7,7 +7,7 @@ use chrono::Utc;
 
 use super::picture::Place;
 use crate::{
-    board::{self, Board, JobRef},
+    board::{self, Board, BoardError, JobRef},
     commands::{
         parts::{select, settle::by_force},
         retry,
@@ -30,6 +30,14 @@ pub(super) enum Deed {
 }
 
 impl Deed {
+    /// Returns where jobs are to which it can be done.
+    pub(super) fn shelves(self) -> &'static [Shelf] {
+        match self {
+            Self::Abandon | Self::Trash | Self::Consume => &[Shelf::Board],
+            Self::Retry | Self::Pause => &[Shelf::Board, Shelf::Trash],
+        }
+    }
+
     /// Returns what it is called, before and after it is done.
     fn words(self) -> (&'static str, &'static str) {
         match self {
@@ -46,6 +54,8 @@ impl Deed {
 #[derive(Debug)]
 pub(super) struct Dialog {
     pub(super) deed: Deed,
+    /// What was chosen.
+    pub(super) places: Vec<Place>,
     /// The jobs as they were found when it was asked, and whether something has happened to each since.
     pub(super) jobs: Vec<(Entry, bool)>,
     /// How many of those that were marked are gone.
@@ -57,6 +67,8 @@ pub(super) struct Dialog {
 /// How far it has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stage {
+    /// The jobs are looked at; what is typed meanwhile agrees to nothing.
+    Looking,
     Asking,
     Acting,
     /// What came of it, and what went wrong.
@@ -64,10 +76,27 @@ pub(super) enum Stage {
 }
 
 impl Dialog {
+    /// Begins with what was chosen, before it has been looked at.
+    pub(super) fn of(deed: Deed, places: Vec<Place>) -> Self {
+        Self {
+            deed,
+            places,
+            jobs: Vec::new(),
+            gone: 0,
+            typed: String::new(),
+            stage: Stage::Looking,
+        }
+    }
+
     /// Returns what somebody is asked.
     pub(super) fn question(&self) -> String {
-        let jobs = select::count(self.jobs.len() as u64);
+        let jobs = match self.stage {
+            Stage::Looking => self.places.len(),
+            _ => self.jobs.len(),
+        };
+        let jobs = select::count(jobs as u64);
         match self.deed {
+            Deed::Pause if self.stage == Stage::Looking => format!("pause the names of {jobs}?"),
             Deed::Retry => format!("retry {jobs}?"),
             Deed::Pause => format!("leave all jobs named {} alone?", self.names().join(", ")),
             deed => format!("{} {jobs} by force?", deed.words().0),
@@ -76,20 +105,37 @@ impl Dialog {
 
     /// Returns the names of the jobs, each once.
     fn names(&self) -> Vec<String> {
-        let jobs = self.jobs.iter().filter_map(|(entry, _)| entry.job());
+        let jobs = self.unchanged().filter_map(Entry::job);
         let mut names: Vec<_> = jobs.map(|job| job.name.clone()).collect();
         names.sort();
         names.dedup();
         names
     }
 
-    /// Returns what it will be done to, as it is to be done.
-    pub(super) fn task(&self) -> Task {
-        Task {
+    /// Returns the jobs to which nothing has happened since they were found.
+    fn unchanged(&self) -> impl Iterator<Item = &Entry> {
+        let unchanged = self.jobs.iter().filter(|(_, has_changed)| !has_changed);
+        unchanged.map(|(entry, _)| entry)
+    }
+
+    /// Returns what it will be done to, as it is to be done; none, if all of them have changed.
+    pub(super) fn task(&self) -> Option<Task> {
+        let jobs: Vec<_> = self.unchanged().cloned().collect();
+        (!jobs.is_empty()).then(|| Task {
             deed: self.deed,
-            jobs: self.jobs.iter().map(|(entry, _)| entry.clone()).collect(),
+            jobs,
             names: self.names(),
+        })
+    }
+
+    /// Takes what came of it, and adds what was not acted on.
+    pub(super) fn end(&mut self, mut stage: Stage) {
+        if let Stage::Done(_, problems) = &mut stage {
+            let changed = self.jobs.iter().filter(|(_, has_changed)| *has_changed);
+            let told = |(entry, _): &_| problem(entry, &chain(&BoardError::Changed));
+            problems.extend(changed.map(told));
         }
+        self.stage = stage;
     }
 
     /// Notes that something happened to a job.
@@ -118,20 +164,19 @@ pub(super) async fn prepare(
     places: Vec<Place>,
 ) -> board::Result<Dialog> {
     let mut jobs = Vec::new();
-    for shelf in [Shelf::Board, Shelf::Trash] {
-        let there = places.iter().filter(|place| place.0 == shelf);
+    for shelf in deed.shelves() {
+        let there = places.iter().filter(|place| place.0 == *shelf);
         let wanted: Vec<_> = there.map(|(_, key)| JobRef::Key(key.clone())).collect();
         if !wanted.is_empty() {
-            let found = board.find(shelf, &wanted).await?;
+            let found = board.find(*shelf, &wanted).await?;
             jobs.extend(found.into_iter().filter_map(|mut found| found.pop()));
         }
     }
     Ok(Dialog {
-        deed,
         gone: places.len() - jobs.len(),
         jobs: jobs.into_iter().map(|entry| (entry, false)).collect(),
-        typed: String::new(),
         stage: Stage::Asking,
+        ..Dialog::of(deed, places)
     })
 }
 
@@ -217,7 +262,10 @@ async fn pause(board: &dyn Board, names: &[String], remark: Remark) -> Stage {
             problems.push(format!("{name}: {}", chain(&error)));
         }
     }
-    let done = "paused; `jobboard resume` ends it".to_owned();
+    let done = match names.len() - problems.len() {
+        0 => "nothing is paused".to_owned(),
+        _ => "paused; `jobboard resume` ends it".to_owned(),
+    };
     Stage::Done(done, problems)
 }
 

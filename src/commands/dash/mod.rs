@@ -93,6 +93,10 @@ pub(crate) struct DashArgs {
 pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()> {
     if !args.once {
         require_terminal(ctx)?;
+    } else if args.view == View::Events {
+        let message = "--once reads the board, and has heard of no event";
+        let hint = "`jobboard watch` tells them as they come";
+        return Err(CommandError::usage(message).hint(hint).into());
     }
     let board = match args.act {
         true => ctx.writable_board()?,

@@ -53,12 +53,14 @@ pub(super) struct Picture {
     reading: u32,
     /// What has happened to since it began to be read.
     touched: HashSet<Place>,
+    is_being_read: bool,
     /// What is to be looked up.
     pub(super) wanted: HashSet<Place>,
     /// What is being looked up, and has not happened to since.
     asked: HashSet<Place>,
-    /// Counts the changes.
+    /// Counts the changes, and how many there were when it was swept.
     pub(super) version: u64,
+    swept: u64,
 }
 
 impl Picture {
@@ -79,9 +81,11 @@ impl Picture {
             is_unsorted: false,
             reading: 0,
             touched: HashSet::new(),
+            is_being_read: false,
             wanted: HashSet::new(),
             asked: HashSet::new(),
             version: 0,
+            swept: 0,
         }
     }
 
@@ -89,6 +93,7 @@ impl Picture {
     pub(super) fn begin(&mut self) {
         self.reading += 1;
         self.touched.clear();
+        self.is_being_read = true;
         self.wanted.clear();
         self.asked.clear();
     }
@@ -114,7 +119,20 @@ impl Picture {
         for (shelf, key) in gone {
             self.remove(shelf, &key);
         }
+        self.is_being_read = false;
+        self.touched.clear();
+        self.sweep();
+    }
+
+    /// Forgets from time to time what no row uses any more.
+    pub(super) fn sweep(&mut self) {
         self.shared.sweep();
+        self.swept = self.version;
+    }
+
+    /// Returns how many changes there were since that was done.
+    pub(super) fn unswept(&self) -> u64 {
+        self.version - self.swept
     }
 
     /// Brings it up to date with what happened.
@@ -138,7 +156,9 @@ impl Picture {
             let place = (shelf, key.clone());
             self.asked.remove(&place);
             self.wanted.remove(&place);
-            self.touched.insert(place);
+            if self.is_being_read {
+                self.touched.insert(place);
+            }
         }
         if let Some(shelf) = from {
             self.remove(shelf, key.as_str());
@@ -215,6 +235,10 @@ impl Picture {
     /// Admits only these, once it has been read again.
     pub(super) fn filter(&mut self, filters: Filters) {
         self.filters = filters;
+        for row in self.rows.iter_mut().flatten() {
+            row.is_admitted = false;
+        }
+        self.rebuild();
     }
 
     /// Shows these rows, in this order.

@@ -17,8 +17,11 @@ use crate::{
         filter::{Filter, Filters},
     },
     job::{Entry, Shelf},
-    output::Tone,
+    output::{Text, Tone},
 };
+
+/// How many characters a filter may have.
+const LONGEST: usize = 2000;
 
 /// Takes in a key.
 pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
@@ -210,6 +213,8 @@ fn copy(state: &mut State) -> Vec<Effect> {
     let Some(uuid) = uuid else {
         return Vec::new();
     };
+    // Pasted, what a stranger wrote must not be a command.
+    let uuid = Text::from(uuid).to_string();
     state.say(Tone::Plain, format!("copied {uuid}"));
     vec![Effect::Copy(uuid)]
 }
@@ -221,21 +226,27 @@ fn prepare(state: &mut State, deed: Deed) -> Vec<Effect> {
             Some(Ok(entry)) if opened.is_on_board() => vec![place(entry)],
             _ => Vec::new(),
         },
-        Overlay::None if !state.marks.is_empty() => state.marks.iter().cloned().collect(),
+        Overlay::None if !state.marks.is_empty() => state.marked(),
         Overlay::None => match state.anchor(state.cursor().at) {
             Some(Anchor::Job(shelf, key)) => vec![(shelf, key)],
             _ => Vec::new(),
         },
         _ => Vec::new(),
     };
-    if places.is_empty() {
-        state.say(
-            Tone::Busy,
-            "that is no job on the board or in the trash: open it, or mark some",
-        );
-        return Vec::new();
-    }
-    vec![Effect::Prepare(deed, places)]
+    let fits = |place: &Place| deed.shelves().contains(&place.0);
+    let problem = match places.iter().any(fits) {
+        true => {
+            let places: Vec<_> = places.into_iter().filter(fits).collect();
+            let dialog = Dialog::of(deed, places.clone());
+            state.overlay = Overlay::Dialog(Box::new(dialog));
+            return vec![Effect::Prepare(deed, places)];
+        }
+        false if !places.is_empty() => "that is in the trash: R has it tried again",
+        false if !state.marks.is_empty() => "what is marked is not shown here: Esc unmarks it",
+        false => "choose a job in 1 Jobs or 4 Trash, or open one",
+    };
+    state.say(Tone::Busy, problem);
+    Vec::new()
 }
 
 fn place(entry: &Entry) -> Place {
@@ -255,7 +266,7 @@ fn edit(state: &mut State, key: KeyEvent) -> Vec<Effect> {
             let kept = field.text.trim_end().rfind(' ').map_or(0, |at| at + 1);
             field.text.truncate(kept);
         }
-        KeyCode::Char(char) if !is_control => field.text.push(char),
+        KeyCode::Char(char) if !is_control => field.add([char].into_iter()),
         KeyCode::Backspace => _ = field.text.pop(),
         KeyCode::Esc => {
             state.overlay = Overlay::None;
@@ -268,9 +279,9 @@ fn edit(state: &mut State, key: KeyEvent) -> Vec<Effect> {
             };
             state.overlay = Overlay::None;
             state.picture.filter(filters);
-            state.past = None;
+            (state.past, state.has_read) = (None, false);
             let past = (state.view == View::Past).then(|| state.read_past());
-            return [Effect::Read].into_iter().chain(past).collect();
+            return [Effect::ReadNow].into_iter().chain(past).collect();
         }
         _ => {}
     }
@@ -290,6 +301,13 @@ impl Field {
         }
     }
 
+    /// Adds what is typed, as long as there is room.
+    pub(super) fn add(&mut self, typed: impl Iterator<Item = char>) {
+        let room = LONGEST.saturating_sub(self.text.chars().count());
+        self.text.extend(typed.take(room));
+        self.check();
+    }
+
     /// Says what is wrong with it.
     pub(super) fn check(&mut self) {
         self.error = self.filters().err();
@@ -305,23 +323,38 @@ fn answer(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     match (&dialog.stage, &state.protected) {
         (Stage::Acting, _) => return Vec::new(),
         (Stage::Done(..), _) => state.overlay = Overlay::None,
-        (Stage::Asking, _) if is_escape => state.overlay = Overlay::None,
+        (Stage::Looking | Stage::Asking, _) if is_escape => state.overlay = Overlay::None,
+        (Stage::Looking, _) => return Vec::new(),
         (Stage::Asking, Some(name)) => match key.code {
             KeyCode::Char(char) => dialog.typed.push(char),
             KeyCode::Backspace => _ = dialog.typed.pop(),
-            KeyCode::Enter if dialog.typed == *name => return agree(dialog),
-            KeyCode::Enter => state.overlay = Overlay::None,
+            KeyCode::Enter if dialog.typed == *name => return agree(state),
+            KeyCode::Enter => {
+                state.overlay = Overlay::None;
+                state.say(
+                    Tone::Busy,
+                    "that is not the name of the board: nothing was done",
+                );
+            }
             _ => {}
         },
         (Stage::Asking, None) => match key.code {
-            KeyCode::Char('y' | 'Y') => return agree(dialog),
+            KeyCode::Char('y' | 'Y') => return agree(state),
             _ => state.overlay = Overlay::None,
         },
     }
     Vec::new()
 }
 
-fn agree(dialog: &mut Dialog) -> Vec<Effect> {
-    dialog.stage = Stage::Acting;
-    vec![Effect::Perform(dialog.task())]
+fn agree(state: &mut State) -> Vec<Effect> {
+    let Overlay::Dialog(dialog) = &mut state.overlay else {
+        return Vec::new();
+    };
+    if let Some(task) = dialog.task() {
+        dialog.stage = Stage::Acting;
+        return vec![Effect::Perform(task)];
+    }
+    state.overlay = Overlay::None;
+    state.say(Tone::Busy, "all of it has changed since, and is left alone");
+    Vec::new()
 }

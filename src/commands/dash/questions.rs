@@ -92,6 +92,7 @@ impl<'a> Questions<'a> {
             match effect {
                 Effect::ReadPast => Input::Past(said(self.past(&filters).await)),
                 Effect::ReadConductors => Input::Conductors(said(self.board.conductors().await)),
+                Effect::Ping => Input::Pinged(said(self.board.health().await.map(drop))),
                 Effect::ReadPauses => {
                     let pauses = self.board.lasting_pauses(Utc::now()).await;
                     Input::Pauses(pauses.unwrap_or_default())
@@ -110,7 +111,8 @@ impl<'a> Questions<'a> {
                     Input::Explained(job, explained)
                 }
                 Effect::Prepare(deed, places) => {
-                    Input::Prepared(said(act::prepare(self.board, deed, places).await))
+                    let prepared = act::prepare(self.board, deed, places.clone()).await;
+                    Input::Prepared(deed, places, said(prepared))
                 }
                 Effect::Perform(task) => {
                     let who = self.ctx.who();
@@ -120,6 +122,7 @@ impl<'a> Questions<'a> {
                 | Effect::Suspend
                 | Effect::Redraw
                 | Effect::Read
+                | Effect::ReadNow
                 | Effect::Copy(_) => Input::Tick,
             }
         };

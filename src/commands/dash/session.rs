@@ -161,6 +161,11 @@ impl<'a> Session<'a> {
                 Effect::Redraw => self.screen.clear()?,
                 Effect::Copy(text) => self.screen.copy(&text)?,
                 Effect::Read => self.due.read = Some(self.due.may_read),
+                Effect::ReadNow => {
+                    self.reading = None;
+                    self.due.may_read = Instant::now();
+                    self.due.read = Some(self.due.may_read);
+                }
                 question => self.ask(question),
             }
         }
@@ -230,6 +235,8 @@ impl<'a> Session<'a> {
     fn finish_reading(&mut self) {
         if let Some((_, start)) = self.reading.take() {
             self.due.may_read = Instant::now() + start.elapsed() * REST;
+            // What was asked for meanwhile waits as well.
+            self.due.read = self.due.read.map(|read| read.max(self.due.may_read));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use clap::ValueEnum;
 
 use super::{
@@ -23,6 +23,10 @@ use crate::{
 
 /// How many events are kept.
 const EVENTS: usize = 1000;
+
+/// How long a board may be silent before it is asked whether it is there, at first and in the end.
+pub(super) const PATIENCE: (TimeDelta, TimeDelta) =
+    (TimeDelta::seconds(10), TimeDelta::seconds(60));
 
 /// What is looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -170,6 +174,13 @@ pub(super) struct State {
     pub(super) now: DateTime<Utc>,
     pub(super) size: (u16, u16),
     pub(super) link: Link,
+    /// When the board was heard of last, how long it may then be silent before it is asked whether it
+    /// is there, and whether it did not answer that.
+    pub(super) heard: DateTime<Utc>,
+    pub(super) patience: TimeDelta,
+    pub(super) is_silent: bool,
+    /// The shelves that we may not see.
+    pub(super) hidden: Vec<Shelf>,
     /// Whether the board is being read, and whether it was.
     pub(super) is_reading: bool,
     pub(super) has_read: bool,
@@ -208,6 +219,10 @@ impl State {
             now,
             size: (80, 24),
             link: Link::Connecting,
+            heard: now,
+            patience: PATIENCE.0,
+            is_silent: false,
+            hidden: Vec::new(),
             is_reading: false,
             has_read: false,
             picture: Picture::new(filters),
@@ -355,6 +370,13 @@ impl State {
         let anchor = self.anchor(at);
         let cursor = self.cursor_mut();
         (cursor.at, cursor.anchor) = (at, anchor);
+    }
+
+    /// Returns what is marked and among the rows that are shown.
+    pub(super) fn marked(&self) -> Vec<Place> {
+        let marks = self.marks.iter().filter(|_| self.has_rows());
+        let shown = marks.filter(|place| self.picture.position(place).is_some());
+        shown.cloned().collect()
     }
 
     /// Returns the job that is opened, if it is this one.

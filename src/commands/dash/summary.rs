@@ -49,7 +49,9 @@ impl State {
     /// Counts what all rows come to.
     pub(super) fn sum_up(&mut self) {
         let is_filtered = !self.picture.filters.is_empty();
-        let (mut all, mut admitted) = (Tally::new(self.now), Tally::new(self.now));
+        // Names are of no use here, and each would be kept.
+        let tally = || Tally::new(self.now).with_names(50);
+        let (mut all, mut admitted) = (tally(), tally());
         let mut failures: BTreeMap<&str, Alike> = BTreeMap::new();
         let mut trashed = 0;
         for row in self.picture.rows() {

@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    act::{Deed, Stage},
+    act::{Deed, Dialog, Stage},
     state::{Link, Overlay, State, View},
     update::{Effect, Input, update},
 };
@@ -174,7 +174,7 @@ fn a_filter_that_is_none_is_said_and_the_last_one_stays() {
     let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
     assert!(press(&mut state, "/name=b").is_empty());
     let effects = press(&mut state, "\n");
-    assert!(matches!(effects[..], [Effect::Read]), "{effects:?}");
+    assert!(matches!(effects[..], [Effect::ReadNow]), "{effects:?}");
     press(&mut state, "/ and nonsense\n");
     let Overlay::Filter(field) = &state.overlay else {
         panic!("{:?}", state.overlay);
@@ -236,39 +236,144 @@ fn a_board_that_comes_back_is_read_anew() {
     assert!(matches!(effects[..], [Effect::Read]), "{effects:?}");
 }
 
+/// Returns what was found of these jobs when something was to be done to them.
+fn prepared(deed: Deed, jobs: &[Job]) -> Input {
+    let places = jobs.iter().map(|job| (job.shelf, job.key.clone()));
+    let dialog = Dialog {
+        jobs: (entries(jobs.to_vec()).into_iter())
+            .map(|entry| (entry, false))
+            .collect(),
+        stage: Stage::Asking,
+        ..Dialog::of(deed, places.clone().collect())
+    };
+    Input::Prepared(deed, places.collect(), Ok(dialog))
+}
+
 #[test]
 fn what_is_marked_is_acted_on_once_somebody_agrees() {
     let jobs = vec![held(job("a", 9), "ada", 3), job("b", 5)];
     let mut state = state(View::Jobs, jobs.clone());
     assert!(press(&mut state, "T").is_empty(), "it only looks");
     state.may_act = true;
-    let effects = press(&mut state, "xT");
-    let place = (Shelf::Board, JobKey::new("a"));
-    assert!(matches!(&effects[..], [Effect::Prepare(Deed::Trash, places)] if *places == [place]));
-    let dialog = || super::act::Dialog {
-        deed: Deed::Trash,
-        jobs: entries(jobs.clone())
-            .into_iter()
-            .map(|entry| (entry, false))
-            .collect(),
-        gone: 0,
-        typed: String::new(),
-        stage: Stage::Asking,
+    let found = || prepared(Deed::Trash, &jobs[..1]);
+    let ask = |state: &mut State| {
+        let effects = press(state, "T");
+        let place = (Shelf::Board, JobKey::new("a"));
+        assert!(
+            matches!(&effects[..], [Effect::Prepare(Deed::Trash, places)] if *places == [place])
+        );
     };
+    press(&mut state, "x");
     // Whatever is no yes is a no.
-    update(&mut state, Input::Prepared(Ok(dialog())), now());
+    ask(&mut state);
+    update(&mut state, found(), now());
     assert!(press(&mut state, "n").is_empty());
     assert!(matches!(state.overlay, Overlay::None));
-    update(&mut state, Input::Prepared(Ok(dialog())), now());
+    // What is typed before the question is there agrees to nothing.
+    ask(&mut state);
+    assert!(press(&mut state, "yyT").is_empty());
+    update(&mut state, found(), now());
     let effects = press(&mut state, "y");
     assert!(matches!(effects[..], [Effect::Perform(_)]), "{effects:?}");
     // Nothing that is typed now is taken for an answer.
     assert!(press(&mut state, "yq\n").is_empty());
+    update(
+        &mut state,
+        Input::Performed(Stage::Done(String::new(), Vec::new())),
+        now(),
+    );
+    press(&mut state, "q");
+    assert!(state.marks.is_empty());
     // A protected board is called by its name.
     state.protected = Some("prod".to_owned());
-    update(&mut state, Input::Prepared(Ok(dialog())), now());
+    press(&mut state, "gx");
+    ask(&mut state);
+    update(&mut state, found(), now());
     assert!(press(&mut state, "y\n").is_empty());
-    update(&mut state, Input::Prepared(Ok(dialog())), now());
+    ask(&mut state);
+    update(&mut state, found(), now());
     let effects = press(&mut state, "prod\n");
     assert!(matches!(effects[..], [Effect::Perform(_)]), "{effects:?}");
+}
+
+#[test]
+fn an_answer_belongs_to_its_question() {
+    let jobs = vec![job("a", 9), job("b", 5)];
+    let mut state = state(View::Jobs, jobs.clone());
+    state.may_act = true;
+    press(&mut state, "A\u{1b}C");
+    update(&mut state, prepared(Deed::Abandon, &jobs[..1]), now());
+    assert!(
+        press(&mut state, "y").is_empty(),
+        "that is another question"
+    );
+    update(&mut state, prepared(Deed::Consume, &jobs[..1]), now());
+    // Something happens to it: what was shown is not what would be acted on.
+    tell(&mut state, EventKind::Claimed, &jobs[0]);
+    assert!(press(&mut state, "y").is_empty());
+    // Also while nothing moves.
+    press(&mut state, "C");
+    update(&mut state, prepared(Deed::Consume, &jobs[..1]), now());
+    state.is_paused = true;
+    tell(&mut state, EventKind::Claimed, &jobs[0]);
+    assert!(press(&mut state, "y").is_empty());
+}
+
+#[test]
+fn only_what_is_shown_and_fit_for_it_is_acted_on() {
+    let jobs = vec![job("a", 9), job("b", 5), trashed(job("c", 3))];
+    let mut state = state(View::Trash, jobs.clone());
+    state.may_act = true;
+    // A job on the board may have its key.
+    for keys in ["C", "T", "A"] {
+        assert!(press(&mut state, keys).is_empty(), "{keys}");
+    }
+    let effects = press(&mut state, "xR\u{1b}1C");
+    assert!(
+        matches!(&effects[..], [Effect::Prepare(Deed::Retry, _)]),
+        "{effects:?}"
+    );
+    assert!(matches!(state.overlay, Overlay::None));
+    assert!(
+        state
+            .message
+            .as_ref()
+            .is_some_and(|it| it.1.as_str().contains("not shown here"))
+    );
+}
+
+#[test]
+fn a_filter_has_an_end_and_hides_what_it_has_not_judged_yet() {
+    let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
+    press(&mut state, "/");
+    update(&mut state, Input::Paste("x".repeat(1_000_000)), now());
+    let Overlay::Filter(field) = &state.overlay else {
+        panic!("{:?}", state.overlay);
+    };
+    assert!(field.text.len() < 10_000 && field.error.is_some());
+    let effects = press(&mut state, "\u{1b}/name=b\n");
+    assert!(matches!(effects[..], [Effect::ReadNow]), "{effects:?}");
+    assert_eq!((state.len(), state.has_read), (0, false));
+}
+
+#[test]
+fn a_board_that_is_silent_is_asked_whether_it_is_there() {
+    let mut state = state(View::Jobs, vec![job("a", 9)]);
+    let tick = |state: &mut State, seconds| {
+        update(state, Input::Tick, now() + TimeDelta::seconds(seconds))
+    };
+    assert!(tick(&mut state, 9).is_empty());
+    let effects = tick(&mut state, 11);
+    assert!(matches!(effects[..], [Effect::Ping]), "{effects:?}");
+    update(
+        &mut state,
+        Input::Pinged(Err("no answer".to_owned())),
+        now(),
+    );
+    assert!(matches!(state.link, Link::Away(_)));
+    let effects = tick(&mut state, 31);
+    assert!(matches!(effects[..], [Effect::Ping]), "{effects:?}");
+    let effects = update(&mut state, Input::Pinged(Ok(())), now());
+    assert!(matches!(effects[..], [Effect::ReadNow]), "{effects:?}");
+    assert_eq!(state.link, Link::Live);
 }

@@ -11,7 +11,7 @@ use super::{
     picture::{Heeded, Place},
     press::press,
     rates::Rate,
-    state::{Link, Overlay, State, View},
+    state::{Link, Overlay, PATIENCE, State, View},
 };
 use crate::{
     board::{Event, EventKind, JobRef},
@@ -41,12 +41,14 @@ pub(super) enum Input {
     /// We may not see this part of it.
     Hidden(Shelf, String),
     Found(Result<Vec<(Place, Option<Entry>)>, String>),
+    /// Whether it answers.
+    Pinged(Result<(), String>),
     Past(Result<Vec<Entry>, String>),
     Conductors(Result<Vec<Conductor>, String>),
     Pauses(Pauses),
     Opened(JobRef, Result<Entry, String>),
     Explained(JobRef, Result<Explanation, String>),
-    Prepared(Result<Dialog, String>),
+    Prepared(Deed, Vec<Place>, Result<Dialog, String>),
     Performed(Stage),
 }
 
@@ -56,10 +58,14 @@ pub(super) enum Effect {
     Quit,
     Suspend,
     Redraw,
+    /// Read the board, when it has been left alone for long enough.
     Read,
+    /// Read it at once: what is shown is not what was asked for.
+    ReadNow,
     ReadPast,
     ReadConductors,
     ReadPauses,
+    Ping,
     Open(JobRef),
     Explain(JobRef),
     Copy(String),
@@ -73,6 +79,9 @@ const CONDUCTORS: [TimeDelta; 2] = [TimeDelta::seconds(2), TimeDelta::seconds(10
 /// How often claims are looked at again that may have been renewed, while they are seen.
 const RENEWALS: i64 = 3;
 
+/// After how many changes it is looked what of the rows nothing uses any more.
+const MESS: u64 = 50_000;
+
 /// How often filters are asked again that change with time.
 const AGES: i64 = 5;
 
@@ -83,10 +92,7 @@ pub(super) fn update(state: &mut State, input: Input, now: DateTime<Utc>) -> Vec
         Input::Key(key) => return press(state, key),
         Input::Paste(text) => {
             if let Overlay::Filter(field) = &mut state.overlay {
-                field
-                    .text
-                    .extend(text.chars().filter(|char| !char.is_control()));
-                field.check();
+                field.add(text.chars().filter(|char| !char.is_control()));
             }
         }
         Input::Resize(columns, rows) => state.size = (columns, rows),
@@ -96,16 +102,21 @@ pub(super) fn update(state: &mut State, input: Input, now: DateTime<Utc>) -> Vec
                 Some(_) => Link::Polling,
                 None => Link::Live,
             };
+            (state.heard, state.is_silent) = (now, false);
             if let Some(lack) = lack {
                 state.say(Tone::Busy, lack);
             }
             return vec![Effect::Read];
         }
         Input::Lost(why) => {
-            state.link = Link::Away(now);
+            (state.link, state.is_reading) = (Link::Away(now), false);
             state.say(Tone::Bad, why);
         }
-        Input::Event(event) => return heed(state, &event),
+        Input::Pinged(answer) => return pinged(state, answer),
+        Input::Event(event) => {
+            (state.heard, state.patience) = (now, PATIENCE.0);
+            return heed(state, &event);
+        }
         answer => return take(state, answer),
     }
     Vec::new()
@@ -117,6 +128,7 @@ fn take(state: &mut State, answer: Input) -> Vec<Effect> {
     match answer {
         Input::Reading => {
             state.is_reading = true;
+            state.hidden.clear();
             state.picture.begin();
             return vec![Effect::ReadConductors, Effect::ReadPauses];
         }
@@ -132,7 +144,10 @@ fn take(state: &mut State, answer: Input) -> Vec<Effect> {
             state.is_reading = false;
             state.say(Tone::Bad, why);
         }
-        Input::Hidden(_, why) => state.say(Tone::Bad, why),
+        Input::Hidden(shelf, why) => {
+            state.hidden.push(shelf);
+            state.say(Tone::Bad, why);
+        }
         Input::Found(Err(why)) => {
             state.picture.ask_again();
             state.say(Tone::Bad, why);
@@ -146,7 +161,8 @@ fn take(state: &mut State, answer: Input) -> Vec<Effect> {
             (state.conductors, state.conductors_read) = (conductors, now);
             state.recount();
         }
-        Input::Past(Err(why)) | Input::Conductors(Err(why)) => {
+        Input::Past(Err(why)) => state.say(Tone::Bad, why),
+        Input::Conductors(Err(why)) => {
             state.conductors_read = now;
             state.say(Tone::Bad, why);
         }
@@ -161,14 +177,12 @@ fn take(state: &mut State, answer: Input) -> Vec<Effect> {
                 opened.explained = Some(explained);
             }
         }
-        Input::Prepared(Ok(dialog)) if dialog.jobs.is_empty() => {
-            state.say(Tone::Busy, "they are not on the board any more");
-        }
-        Input::Prepared(Ok(dialog)) => state.overlay = Overlay::Dialog(Box::new(dialog)),
-        Input::Prepared(Err(why)) => state.say(Tone::Bad, why),
+        Input::Prepared(deed, places, prepared) => ask(state, (deed, &places), prepared),
         Input::Performed(stage) => {
-            if let Overlay::Dialog(dialog) = &mut state.overlay {
-                dialog.stage = stage;
+            if let Overlay::Dialog(dialog) = &mut state.overlay
+                && dialog.stage == Stage::Acting
+            {
+                dialog.end(stage);
                 state.marks.clear();
             }
         }
@@ -177,8 +191,52 @@ fn take(state: &mut State, answer: Input) -> Vec<Effect> {
     Vec::new()
 }
 
+/// Takes in whether a board answers of which nothing was heard for a while.
+fn pinged(state: &mut State, answer: Result<(), String>) -> Vec<Effect> {
+    let (now, was_silent) = (state.now, state.is_silent);
+    state.heard = now;
+    state.is_silent = answer.is_err();
+    match answer {
+        Err(why) => {
+            if !was_silent {
+                state.link = Link::Away(now);
+            }
+            state.patience = PATIENCE.0;
+            state.say(Tone::Bad, why);
+        }
+        Ok(()) if was_silent => {
+            state.link = Link::Live;
+            return vec![Effect::ReadNow];
+        }
+        Ok(()) => state.patience = (state.patience * 2).min(PATIENCE.1),
+    }
+    Vec::new()
+}
+
+/// Asks what was prepared, if somebody still waits for that.
+fn ask(state: &mut State, (deed, places): (Deed, &[Place]), prepared: Result<Dialog, String>) {
+    let Overlay::Dialog(dialog) = &mut state.overlay else {
+        return;
+    };
+    if dialog.stage != Stage::Looking || dialog.deed != deed || dialog.places != places {
+        return;
+    }
+    match prepared {
+        Ok(prepared) if !prepared.jobs.is_empty() => **dialog = prepared,
+        prepared => {
+            let why = prepared.err();
+            state.overlay = Overlay::None;
+            let gone = || "they are not there any more".to_owned();
+            state.say(Tone::Bad, why.unwrap_or_else(gone));
+        }
+    }
+}
+
 /// Takes in what happened on the board.
 fn heed(state: &mut State, event: &Event) -> Vec<Effect> {
+    if let (Overlay::Dialog(dialog), Some(subject)) = (&mut state.overlay, &event.subject) {
+        dialog.heed(&subject.key);
+    }
     if state.is_paused {
         state.has_missed = true;
         return Vec::new();
@@ -195,12 +253,10 @@ fn heed(state: &mut State, event: &Event) -> Vec<Effect> {
     }
     state.keep(Happening::of(event));
     let mut effects = Vec::new();
-    if let Some(subject) = &event.subject {
-        match &mut state.overlay {
-            Overlay::Dialog(dialog) => dialog.heed(&subject.key),
-            Overlay::Job(opened) if opened.is_of(&subject.key) => effects.extend(opened.read()),
-            _ => {}
-        }
+    if let (Overlay::Job(opened), Some(subject)) = (&mut state.overlay, &event.subject)
+        && opened.is_of(&subject.key)
+    {
+        effects.extend(opened.read());
     }
     match state.picture.heed(event) {
         Heeded::Known => {}
@@ -216,10 +272,19 @@ fn heed(state: &mut State, event: &Event) -> Vec<Effect> {
 fn tick(state: &mut State) -> Vec<Effect> {
     let now = state.now;
     state.rates.advance(now);
-    if state.is_paused || !state.has_read || matches!(state.link, Link::Away(_)) {
-        return Vec::new();
+    if state.picture.unswept() > MESS {
+        state.picture.sweep();
     }
     let mut effects = Vec::new();
+    let is_lost = matches!(state.link, Link::Away(_) | Link::Connecting) && !state.is_silent;
+    if !is_lost && now - state.heard >= state.patience {
+        // Once for each silence; the answer begins another.
+        state.heard = now;
+        effects.push(Effect::Ping);
+    }
+    if state.is_paused || !state.has_read || matches!(state.link, Link::Away(_)) {
+        return effects;
+    }
     let asked = now - state.conductors_read;
     match state.view {
         View::Conductors if asked >= CONDUCTORS[0] => effects.push(Effect::ReadConductors),

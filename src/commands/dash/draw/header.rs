@@ -13,6 +13,7 @@ use crate::{
         parts::{liveness::is_silent, tally::Standing},
     },
     duration,
+    job::Shelf,
     output::{Pieces, Text, Tone, short},
 };
 
@@ -100,7 +101,9 @@ fn counts(state: &State) -> Pieces {
     if figures.orphaned > 0 {
         add(figures.orphaned, "orphaned", Tone::Bad);
     }
-    add(state.summary.trashed, "trashed", bad(state.summary.trashed));
+    if !state.hidden.contains(&Shelf::Trash) {
+        add(state.summary.trashed, "trashed", bad(state.summary.trashed));
+    }
     add(figures.malformed, "malformed", bad(figures.malformed));
     let silent = state.conductors.iter().filter(|it| is_silent(it)).count();
     let alive = state.conductors.len() - silent;
@@ -112,6 +115,13 @@ fn counts(state: &State) -> Pieces {
     add(alive as u64, what, Tone::Plain);
     if silent > 0 {
         add(silent as u64, "silent", Tone::Bad);
+    }
+    for shelf in &state.hidden {
+        let what = match shelf {
+            Shelf::Trash => "the trash may not be read",
+            _ => "the board may not be read",
+        };
+        pieces.push((Tone::Bad, Text::from(what)));
     }
     pieces
 }
@@ -165,8 +175,12 @@ fn rates(state: &State, columns: usize) -> Pieces {
 fn tabs(state: &State, y: u16, canvas: &mut Canvas<'_>) {
     let mut x = 0;
     for (view, number) in View::ALL.into_iter().zip(1..) {
-        let title = Text::from(format!(" {number} {} ", view.title()));
         let is_shown = view == state.view;
+        let title = match is_shown {
+            true => format!("[{number} {}]", view.title()),
+            false => format!(" {number} {} ", view.title()),
+        };
+        let title = Text::from(title);
         let tone = if is_shown { Tone::Strong } else { Tone::Faint };
         let end = canvas.line(x, y, &[(tone, title)]);
         if is_shown {

@@ -98,6 +98,16 @@ fn footer(state: &State, canvas: &mut Canvas<'_>) {
         return;
     }
     let mut line = Pieces::new();
+    if !state.marks.is_empty() {
+        let hidden = state.marks.len() - state.marked().len();
+        let hidden = if hidden > 0 {
+            format!(" ({hidden} not shown here)")
+        } else {
+            String::new()
+        };
+        let marked = format!("{} marked{hidden}  ", state.marks.len());
+        line.push((Tone::Strong, Text::from(marked)));
+    }
     let is_page = matches!(state.overlay, Overlay::Job(_) | Overlay::Conductor(..));
     let known = KEYS.iter().filter(|keys| state.may_act || !acts(keys));
     let known = known.filter(|(keys, _, is_told, _)| match (is_page, *keys) {

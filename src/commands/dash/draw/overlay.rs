@@ -171,6 +171,7 @@ fn dialog_lines(state: &State, dialog: &Dialog) -> Vec<Pieces> {
     }
     lines.push(Pieces::new());
     lines.push(match (&dialog.stage, &state.protected) {
+        (Stage::Looking, _) => say(Tone::Busy, "looking at the jobs…".to_owned()),
         (Stage::Acting, _) => say(Tone::Busy, "…".to_owned()),
         (_, Some(_)) => say(
             Tone::Strong,

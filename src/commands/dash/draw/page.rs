@@ -98,6 +98,8 @@ fn lines(columns: usize, write: impl FnOnce(&mut Page)) -> Vec<Pieces> {
 
 /// Breaks lines so that each fits.
 pub(super) fn wrapped(lines: Vec<Pieces>, columns: usize) -> Vec<Pieces> {
+    // On no columns at all nothing would ever fit.
+    let columns = columns.max(1);
     let mut fitting = Vec::new();
     for line in lines {
         let (mut row, mut left) = (Pieces::new(), columns);

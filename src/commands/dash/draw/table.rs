@@ -146,6 +146,10 @@ fn nothing(state: &State) -> &'static str {
     match state.view {
         View::Events => "nothing has happened since",
         _ if !state.has_read => "reading the board…",
+        View::Jobs | View::Claims if state.hidden.contains(&Shelf::Board) => {
+            "the board may not be read"
+        }
+        View::Trash if state.hidden.contains(&Shelf::Trash) => "the trash may not be read",
         View::Past if state.past.is_none() => "reading the past…",
         View::Conductors => "no conductor is at work",
         _ if !state.picture.filters.is_empty() => "no job matches",

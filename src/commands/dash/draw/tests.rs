@@ -12,11 +12,12 @@ use crate::{
     commands::dash::{
         act::{Deed, Dialog, Stage},
         rates::Rate,
-        state::{State, View},
+        state::{Overlay, State, View},
         tests::{failed, held, job, now, press, state, trashed},
         update::{Input, update},
     },
     job::{Entry, Job},
+    output::{Text, Tone},
 };
 
 const COLOURED: Look = Look {
@@ -105,20 +106,28 @@ fn what_is_to_be_done_and_what_came_of_it() {
     let mut jobs: Vec<_> = jobs.collect();
     jobs[1].1 = true;
     let dialog = Dialog {
-        deed: Deed::Trash,
         jobs,
         gone: 1,
         typed: "pr".to_owned(),
         stage: Stage::Asking,
+        ..Dialog::of(Deed::Trash, Vec::new())
     };
-    update(&mut state, Input::Prepared(Ok(dialog)), now());
+    state.overlay = Overlay::Dialog(Box::new(dialog));
     insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
     state.protected = Some("prod".to_owned());
     insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
     let problems = vec!["1f0c9a58 resize: the job has changed meanwhile".to_owned()];
     let done = Stage::Done("trashed 6 jobs".to_owned(), problems);
-    update(&mut state, Input::Performed(done), now());
+    if let Overlay::Dialog(dialog) = &mut state.overlay {
+        dialog.stage = done;
+    }
     insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
+}
+
+#[test]
+fn on_no_columns_at_all_it_comes_to_an_end() {
+    let line = vec![(Tone::Plain, Text::from("text"))];
+    assert_eq!(super::page::wrapped(vec![line], 0).len(), 4);
 }
 
 #[test]
