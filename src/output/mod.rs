@@ -40,7 +40,7 @@ pub(crate) use self::{
     stderr::{complain, complain_json, complain_of},
     style::{ColorChoice, Format, Style, Verbosity},
     table::{Cell, Column, Fit, NOTHING, laid_out},
-    text::Text,
+    text::{Text, ends},
 };
 
 use crate::ready::Ready;

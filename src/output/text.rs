@@ -4,6 +4,9 @@ use std::fmt;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// How many marks may stand on a letter; more would paint over the lines around it.
+const MOST_MARKS: usize = 4;
+
 /// Text without control characters, terminal sequences or changes of direction.
 ///
 /// People's output is made of it alone, so that no byte of a job can act on a terminal.
@@ -95,6 +98,17 @@ impl<T: AsRef<str>> From<T> for Text {
     }
 }
 
+/// Returns no more than so many characters: of a longer text both ends, not made safe to show.
+pub(crate) fn ends(text: &str, characters: usize) -> String {
+    let count = text.chars().count();
+    if count <= characters {
+        return text.to_owned();
+    }
+    let room = characters.saturating_sub(1);
+    let head: String = text.chars().take(room.div_ceil(2)).collect();
+    head + "…" + &text.chars().skip(count - room / 2).collect::<String>()
+}
+
 /// Takes as many characters as fit into so many columns.
 fn begin(characters: impl Iterator<Item = char>, columns: usize) -> impl Iterator<Item = char> {
     let mut taken = 0;
@@ -106,14 +120,27 @@ fn begin(characters: impl Iterator<Item = char>, columns: usize) -> impl Iterato
 
 fn is_safe(raw: &str) -> bool {
     // Nearly all of them are like this, and it is told at a glance.
-    raw.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !raw.chars().any(is_unsafe)
+    raw.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        || !judged(raw).any(|(_, is_unsafe)| is_unsafe)
+}
+
+/// Tells of each character whether it is unsafe where it stands.
+fn judged(raw: &str) -> impl Iterator<Item = (char, bool)> + '_ {
+    let mut marks = 0;
+    raw.chars().map(move |character| {
+        marks = match character.width() {
+            Some(0) => marks + 1,
+            _ => 0,
+        };
+        (character, is_unsafe(character) || marks > MOST_MARKS)
+    })
 }
 
 fn escape(raw: &str, safe: &mut String) {
-    for character in raw.chars() {
+    for (character, is_unsafe) in judged(raw) {
         match character {
             '\\' => safe.push_str("\\\\"),
-            character if is_unsafe(character) => safe.extend(character.escape_default()),
+            character if is_unsafe => safe.extend(character.escape_default()),
             character => safe.push(character),
         }
     }
@@ -129,6 +156,8 @@ pub(super) fn is_unsafe(character: char) -> bool {
             // Line breaks of other kinds, and what takes no place.
             | '\u{2028}' | '\u{2029}' | '\u{200b}' | '\u{2060}' | '\u{feff}'
             | '\u{e0000}'..='\u{e007f}'
+            // No characters at all.
+            | '\u{fffe}' | '\u{ffff}'
         )
 }
 
@@ -154,6 +183,7 @@ mod tests {
             ("\u{9b}31m", "\\u{9b}31m"),
             ("user\u{202e}gpj.exe", "user\\u{202e}gpj.exe"),
             ("\u{7f}\u{0}", "\\u{7f}\\u{0}"),
+            ("\u{fffe}\u{ffff}", "\\u{fffe}\\u{ffff}"),
         ] {
             assert_eq!(Text::from(raw).as_str(), safe);
         }
@@ -169,6 +199,19 @@ mod tests {
         ] {
             assert_eq!(Text::from(text).shortened(columns).as_str(), shown);
         }
+    }
+
+    #[test]
+    fn marks_do_not_stand_above_each_other_without_end() {
+        let painted = format!("e{}", "\u{301}".repeat(2_000));
+        let shown = Text::from(&painted);
+        assert!(
+            shown
+                .as_str()
+                .starts_with("e\u{301}\u{301}\u{301}\u{301}\\u{301}")
+        );
+        assert!(shown.shortened(80).as_str().len() < 100);
+        assert_eq!(Text::from("e\u{301}").as_str(), "e\u{301}");
     }
 
     #[test]

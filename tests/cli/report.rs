@@ -239,9 +239,12 @@ fn what_makes_no_sense_is_refused() {
         .jobboard(&["report", "-", "-o", "table", "--json"])
         .run();
     run.failed(2);
-    let run = env.jobboard(&["report", "-", "--json"]).run();
-    let told = "cannot both go to standard output";
-    assert!(run.failed(2).contains(told), "{run}");
+    for file in ["-", "figures.json"] {
+        let run = env.jobboard(&["report", file, "--json"]).run();
+        let told = "a page is written as HTML, and figures go to standard output";
+        assert!(run.failed(2).contains(told), "{run}");
+    }
+    assert!(!env.file("figures.json").exists());
 }
 
 #[test]

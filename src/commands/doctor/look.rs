@@ -87,6 +87,8 @@ pub(crate) struct Looking {
     overdue: Overdue,
     /// `None`: nothing is known of them.
     conductors: Option<Vec<Conductor>>,
+    /// `None`: now, whenever that is.
+    at: Option<DateTime<Utc>>,
 }
 
 impl Looking {
@@ -103,8 +105,14 @@ impl Looking {
             },
             overdue: Overdue::new(board, conductors.unwrap_or_default()),
             conductors: conductors.map(<[_]>::to_vec),
+            at: None,
             tally,
         }
+    }
+
+    /// Has times judged as of a time that somebody has chosen.
+    pub(crate) fn judged_at(self, at: Option<DateTime<Utc>>) -> Self {
+        Self { at, ..self }
     }
 
     pub(crate) fn add(&mut self, entry: &Entry) {
@@ -114,7 +122,7 @@ impl Looking {
             .sort(entry, mends(entry, self.conductors.as_deref()));
         if let Entry::Job(job) = entry {
             // It takes a while until the last one has come.
-            self.look.add(job, Utc::now());
+            self.look.add(job, self.at.unwrap_or_else(Utc::now));
         }
     }
 

@@ -74,6 +74,19 @@ pub(crate) struct Mending {
     jobs: Vec<String>,
 }
 
+impl Mending {
+    /// Has each word of the command changed, and writes its line anew.
+    pub(crate) fn each_word(&mut self, change: impl Fn(&mut String)) {
+        let before = self.command.clone();
+        self.command.iter_mut().for_each(&change);
+        match self.command.is_empty() {
+            true => change(&mut self.text),
+            false if self.command != before => self.text = shell::line(&self.command),
+            false => {}
+        }
+    }
+}
+
 impl Told {
     /// Takes a finding; `program` is how a command begins that is about the same board.
     pub(crate) fn new(finding: Finding, program: &[String]) -> Self {

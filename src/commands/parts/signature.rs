@@ -12,8 +12,8 @@ use regex::{Captures, Regex};
 use serde::Serialize;
 
 use crate::{
-    job::{Failure, Job},
-    output::covered_text,
+    job::{Failure, History, Job},
+    output::{covered_text, ends},
 };
 
 /// How many characters of a signature are kept.
@@ -27,6 +27,9 @@ const NAMES: usize = 5;
 
 /// How many signatures are kept track of at once.
 const MOST: usize = 1000;
+
+/// How many characters are kept of each text of a sample.
+const SAMPLE: usize = 2_000;
 
 /// Returns what a failure has in common with others like it.
 ///
@@ -96,6 +99,8 @@ fn begin(text: &str, characters: usize) -> String {
 pub(crate) struct Alike {
     pub(crate) signature: String,
     pub(crate) failures: u64,
+    /// Whether there were more, which are not remembered: of each job only the last ones are.
+    pub(crate) at_least: bool,
     pub(crate) jobs: u64,
     /// Names of their jobs, a few of them.
     pub(crate) names: BTreeSet<String>,
@@ -107,7 +112,7 @@ pub(crate) struct Alike {
     pub(crate) sample: Sample,
 }
 
-/// One failure, whole, but for what looks like a secret.
+/// One failure, but for what looks like a secret, and for the middle of a long text.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sample {
     /// What refers to the job.
@@ -121,15 +126,25 @@ pub(crate) struct Sample {
 
 impl Sample {
     fn of(job: &Job, failure: &Failure) -> Self {
+        let told = |text: &str| ends(&covered_text(text), SAMPLE);
         Self {
             job: job.reference().into_owned(),
             name: job.name.clone(),
-            conductor: failure.conductor.clone(),
-            reason: covered_text(&failure.reason),
-            stdout: covered_text(&failure.stdout),
-            stderr: covered_text(&failure.stderr),
+            conductor: told(&failure.conductor),
+            reason: told(&failure.reason),
+            stdout: told(&failure.stdout),
+            stderr: told(&failure.stderr),
         }
     }
+}
+
+/// Whether a job failed more often than is remembered of it.
+fn has_forgotten(job: &Job) -> bool {
+    let has_succeeded = job.ended.as_ref().is_some_and(|it| it.has_succeeded);
+    let not_failed = u32::from(job.holding.is_some() || has_succeeded);
+    let kept = job.history.failures.len();
+    kept >= History::FAILURES
+        && (job.history.attempts - not_failed.min(job.history.attempts)) as usize > kept
 }
 
 /// Sorts failures by what they have in common, in bounded memory.
@@ -157,6 +172,7 @@ impl Signatures {
             .or_insert_with_key(|signature| Alike {
                 signature: signature.clone(),
                 failures: 0,
+                at_least: false,
                 jobs: 0,
                 names: BTreeSet::new(),
                 more_names: false,
@@ -165,6 +181,7 @@ impl Signatures {
                 sample: Sample::of(job, failure),
             });
         of.failures += 1;
+        of.at_least |= has_forgotten(job);
         of.jobs += u64::from(is_first);
         of.first = of.first.min(failure.time);
         if failure.time > of.last {

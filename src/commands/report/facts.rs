@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{
     lanes::Timeline,
     measure::{Bucket, Interval, Percentiles},
-    words::jobs,
+    words::{are, jobs},
 };
 use crate::{
     commands::{
@@ -19,7 +19,7 @@ use crate::{
         },
     },
     job::Pause,
-    output::Record,
+    output::{Record, Text},
 };
 
 /// What there is to say of a board at a time.
@@ -43,6 +43,8 @@ pub(super) struct Facts {
     #[serde(flatten)]
     pub(super) figures: Figures,
     pub(super) trashed: u64,
+    /// How many of these have failed.
+    pub(super) lost: u64,
     /// How many are alive; `None` where that cannot be seen.
     pub(super) conductors: Option<usize>,
     pub(super) silent: u64,
@@ -97,10 +99,29 @@ impl Facts {
             1 => "One thing is wrong with the board".to_owned(),
             wrong => format!("{wrong} things are wrong with the board"),
         };
-        match trouble {
-            0 => format!("{wrong}, and each job runs, or will without help."),
-            1 => format!("{wrong}, and one job will not run without help."),
-            count => format!("{wrong}, and {} will not run without help.", jobs(count)),
+        let trouble = match trouble {
+            0 => "each job on it runs, or will without help".to_owned(),
+            1 => format!("one job will not run without help{}", self.reason()),
+            count => format!("{} will not run without help{}", jobs(count), self.reason()),
+        };
+        let lost = match self.lost {
+            0 => String::new(),
+            count => format!(" In the trash {} that failed.", are(count)),
+        };
+        format!("{wrong}, and {trouble}.{lost}")
+    }
+
+    /// Says why, if it is the same for each job that needs help.
+    fn reason(&self) -> String {
+        let mut said = self.explained.iter().filter(|it| it.like.is_none());
+        match (self.trouble.len(), said.next(), said.next()) {
+            (1, Some(one), None) => {
+                let summary = one
+                    .trouble()
+                    .map(|it| Text::from(&it.summary).shortened(160));
+                summary.map_or_else(String::new, |it| format!(": {it}"))
+            }
+            _ => String::new(),
         }
     }
 }
@@ -110,7 +131,20 @@ impl Record for Facts {
         self.lines().concat()
     }
 
+    /// Returns a line for each figure, and for each of several; a run is one, and so is each finding of a job.
     fn lines(&self) -> Vec<Vec<String>> {
-        lines(self)
+        let told =
+            |line: &Vec<String>| !["findings", "explained", "timeline"].contains(&line[0].as_str());
+        let figures = lines(self).into_iter().filter(told);
+        let findings = self.findings.iter().map(|it| {
+            let (code, severity) = (it.code.name(), it.severity.name());
+            ["findings", code, severity, &it.summary, &it.remedy.text]
+                .map(str::to_owned)
+                .to_vec()
+        });
+        let explained = self.explained.iter().flat_map(Record::lines);
+        let explained = explained.map(|line| [vec!["explained".to_owned()], line].concat());
+        let all = figures.chain(findings).chain(explained);
+        all.chain(self.timeline.lines()).collect()
     }
 }

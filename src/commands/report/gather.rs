@@ -1,13 +1,14 @@
 //! Looking at a board for a report: once at each record, in memory that does not grow with their number.
 
-use std::cmp::Reverse;
+use std::{borrow::Cow, cmp::Reverse};
 
 use anyhow::Context as _;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use futures_util::TryStreamExt;
 
 use super::{
     facts::{Facts, Trouble},
+    guard,
     lanes::Runs,
     measure::{Bucket, Course, Kind, Quantiles, attempts, count, spans},
 };
@@ -53,6 +54,8 @@ pub(super) struct Gathered {
     took: Quantiles,
     failures: Signatures,
     runs: Runs,
+    /// How many jobs in the trash have failed.
+    lost: u64,
     lately: Departures,
     /// Whether nothing has ended before that.
     all_are_late: bool,
@@ -71,6 +74,7 @@ impl Gathered {
             took: Quantiles::default(),
             failures: Signatures::default(),
             runs: Runs::default(),
+            lost: 0,
             lately: Departures {
                 since: at - LATELY,
                 ..Departures::default()
@@ -85,6 +89,7 @@ impl Gathered {
 
     /// Adds a job of any shelf.
     pub(super) fn add(&mut self, job: &Job) {
+        let job = &*guard::job(job);
         if let Some(posted) = job.created_on {
             self.course.add(Kind::Posted, posted);
         }
@@ -93,6 +98,7 @@ impl Gathered {
         match job.shelf {
             Shelf::Board => self.add_waiting(job),
             Shelf::Trash => {
+                self.lost += u64::from(!job.history.failures.is_empty());
                 if let Some(time) = job.trashed_on {
                     self.course.add(Kind::Failed, time);
                 }
@@ -179,7 +185,8 @@ impl Gathered {
             course: self.course.intervals(),
             waited: self.waited.percentiles(),
             took: self.took.percentiles(),
-            timeline: self.runs.finish(conductors),
+            lost: self.lost,
+            timeline: self.runs.finish(conductors, self.at),
             ..Facts::default()
         }
     }
@@ -235,12 +242,13 @@ impl Unseen {
     }
 }
 
-/// Looks at the whole board, and says what there is to say of it at that time.
+/// Looks at the whole board, and says what there is to say of it at that time, or now.
 pub(super) async fn gather(
     ctx: &Context,
     board: &dyn Board,
-    at: DateTime<Utc>,
+    wanted: Option<DateTime<Utc>>,
 ) -> anyhow::Result<Facts> {
+    let at = wanted.unwrap_or_else(Utc::now).trunc_subsecs(6);
     let trying = || ctx.trying("report on", "the board");
     let health = board.health().await.with_context(trying)?;
     let mut unseen = Unseen::default();
@@ -255,7 +263,8 @@ pub(super) async fn gather(
     let past = unseen.apart("what has left the board", past);
     let is_past_seen = past.with_context(trying)?.is_some();
     let tally = Tally::new(at).with_names(COUNTED_NAMES);
-    let mut looking = Looking::new(board, conductors.as_deref(), health.trashed_beside, tally);
+    let looking = Looking::new(board, conductors.as_deref(), health.trashed_beside, tally);
+    let mut looking = looking.judged_at(wanted);
     let mut worst = Worst::default();
     let all = health.jobs + health.trashed;
     let mut seen = Seen {
@@ -268,10 +277,16 @@ pub(super) async fn gather(
     let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await.with_context(trying)? {
         seen.one();
-        looking.add(&entry);
         worst.add(&scene, &entry);
-        if let Entry::Job(job) = &entry {
-            gathered.add(job);
+        match &entry {
+            Entry::Job(job) => {
+                gathered.add(job);
+                match guard::job(job) {
+                    Cow::Borrowed(_) => looking.add(&entry),
+                    Cow::Owned(told) => looking.add(&Entry::Job(told.into())),
+                }
+            }
+            Entry::Malformed(_) => looking.add(&entry),
         }
     }
     drop((entries, seen));
@@ -300,7 +315,7 @@ pub(super) async fn gather(
         remembered: facts.remembered.filter(|_| is_past_seen),
         ..facts
     };
-    Ok(with_look(facts, look))
+    Ok(with_look(facts, look).guarded())
 }
 
 /// Adds what a look at the jobs has counted.

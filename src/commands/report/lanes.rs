@@ -5,13 +5,20 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-use crate::job::{Conductor, Departure, Job, Owner};
+use super::{guard, words::grouped};
+use crate::{
+    job::{Conductor, Departure, Job, Owner},
+    output::rfc3339,
+};
 
 /// How many runs are kept, the last ones.
 const MOST_RUNS: usize = 200;
 
 /// How many failures are kept, the last ones.
 const MOST_FAILURES: usize = 100;
+
+/// Of no more who performed jobs it is counted how many.
+const MOST_PERFORMERS: usize = 10_000;
 
 /// How many lanes are shown.
 const MOST_LANES: usize = 12;
@@ -21,8 +28,12 @@ const MOST_LANES: usize = 12;
 pub(super) struct Timeline {
     /// From when on; what began earlier is cut off there.
     pub(super) from: Option<DateTime<Utc>>,
+    /// Up to when: the last end, or, while a job is running, now.
+    pub(super) to: Option<DateTime<Utc>>,
+    /// How many jobs are remembered that were performed; of these the last ones are shown.
+    pub(super) performed: u64,
     pub(super) lanes: Vec<Lane>,
-    /// How many more there were who performed jobs.
+    /// How many more are remembered who performed jobs.
     pub(super) more: u64,
 }
 
@@ -33,6 +44,8 @@ pub(super) struct Lane {
     pub(super) owner: Option<Owner>,
     /// The conductor that claims under this name, if it is registered.
     pub(super) conductor: Option<String>,
+    /// How many jobs are remembered that it performed, also those that are not shown.
+    pub(super) performed: u64,
     pub(super) runs: Vec<Run>,
     /// Attempts that failed, of which only the end is known.
     pub(super) failures: Vec<Attempt>,
@@ -60,6 +73,15 @@ pub(super) enum RunOutcome {
 
 impl RunOutcome {
     pub(super) const ALL: [Self; 3] = [Self::Finished, Self::Failed, Self::Running];
+
+    /// Returns the word for it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Running => "running",
+        }
+    }
 }
 
 impl Lane {
@@ -86,6 +108,65 @@ pub(super) struct Attempt {
 pub(super) struct Runs {
     runs: Vec<(Option<Owner>, Run)>,
     failures: Vec<(Owner, Attempt)>,
+    /// How many jobs each performed, by its name as it is told.
+    performers: BTreeMap<String, u64>,
+    performed: u64,
+}
+
+impl Timeline {
+    /// Says of how many jobs the ends are shown.
+    pub(super) fn extent(&self) -> String {
+        let runs = self.lanes.iter().flat_map(|it| &it.runs);
+        let shown = runs.filter(|it| it.to.is_some()).count() as u64;
+        match shown < self.performed {
+            true => format!(
+                "{shown} of {} jobs that ended, the last ones",
+                grouped(self.performed)
+            ),
+            false => format!("all {shown} jobs that ended"),
+        }
+    }
+
+    /// Returns a line for each run and each failed attempt, with who performed it.
+    pub(super) fn lines(&self) -> Vec<Vec<String>> {
+        let time = |time: Option<DateTime<Utc>>| time.map_or_else(String::new, rfc3339);
+        let (performed, more) = (self.performed.to_string(), self.more.to_string());
+        let mut lines = vec![vec![
+            "timeline".to_owned(),
+            time(self.from),
+            time(self.to),
+            performed,
+            more,
+        ]];
+        for lane in &self.lanes {
+            let (what, performed) = ("lane".to_owned(), lane.performed.to_string());
+            lines.push(vec![what, lane.name(), performed]);
+            lines.extend(lane.runs.iter().map(|it| {
+                let (from, to) = (time(Some(it.from)), time(it.to));
+                let outcome = it.outcome.name().to_owned();
+                vec![
+                    "run".to_owned(),
+                    lane.name(),
+                    it.job.clone(),
+                    it.name.clone(),
+                    from,
+                    to,
+                    outcome,
+                ]
+            }));
+            lines.extend(lane.failures.iter().map(|it| {
+                let on = time(Some(it.on));
+                vec![
+                    "attempt".to_owned(),
+                    lane.name(),
+                    it.job.clone(),
+                    it.name.clone(),
+                    on,
+                ]
+            }));
+        }
+        lines
+    }
 }
 
 impl Runs {
@@ -99,6 +180,13 @@ impl Runs {
             Departure::Failed => RunOutcome::Failed,
             Departure::Purged => return,
         };
+        if ended.claimed_on.is_some() {
+            self.performed += 1;
+            let owner = called(ended.owner.as_ref());
+            if self.performers.len() < MOST_PERFORMERS || self.performers.contains_key(&owner) {
+                *self.performers.entry(owner).or_default() += 1;
+            }
+        }
         if let Some(from) = ended.claimed_on.filter(|_| self.runs.len() < MOST_RUNS) {
             let run = Run {
                 job: job.reference().into_owned(),
@@ -135,7 +223,9 @@ impl Runs {
     }
 
     /// Sorts them into lanes; what conductors are doing now belongs to it.
-    pub(super) fn finish(mut self, conductors: &[Conductor]) -> Timeline {
+    pub(super) fn finish(mut self, conductors: &[Conductor], at: DateTime<Utc>) -> Timeline {
+        let last = self.runs.iter().filter_map(|(_, run)| run.to);
+        let last = last.chain(self.failures.iter().map(|(_, it)| it.on)).max();
         let under_way = conductors.iter().flat_map(|conductor| {
             conductor.told.runs.iter().map(|run| {
                 let run = Run {
@@ -148,7 +238,13 @@ impl Runs {
                 (Some(conductor.owner.clone()), run)
             })
         });
-        self.runs.extend(under_way);
+        let before = self.runs.len();
+        self.runs.extend(under_way.take(MOST_RUNS));
+        let to = if self.runs.len() > before {
+            Some(at)
+        } else {
+            last
+        };
         self.keep_last_failures();
         let from = self.from();
         let mut lanes: BTreeMap<Option<Owner>, Lane> = BTreeMap::new();
@@ -157,6 +253,7 @@ impl Runs {
                 .iter()
                 .find(|it| Some(&it.owner) == owner.as_ref()))
             .map(|it| it.name.clone()),
+            performed: 0,
             owner,
             runs: Vec::new(),
             failures: Vec::new(),
@@ -174,14 +271,21 @@ impl Runs {
         let mut lanes: Vec<_> = lanes.into_values().collect();
         lanes.sort_by_key(|lane| Reverse((lane.owner.is_some(), lane.runs.len())));
         for lane in &mut lanes {
+            let of = self.performers.entry(called(lane.owner.as_ref()));
+            lane.performed = *of.or_default();
             lane.runs
                 .sort_by(|one, other| (one.from, &one.job).cmp(&(other.from, &other.job)));
             lane.failures
                 .sort_by(|one, other| (one.on, &one.job).cmp(&(other.on, &other.job)));
         }
-        let more = lanes.len().saturating_sub(MOST_LANES) as u64;
         lanes.truncate(MOST_LANES);
-        Timeline { from, lanes, more }
+        Timeline {
+            from,
+            to,
+            performed: self.performed,
+            more: self.performers.len().saturating_sub(lanes.len()) as u64,
+            lanes,
+        }
     }
 
     /// Returns from when on runs are shown: one that began long before all others ended does not make these
@@ -196,6 +300,12 @@ impl Runs {
             return first.or(failed.min());
         };
         let shown = (last - first_end).max(TimeDelta::seconds(60));
-        Some(first.max(first_end - shown))
+        let earliest = first_end.checked_sub_signed(shown).unwrap_or(first);
+        Some(first.max(earliest))
     }
+}
+
+/// Returns the name of an owner as it is told.
+fn called(owner: Option<&Owner>) -> String {
+    owner.map_or_else(String::new, |it| guard::name(&it.text()).into_owned())
 }

@@ -2,6 +2,7 @@
 
 mod facts;
 mod gather;
+mod guard;
 mod html;
 mod lanes;
 mod measure;
@@ -13,7 +14,7 @@ mod words;
 
 use std::{io::IsTerminal, path::PathBuf};
 
-use chrono::{DateTime, SubsecRound, Utc};
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::parts::target::Target;
@@ -97,17 +98,16 @@ impl Report for Written {
 
 pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<()> {
     let is_dash = args.file.as_ref().is_some_and(|it| it.as_os_str() == "-");
-    if is_dash && ctx.out.is_json() {
-        let message = "the page and its figures cannot both go to standard output";
-        let hint = "leave out - for the figures alone";
+    if args.file.is_some() && ctx.out.is_json() {
+        let message = "a page is written as HTML, and figures go to standard output";
+        let hint = "leave out FILE for the figures alone: report --json >FILE";
         return Err(CommandError::usage(message).hint(hint).into());
     }
     let board = ctx.board()?;
     let file = args.file.filter(|_| !is_dash);
     // What cannot be written is told before the board is read.
     let target = file.as_deref().map(Target::open).transpose()?;
-    let at = args.at.unwrap_or_else(Utc::now).trunc_subsecs(6);
-    let facts = gather::gather(ctx, &*board, at).await?;
+    let facts = gather::gather(ctx, &*board, args.at).await?;
     let Some(mut target) = target else {
         // Nobody reads a page on a terminal.
         return match is_dash && !std::io::stdout().is_terminal() {
@@ -121,9 +121,6 @@ pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<(
     let page = html::page(&facts);
     target.write(page.as_str().as_bytes())?;
     let file = target.finish()?;
-    if ctx.out.is_json() {
-        return ctx.out.report(&facts);
-    }
     let (wrong, trouble) = facts.wrong();
     ctx.out.report(&Written {
         file,

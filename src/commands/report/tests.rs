@@ -15,7 +15,7 @@ use crate::{
     commands::{
         doctor::Told,
         explain::{Code, Explanation, Finding, Severity},
-        parts::tally::Tally,
+        parts::tally::{Departures, Tally},
     },
     job::{
         Conductor, Departure, End, Entry, Failure, Holding, Job, Lease, Owner, Pause, Remark, Run,
@@ -129,24 +129,7 @@ fn facts(texts: &[&str]) -> Facts {
         job.history.failures = vec![strangers.failure(seconds)];
         gathered.add_left(&Entry::Job(job.into()));
     }
-    let conductor = Conductor {
-        name: strangers.text(),
-        host: strangers.text(),
-        pid: 1,
-        since: ago(1000),
-        owner: strangers.owner(),
-        silence: None,
-        told: Tells {
-            runs: vec![Run {
-                uuid: strangers.text(),
-                name: strangers.text(),
-                since: ago(30),
-                attempt: 1,
-            }],
-            ..Tells::default()
-        },
-    };
-    let conductors = [conductor];
+    let conductors = [conductor(&mut strangers)];
     let (figures, names, owners) = tally.finish(&conductors);
     let pause = json!({"names": strangers.text(), "remark": Remark::now("paused", &strangers.text(), None)});
     Facts {
@@ -163,6 +146,26 @@ fn facts(texts: &[&str]) -> Facts {
         conductors: Some(1),
         pauses: serde_json::from_value::<Pause>(pause).into_iter().collect(),
         ..gathered.into_facts(&conductors)
+    }
+}
+
+fn conductor(strangers: &mut Strangers<'_>) -> Conductor {
+    Conductor {
+        name: strangers.text(),
+        host: strangers.text(),
+        pid: 1,
+        since: ago(1000),
+        owner: strangers.owner(),
+        silence: None,
+        told: Tells {
+            runs: vec![Run {
+                uuid: strangers.text(),
+                name: strangers.text(),
+                since: ago(30),
+                attempt: 1,
+            }],
+            ..Tells::default()
+        },
     }
 }
 
@@ -314,10 +317,117 @@ fn what_strangers_wrote_is_text_and_nothing_else() {
 }
 
 #[test]
+fn what_looks_like_a_secret_is_in_no_form_of_it() {
+    let texts = [
+        "password=hunter2",
+        "https://ada:hunter2@host/x",
+        "Authorization: Bearer hunter2hunter2",
+    ];
+    let facts = Facts {
+        // These are the operator's own.
+        board: "board".to_owned(),
+        server: "server".to_owned(),
+        ..facts(&texts).guarded()
+    };
+    let mut text = Page::new(false, Some((80, 24)));
+    facts.human(&mut text);
+    let lines = facts.lines().concat().concat();
+    let page = html::page(&facts);
+    let json = serde_json::to_string(&facts).unwrap();
+    for form in [page.as_str(), &text.into_text(), &lines, &json] {
+        assert!(
+            !form.contains("hunter2") && form.contains("********"),
+            "{form}"
+        );
+    }
+}
+
+#[test]
+fn a_run_that_begins_at_the_end_of_time_has_a_page() {
+    let mut conductor = conductor(&mut Strangers {
+        texts: &USUAL,
+        next: 0,
+    });
+    conductor.told.runs[0].since = DateTime::<Utc>::MAX_UTC;
+    let facts = Facts {
+        remembered: Some(Departures::default()),
+        ..Gathered::new(at()).into_facts(&[conductor])
+    };
+    assert!(
+        html::page(&facts)
+            .as_str()
+            .contains("Who performed what when")
+    );
+}
+
+#[test]
+fn jobs_in_the_trash_that_failed_are_in_the_verdict() {
+    let mut strangers = Strangers {
+        texts: &USUAL,
+        next: 0,
+    };
+    let mut gathered = Gathered::new(at());
+    for number in 0..3 {
+        let mut job = strangers.job(number, 100);
+        (job.shelf, job.trashed_on) = (Shelf::Trash, Some(ago(10)));
+        job.history.failures = (0..number).map(|_| strangers.failure(20)).collect();
+        gathered.add(&job);
+    }
+    let facts = gathered.into_facts(&[]);
+    assert!(
+        facts
+            .verdict()
+            .ends_with(" In the trash are 2 jobs that failed."),
+        "{}",
+        facts.verdict()
+    );
+    assert!(
+        html::page(&facts)
+            .as_str()
+            .contains("jobboard list --trash")
+    );
+    let mut page = Page::new(false, Some((80, 24)));
+    facts.human(&mut page);
+    assert!(page.into_text().contains("\n  failed      2\n"));
+}
+
+#[test]
+fn of_more_runs_than_are_shown_it_is_said() {
+    let mut strangers = Strangers {
+        texts: &USUAL,
+        next: 0,
+    };
+    let mut gathered = Gathered::new(at());
+    for number in 0..300 {
+        let job = strangers.job(number, 1_000);
+        let mut job = strangers.ended(job, number as i64, Departure::Consumed);
+        if let Some(ended) = &mut job.ended {
+            ended.owner = Some(Owner::from_stored(format!("ada-{}", number / 10)));
+        }
+        gathered.add_left(&Entry::Job(job.into()));
+    }
+    let facts = gathered.into_facts(&[]);
+    assert_eq!(
+        facts.timeline.extent(),
+        "120 of 300 jobs that ended, the last ones"
+    );
+    assert_eq!(
+        (facts.timeline.more, facts.timeline.lanes[0].performed),
+        (18, 10)
+    );
+    assert_eq!(facts.timeline.to, Some(at()));
+    let runs = facts.lines().into_iter().filter(|line| line[0] == "run");
+    let runs: Vec<_> = runs.collect();
+    assert_eq!(runs.len(), 120);
+    assert!(runs.iter().all(|line| line.len() == 7), "{runs:?}");
+}
+
+#[test]
 fn whatever_strangers_wrote_the_page_stays_small() {
+    let marks = "e".to_owned() + &"\u{301}".repeat(900);
     let (quotes, controls) = ("\"".repeat(9_000), "\u{1b}\n".repeat(9_000));
     let mut texts: Vec<String> = (0..5_000)
-        .map(|it| format!("{it}{quotes}{controls}"))
+        .map(|it| format!("{it}{quotes}{controls}{marks}"))
         .collect();
     texts.rotate_left(7);
     let texts: Vec<_> = texts.iter().map(String::as_str).collect();
@@ -346,7 +456,11 @@ fn whatever_strangers_wrote_the_page_stays_small() {
     (facts.names, facts.owners) = (names, owners);
     facts.names.truncate(50);
     facts.owners.truncate(50);
+    let facts = facts.guarded();
     let page = html::page(&facts);
     tokens(page.as_str());
+    let json = serde_json::to_string(&facts).unwrap();
+    assert!(json.len() < 2_000_000, "{}", json.len());
+    assert!(facts.lines().concat().concat().len() < 2_000_000);
     assert!(page.as_str().len() < 500_000, "{}", page.as_str().len());
 }

@@ -42,6 +42,7 @@ const SPANS: &[Column] = &[
 
 const LANES: &[Column] = &[
     Column::new("performed by", Fit::KeepsEnds),
+    Column::new("ended", Fit::Number),
     Column::new("finished", Fit::Number),
     Column::new("failed", Fit::Number),
     Column::new("running", Fit::Number),
@@ -83,7 +84,7 @@ impl Report for Facts {
         );
         histogram(
             page,
-            "How often jobs were tried",
+            "How often jobs on the board were tried",
             &self.attempts,
             words::attempts,
         );
@@ -102,7 +103,11 @@ impl Facts {
     fn failed(&self, of: &Alike) -> Vec<Cell> {
         let ago = (self.at - of.last).to_std().unwrap_or_default();
         vec![
-            Cell::new(of.failures.to_string()),
+            Cell::new(format!(
+                "{}{}",
+                of.failures,
+                if of.at_least { "+" } else { "" }
+            )),
             Cell::new(of.jobs.to_string()),
             Cell::new(duration::brief(ago)),
             Cell::new(&of.signature),
@@ -124,13 +129,19 @@ impl Facts {
             let bars: String = counts(of)
                 .map(|it| bar(it, most.unwrap_or_default()))
                 .collect();
-            page.fact(name, format!("{bars}  {}", counts(of).sum::<u64>()));
+            let sum = counts(of).sum::<u64>();
+            let line = page.line().add(Tone::Faint, format!("{name:<9} "));
+            line.plain(format!("{bars}  {sum}"));
         }
         let spans = [("waited", &self.waited), ("took", &self.took)];
         let spans = spans
             .into_iter()
             .filter_map(|(name, of)| Some(span(name, of.as_ref()?)));
         page.table(SPANS, spans);
+        if !self.timeline.lanes.is_empty() {
+            page.line();
+            page.heading(&format!("Who performed what: {}", self.timeline.extent()));
+        }
         page.table(LANES, self.timeline.lanes.iter().map(lane));
     }
 }
@@ -170,7 +181,8 @@ fn span(name: &str, of: &Percentiles) -> Vec<Cell> {
 fn lane(lane: &Lane) -> Vec<Cell> {
     let count = |outcome| lane.runs.iter().filter(|it| it.outcome == outcome).count();
     let [finished, failed, running] = super::lanes::RunOutcome::ALL.map(count);
-    let numbers = [finished, failed + lane.failures.len(), running];
+    let ended = lane.performed as usize;
+    let numbers = [ended, finished, failed + lane.failures.len(), running];
     let numbers = numbers.map(|count| match count {
         0 => Cell::toned(Tone::Faint, NOTHING),
         count => Cell::new(count.to_string()),

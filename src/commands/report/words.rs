@@ -16,6 +16,12 @@ pub(super) fn jobs(count: u64) -> String {
     }
 }
 
+/// Says how many jobs there are somewhere.
+pub(super) fn are(count: u64) -> String {
+    let verb = if count == 1 { "is" } else { "are" };
+    format!("{verb} {}", jobs(count))
+}
+
 /// Writes a number so that thousands can be seen: `1,234,567`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -45,8 +51,12 @@ pub(super) fn compact(number: u64) -> String {
     }
 }
 
-/// Writes a span of so many seconds.
+/// Writes a span of so many seconds, of a short one two digits.
 pub(super) fn seconds(seconds: f64) -> String {
+    // What rounds up to ten has two digits without a point.
+    if (1.0..9.95).contains(&seconds) {
+        return format!("{seconds:.1}s").replace(".0s", "s");
+    }
     duration::brief(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
@@ -103,6 +113,7 @@ impl Facts {
                 self.standing(figures.longest_held.as_ref()),
             ),
             ("in the trash", Some(grouped(self.trashed))),
+            ("  failed", some(self.lost)),
             ("malformed", some(figures.malformed)),
             ("poison", some(figures.poison)),
             ("conductors", Some(conductors)),

@@ -22,6 +22,9 @@ pub(super) fn covered(value: &Value) -> Value {
     }
 }
 
+/// How long a token is at least: what follows the word `bearer` may be an ordinary word.
+const SHORTEST_TOKEN: usize = 8;
+
 /// Returns what a command wrote with what looks like a secret covered.
 pub(crate) fn covered_text(text: &str) -> String {
     let mut shown = String::new();
@@ -32,7 +35,7 @@ pub(crate) fn covered_text(text: &str) -> String {
     if is_key {
         shown.push_str("********\n");
     }
-    let mut is_value = false;
+    let (mut is_value, mut is_token) = (false, false);
     for line in text.split_inclusive('\n') {
         if is_key || line.contains("-----BEGIN ") {
             if !is_key {
@@ -41,18 +44,30 @@ pub(crate) fn covered_text(text: &str) -> String {
             is_key = !line.contains("-----END ");
             continue;
         }
+        let mut last = "";
         for word in line.split_inclusive(char::is_whitespace) {
             let bare = word.trim_end();
             let space = &word[bare.len()..];
-            match std::mem::take(&mut is_value) && !bare.is_empty() {
+            let is_secret =
+                is_value && !bare.is_empty() || is_token && bare.len() >= SHORTEST_TOKEN;
+            is_value = false;
+            match is_secret {
                 true => shown.push_str("********"),
                 false => is_value = cover_word(bare, &mut shown),
             }
+            is_token = is_scheme(bare, last);
+            last = bare;
             shown.push_str(space);
         }
-        is_value = false;
+        (is_value, is_token) = (false, false);
     }
     shown
+}
+
+/// Whether the next word is a token, as in the header of a request.
+fn is_scheme(word: &str, before: &str) -> bool {
+    let is_header = before.to_ascii_lowercase().ends_with("authorization:");
+    is_header || word.eq_ignore_ascii_case("bearer")
 }
 
 /// Adds a word without the secret in it, and returns whether the next one is the secret.
@@ -122,6 +137,15 @@ mod tests {
             ("--db-password=x y", "--db-password=******** y"),
             ("Password: x\nz: y\n", "Password: ********\nz: y\n"),
             ("token:\nx", "token:\nx"),
+            (
+                "> Authorization: Bearer abcdefghijklmnop12345 (x)",
+                "> Authorization: Bearer ******** (x)",
+            ),
+            (
+                "authorization: basic YWRhOng=",
+                "authorization: basic ********",
+            ),
+            ("the bearer of it", "the bearer of it"),
             (
                 "Zm9v\nYmFy\n-----END RSA PRIVATE KEY-----\ndone\n",
                 "********\ndone\n",

@@ -45,7 +45,8 @@ pub(super) fn counts(facts: &Facts) -> Html {
         &[longest, never, orphaned],
         &mut html,
     );
-    tile(("gone", "in the trash"), facts.trashed, &[], &mut html);
+    let lost = some(facts.lost, "failed");
+    tile(("gone", "in the trash"), facts.trashed, &[lost], &mut html);
     let class = if figures.malformed > 0 { "bad" } else { "" };
     tile((class, "malformed"), figures.malformed, &[], &mut html);
     let poison = "the next attempt is the last, or none is left";
@@ -135,7 +136,7 @@ pub(super) fn ages(facts: &Facts) -> Html {
         ("the claim lapses by itself", "the claim never lapses"),
     ));
     html.add(&histogram(
-        ("tries-figure", "How often jobs were tried"),
+        ("tries-figure", "How often jobs on the board were tried"),
         &facts.attempts,
         (tried, words::attempts),
         (

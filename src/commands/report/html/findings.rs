@@ -14,6 +14,9 @@ use crate::{
 /// How many findings are shown.
 const MOST: usize = 40;
 
+/// How many jobs are named of which the same is to be said.
+const MOST_NAMED: usize = 5;
+
 /// How much of a text is shown that tells of something.
 const LONG: usize = 300;
 
@@ -29,7 +32,7 @@ const SAMPLE: (usize, usize) = (6, 160);
 /// Writes the findings of `doctor` and of `explain`.
 pub(super) fn findings(facts: &Facts) -> Html {
     let mut html = Html::new();
-    if facts.findings.is_empty() && facts.explained.is_empty() {
+    if facts.findings.is_empty() && facts.explained.is_empty() && facts.lost == 0 {
         html.raw("<p>Nothing was found.</p>\n");
         return html;
     }
@@ -47,22 +50,18 @@ pub(super) fn findings(facts: &Facts) -> Html {
             "findings; <code>jobboard doctor</code> has them",
         ));
     }
-    if facts.explained.is_empty() {
-        return html;
+    if facts.lost > 0 {
+        html.raw("<p class=\"gap-above\">In the trash ")
+            .text(words::are(facts.lost));
+        html.raw(" that failed: <code>jobboard list --trash</code> shows them.</p>\n");
     }
-    let counts = facts.trouble.iter();
-    let counts = counts.map(|it| format!("{} {}", it.code, words::grouped(it.jobs)));
-    let counts = counts.collect::<Vec<_>>().join(", ");
-    html.raw("<h3 class=\"gap-above\">Jobs that will not run without help</h3>\n");
-    html.raw("<p class=\"soft\">By why: ")
-        .text(counts)
-        .raw(". ");
-    html.raw("The worst of them, of each kind the oldest:</p>\n<ol class=\"findings\">\n");
-    facts
-        .explained
-        .iter()
-        .for_each(|it| explained(it, &mut html));
-    html.raw("</ol>\n");
+    if !facts.explained.is_empty() {
+        html.raw("<h3 class=\"gap-above\">Jobs that will not run without help</h3>\n");
+        html.raw("<ol class=\"findings\">\n");
+        let blocks = facts.explained.iter().filter(|it| it.like.is_none());
+        blocks.for_each(|it| explained(facts, it, &mut html));
+        html.raw("</ol>\n");
+    }
     html
 }
 
@@ -77,24 +76,38 @@ fn told(it: &Told, html: &mut Html) {
         .raw("</p>\n");
     let evidence = it.evidence.iter().take(MOST_FACTS);
     pairs(evidence.map(|it| (it.what, it.value.as_str())), html);
-    let word = if it.remedy.fix { "Mend: " } else { "Look: " };
+    let word = if it.remedy.fix { "Mend: " } else { "To do: " };
     command(word, &it.remedy.text, html);
     html.raw("</li>\n");
 }
 
-fn explained(it: &Explanation, html: &mut Html) {
+/// Writes what is the matter with a job, and with which others it is the same.
+fn explained(facts: &Facts, it: &Explanation, html: &mut Html) {
     let Some(finding) = it.findings.first() else {
         return;
     };
     let severity = finding.severity.name();
     begin(severity, severity, html);
-    html.add(&name(&it.name)).raw(" <code>");
-    let reference = match it.job.starts_with("key:") {
-        true => it.job.as_str(),
-        false => short(&it.job),
+    let mut same = facts.explained.iter().filter(|of| of.verdict == it.verdict);
+    let is_first = same.next().is_some_and(|first| std::ptr::eq(first, it));
+    let count = facts.trouble.iter().find(|of| of.code == it.verdict);
+    match count.filter(|of| is_first && of.jobs > 1) {
+        Some(of) => html.text(words::jobs(of.jobs)).raw(", such as "),
+        None => html,
     };
-    html.add(&name(reference))
-        .raw(" ")
+    let title = it.title();
+    let like = facts.explained.iter();
+    let like = like.filter(|of| of.like.as_ref() == Some(&title));
+    for (at, of) in [it].into_iter().chain(like).take(MOST_NAMED).enumerate() {
+        let reference = match of.job.starts_with("key:") {
+            true => of.job.as_str(),
+            false => short(&of.job),
+        };
+        html.raw(if at > 0 { ", " } else { "" })
+            .add(&name(&of.name));
+        html.raw(" <code>").add(&name(reference)).raw("</code>");
+    }
+    html.raw(" <code>")
         .raw(finding.code.name())
         .raw("</code></h3>\n<p>");
     html.add(&shown(&finding.summary, LONG)).raw("</p>\n");
@@ -164,6 +177,7 @@ pub(super) fn failures(facts: &Facts) -> Html {
     let most = facts.failures.first().map_or(1, |it| it.failures);
     for it in &facts.failures {
         html.raw("<li>\n<div class=\"share\"><p>")
+            .raw(if it.at_least { "at least " } else { "" })
             .text(words::grouped(it.failures))
             .raw("<span class=\"unseen\"> times</span></p>");
         html.add(&svg::share(it.failures, most))

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use super::{Facts, count, figure, legend, more, name, shown, svg, table, text, time, words};
 use crate::{
     commands::report::{
-        lanes::{Lane, Run, RunOutcome},
+        lanes::{Lane, Run},
         measure::{Happened, Percentiles},
     },
     duration,
@@ -134,9 +134,9 @@ fn timeline(facts: &Facts) -> Html {
         return html;
     };
     let lanes = &timeline.lanes;
-    let runs = lanes.iter().map(|it| it.runs.len()).sum::<usize>();
-    let remark = format!("the last {runs} runs, from a claim to its end");
-    let to = facts.at.max(from + TimeDelta::seconds(1));
+    let remark = format!("{}, from a claim to its end", timeline.extent());
+    let least = from.checked_add_signed(TimeDelta::seconds(1));
+    let to = timeline.to.max(least).unwrap_or(from);
     let drawing = svg::lanes("lanes-figure", TITLE, lanes, (from, to));
     let marks = legend(&[
         ("main", "finished"),
@@ -172,11 +172,7 @@ fn rows<'a>(facts: &'a Facts, lane: &'a Lane) -> impl Iterator<Item = Vec<Html>>
     let by = lane.name();
     let of_run = by.clone();
     let runs = lane.runs.iter().map(move |run| {
-        let outcome = match run.outcome {
-            RunOutcome::Finished => "finished",
-            RunOutcome::Failed => "failed",
-            RunOutcome::Running => "running",
-        };
+        let outcome = run.outcome.name();
         let took = duration::brief(length(facts, run));
         vec![
             job(&run.name, &run.job),
