@@ -278,16 +278,7 @@ pub(super) async fn gather(
     while let Some(entry) = entries.try_next().await.with_context(trying)? {
         seen.one();
         worst.add(&scene, &entry);
-        match &entry {
-            Entry::Job(job) => {
-                gathered.add(job);
-                match guard::job(job) {
-                    Cow::Borrowed(_) => looking.add(&entry),
-                    Cow::Owned(told) => looking.add(&Entry::Job(told.into())),
-                }
-            }
-            Entry::Malformed(_) => looking.add(&entry),
-        }
+        add_entry(&entry, &mut gathered, &mut looking);
     }
     drop((entries, seen));
 
@@ -316,6 +307,19 @@ pub(super) async fn gather(
         ..facts
     };
     Ok(with_look(facts, look).guarded())
+}
+
+/// Adds a record of the board, its name as it is told.
+fn add_entry(entry: &Entry, gathered: &mut Gathered, looking: &mut Looking) {
+    let Entry::Job(job) = entry else {
+        looking.add(entry);
+        return;
+    };
+    gathered.add(job);
+    match guard::job(job) {
+        Cow::Borrowed(_) => looking.add(entry),
+        Cow::Owned(told) => looking.add(&Entry::Job(told.into())),
+    }
 }
 
 /// Adds what a look at the jobs has counted.
