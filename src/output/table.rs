@@ -1,8 +1,13 @@
-//! Tables on a terminal, in as many pieces as it takes.
+//! Tables on a terminal, in as many pieces as it takes; the only place that knows comfy-table.
 
 mod grid;
 
 use std::borrow::Cow;
+
+use comfy_table::{
+    Attribute, Cell as TableCell, CellAlignment, Color, ColumnConstraint, Row, Table, Width,
+    presets,
+};
 
 use self::grid::{Grid, NARROWEST};
 use super::{
@@ -155,14 +160,75 @@ impl Layout {
             .take()
             .filter(|grid| grid.holds_ids(&self.columns, &rows));
         let grid = grid.unwrap_or_else(|| Grid::of(&self.columns, &rows, self.room));
-        let (titles, lines) = lay(&self.columns, &rows, &grid, self.room);
+        let columns: Vec<_> = grid.shown.iter().map(|&at| &self.columns[at]).collect();
+        let rows: Vec<Vec<_>> = rows
+            .iter()
+            .map(|row| grid.shown.iter().map(|&at| &row[at]).collect())
+            .collect();
+        let text = self.render(&columns, &rows, &grid, is_first);
         self.grid = Some(grid);
-        let lines = Some(titles).filter(|_| is_first).into_iter().chain(lines);
-        let text = lines.map(|line| {
-            let pieces = line.iter().map(|(tone, text)| self.toned(*tone, text));
-            pieces.chain(["\n".to_owned()]).collect::<String>()
-        });
-        text.collect()
+        text
+    }
+
+    fn render(
+        &self,
+        columns: &[&Column],
+        rows: &[Vec<&Cell>],
+        grid: &Grid,
+        with_titles: bool,
+    ) -> String {
+        let mut table = Table::new();
+        table
+            .load_style(presets::NOTHING)
+            .set_truncation_indicator("…");
+        if self.is_coloured {
+            table.enforce_styling();
+        } else {
+            table.force_no_tty();
+        }
+        if with_titles {
+            let titles = columns.iter().zip(&grid.widths).map(|(column, width)| {
+                let title = column.heading().cut(*width);
+                TableCell::new(title.as_str()).add_attribute(Attribute::Bold)
+            });
+            let mut titles = Row::from(titles.collect::<Vec<_>>());
+            titles.max_height(1);
+            table.set_header(titles);
+        }
+        for row in rows {
+            let cells = row.iter().zip(columns).zip(&grid.widths);
+            let cells = cells.map(|((cell, column), width)| styled(cell, column.fit, *width));
+            let mut row = Row::from(cells.collect::<Vec<_>>());
+            row.max_height(1);
+            table.add_row(row);
+        }
+        let last = columns.len().saturating_sub(1);
+        let settings = table.column_iter_mut().zip(&grid.widths).zip(columns);
+        for (at, ((settings, width), column)) in settings.enumerate() {
+            let gap = if at == last { 0 } else { grid.gap };
+            settings
+                .set_padding((0, u16::try_from(gap).unwrap_or_default()))
+                .set_constraint(ColumnConstraint::Absolute(Width::Fixed(
+                    u16::try_from(width + gap).unwrap_or(u16::MAX),
+                )));
+            if column.fit == Fit::Number {
+                settings.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        let mut text = String::new();
+        let titles = usize::from(with_titles);
+        for (at, line) in table.lines().enumerate() {
+            let row = at.checked_sub(titles).and_then(|at| rows.get(at));
+            match row.and_then(|row| spread(row, columns, grid, self.room)) {
+                Some(line) => {
+                    let pieces = line.iter().map(|(tone, text)| self.toned(*tone, text));
+                    text.extend(pieces);
+                }
+                None => text.push_str(line.trim_end()),
+            }
+            text.push('\n');
+        }
+        text
     }
 
     fn toned(&self, tone: Tone, text: &Text) -> String {
@@ -210,10 +276,7 @@ fn lay(
 fn line(row: &[&Cell], columns: &[&Column], grid: &Grid) -> Pieces {
     let (mut line, mut space) = (Pieces::new(), 0);
     for ((cell, column), &width) in row.iter().zip(columns).zip(&grid.widths) {
-        let text = match column.fit {
-            Fit::KeepsEnds => cell.text.shortened(width),
-            _ => cell.text.cut(width),
-        };
+        let text = fitted(cell, column.fit, width);
         let left = width.saturating_sub(text.width());
         let (before, behind) = match column.fit {
             Fit::Number => (left, 0),
@@ -270,6 +333,27 @@ fn spread(row: &[&Cell], columns: &[&Column], grid: &Grid, room: Option<usize>) 
         line.push((cell.tone, text));
     }
     Some(line)
+}
+
+fn styled(cell: &Cell, fit: Fit, width: usize) -> TableCell {
+    let text = fitted(cell, fit, width);
+    let plain = TableCell::new(text.as_str());
+    match cell.tone {
+        Tone::Plain => plain,
+        Tone::Strong => plain.add_attribute(Attribute::Bold),
+        Tone::Faint => plain.add_attribute(Attribute::Dim),
+        Tone::Good => plain.fg(Color::DarkGreen),
+        Tone::Busy => plain.fg(Color::DarkYellow),
+        Tone::Bad => plain.fg(Color::DarkRed).add_attribute(Attribute::Bold),
+    }
+}
+
+/// Returns what of a cell fits into its column.
+fn fitted(cell: &Cell, fit: Fit, width: usize) -> Text {
+    match fit {
+        Fit::KeepsEnds => cell.text.shortened(width),
+        _ => cell.text.cut(width),
+    }
 }
 
 /// Leaves of each id as much as tells it from the others of these rows.
