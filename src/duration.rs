@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use thiserror::Error;
 
 /// Each unit and the milliseconds it takes, longest first, which is also their order in a text.
@@ -85,6 +86,11 @@ fn check_part(text: &str, number: &str, unit: &str) -> Result<(), InvalidDuratio
         return Err(InvalidDuration::UnknownUnit(unit.to_owned()));
     }
     Ok(())
+}
+
+/// Writes how long it is from one time to another in few characters; no time at all, if that is earlier.
+pub(crate) fn between(from: DateTime<Utc>, to: DateTime<Utc>) -> String {
+    brief((to - from).to_std().unwrap_or_default())
 }
 
 /// Writes a duration for a table: its longest unit, and the next one while that says much.

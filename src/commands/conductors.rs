@@ -53,7 +53,7 @@ impl Seen {
     }
 
     fn age(&self, time: DateTime<Utc>) -> String {
-        duration::brief((self.now - time).to_std().unwrap_or_default())
+        duration::between(time, self.now)
     }
 
     /// Words when it last said that it is alive.

@@ -5,7 +5,7 @@ mod screen;
 mod tests;
 
 use anyhow::Context as _;
-use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
 use futures_util::TryStreamExt;
 
 use self::screen::Status;
@@ -21,9 +21,6 @@ use crate::{
     context::Context,
     job::Shelf,
 };
-
-/// How far back the look at the past goes.
-const LATELY: TimeDelta = TimeDelta::hours(24);
 
 /// Show how the board is, at a glance
 ///
@@ -103,18 +100,13 @@ async fn past(
     now: DateTime<Utc>,
     history: u32,
 ) -> Result<Departures, BoardError> {
-    let mut ended = Departures {
-        since: now - LATELY,
-        ..Departures::default()
-    };
+    let mut ended = Departures::lately(now);
     let mut entries = board.entries(Query::all(Shelf::Past, Detail::Brief));
     while let Some(entry) = entries.try_next().await? {
         if !ended.add(&entry) {
             return Ok(ended);
         }
     }
-    if ended.count() >= u64::from(history) {
-        ended.since = ended.earliest.unwrap_or(ended.since);
-    }
+    ended.end(history);
     Ok(ended)
 }

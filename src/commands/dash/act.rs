@@ -7,7 +7,7 @@ use chrono::Utc;
 
 use super::picture::Place;
 use crate::{
-    board::{self, Board, BoardError, JobRef},
+    board::{self, Board, BoardError},
     commands::{
         parts::{select, settle::by_force},
         retry,
@@ -155,29 +155,6 @@ pub(super) struct Task {
     deed: Deed,
     jobs: Vec<Entry>,
     names: Vec<String>,
-}
-
-/// Finds jobs as they are now, to be shown to whoever decides what becomes of them.
-pub(super) async fn prepare(
-    board: &dyn Board,
-    deed: Deed,
-    places: Vec<Place>,
-) -> board::Result<Dialog> {
-    let mut jobs = Vec::new();
-    for shelf in deed.shelves() {
-        let there = places.iter().filter(|place| place.0 == *shelf);
-        let wanted: Vec<_> = there.map(|(_, key)| JobRef::Key(key.clone())).collect();
-        if !wanted.is_empty() {
-            let found = board.find(*shelf, &wanted).await?;
-            jobs.extend(found.into_iter().filter_map(|mut found| found.pop()));
-        }
-    }
-    Ok(Dialog {
-        gone: places.len() - jobs.len(),
-        jobs: jobs.into_iter().map(|entry| (entry, false)).collect(),
-        stage: Stage::Asking,
-        ..Dialog::of(deed, places)
-    })
 }
 
 /// Does it, to each job that is as it was shown; says what came of it.

@@ -9,7 +9,7 @@ use futures_util::{
 use chrono::Utc;
 
 use super::{
-    act,
+    act::{self, Deed, Dialog, Stage},
     picture::Place,
     update::{Effect, Input},
 };
@@ -63,26 +63,37 @@ impl<'a> Questions<'a> {
 
     /// Looks jobs up.
     pub(super) fn find(self, places: Vec<Place>) -> LocalBoxFuture<'a, Input> {
-        let find = async move {
-            let mut found = Vec::with_capacity(places.len());
-            for shelf in [Shelf::Board, Shelf::Trash] {
-                let there = places.iter().filter(|place| place.0 == shelf);
-                let keys: Vec<_> = there.map(|(_, key)| key.clone()).collect();
-                let wanted: Vec<_> = keys.iter().cloned().map(JobRef::Key).collect();
-                if wanted.is_empty() {
-                    continue;
-                }
-                match self.board.find(shelf, &wanted).await {
-                    Ok(answers) => {
-                        let answers = keys.into_iter().zip(answers);
-                        found.extend(answers.map(|(key, mut it)| ((shelf, key), it.pop())));
-                    }
-                    Err(error) => return Input::Found(Err(chain(&error))),
-                }
-            }
-            Input::Found(Ok(found))
-        };
+        let find = async move { Input::Found(said(self.found(&places).await)) };
         find.boxed_local()
+    }
+
+    /// Returns the jobs of these places, as far as they are there.
+    async fn found(self, places: &[Place]) -> Result<Vec<(Place, Option<Entry>)>> {
+        let mut found = Vec::with_capacity(places.len());
+        for shelf in [Shelf::Board, Shelf::Trash] {
+            let there: Vec<_> = places.iter().filter(|place| place.0 == shelf).collect();
+            let wanted: Vec<_> = (there.iter().map(|(_, key)| JobRef::Key(key.clone()))).collect();
+            if !wanted.is_empty() {
+                let answers = self.board.find(shelf, &wanted).await?;
+                let answers = there.into_iter().cloned().zip(answers);
+                found.extend(answers.map(|(place, mut it)| (place, it.pop())));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Finds jobs as they are now, to be shown to whoever decides what becomes of them.
+    async fn prepare(self, deed: Deed, places: Vec<Place>) -> Result<Dialog> {
+        let found = self.found(&places).await?.into_iter();
+        let jobs: Vec<_> = found
+            .filter_map(|(_, entry)| Some((entry?, false)))
+            .collect();
+        Ok(Dialog {
+            gone: places.len() - jobs.len(),
+            jobs,
+            stage: Stage::Asking,
+            ..Dialog::of(deed, places)
+        })
     }
 
     /// Asks what something takes that is to be done.
@@ -111,7 +122,7 @@ impl<'a> Questions<'a> {
                     Input::Explained(job, explained)
                 }
                 Effect::Prepare(deed, places) => {
-                    let prepared = act::prepare(self.board, deed, places.clone()).await;
+                    let prepared = self.prepare(deed, places.clone()).await;
                     Input::Prepared(deed, places, said(prepared))
                 }
                 Effect::Perform(task) => {

@@ -15,7 +15,7 @@ use crate::{
         liveness::{Overdue, is_nobody_s, is_silent},
         tally::{ByName, ByOwner, Figures, Tally, is_exhausted},
     },
-    duration,
+    duration, glob,
     job::{Conductor, Entry, Job, Shelf},
     output::short,
 };
@@ -457,13 +457,5 @@ fn unseen(seen: &mut Examined, what: &str, jobs: &Noted) {
 
 /// Writes a value of a filter that means these characters and no others.
 fn quoted(text: &str) -> String {
-    let mut value = String::with_capacity(text.len() + 2);
-    for character in text.chars() {
-        match character {
-            '*' | '?' | '[' => value.extend(['[', character, ']']),
-            '"' => value.push_str("\"\""),
-            character => value.push(character),
-        }
-    }
-    format!("\"{value}\"")
+    format!("\"{}\"", glob::literal(text).replace('"', "\"\""))
 }

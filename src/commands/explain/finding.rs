@@ -115,10 +115,7 @@ impl Finding {
             what: what.to_owned(),
             value: match (now - time).to_std() {
                 Ok(ago) => format!("{} ago", duration::brief(ago)),
-                Err(_) => format!(
-                    "in {}",
-                    duration::brief((time - now).to_std().unwrap_or_default())
-                ),
+                Err(_) => format!("in {}", duration::between(now, time)),
             },
             at: Some(time),
         }));

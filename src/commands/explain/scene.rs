@@ -141,7 +141,7 @@ impl Scene {
             let Some(time) = time.filter(|time| ahead(*time)) else {
                 continue;
             };
-            let by = duration::brief((time - self.now).to_std().unwrap_or_default());
+            let by = duration::between(self.now, time);
             let summary = format!("it was {what} {by} ahead of this machine's clock");
             let finding = Finding::new(Code::ClockSkew, Severity::Warning, summary);
             findings.push(finding.at(what, Some(time), self.now));

@@ -75,7 +75,7 @@ impl Scene {
             return (self.mend(finding, case, text, &["retry"]), false);
         }
         if let Some(until) = job.history.not_before.filter(|time| *time > self.now) {
-            let left = duration::brief((until - self.now).to_std().unwrap_or_default());
+            let left = duration::between(self.now, until);
             let summary = format!("it is held back for {left} more; then {by}");
             let finding = Finding::new(Code::Postponed, Severity::Ok, summary);
             let finding = finding.at("until", Some(until), self.now);

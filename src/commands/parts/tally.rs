@@ -11,8 +11,10 @@ use super::{
 };
 use crate::{
     board::BoardError,
+    duration,
     exit::chain,
     job::{Conductor, Departure, Entry, Holding, Job, Lease, Owner, State},
+    output::short,
     retry::MAX_ATTEMPTS,
 };
 
@@ -93,6 +95,9 @@ fn seconds<S: Serializer>(span: &Option<Duration>, serializer: S) -> Result<S::O
     span.map(|span| span.as_secs_f64()).serialize(serializer)
 }
 
+/// How far back what has left a board is counted.
+const LATELY: TimeDelta = TimeDelta::hours(24);
+
 /// What has left the board of late.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Departures {
@@ -106,6 +111,22 @@ pub(crate) struct Departures {
 }
 
 impl Departures {
+    /// Counts none yet of what has left the board in the last day.
+    pub(crate) fn lately(now: DateTime<Utc>) -> Self {
+        Self {
+            since: now - LATELY,
+            ..Self::default()
+        }
+    }
+
+    /// Ends the counting where all that is remembered was counted: if that is as much as may be, more
+    /// may have been forgotten.
+    pub(crate) fn end(&mut self, history: u32) {
+        if self.count() >= u64::from(history) {
+            self.since = self.earliest.unwrap_or(self.since);
+        }
+    }
+
     /// Counts a job; one that ended earlier ends the counting.
     pub(crate) fn add(&mut self, entry: &Entry) -> bool {
         let Some(ended) = entry.job().and_then(|job| job.ended.as_ref()) else {
@@ -125,6 +146,15 @@ impl Departures {
 
     pub(crate) fn count(&self) -> u64 {
         self.consumed + self.failed + self.purged
+    }
+}
+
+impl Standing {
+    /// Says how long it is so, of which job, and by whom.
+    pub(crate) fn told(&self, now: DateTime<Utc>) -> String {
+        let (age, uuid) = (duration::between(self.since, now), short(&self.uuid));
+        let owner = self.owner.as_ref().map(|owner| format!(" by {owner}"));
+        format!("{age}  {uuid} {}{}", self.name, owner.unwrap_or_default())
     }
 }
 

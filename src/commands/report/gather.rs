@@ -3,7 +3,7 @@
 use std::{borrow::Cow, cmp::Reverse};
 
 use anyhow::Context as _;
-use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
+use chrono::{DateTime, SubsecRound as _, Utc};
 use futures_util::TryStreamExt;
 
 use super::{
@@ -27,9 +27,6 @@ use crate::{
     job::{Conductor, Departure, Entry, Job, Lease, Origin, Shelf},
     output::Progress,
 };
-
-/// How far back the past goes that is counted by itself, as `status` does.
-const LATELY: TimeDelta = TimeDelta::hours(24);
 
 /// How many names are counted for sure, however many there are.
 const COUNTED_NAMES: usize = 10_000;
@@ -75,10 +72,7 @@ impl Gathered {
             failures: Signatures::default(),
             runs: Runs::default(),
             lost: 0,
-            lately: Departures {
-                since: at - LATELY,
-                ..Departures::default()
-            },
+            lately: Departures::lately(at),
             all_are_late: true,
             remembered: Departures {
                 since: DateTime::<Utc>::MIN_UTC,
@@ -156,8 +150,8 @@ impl Gathered {
         while let Some(entry) = entries.try_next().await? {
             self.add_left(&entry);
         }
-        if self.all_are_late && self.lately.count() >= u64::from(history) {
-            self.lately.since = self.lately.earliest.unwrap_or(self.lately.since);
+        if self.all_are_late {
+            self.lately.end(history);
         }
         Ok(())
     }

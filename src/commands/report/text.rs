@@ -101,7 +101,6 @@ impl Report for Facts {
 
 impl Facts {
     fn failed(&self, of: &Alike) -> Vec<Cell> {
-        let ago = (self.at - of.last).to_std().unwrap_or_default();
         vec![
             Cell::new(format!(
                 "{}{}",
@@ -109,7 +108,7 @@ impl Facts {
                 if of.at_least { "+" } else { "" }
             )),
             Cell::new(of.jobs.to_string()),
-            Cell::new(duration::brief(ago)),
+            Cell::new(self.ago(of.last)),
             Cell::new(&of.signature),
         ]
     }

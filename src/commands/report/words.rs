@@ -6,7 +6,7 @@ use super::{
     facts::Facts,
     measure::{Bucket, EDGES},
 };
-use crate::{commands::parts::tally::Standing, duration, output::short};
+use crate::{commands::parts::tally::Standing, duration};
 
 /// Says how many jobs there are.
 pub(super) fn jobs(count: u64) -> String {
@@ -86,7 +86,7 @@ pub(super) fn attempts(bucket: &Bucket) -> String {
 impl Facts {
     /// Returns how long ago a time was.
     pub(super) fn ago(&self, time: chrono::DateTime<chrono::Utc>) -> String {
-        duration::brief((self.at - time).to_std().unwrap_or_default())
+        duration::between(time, self.at)
     }
 
     /// Returns the figures of the board, each with its name.
@@ -126,14 +126,7 @@ impl Facts {
     }
 
     fn standing(&self, job: Option<&Standing>) -> Option<String> {
-        let job = job?;
-        let owner = job.owner.as_ref().map(|owner| format!(" by {owner}"));
-        let (age, uuid) = (self.ago(job.since), short(&job.uuid));
-        Some(format!(
-            "{age}  {uuid} {}{}",
-            job.name,
-            owner.unwrap_or_default()
-        ))
+        Some(job?.told(self.at))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     },
     duration,
     job::Pause,
-    output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone, short},
+    output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone},
     shell,
 };
 
@@ -103,7 +103,7 @@ impl Status {
         let figures = &self.figures;
         let some = |count: u64| (count > 0).then(|| count.to_string());
         let held_back = some(figures.held_back).map(|count| format!(", {count} of them held back"));
-        let standing = |job: &Option<Standing>| job.as_ref().map(|job| self.standing(job));
+        let standing = |job: &Option<Standing>| job.as_ref().map(|job| job.told(self.now));
         let poison = figures.poison_attempts;
         let poison = poison.map(|least| format!("{}, tried {least} times or more", figures.poison));
         let lately = self.past.as_ref().map(|past| self.age(past.since));
@@ -158,12 +158,6 @@ impl Status {
             page.fact_with("paused", Tone::Bad, &pause.to_string(), resume.as_deref());
         }
     }
-
-    fn standing(&self, job: &Standing) -> String {
-        let (age, uuid) = (self.age(job.since), short(&job.uuid));
-        let owner = job.owner.as_ref().map(|owner| format!(" by {owner}"));
-        format!("{age}  {uuid} {}{}", job.name, owner.unwrap_or_default())
-    }
 }
 
 /// Returns the cells of a name, for the columns [`NAMES`].
@@ -217,7 +211,7 @@ pub(crate) fn owner_cells(owned: &ByOwner, now: DateTime<Utc>) -> Vec<Cell> {
 }
 
 fn age(now: DateTime<Utc>, time: DateTime<Utc>) -> String {
-    duration::brief((now - time).to_std().unwrap_or_default())
+    duration::between(time, now)
 }
 
 fn cell(text: Option<String>) -> Cell {

@@ -78,7 +78,7 @@ fn reached(state: &State) -> Pieces {
 }
 
 fn age(state: &State, time: DateTime<Utc>) -> String {
-    duration::brief((state.now - time).to_std().unwrap_or_default())
+    duration::between(time, state.now)
 }
 
 /// Says how many jobs there are in each state, and how many conductors.

@@ -130,13 +130,12 @@ const FAILURES: &[Column] = &[
 ];
 
 fn failed(state: &State, of: &Alike) -> Vec<Cell> {
-    let last = (state.now - of.last).to_std().unwrap_or_default();
     let names: Vec<_> = of.names.iter().map(String::as_str).collect();
     vec![
         Cell::toned(Tone::Bad, &of.signature),
         Cell::new(of.jobs.to_string()),
         Cell::new(of.failures.to_string()),
-        Cell::new(duration::brief(last)),
+        Cell::new(duration::between(of.last, state.now)),
         Cell::new(names.join(", ")),
     ]
 }
