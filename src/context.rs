@@ -110,6 +110,11 @@ impl Context {
         self.board()
     }
 
+    /// Reads the configuration again, as it is by now.
+    pub(crate) fn config_by_now(&self) -> anyhow::Result<Config> {
+        Config::load(self.flags.clone(), &self.environment)
+    }
+
     /// Returns a second board, for changing it unless that is forbidden, and what is in effect there;
     /// whoever asks for it closes it.
     pub(crate) fn second_board(

@@ -91,6 +91,11 @@ impl Backlog {
         self.ready.is_empty()
     }
 
+    /// Returns how many candidates are known, and whether the board has more.
+    pub(crate) fn count(&self) -> (usize, bool) {
+        (self.known.len(), self.has_left_out)
+    }
+
     /// Whether a job is among the candidates.
     pub(crate) fn knows(&self, key: &JobKey) -> bool {
         self.known.contains_key(key)

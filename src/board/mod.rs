@@ -41,6 +41,7 @@ pub(crate) use self::{
     examine::{Examined, Part},
     ext::BoardExt,
     reference::{JobRef, uuid_of},
+    registration::REFRESH,
     stored::contradiction,
     wire::json::oversized_integer,
 };
@@ -281,12 +282,14 @@ pub(crate) trait Board: Send + Sync {
     /// Listens, and returns what happens from now on; once it has answered, nothing is missed.
     async fn events(&self) -> Result<Events<'_>>;
 
-    /// Enters a conductor in the registry for as long as this board stays open.
+    /// Enters a conductor in the registry for as long as this board stays open, and it tells of itself
+    /// every ten seconds at least.
     ///
     /// Refused with [`BoardError::NameTaken`] while another process is registered under its name.
     async fn register(&self, conductor: &Conductor) -> Result<()>;
 
-    /// Keeps in the entry of this process what it tells of itself; nothing, if it has none.
+    /// Keeps in the entry of this process what it tells of itself, and that it is alive; nothing, if it has
+    /// none.
     async fn tell(&self, told: &Told) -> Result<()>;
 
     /// Returns the conductors that are registered now.

@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tokio::{task::JoinSet, time};
 
 use super::Result;
 use crate::job::Told;
@@ -12,7 +11,7 @@ use crate::job::Told;
 /// How long a conductor that says nothing counts as alive.
 pub(super) const LIFE: Duration = Duration::from_secs(30);
 
-/// How often a conductor says that it is alive, though nothing has changed.
+/// How often a conductor has to say that it is alive, though nothing has changed.
 pub(crate) const REFRESH: Duration = Duration::from_secs(10);
 
 /// What is stored of a conductor, and where.
@@ -30,25 +29,17 @@ pub(super) trait Registered: Send + Sync + 'static {
 
 /// The entry of this process, if it has one.
 #[derive(Default)]
-pub(super) struct Registration(Mutex<Option<Kept>>);
-
-struct Kept {
-    entry: Arc<dyn Registered>,
-    /// Dropped, it stops.
-    refresh: JoinSet<()>,
-}
+pub(super) struct Registration(Mutex<Option<Arc<dyn Registered>>>);
 
 impl Registration {
-    /// Refreshes an entry that was just made, until it is left.
+    /// Takes an entry that was just made.
     pub(super) fn begin(&self, entry: impl Registered) {
-        let entry: Arc<dyn Registered> = Arc::new(entry);
-        let refresh = JoinSet::from_iter([refresh(Arc::clone(&entry))]);
-        *self.0.lock() = Some(Kept { entry, refresh });
+        *self.0.lock() = Some(Arc::new(entry));
     }
 
-    /// Stores what the conductor tells of itself; what fails now is made up for by a refresh.
+    /// Stores what the conductor tells of itself, and that it is alive.
     pub(super) async fn tell(&self, told: &Told) -> Result<()> {
-        let entry = self.0.lock().as_ref().map(|kept| Arc::clone(&kept.entry));
+        let entry = self.0.lock().as_ref().map(Arc::clone);
         let Some(entry) = entry else { return Ok(()) };
         entry.set_told(told);
         entry.keep().await
@@ -56,19 +47,10 @@ impl Registration {
 
     /// Removes the entry.
     pub(super) async fn leave(&self) {
-        let kept = self.0.lock().take();
-        if let Some(kept) = kept {
-            drop(kept.refresh);
+        let entry = self.0.lock().take();
+        if let Some(entry) = entry {
             // An entry that cannot be removed is gone half a minute later.
-            let _ = kept.entry.remove().await;
+            let _ = entry.remove().await;
         }
-    }
-}
-
-async fn refresh(entry: Arc<dyn Registered>) {
-    loop {
-        time::sleep(REFRESH).await;
-        // One that fails is made up for by the next one, or the entry lapses.
-        let _ = entry.keep().await;
     }
 }

@@ -90,6 +90,7 @@ impl Seen {
         let course = match told.course {
             Course::Working => "",
             Course::Draining => "draining",
+            Course::Quiet => "quiet",
             Course::Ending => "ending",
         };
         let Some(first) = told.runs.first() else {
@@ -194,6 +195,7 @@ impl Seen {
             let course = match told.course {
                 Course::Working => "",
                 Course::Draining => ", until none is left",
+                Course::Quiet => ", and is quiet: takes no more until SIGUSR1 ends that",
                 Course::Ending => ", and takes no more",
             };
             page.fact("runs", format!("{running} of {slots} at once{course}"));

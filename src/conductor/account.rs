@@ -1,6 +1,6 @@
 //! What a conductor can say of its work at any moment.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use chrono::{SubsecRound, Utc};
 use parking_lot::Mutex;
@@ -10,10 +10,7 @@ use super::{
     progress::{Note, Tag},
     shared::Shared,
 };
-use crate::{
-    job::{Counters, MOST_RUNS, Run, Told, Unsettled},
-    process::signal::Signals,
-};
+use crate::job::{Counters, MOST_RUNS, Run, Told, Unsettled};
 
 /// How many jobs that cannot be settled the registry is told of.
 const MOST_UNSETTLED: usize = 100;
@@ -29,6 +26,8 @@ struct State {
     runs: BTreeMap<u64, Run>,
     counters: Counters,
     unsettled: Vec<Unsettled>,
+    /// How many jobs there are to be claimed, and whether the board has more than are known.
+    to_do: (usize, bool),
 }
 
 /// A job that counts as being performed, until this is dropped.
@@ -62,6 +61,17 @@ impl Account {
         self.0.lock().unsettled = jobs;
     }
 
+    /// Sets how many jobs there are to be claimed, and whether the board has more.
+    pub(super) fn set_to_do(&self, to_do: (usize, bool)) {
+        self.0.lock().to_do = to_do;
+    }
+
+    /// Returns how many jobs are performed, and how many are to be claimed.
+    pub(super) fn work(&self) -> (usize, (usize, bool)) {
+        let state = self.0.lock();
+        (state.runs.len(), state.to_do)
+    }
+
     /// Adds to what a conductor tells of itself what it does now.
     pub(super) fn add_to(&self, told: &mut Told) {
         let state = self.0.lock();
@@ -85,39 +95,36 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Tells what the conductor does, and what it leaves alone, whenever one of these signals comes.
-pub(super) async fn tell_when_asked(shared: Arc<Shared>, mut asked: Signals) {
-    loop {
-        asked.next().await;
-        let mut told = Told::default();
-        shared.account.add_to(&mut told);
-        let Counters {
-            done,
-            failed,
-            postponed,
-            lost,
-        } = told.counters;
-        let note = Note::new("state")
-            .with("running", told.running)
-            .with("done", done)
-            .with("failed", failed)
-            .with("postponed", postponed)
-            .with("lost", lost);
-        shared
-            .reporter
-            .tell(note.with("unsettled", told.unsettled.len()));
-        for run in told.runs {
-            let seconds = (Utc::now() - run.since).num_milliseconds();
-            let tag = Tag {
-                uuid: run.uuid,
-                name: run.name,
-            };
-            let note = Note::new("running")
-                .of(&tag.into())
-                .with("attempt", run.attempt)
-                .with("seconds", seconds as f64 / 1000.0);
-            shared.reporter.tell(note);
-        }
-        shared.passed_over.tell_all(&shared.reporter);
+/// Tells what the conductor does, and what it leaves alone.
+pub(super) fn tell_state(shared: &Shared) {
+    let mut told = Told::default();
+    shared.account.add_to(&mut told);
+    let Counters {
+        done,
+        failed,
+        postponed,
+        lost,
+    } = told.counters;
+    let note = Note::new("state")
+        .with("running", told.running)
+        .with("done", done)
+        .with("failed", failed)
+        .with("postponed", postponed)
+        .with("lost", lost);
+    shared
+        .reporter
+        .tell(note.with("unsettled", told.unsettled.len()));
+    for run in told.runs {
+        let seconds = (Utc::now() - run.since).num_milliseconds();
+        let tag = Tag {
+            uuid: run.uuid,
+            name: run.name,
+        };
+        let note = Note::new("running")
+            .of(&tag.into())
+            .with("attempt", run.attempt)
+            .with("seconds", seconds as f64 / 1000.0);
+        shared.reporter.tell(note);
     }
+    shared.passed_over.tell_all(&shared.reporter);
 }

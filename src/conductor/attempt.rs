@@ -66,7 +66,7 @@ impl Attempt {
         slot: Slot,
         over: impl FnOnce(Finished),
     ) {
-        let plan = shared.policy.plan(&self.job);
+        let plan = shared.policy().plan(&self.job);
         let turn = turn(&slot, &mut shutdown).await;
         let start = Instant::now();
         let max_attempts = plan.as_ref().ok().and_then(|plan| plan.max_attempts);

@@ -10,6 +10,7 @@
 
 mod account;
 mod attempt;
+mod contact;
 mod in_flight;
 pub(crate) mod judgement;
 mod lease_term;
@@ -19,6 +20,7 @@ mod picker;
 pub(crate) mod policy;
 pub(crate) mod progress;
 mod registration;
+mod service;
 mod settler;
 mod shared;
 mod shutdown;
@@ -28,24 +30,31 @@ mod supervisor;
 use std::{io, sync::Arc, time::Duration};
 
 use thiserror::Error;
-use tokio::task::JoinSet;
+use tokio::sync::watch;
 
 use self::{
-    account::{Account, tell_when_asked},
+    account::Account,
     in_flight::InFlight,
     lease_term::LeaseTerm,
     passed_over::PassedOver,
     policy::Policy,
     progress::{Note, Reporter},
+    service::Service,
     shared::Shared,
+    shutdown::Shutdown,
     supervisor::Supervisor,
 };
-pub(crate) use self::{attempt::capture::Destination, settler::Tally};
+pub(crate) use self::{
+    attempt::capture::Destination,
+    service::{Reloaded, Steering, not_notified},
+    settler::Tally,
+};
 use crate::{
-    board::{Board, BoardError, filter::Filters},
+    board::{Board, BoardError, REFRESH, filter::Filters},
     job::Conductor,
     process::{
         guard::{Guard, Launch, LeftOver},
+        service_manager::ServiceManager,
         signal::Signals,
         spawn::Spawner,
     },
@@ -71,6 +80,16 @@ pub(crate) struct Settings {
     pub(crate) grace: Duration,
     /// Variables of ours that no command may inherit.
     pub(crate) withheld: Vec<&'static str>,
+    pub(crate) service_manager: Option<ServiceManager>,
+}
+
+impl Settings {
+    /// Returns how often the board is told that the conductor is alive, though nothing has changed.
+    fn refresh(&self) -> Duration {
+        let manager = self.service_manager.as_ref();
+        let patience = manager.and_then(|manager| manager.watchdog);
+        patience.map_or(REFRESH, |patience| REFRESH.min(patience / 3))
+    }
 }
 
 /// How long commands may take.
@@ -114,54 +133,78 @@ pub(crate) enum Halted {
 
 /// Conducts until told otherwise, and returns what came of it.
 ///
-/// `signals` must have been caught since before anything was claimed; those that are `asking` have it
-/// tell what it does.
+/// `signals`, which end it, must have been caught since before anything was claimed.
 pub(crate) async fn conduct(
     board: Arc<dyn Board>,
     settings: Settings,
     reporter: Reporter,
     signals: &mut Signals,
-    asking: Signals,
+    steering: Steering<'_>,
 ) -> Result<Tally, Halted> {
     Signals::heed_children()?;
-    let guard = Arc::new(Guard::start(Launch::this_program(), &settings.mark)?);
-    let shared = Arc::new(Shared {
-        owner: settings.conductor.owner.clone(),
-        guard,
+    let shared = Arc::new(shared(&settings, reporter)?);
+    let mut service = Service::new(&shared, &settings, steering);
+    let done = tokio::select! {
+        biased;
+        never = service.attend() => match never {},
+        done = work(board, &settings, &shared, signals) => done,
+    };
+    service.leave();
+    done
+}
+
+fn shared(settings: &Settings, reporter: Reporter) -> io::Result<Shared> {
+    let owner = settings.conductor.owner.clone();
+    Ok(Shared {
+        guard: Arc::new(Guard::start(Launch::this_program(), &settings.mark)?),
         left_over: LeftOver::default(),
-        policy: settings.policy.clone(),
+        policy: watch::Sender::new(Arc::new(settings.policy.clone())),
         patience: settings.patience.clone(),
         output: settings.output.clone(),
         time_limit: settings.time_limit,
-        spawner: Spawner::of_conductor(
-            &settings.withheld,
-            &settings.mark,
-            &settings.conductor.owner,
-        )?,
+        spawner: Spawner::of_conductor(&settings.withheld, &settings.mark, &owner)?,
+        owner,
         reporter,
         in_flight: InFlight::default(),
         passed_over: PassedOver::default(),
         account: Account::default(),
-        is_cut_off: Arc::default(),
-    });
-    let _answering = JoinSet::from_iter([tell_when_asked(Arc::clone(&shared), asking)]);
+        contact: Arc::default(),
+        shutdown: watch::Sender::new(Shutdown::NotYet),
+        registered: watch::Sender::new(false),
+    })
+}
+
+/// Enters the registry, and performs jobs until told otherwise.
+async fn work(
+    board: Arc<dyn Board>,
+    settings: &Settings,
+    shared: &Arc<Shared>,
+    signals: &mut Signals,
+) -> Result<Tally, Halted> {
     let mut lease_term = LeaseTerm::new(settings.lease);
     let conductor = Conductor {
-        told: registration::told(&settings),
+        told: registration::told(settings),
         ..settings.conductor.clone()
     };
-    let registered = registration::register(&*board, &conductor, &shared, &mut lease_term);
+    let registered = registration::register(&*board, &conductor, shared, &mut lease_term);
     tokio::select! {
         biased;
         _ = signals.next() => return Ok(Tally::default()),
         registered = registered => registered?,
     }
+    shared.registered.send_replace(true);
     let name = settings.conductor.name.as_str();
     let note = Note::new("conducting")
         .with("conductor", name)
         .with("board", board.name());
     shared.reporter.tell(note.with("jobs", settings.jobs));
-    Supervisor::start(board, &settings, shared, lease_term, conductor.told)
-        .lead(signals)
-        .await
+    Supervisor::start(
+        board,
+        settings,
+        Arc::clone(shared),
+        lease_term,
+        conductor.told,
+    )
+    .lead(signals)
+    .await
 }

@@ -1,16 +1,11 @@
 //! A board that cannot be reached: what is waited for, how long, and what is said of it.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::{self, Instant};
 
 use super::{
+    contact::Contact,
     progress::{Note, Reporter},
     shared::Shared,
 };
@@ -37,14 +32,12 @@ pub(super) fn is_final(error: &BoardError) -> bool {
 ///
 /// Later the same may pass: a disk that was full, a name server that was away.
 pub(super) fn is_final_at_first(error: &BoardError) -> bool {
-    is_final(error)
-        || matches!(error, BoardError::Misdirected { .. })
-        || !(error.is_retryable() || is_unknown(error))
+    is_final(error) || matches!(error, BoardError::Misdirected { .. }) || !is_away(error)
 }
 
-/// Whether it is not known what became of a request.
-pub(super) fn is_unknown(error: &BoardError) -> bool {
-    matches!(error, BoardError::Unknown { .. })
+/// Whether the board is not there, or was not heard; else it is, and does not do as it is asked.
+pub(super) fn is_away(error: &BoardError) -> bool {
+    error.is_retryable() || matches!(error, BoardError::Unknown { .. })
 }
 
 /// Words an error of a board with all its causes.
@@ -65,9 +58,11 @@ pub(super) fn words(error: &BoardError) -> String {
 #[derive(Debug)]
 pub(super) struct Outage {
     reporter: Reporter,
-    /// Whether it was said, by whichever part of the conductor noticed first.
-    is_told: Arc<AtomicBool>,
+    /// By which it is said by whichever part of the conductor notices first, and no other.
+    contact: Arc<Contact>,
     pause: Duration,
+    /// Whether the board is waited for.
+    waits: bool,
     /// Since when the board refuses, if the last answer was that.
     refused_since: Option<Instant>,
 }
@@ -76,8 +71,9 @@ impl Outage {
     pub(super) fn new(shared: &Shared) -> Self {
         Self {
             reporter: shared.reporter.clone(),
-            is_told: Arc::clone(&shared.is_cut_off),
+            contact: Arc::clone(&shared.contact),
             pause: PAUSE.0,
+            waits: false,
             refused_since: None,
         }
     }
@@ -90,12 +86,13 @@ impl Outage {
 
     /// Says once that the board is gone, or refuses.
     pub(super) fn begin(&mut self, error: &BoardError) {
-        let is_away = error.is_retryable() || is_unknown(error);
+        self.wait(true);
+        let is_away = is_away(error);
         self.refused_since = match is_away {
             true => None,
             false => self.refused_since.or_else(|| Some(Instant::now())),
         };
-        if self.is_told.swap(true, Ordering::Relaxed) {
+        if !self.contact.lose(error) {
             return;
         }
         let event = match is_away {
@@ -107,12 +104,20 @@ impl Outage {
             .tell(Note::new(event).with("reason", words(error)));
     }
 
-    /// Says that the board is back, if it was said to be gone.
+    /// Notes that the board has done as it was asked, and says that it is back if it was said to be gone.
     pub(super) fn is_over(&mut self) {
         self.pause = PAUSE.0;
         self.refused_since = None;
-        if self.is_told.swap(false, Ordering::Relaxed) {
+        self.wait(false);
+        if self.contact.make() {
             self.reporter.tell(Note::new("board_reached"));
+        }
+    }
+
+    /// Notes whether the board is waited for, or something else by now.
+    pub(super) fn wait(&mut self, waits: bool) {
+        if std::mem::replace(&mut self.waits, waits) != waits {
+            self.contact.count(waits);
         }
     }
 
@@ -136,6 +141,12 @@ impl Outage {
     }
 }
 
+impl Drop for Outage {
+    fn drop(&mut self) {
+        self.wait(false);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,8 +156,9 @@ mod tests {
         let just_before = REFUSED_FOR - Duration::from_millis(50);
         let mut outage = Outage {
             reporter: Reporter::new().0,
-            is_told: Arc::default(),
+            contact: Arc::default(),
             pause: REFUSED_PAUSE.1,
+            waits: false,
             refused_since: Instant::now().checked_sub(just_before),
         };
         let start = Instant::now();

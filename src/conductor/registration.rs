@@ -3,10 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{
-    sync::watch,
-    time::{self, Instant},
-};
+use tokio::time::{self, Instant};
 
 use super::{
     Settings,
@@ -31,7 +28,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How often the registry is told at most of what has changed.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// How long after it could not be told it is told again, and how often it is looked for handlers.
+/// How often it is looked for handlers.
 const WHILE: Duration = Duration::from_secs(10);
 
 /// Returns what a conductor tells of itself that never changes, with its handlers as they are now.
@@ -61,31 +58,45 @@ pub(super) struct Teller {
     pub(super) shared: Arc<Shared>,
     /// As it was told last.
     pub(super) told: Told,
-    pub(super) shutdown: watch::Receiver<Shutdown>,
+    /// How often it is told that the conductor is alive, though nothing has changed, and how long after it
+    /// could not be told it is tried again.
+    pub(super) refresh: Duration,
 }
 
 impl Teller {
     /// Tells what has changed, for ever, and never more often than once in a moment.
     pub(super) async fn run(mut self) {
-        let mut looked = Instant::now();
+        let mut policy = self.shared.policy.subscribe();
+        let (course, mut takes) = (self.told.course, self.told.takes.clone());
+        let (mut looked, mut heard) = (Instant::now(), Instant::now());
         loop {
             time::sleep(MOMENT).await;
             let mut told = self.told.clone();
-            if *self.shutdown.borrow() != Shutdown::NotYet {
-                told.course = Course::Ending;
-            }
+            told.course = match *self.shared.shutdown.borrow() {
+                Shutdown::NotYet => course,
+                Shutdown::Quiet => Course::Quiet,
+                Shutdown::Finish | Shutdown::Abort(_) => Course::Ending,
+            };
             self.shared.account.add_to(&mut told);
             told.passed_over = self.shared.passed_over.told();
-            if let Some(takes) = told.takes.as_mut().filter(|_| looked.elapsed() >= WHILE) {
-                self.shared.policy.tell_handlers(takes);
+            if looked.elapsed() >= WHILE || policy.has_changed().unwrap_or_default() {
+                takes = Some(Takes {
+                    filters: takes.map_or_else(Vec::new, |takes| takes.filters),
+                    ..policy.borrow_and_update().told(&self.shared.patience)
+                });
                 looked = Instant::now();
             }
-            if told == self.told {
+            told.takes.clone_from(&takes);
+            if told == self.told && heard.elapsed() < self.refresh {
                 continue;
             }
-            match self.board.tell(&told).await {
-                Ok(()) => self.told = told,
-                Err(_) => time::sleep(WHILE).await,
+            let answer = self.board.tell(&told).await;
+            if self.shared.contact.tell(&answer) {
+                self.shared.reporter.tell(Note::new("board_reached"));
+            }
+            match answer {
+                Ok(()) => (self.told, heard) = (told, Instant::now()),
+                Err(_) => time::sleep(self.refresh).await,
             }
         }
     }

@@ -122,7 +122,7 @@ impl Settler {
             }
             self.set_aside();
             match settled {
-                Ok(()) if is_idle => {}
+                Ok(()) if is_idle => outage.wait(false),
                 Ok(()) if due.is_empty() => outage.is_over(),
                 // Each was answered, but not as it should be: a little later perhaps.
                 Ok(()) => outage.pause().await,

@@ -1,10 +1,13 @@
 //! What all parts of one conductor share.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::Arc;
+
+use tokio::sync::watch;
 
 use super::{
-    TimeLimit, account::Account, attempt::capture::Destination, in_flight::InFlight,
-    passed_over::PassedOver, policy::Policy, progress::Reporter,
+    TimeLimit, account::Account, attempt::capture::Destination, contact::Contact,
+    in_flight::InFlight, passed_over::PassedOver, policy::Policy, progress::Reporter,
+    shutdown::Shutdown,
 };
 use crate::{
     job::Owner,
@@ -22,7 +25,8 @@ pub(super) struct Shared {
     pub(super) owner: Owner,
     pub(super) guard: Arc<Guard>,
     pub(super) left_over: LeftOver,
-    pub(super) policy: Policy,
+    /// What may be run, until it is read again.
+    pub(super) policy: watch::Sender<Arc<Policy>>,
     pub(super) patience: Patience,
     pub(super) output: Destination,
     pub(super) time_limit: TimeLimit,
@@ -32,6 +36,15 @@ pub(super) struct Shared {
     pub(super) in_flight: InFlight,
     pub(super) passed_over: PassedOver,
     pub(super) account: Account,
-    /// Whether it was said that the board cannot be reached.
-    pub(super) is_cut_off: Arc<AtomicBool>,
+    pub(super) contact: Arc<Contact>,
+    pub(super) shutdown: watch::Sender<Shutdown>,
+    /// Whether the registry of the board has it.
+    pub(super) registered: watch::Sender<bool>,
+}
+
+impl Shared {
+    /// Returns what may be run, as it was read last.
+    pub(super) fn policy(&self) -> Arc<Policy> {
+        Arc::clone(&self.policy.borrow())
+    }
 }

@@ -14,18 +14,37 @@ pub(super) const GRACE: Duration = Duration::from_secs(5);
 pub(super) enum Shutdown {
     /// It claims and performs.
     NotYet,
+    /// It claims no more until somebody says otherwise; what runs goes on.
+    Quiet,
     /// It claims no more; what runs may end by itself.
     Finish,
     /// What runs is ended, at this moment by force.
     Abort(Boottime),
 }
 
+impl Shutdown {
+    /// Whether it comes to its end.
+    pub(super) fn is_ending(&self) -> bool {
+        matches!(self, Self::Finish | Self::Abort(_))
+    }
+}
+
+/// Waits until something may be claimed; whether that will ever be.
+pub(super) async fn may_claim(shutdown: &mut watch::Receiver<Shutdown>) -> bool {
+    let settled = shutdown.wait_for(|it| *it != Shutdown::Quiet).await;
+    settled.is_ok_and(|it| *it == Shutdown::NotYet)
+}
+
+/// Waits until nothing more is to be claimed, for now or for ever.
+pub(super) async fn may_not_claim(shutdown: &mut watch::Receiver<Shutdown>) {
+    // Whoever leads the work is gone: that is an end as well.
+    let _ = shutdown.wait_for(|it| *it != Shutdown::NotYet).await;
+}
+
 /// Waits until nothing more is to be claimed or started.
 pub(super) async fn told_to_end(shutdown: &mut watch::Receiver<Shutdown>) {
     // Whoever leads the work is gone: that is an end as well.
-    let _ = shutdown
-        .wait_for(|shutdown| *shutdown != Shutdown::NotYet)
-        .await;
+    let _ = shutdown.wait_for(Shutdown::is_ending).await;
 }
 
 /// Waits until what runs is to be ended.

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::{
-    sync::{mpsc, watch},
+    sync::mpsc,
     task::{JoinHandle, JoinSet},
 };
 
@@ -16,7 +16,7 @@ use super::{
     registration::Teller,
     settler::{Settler, Tally, refused::Refused, releaser::Releaser},
     shared::Shared,
-    shutdown::{GRACE, Shutdown},
+    shutdown::{GRACE, Shutdown, may_claim, may_not_claim},
     slots::Slots,
 };
 use crate::{
@@ -42,7 +42,6 @@ pub(super) struct Supervisor {
     keeper: Keeper,
     grace: Duration,
     idle: Option<Duration>,
-    shutdown: watch::Sender<Shutdown>,
     won: mpsc::UnboundedReceiver<Won>,
     finished: mpsc::UnboundedSender<Finished>,
     picker: Part<board::Result<()>>,
@@ -89,7 +88,6 @@ impl Supervisor {
         lease_term: LeaseTerm,
         told: Told,
     ) -> Self {
-        let (shutdown, watched) = watch::channel(Shutdown::NotYet);
         let (won_here, won) = mpsc::unbounded_channel();
         let (finished, finished_there) = mpsc::unbounded_channel();
         let (returned_there, returned) = mpsc::unbounded_channel();
@@ -106,13 +104,13 @@ impl Supervisor {
             slots: Arc::new(Slots::new(settings.jobs)),
             won: won_here,
             returned,
-            shutdown: watched,
+            shutdown: shared.shutdown.subscribe(),
         };
         let teller = Teller {
             board: Arc::clone(&board),
             shared: Arc::clone(&shared),
             told,
-            shutdown: shutdown.subscribe(),
+            refresh: settings.refresh(),
         };
         let releaser = Releaser {
             board: Arc::clone(&board),
@@ -134,7 +132,6 @@ impl Supervisor {
             keeper: Keeper::start(board),
             grace: settings.grace,
             idle: until.idle,
-            shutdown,
             won,
             finished,
             picker: Part(tokio::spawn(picker.run())),
@@ -152,7 +149,7 @@ impl Supervisor {
         match &rest {
             Rest::Told => self.stop_starting(),
             Rest::Picked(Err(_)) | Rest::Unsettled(_) => self.abort_by(Boottime::now() + GRACE),
-            Rest::Idle => _ = self.shutdown.send_replace(Shutdown::Finish),
+            Rest::Idle => _ = self.shared.shutdown.send_replace(Shutdown::Finish),
             // What was claimed last is still to be started.
             Rest::Picked(Ok(())) => {}
         }
@@ -219,7 +216,7 @@ impl Supervisor {
             lease: self.keeper.hold(claim, asked),
             claimed: heard,
         };
-        let (shared, shutdown) = (Arc::clone(&self.shared), self.shutdown.subscribe());
+        let (shared, shutdown) = (Arc::clone(&self.shared), self.shared.shutdown.subscribe());
         let finished = self.finished.clone();
         self.attempts.spawn(async move {
             // Whoever settles is there as long as anybody performs.
@@ -262,7 +259,7 @@ impl Supervisor {
                     if (last + ECHO).is_past() {
                         match hurry {
                             // The first one, after all was done but for what runs.
-                            None if *self.shutdown.borrow() == Shutdown::NotYet => {
+                            None if !self.shared.shutdown.borrow().is_ending() => {
                                 self.stop_starting();
                                 hurry = Some(Boottime::now() + self.grace);
                             }
@@ -288,18 +285,25 @@ impl Supervisor {
                 .with("grace", duration::exact(self.grace)),
         };
         self.shared.reporter.tell(note);
-        self.shutdown.send_replace(Shutdown::Finish);
+        self.shared.shutdown.send_replace(Shutdown::Finish);
     }
 
     /// Has everything ended, and killed at this moment.
     fn abort_by(&self, kill_at: Boottime) {
-        self.shutdown.send_replace(Shutdown::Abort(kill_at));
+        self.shared.shutdown.send_replace(Shutdown::Abort(kill_at));
     }
 }
 
+/// Waits until there was nothing to do for so long; one that is quiet stays.
 async fn idle(shared: &Shared, long: Option<Duration>) {
-    match long {
-        Some(long) => shared.in_flight.idle(long).await,
-        None => std::future::pending().await,
+    let mut shutdown = shared.shutdown.subscribe();
+    while let Some(long) = long
+        && may_claim(&mut shutdown).await
+    {
+        tokio::select! {
+            () = may_not_claim(&mut shutdown) => {}
+            () = shared.in_flight.idle(long) => return,
+        }
     }
+    std::future::pending().await
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, bail, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Value;
 
 use super::{Source, Sourced, environment::Environment, limit};
@@ -45,6 +45,17 @@ pub(super) struct BoardTable {
     pub(super) password_file: Option<PathBuf>,
     pub(super) password_command: Option<Program>,
     pub(super) history: Option<u32>,
+    pub(super) conduct: Option<MayRun>,
+}
+
+/// The `conduct` of a board: what its conductors may run, unless their command lines say so.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct MayRun {
+    pub(crate) handlers: Option<PathBuf>,
+    pub(crate) allow: Vec<String>,
+    pub(crate) allow_any: bool,
+    pub(crate) allow_env: Vec<String>,
 }
 
 /// A table, and the file it is in.
@@ -171,6 +182,15 @@ impl FoundTable<'_> {
     /// Returns a value of the table, if it has it.
     pub(super) fn value<T>(&self, pick: impl Fn(&BoardTable) -> Option<T>) -> Option<Sourced<T>> {
         Some(Sourced::new(pick(self.table)?, self.file.source()))
+    }
+
+    /// Returns what the table says of what may be run.
+    pub(super) fn may_run(self) -> Option<Sourced<MayRun>> {
+        let mut said = self.value(|table| table.conduct.clone())?;
+        if let Some(folder) = &mut said.value.handlers {
+            *folder = self.file.folder().join(&*folder);
+        }
+        Some(said)
     }
 }
 

@@ -21,11 +21,12 @@ use std::{
 use anyhow::{Context as _, anyhow, bail, ensure};
 use clap::ValueEnum;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) use self::{
     board::BoardChoice,
     environment::Environment,
+    file::MayRun,
     source::{Source, Sourced},
 };
 use self::{
@@ -79,6 +80,8 @@ pub(crate) struct Config {
     pub(crate) max_details: Sourced<u64>,
     /// How many jobs the board remembers after they have left it.
     pub(crate) history: Sourced<u32>,
+    /// What may be run, if somebody says so here.
+    pub(crate) may_run: Option<Sourced<MayRun>>,
     password: Sourced<Password>,
     files: Vec<Sourced<PathBuf>>,
 }
@@ -112,6 +115,7 @@ impl Config {
             history: table
                 .and_then(|table| table.value(|table| table.history))
                 .unwrap_or(Sourced::default(HISTORY)),
+            may_run: table.and_then(FoundTable::may_run),
             password: password::choose(&flags, env, table, &chosen.board.value)?,
             is_board_chosen: chosen.board.source != Source::Default,
             board: chosen.board,
@@ -195,6 +199,9 @@ impl Config {
             Setting::new("max_details", limit::size_text(size.value), &size.source),
             Setting::new("history", self.history.value, &self.history.source),
         ];
+        if let Some(Sourced { value, source }) = &self.may_run {
+            entries.push(Setting::new("conduct", json!(value), source));
+        }
         for file in &self.files {
             let path = file.value.to_string_lossy();
             entries.push(Setting::new("config_file", path, &file.source));

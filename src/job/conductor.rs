@@ -40,8 +40,18 @@ impl Conductor {
 
     /// Returns how many more jobs it could perform now; one that tells nothing performs one at a time.
     pub(crate) fn free(&self) -> usize {
-        let (slots, running) = (self.told.slots, self.told.running);
-        slots.unwrap_or(1).saturating_sub(running.unwrap_or(0))
+        let Told {
+            course,
+            slots,
+            running,
+            ..
+        } = self.told;
+        match course {
+            Course::Quiet | Course::Ending => 0,
+            Course::Working | Course::Draining => {
+                slots.unwrap_or(1).saturating_sub(running.unwrap_or(0))
+            }
+        }
     }
 }
 
@@ -78,6 +88,8 @@ pub(crate) enum Course {
     Working,
     /// It takes jobs until none is left.
     Draining,
+    /// It takes no more until somebody says otherwise.
+    Quiet,
     /// It takes no more.
     Ending,
 }

@@ -11,6 +11,7 @@ pub(crate) mod leash;
 pub(crate) mod lineage;
 pub(crate) mod living;
 pub(crate) mod pid1;
+pub(crate) mod service_manager;
 pub(crate) mod signal;
 pub(crate) mod spawn;
 pub(crate) mod terminal;

@@ -15,7 +15,7 @@ use nix::sys::{
 };
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
-use super::signal::ENDING;
+use super::signal::{ENDING, ENDING_TOO, STEERING};
 
 /// Whether this is the first process.
 pub(crate) fn is_first() -> bool {
@@ -28,6 +28,8 @@ pub(crate) fn is_first() -> bool {
 pub(crate) fn stand() -> io::Result<u8> {
     let signals: SigSet = ENDING
         .into_iter()
+        .chain(ENDING_TOO)
+        .chain(STEERING)
         .chain([Signal::CHILD])
         .filter_map(|signal| nix_signal::Signal::try_from(signal.as_raw()).ok())
         .collect();

@@ -9,6 +9,19 @@ use tokio::signal::unix::{self, SignalKind};
 /// The signals by which people and supervisors end a program.
 pub(crate) const ENDING: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
 
+/// What else ends a program that does not heed it, as clocks, limits and containers send it.
+pub(crate) const ENDING_TOO: [Signal; 6] = [
+    Signal::ALARM,
+    Signal::VTALARM,
+    Signal::PROF,
+    Signal::XCPU,
+    Signal::IO,
+    Signal::POWER,
+];
+
+/// The signals that mean what a program has them mean.
+pub(crate) const STEERING: [Signal; 2] = [Signal::USR1, Signal::USR2];
+
 /// Signals that are caught from when this was made on, and told one by one.
 #[derive(Debug)]
 pub(crate) struct Signals(Vec<(Signal, unix::Signal)>);
@@ -18,9 +31,14 @@ impl Signals {
     ///
     /// From then on they do not end this process any more, even when this is dropped.
     pub(crate) fn ending() -> io::Result<Self> {
+        Self::unless_ignored(ENDING)
+    }
+
+    /// Catches these signals, except those that we were started to ignore.
+    pub(crate) fn unless_ignored(signals: impl IntoIterator<Item = Signal>) -> io::Result<Self> {
         let ignored = Ignored::now();
-        let caught: Vec<_> = ENDING.into_iter().filter(|&it| !ignored.has(it)).collect();
-        Self::catch(&caught)
+        let caught = signals.into_iter().filter(|&it| !ignored.has(it));
+        Self::catch(&caught.collect::<Vec<_>>())
     }
 
     /// Catches these signals, whether or not they were ignored.

@@ -3,7 +3,7 @@
 //! The shell knows of the front only. This process, the worker, is the front's child and must go
 //! on while the job is stopped; so it has a group of its own, as the command has.
 
-use std::{cell::Cell, io, os::fd::OwnedFd, time::Duration};
+use std::{cell::Cell, fs::File, io, os::fd::OwnedFd, time::Duration};
 
 use nix::sys::signal::{self as nix_signal, SigSet, SigmaskHow};
 use rustix::{
@@ -179,6 +179,11 @@ impl Terminal {
         }
         false
     }
+}
+
+/// Whether a terminal controls this process, which is told when that hangs up.
+pub(crate) fn is_controlled() -> bool {
+    File::open("/dev/tty").is_ok()
 }
 
 /// The controlling terminal of this process.

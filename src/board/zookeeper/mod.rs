@@ -201,7 +201,7 @@ impl Board for ZooKeeper {
     async fn tell(&self, told: &Told) -> Result<()> {
         let entered = self.registration.lock().as_ref().map(Registration::entrant);
         match entered {
-            Some(entered) => entered.tell(Some(told)).await,
+            Some(entered) => entered.tell(told).await,
             None => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ use super::{
     target::Root,
 };
 use crate::{
-    board::{BoardError, Result, registration::REFRESH},
+    board::{BoardError, Result},
     job::{Conductor, Told},
 };
 
@@ -58,16 +58,11 @@ impl Entrant {
         &self.conductor.name
     }
 
-    /// Stores what the conductor tells of itself, if that is something else by now, or else that it
-    /// is alive.
-    pub(super) async fn tell(&self, told: Option<&Told>) -> Result<()> {
-        let told = {
-            let mut kept = self.told.lock();
-            *kept = told.unwrap_or(&kept).clone();
-            kept.clone()
-        };
+    /// Stores what the conductor tells of itself, and that it is alive.
+    pub(super) async fn tell(&self, told: &Told) -> Result<()> {
+        *self.told.lock() = told.clone();
         let session = self.root.client.session(WRITING).await?;
-        self.root.target(&session).tell(self.name(), &told).await
+        self.root.target(&session).tell(self.name(), told).await
     }
 
     /// Makes the entry, and returns what tells of the end of the session that bears it.
@@ -105,8 +100,6 @@ impl Entrant {
             tokio::select! {
                 () = ended(&mut states) => states = self.enter_again().await,
                 _ = sweeps.tick() => self.sweep().await,
-                // One that fails is made up for by the next one.
-                () = time::sleep(REFRESH) => drop(self.tell(None).await),
             }
         }
     }

@@ -3,9 +3,9 @@
 mod policy;
 mod show;
 
-use std::{path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use chrono::{SubsecRound, Utc};
 use rustix::process::Signal;
 use serde_json::json;
@@ -15,14 +15,19 @@ use super::parts::under_claim::{LEASE, lease, this_process};
 use crate::{
     board::filter::{Filter, Filters},
     conductor::{
-        Destination, Halted, Settings, Tally, TimeLimit, Until, conduct,
+        Destination, Halted, Reloaded, Settings, Steering, Tally, TimeLimit, Until, conduct,
+        not_notified,
         progress::{Note, Reporter},
     },
     context::{Context, Creation},
     duration,
     exit::CommandError,
     job::{Conductor, Owner, Told},
-    process::signal::Signals,
+    process::{
+        service_manager::{self, ServiceManager},
+        signal::{ENDING, ENDING_TOO, STEERING, Signals},
+        terminal::is_controlled,
+    },
     retry::Patience,
 };
 
@@ -34,8 +39,12 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// A job is run if its details have a `command`, an array of strings, or if there is a handler of
 /// its name. A command that exits with 0 has its job consumed; with 75, the job is tried later; any
 /// other end is a failure, after which the job is tried again, later each time, and goes to the
-/// trash in the end. Every other job is left alone. SIGUSR1 has it tell on stderr what it does, and
-/// which jobs it leaves alone, and why.
+/// trash in the end. Every other job is left alone.
+///
+/// SIGTERM, SIGINT or SIGQUIT end it once its jobs are done, a second one at once. SIGUSR1 has it take
+/// no more, and a second one take jobs again. SIGUSR2 has it tell on stderr what it does, and which jobs
+/// it leaves alone, and why. SIGHUP has it read again what may be run, and ends it if a terminal has hung
+/// up in which it was started. A service manager that waits for READY=1 is told how it does.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConductArgs {
     /// How many jobs to run at once
@@ -134,19 +143,26 @@ fn output(text: &str) -> Result<Destination, String> {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<()> {
-    let settings = settings(ctx, &args)?;
+    let mut settings = settings(ctx, &args)?;
     ctx.create_folder(&args.creation);
     let board = ctx.writable_board()?;
-    let mut signals = Signals::ending()?;
-    let asking = Signals::catch(&[Signal::USR1])?;
+    let (mut ending, steering) = signals()?;
     let (mut reporter, progress) = Reporter::new();
     if ctx.out.is_quiet() {
         reporter.hush();
     }
     let format = args.log_format.unwrap_or(LogFormat::suiting(&ctx.out));
     show::start(progress, format, &ctx.out).context("cannot show what happens")?;
+    match ServiceManager::find(|name| ctx.environment.variable(name)) {
+        Ok(found) => settings.service_manager = found,
+        Err(error) => reporter.tell(not_notified(&error)),
+    }
     let ends_by_itself = args.drain || args.max_jobs.is_some();
-    let conducted = conduct(board, settings, reporter.clone(), &mut signals, asking).await;
+    let steering = Steering {
+        signals: steering,
+        reload: &|| reload(ctx, &args.policy).map_err(|error| format!("{error:#}")),
+    };
+    let conducted = conduct(board, settings, reporter.clone(), &mut ending, steering).await;
     if let Ok(tally) = &conducted {
         reporter.tell(summary(tally));
     }
@@ -157,6 +173,31 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
         return Err(CommandError::Command(7).into());
     }
     Ok(())
+}
+
+/// Catches the signals that end a conductor, and those that have it do something else.
+fn signals() -> io::Result<(Signals, Signals)> {
+    let ends = |signal: &Signal| *signal != Signal::HUP || is_controlled();
+    let (ending, reload): (Vec<_>, Vec<_>) = ENDING.into_iter().partition(ends);
+    let steering = Signals::unless_ignored(STEERING.into_iter().chain(reload))?;
+    let ending = Signals::unless_ignored(ending.into_iter().chain(ENDING_TOO))?;
+    Ok((ending, steering))
+}
+
+/// Reads again what may be run on this board, and says what else was changed.
+fn reload(ctx: &Context, args: &PolicyArgs) -> anyhow::Result<Reloaded> {
+    let (config, before) = (ctx.config_by_now()?, ctx.config.entries());
+    let (url, ours) = (&config.board.value.url, &ctx.config.board.value.url);
+    ensure!(
+        url.to_string() == ours.to_string(),
+        "the board is {url} by now, which takes a restart"
+    );
+    let changed = config.entries().into_iter();
+    let changed = changed.filter(|it| it.key != "conduct" && !before.contains(it));
+    Ok(Reloaded {
+        policy: args.policy(&config, &ctx.environment)?,
+        needs_restart: changed.map(|it| it.key).collect(),
+    })
 }
 
 fn trouble(ctx: &Context, halted: Halted) -> anyhow::Error {
@@ -211,7 +252,7 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
             jobs: args.max_jobs,
             idle: args.idle_exit,
         },
-        policy: args.policy.policy(ctx)?,
+        policy: args.policy.policy(&ctx.config, &ctx.environment)?,
         patience: args.patience.clone(),
         output: args.output.clone(),
         time_limit: TimeLimit {
@@ -219,6 +260,7 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
             most: args.job_timeout_max,
         },
         grace: args.grace,
-        withheld: ctx.environment.withheld(),
+        withheld: [&ctx.environment.withheld()[..], &service_manager::VARIABLES].concat(),
+        service_manager: None,
     })
 }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use crate::{
     board::url::BoardUrl,
     conductor::policy::{
-        Folder, Found, Glob, Handlers, Policy, Programs, Untrusted, Variables, absolute_search,
-        check_board,
+        Folder, Found, Glob, Handlers, InvalidGlob, Policy, Programs, Untrusted, Variables,
+        absolute_search, check_board,
     },
-    context::Context,
+    config::{Config, Environment, MayRun, Sourced},
     exit::CommandError,
 };
 
@@ -34,9 +34,42 @@ pub(super) struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    /// Decides what is executed, unless nobody has said what may be.
-    pub(super) fn policy(&self, ctx: &Context) -> anyhow::Result<Policy> {
-        let url = &ctx.config.board.value.url;
+    /// Decides what is executed, unless nobody has said what may be: here, or else in the configuration.
+    pub(super) fn policy(&self, config: &Config, env: &Environment) -> anyhow::Result<Policy> {
+        let says_nothing = self.handlers.is_none() && self.allow.is_empty();
+        match &config.may_run {
+            Some(said) if says_nothing && !self.allow_any && self.allow_env.is_empty() => {
+                Self::of(said)?.decide(config, env)
+            }
+            _ => self.decide(config, env),
+        }
+    }
+
+    /// Reads what the configuration says, as if it had been said here.
+    fn of(Sourced { value, source }: &Sourced<MayRun>) -> anyhow::Result<Self> {
+        let wrong = |error| CommandError::usage(format!("{source}: `conduct`: {error}"));
+        let MayRun {
+            handlers,
+            allow,
+            allow_any,
+            allow_env,
+        } = value;
+        if *allow_any && !allow.is_empty() {
+            return Err(wrong("it has both `allow` and `allow_any`".to_owned()).into());
+        }
+        let paths = allow.iter().map(|text| Glob::of_path(text));
+        let variables = allow_env.iter().map(|text| text.parse());
+        let all = |globs: Result<_, InvalidGlob>| globs.map_err(|error| wrong(error.to_string()));
+        Ok(Self {
+            handlers: handlers.clone(),
+            allow: all(paths.collect())?,
+            allow_any: *allow_any,
+            allow_env: all(variables.collect())?,
+        })
+    }
+
+    fn decide(&self, config: &Config, env: &Environment) -> anyhow::Result<Policy> {
+        let url = &config.board.value.url;
         let is_ours_alone = match url {
             BoardUrl::Embedded(url) => {
                 check_board(&url.path).map_err(|error| refusal(&error, OUR_BOARD))?;
@@ -50,7 +83,7 @@ impl PolicyArgs {
             let hint = "say what may be run: --handlers DIR, --allow PATTERN, or --allow-any";
             return Err(CommandError::refused(message).hint(hint).into());
         }
-        let search = absolute_search(ctx.environment.variable("PATH").as_deref());
+        let search = absolute_search(env.variable("PATH").as_deref());
         let programs = match (self.allow.is_empty(), self.allow_any || is_ours_alone) {
             (false, _) => Programs::Like(self.allow.clone()),
             (true, true) => Programs::Any,

@@ -72,8 +72,13 @@ impl Taker {
 
     /// Says what it would do with a job, the one in this entry, that nobody has.
     pub(super) fn answer(&self, entry: &Entry, job: &Job, now: DateTime<Utc>) -> Answer {
-        if self.conductor.told.course == Course::Ending {
-            return Answer::Leaves("it is ending, and takes no more".to_owned());
+        let takes_none = match self.conductor.told.course {
+            Course::Working | Course::Draining => None,
+            Course::Quiet => Some("it is quiet, and takes no more until SIGUSR1 ends that"),
+            Course::Ending => Some("it is ending, and takes no more"),
+        };
+        if let Some(reason) = takes_none {
+            return Answer::Leaves(reason.to_owned());
         }
         let (policy, filters) = match &self.decides_by {
             Ok(decides_by) => decides_by,

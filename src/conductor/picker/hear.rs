@@ -18,8 +18,13 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 impl Pick<'_> {
     /// Waits until something could be started, and meanwhile keeps the backlog current.
     pub(super) async fn wait_for_slots(&mut self, slots: &Slots) -> Result<usize> {
+        self.count();
         let free = slots.some();
         let mut free = std::pin::pin!(free);
+        if let Some(free) = free.as_mut().now_or_never() {
+            return Ok(free);
+        }
+        self.outage.wait(false);
         loop {
             let deaf_until = self.heeded + EVENT_PAUSE;
             let hears = async {
@@ -32,6 +37,7 @@ impl Pick<'_> {
                 event = hears => {
                     self.heed(event)?;
                     self.heed_the_rest()?;
+                    self.count();
                 }
             }
         }
@@ -39,6 +45,7 @@ impl Pick<'_> {
 
     /// Waits until there may be something to claim that was not there before.
     pub(super) async fn wait_for_more(&mut self) -> Result<()> {
+        self.outage.wait(false);
         let ripe = self.backlog.next_not_before();
         let end_of_pause = self.pauses.first_end();
         let others_work = self.drains && self.shared.in_flight.are_empty();

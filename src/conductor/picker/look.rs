@@ -98,6 +98,7 @@ impl Pick<'_> {
             order: Order::Rank,
             detail: Detail::Whole,
         });
+        let policy = self.shared.policy();
         let (mut reasons, mut taken, mut is_whole) = (Reasons::default(), 0, true);
         // Those that are gone need not be remembered any more.
         let mut unreadable = std::mem::take(&mut self.unreadable);
@@ -112,7 +113,7 @@ impl Pick<'_> {
                 self.unreadable.insert(job.key, against);
                 continue;
             }
-            match admit_now(&self.shared.policy, &self.pauses, &job) {
+            match admit_now(&policy, &self.pauses, &job) {
                 Ok(()) if taken == CAPACITY => {
                     self.backlog.leave_rest_out();
                     is_whole = false;
@@ -177,7 +178,7 @@ impl Pick<'_> {
         let Some(job) = job else {
             return self.backlog.remove(key);
         };
-        match admit_now(&self.shared.policy, &self.pauses, &job) {
+        match admit_now(&self.shared.policy(), &self.pauses, &job) {
             Ok(()) => match job.history.not_before.filter(|time| *time > now) {
                 None => self.backlog.vouch_for(key),
                 Some(time) => self.backlog.postpone(key, time, now),
@@ -194,6 +195,7 @@ impl Pick<'_> {
     pub(super) async fn take_stock(&mut self) -> Result<Left> {
         let mut entries = self.board.entries(Query::all(Shelf::Board, Detail::Whole));
         let start = Instant::now();
+        let policy = self.shared.policy();
         let (mut left, mut held_for_ever) = (Left::Nothing, 0_u64);
         let mut reasons = Reasons::default();
         let now = Utc::now();
@@ -213,7 +215,7 @@ impl Pick<'_> {
             let Some(job) = is_meant(&self.filters, *job, now) else {
                 continue;
             };
-            let admitted = admit_now(&self.shared.policy, &self.pauses, &job);
+            let admitted = admit_now(&policy, &self.pauses, &job);
             if let Some(against) = (self.unreadable.get(&job.key)).or(admitted.as_ref().err()) {
                 // What somebody holds is not left.
                 if holding.is_none() {

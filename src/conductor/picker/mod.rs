@@ -22,7 +22,7 @@ use super::{
     lease_term::LeaseTerm,
     outage::{Outage, is_final, is_final_at_first},
     shared::Shared,
-    shutdown::{Shutdown, told_to_end},
+    shutdown::{Shutdown, may_claim, may_not_claim, told_to_end},
     slots::{Slot, Slots},
 };
 use crate::{
@@ -99,6 +99,7 @@ impl Picker {
         let mut pick = Pick {
             board: &*board,
             shared: &shared,
+            outage: Outage::new(&shared),
             filters,
             by: Claimant {
                 owner: shared.owner.clone(),
@@ -138,6 +139,7 @@ struct Chance {
 struct Pick<'a> {
     board: &'a dyn Board,
     shared: &'a Shared,
+    outage: Outage,
     filters: Filters,
     by: Claimant,
     lease_term: LeaseTerm,
@@ -183,14 +185,19 @@ impl Pick<'_> {
         won: &UnboundedSender<Won>,
         shutdown: &mut watch::Receiver<Shutdown>,
     ) -> Result<()> {
-        let mut outage = Outage::new(self.shared);
+        let mut policy = self.shared.policy.subscribe();
         let mut jobs_left = jobs_left.unwrap_or(u64::MAX);
-        while jobs_left > 0 {
+        while jobs_left > 0 && self.may_claim(shutdown).await {
             let most = MOST.min(usize::try_from(jobs_left).unwrap_or(MOST));
             // Whatever is being looked for, and wherever we wait: all of it can be dropped.
             let chance = tokio::select! {
                 biased;
-                () = told_to_end(shutdown) => return Ok(()),
+                () = may_not_claim(shutdown) => continue,
+                // What was passed over may be admitted now, and the other way round.
+                _ = policy.changed() => {
+                    self.looked = None;
+                    continue;
+                }
                 chance = self.chance(slots, most) => chance,
             };
             // A claim that was asked for is not dropped: it may have been won.
@@ -206,25 +213,35 @@ impl Pick<'_> {
                 let _ = won.send(job);
             }
             match batch.trouble.map_or(Ok(()), Err) {
-                Ok(()) => outage.is_over(),
+                Ok(()) => self.outage.is_over(),
                 Err(error) if is_final(&error) => return Err(error),
                 // What is wrong from the start will be.
                 Err(error) if !self.has_looked && is_final_at_first(&error) => return Err(error),
                 Err(error) => {
-                    outage.begin(&error);
-                    if self.is_to_end && outage.is_hopeless() {
+                    self.outage.begin(&error);
+                    if self.is_to_end && self.outage.is_hopeless() {
                         return Err(error);
                     }
                     self.lose_touch();
                     tokio::select! {
                         biased;
                         () = told_to_end(shutdown) => return Ok(()),
-                        () = outage.pause_by(self.is_to_end) => {}
+                        () = self.outage.pause_by(self.is_to_end) => {}
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Waits until something may be claimed; whether that will ever be.
+    async fn may_claim(&mut self, shutdown: &mut watch::Receiver<Shutdown>) -> bool {
+        if *shutdown.borrow() != Shutdown::NotYet {
+            // By then much has happened.
+            self.lose_touch();
+            self.outage.wait(false);
+        }
+        may_claim(shutdown).await
     }
 
     /// Forgets what may be wrong by the time that the board is back.
@@ -254,6 +271,7 @@ impl Pick<'_> {
                 self.backlog.offer(candidate, now);
             }
             self.backlog.ripen(now);
+            self.count();
             let skip = (chance() * self.spread as f64) as usize;
             let best = self.backlog.best(most + SPARE, skip);
             let fit = self.vet(best).await?;
@@ -275,6 +293,11 @@ impl Pick<'_> {
                 self.wait_for_more().await?;
             }
         }
+    }
+
+    /// Notes how many jobs are known that could be claimed.
+    fn count(&self) {
+        self.shared.account.set_to_do(self.backlog.count());
     }
 
     /// Whether it is worth looking whether nothing is left to do.

@@ -179,16 +179,11 @@ impl Policy {
             let search = self.search.iter();
             takes.search = search.map(|it| it.to_string_lossy().into()).collect();
         }
-        self.tell_handlers(&mut takes);
-        takes
-    }
-
-    /// Brings up to date what is told of handlers.
-    pub(crate) fn tell_handlers(&self, takes: &mut Takes) {
         if let Some(Handlers::Folder(handlers)) = &self.handlers {
             let (told, more) = handlers.told();
             (takes.handlers, takes.more_handlers) = (Some(told), more);
         }
+        takes
     }
 
     /// Whether a job may be performed, whatever will come of it.

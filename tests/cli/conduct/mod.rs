@@ -5,8 +5,10 @@ mod failing;
 mod output;
 mod policy;
 mod replaced;
+mod service;
 mod session;
 mod stage;
+mod steering;
 mod telling;
 mod unsettled;
 

@@ -104,7 +104,7 @@ fn a_signal_has_it_tell_what_it_does(stage: &Stage) {
     stage.logged(1);
     stage.says(&running, "passed_over");
     for times in 1..=2 {
-        running.signal(Signal::USR1);
+        running.signal(Signal::USR2);
         wait_until("it is told", || {
             running.stderr().matches(" state running=1 ").count() == times
         });

@@ -11,6 +11,7 @@ mod matrix;
 mod silence;
 mod unheard;
 mod unwritable;
+mod upgrades;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -213,6 +213,16 @@ impl Invocation {
         self.wrapped("sh", &["-c", script, "sh"], true)
     }
 
+    /// Runs it without a terminal, as services are run.
+    pub(crate) fn in_session(self) -> Self {
+        self.wrapped("setsid", &[], true)
+    }
+
+    /// Runs it with mounts of its own, if we may do that.
+    pub(crate) fn in_namespace(self) -> Self {
+        self.wrapped("unshare", &["--mount"], true)
+    }
+
     /// Runs it as somebody who owns nothing, if we could otherwise do as we please.
     pub(crate) fn by_nobody(self) -> Self {
         if !rustix::process::geteuid().is_root() {

@@ -1,0 +1,221 @@
+//! A conductor as a service: what a service manager is told of it, and what signals have it do.
+
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
+
+use rustix::{
+    process::Signal,
+    time::{ClockId, clock_gettime},
+};
+use serde_json::json;
+use tokio::time::{self, Instant};
+
+use super::{
+    Settings,
+    account::tell_state,
+    policy::{Policy, excerpt},
+    progress::Note,
+    shared::Shared,
+    shutdown::Shutdown,
+};
+use crate::{
+    duration,
+    process::{service_manager::ServiceManager, signal::Signals},
+};
+
+/// How often something is told at most.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// How long the end of a conductor may take beyond the time that it was told last that it goes on.
+const EXTENSION: &str = "EXTEND_TIMEOUT_USEC=15000000";
+
+/// Says why the service manager is told nothing.
+pub(crate) fn not_notified(error: &io::Error) -> Note {
+    Note::new("not_notified").with("reason", error.to_string())
+}
+
+/// By what a conductor is steered while it works.
+pub(crate) struct Steering<'a> {
+    /// SIGUSR1, SIGUSR2, and SIGHUP where that does not end it.
+    pub(crate) signals: Signals,
+    pub(crate) reload: &'a dyn Fn() -> Result<Reloaded, String>,
+}
+
+/// What was read again.
+pub(crate) struct Reloaded {
+    pub(crate) policy: Policy,
+    /// What is written otherwise by now, and takes another conductor.
+    pub(crate) needs_restart: Vec<&'static str>,
+}
+
+/// A conductor as a service manager, or who sends it signals, has it.
+pub(super) struct Service<'a> {
+    shared: &'a Shared,
+    steering: Steering<'a>,
+    manager: Option<&'a ServiceManager>,
+    slots: usize,
+    told: Told,
+    /// Why what may be run is not as it is written by now.
+    not_reloaded: Option<String>,
+    /// Whether it was said that nothing can be told.
+    has_complained: bool,
+}
+
+/// What it was told.
+#[derive(Default, Clone)]
+struct Told {
+    is_ready: bool,
+    is_stopping: bool,
+    status: String,
+    /// The last contact with the board of which it was told.
+    contact: Option<Instant>,
+}
+
+impl<'a> Service<'a> {
+    pub(super) fn new(shared: &'a Shared, settings: &'a Settings, steering: Steering<'a>) -> Self {
+        Self {
+            shared,
+            steering,
+            manager: settings.service_manager.as_ref(),
+            slots: settings.jobs,
+            told: Told::default(),
+            not_reloaded: None,
+            has_complained: false,
+        }
+    }
+
+    /// Tells what has changed and does what signals ask, for ever.
+    pub(super) async fn attend(&mut self) -> Infallible {
+        let mut registered = self.shared.registered.subscribe();
+        let mut shutdown = self.shared.shutdown.subscribe();
+        loop {
+            self.tell();
+            tokio::select! {
+                _ = registered.changed() => {}
+                _ = shutdown.changed() => {}
+                () = time::sleep(MOMENT), if self.manager.is_some() => {}
+                signal = self.steering.signals.next() => self.heed(signal),
+            }
+        }
+    }
+
+    fn heed(&mut self, signal: Signal) {
+        match signal {
+            Signal::USR1 => self.turn_quiet(),
+            Signal::HUP => self.reload(),
+            _ => tell_state(self.shared),
+        }
+    }
+
+    /// Has nothing claimed any more, or something again.
+    fn turn_quiet(&self) {
+        self.shared.shutdown.send_if_modified(|shutdown| {
+            let (next, event) = match shutdown {
+                Shutdown::NotYet => (Shutdown::Quiet, "quiet"),
+                Shutdown::Quiet => (Shutdown::NotYet, "quiet_over"),
+                Shutdown::Finish | Shutdown::Abort(_) => return false,
+            };
+            *shutdown = next;
+            self.shared.reporter.tell(Note::new(event));
+            true
+        });
+    }
+
+    /// Reads again what may be run; what cannot be read or trusted changes nothing.
+    fn reload(&mut self) {
+        if self.shared.shutdown.borrow().is_ending() {
+            return;
+        }
+        if let Some(manager) = self.manager.filter(|_| self.told.is_ready) {
+            let now = clock_gettime(ClockId::Monotonic);
+            let now = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
+            let lines = ["RELOADING=1".to_owned(), format!("MONOTONIC_USEC={now}")];
+            // Without it the manager takes what comes next for what it knows.
+            let _ = manager.tell(&lines);
+            self.told.is_ready = false;
+        }
+        let read = (self.steering.reload)();
+        let note = match &read {
+            Ok(read) if read.needs_restart.is_empty() => Note::new("reloaded"),
+            Ok(read) => Note::new("reloaded").with("needs_restart", json!(read.needs_restart)),
+            Err(reason) => Note::new("not_reloaded").with("reason", reason.as_str()),
+        };
+        self.shared.reporter.tell(note);
+        self.not_reloaded = match read {
+            Ok(read) => {
+                self.shared.policy.send_replace(Arc::new(read.policy));
+                None
+            }
+            Err(reason) => Some(reason),
+        };
+    }
+
+    /// Tells that it is over.
+    pub(super) fn leave(&mut self) {
+        self.shared.shutdown.send_replace(Shutdown::Finish);
+        self.tell();
+    }
+
+    /// Tells what has changed.
+    fn tell(&mut self) {
+        let Some(manager) = self.manager else { return };
+        let now = Told {
+            is_ready: *self.shared.registered.borrow(),
+            is_stopping: self.shared.shutdown.borrow().is_ending(),
+            status: self.status(),
+            contact: self.shared.contact.last(),
+        };
+        let mut lines = Vec::new();
+        if now.is_ready && !self.told.is_ready {
+            lines.push("READY=1".to_owned());
+        }
+        if now.is_stopping {
+            let is_new = !self.told.is_stopping;
+            lines.extend(is_new.then(|| "STOPPING=1".to_owned()));
+            lines.push(EXTENSION.to_owned());
+        }
+        if now.status != self.told.status {
+            lines.push(format!("STATUS={}", now.status));
+        }
+        // Nothing else counts as a sign of life: who reaches no board performs no jobs.
+        if manager.watchdog.is_some() && now.contact > self.told.contact {
+            lines.push("WATCHDOG=1".to_owned());
+        }
+        if lines.is_empty() {
+            return;
+        }
+        match manager.tell(&lines) {
+            Ok(()) => self.told = now,
+            // It is told again in a moment.
+            Err(error) if !std::mem::replace(&mut self.has_complained, true) => {
+                self.shared.reporter.tell(not_notified(&error));
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Words how the conductor does.
+    fn status(&self) -> String {
+        let (running, (jobs, or_more)) = self.shared.account.work();
+        let lost = self.shared.contact.lost().map(|(since, does)| {
+            let seconds = Duration::from_secs(since.elapsed().as_secs());
+            format!("the board {does} for {}", duration::brief(seconds))
+        });
+        let running = format!("{running} of {} running", self.slots);
+        let is_registered = *self.shared.registered.borrow();
+        let work = match *self.shared.shutdown.borrow() {
+            _ if !is_registered => "not registered yet".to_owned(),
+            Shutdown::NotYet => match (jobs, or_more) {
+                (0, _) => format!("{running}, nothing to do"),
+                (jobs, false) => format!("{running}, {jobs} to do"),
+                (jobs, true) => format!("{running}, {jobs} or more to do"),
+            },
+            Shutdown::Quiet => format!("quiet, {running}"),
+            Shutdown::Finish | Shutdown::Abort(_) => format!("ending, {running}"),
+        };
+        let not_reloaded = self.not_reloaded.as_ref();
+        let not_reloaded = not_reloaded.map(|why| format!("not reloaded: {}", excerpt(why)));
+        let parts = lost.into_iter().chain([work]).chain(not_reloaded);
+        let status = parts.collect::<Vec<_>>().join(", ");
+        status.replace(char::is_control, " ")
+    }
+}

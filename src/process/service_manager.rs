@@ -1,0 +1,134 @@
+//! The service manager that started this process, as systemd has it: what it is told goes to its socket.
+
+use std::{
+    ffi::OsString,
+    io,
+    os::{
+        linux::net::SocketAddrExt,
+        unix::{
+            ffi::OsStrExt,
+            net::{SocketAddr, UnixDatagram},
+        },
+    },
+    time::Duration,
+};
+
+/// The variables in which it says where its socket is, how often it wants a sign of life, and of whom.
+pub(crate) const VARIABLES: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
+
+/// A service manager that wants to know how this process does.
+#[derive(Debug)]
+pub(crate) struct ServiceManager {
+    socket: UnixDatagram,
+    address: SocketAddr,
+    /// Whoever gives no sign of life for so long is restarted.
+    pub(crate) watchdog: Option<Duration>,
+}
+
+impl ServiceManager {
+    /// Finds it by the [`VARIABLES`]; `None` if nobody wants to know.
+    pub(crate) fn find(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<Option<Self>> {
+        let [name, pause, whose] = VARIABLES.map(variable);
+        let Some(name) = name.filter(|name| !name.is_empty()) else {
+            return Ok(None);
+        };
+        let address = match name.as_bytes() {
+            [b'/', ..] => SocketAddr::from_pathname(&name)?,
+            [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
+            _ => {
+                return Err(io::Error::other(
+                    "NOTIFY_SOCKET is no socket of this machine",
+                ));
+            }
+        };
+        let number = |text: Option<OsString>| text?.to_str()?.parse::<u64>().ok();
+        let is_ours = whose.is_none() || number(whose) == Some(std::process::id().into());
+        let pause = number(pause).filter(|pause| *pause > 0 && is_ours);
+        let socket = UnixDatagram::unbound()?;
+        // Nothing here may wait for somebody who does not listen.
+        socket.set_nonblocking(true)?;
+        Ok(Some(Self {
+            socket,
+            address,
+            watchdog: pause.map(Duration::from_micros),
+        }))
+    }
+
+    /// Tells all of these, each as `NAME=value`, or none of them.
+    pub(crate) fn tell(&self, what: &[String]) -> io::Result<()> {
+        let lines = what.join("\n");
+        self.socket.send_to_addr(lines.as_bytes(), &self.address)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(variables: [Option<&str>; 3]) -> io::Result<Option<ServiceManager>> {
+        ServiceManager::find(|name| {
+            let at = VARIABLES.iter().position(|known| *known == name)?;
+            variables[at].map(OsString::from)
+        })
+    }
+
+    #[test]
+    fn it_is_told_at_a_path_and_at_an_abstract_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify").display().to_string();
+        let name = format!("@jobboard-{}", std::process::id());
+        let abstractly = SocketAddr::from_abstract_name(&name[1..]).unwrap();
+        for (name, socket) in [
+            (&path, UnixDatagram::bind(&path).unwrap()),
+            (&name, UnixDatagram::bind_addr(&abstractly).unwrap()),
+        ] {
+            let manager = find([Some(name), None, None]).unwrap().unwrap();
+            manager
+                .tell(&["READY=1".to_owned(), "STATUS=a b".to_owned()])
+                .unwrap();
+            let mut told = [0; 64];
+            let length = socket.recv(&mut told).unwrap();
+            assert_eq!(&told[..length], b"READY=1\nSTATUS=a b");
+        }
+    }
+
+    #[test]
+    fn nobody_is_told_who_is_not_there_or_asks_for_somebody_else() {
+        assert!(find([None, Some("1"), None]).unwrap().is_none());
+        assert!(find([Some(""), None, None]).unwrap().is_none());
+        for wrong in ["vsock:2:1234", "notify", &format!("/{}", "a".repeat(200))] {
+            assert!(find([Some(wrong), None, None]).is_err(), "{wrong}");
+        }
+        let us = std::process::id().to_string();
+        for (pause, whose, watchdog) in [
+            ("30000000", None, Some(30)),
+            ("30000000", Some(us.as_str()), Some(30)),
+            ("30000000", Some("1"), None),
+            ("30000000", Some("x"), None),
+            ("0", None, None),
+            ("x", None, None),
+        ] {
+            let found = find([Some("/nowhere"), Some(pause), whose])
+                .unwrap()
+                .unwrap();
+            assert_eq!(
+                found.watchdog,
+                watchdog.map(Duration::from_secs),
+                "{pause} {whose:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_that_does_not_listen_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let _deaf = UnixDatagram::bind(&path).unwrap();
+        let manager = find([path.to_str(), None, None]).unwrap().unwrap();
+        let full = std::iter::repeat_with(|| manager.tell(&["WATCHDOG=1".to_owned()]))
+            .take(100_000)
+            .find_map(Result::err);
+        assert_eq!(full.unwrap().kind(), io::ErrorKind::WouldBlock);
+    }
+}

@@ -1,0 +1,148 @@
+//! A conductor under a service manager: what that is told, and when.
+
+use std::{fs, time::Duration};
+
+use rustix::process::{Pid, Signal};
+use serde_json::json;
+
+use super::{Stage, on_every_board};
+use crate::support::{
+    env::{Invocation, stays, wait_until},
+    manager::Manager,
+    process::{guards, signal},
+    proxy::Mood,
+};
+
+on_every_board!(
+    it_is_ready_when_the_board_has_it_and_never_before,
+    what_it_is_at_is_shown_and_what_it_cannot_do_without_is_not_handed_down,
+);
+
+/// A job that runs until the file `go` is there.
+const WAITS: &str = "echo began >> log; until [ -e go ]; do sleep 0.02; done";
+
+fn it_is_ready_when_the_board_has_it_and_never_before(stage: &Stage) {
+    let first = stage.start(&["--name", "w1"]);
+    let manager = Manager::start(&stage.env);
+    let second = manager.over(stage.conduct(&["--name", "w1"])).spawn();
+    stage.says(&second, "name_taken");
+    manager.shows("not registered yet");
+    stays("not ready", Duration::from_secs(1), || {
+        manager.count("READY=1") == 0
+    });
+    first.signal(Signal::TERM);
+    first.ended().succeeded();
+    manager.hears("READY=1");
+    let listed = stage.env.jobboard(&["conductors", "--json"]).run().json();
+    assert_eq!(
+        (&listed[0]["name"], &listed[0]["pid"]),
+        (&json!("w1"), &json!(second.pid()))
+    );
+    second.signal(Signal::TERM);
+    second.ended().succeeded();
+    assert_eq!(manager.count("READY=1"), 1, "{:?}", manager.heard());
+    assert_eq!(manager.count("STOPPING=1"), 1, "{:?}", manager.heard());
+}
+
+fn what_it_is_at_is_shown_and_what_it_cannot_do_without_is_not_handed_down(stage: &Stage) {
+    let manager = Manager::start(&stage.env);
+    let conduct = manager.over(stage.conduct(&["-j2"]));
+    let conductor = conduct.env("WATCHDOG_USEC", "60000000").spawn();
+    manager.shows("0 of 2 running, nothing to do");
+    let own = Pid::from_raw(conductor.pid().try_into().unwrap()).unwrap();
+    for _ in 0..3 {
+        stage.post("waits", &format!("env >> seen; {WAITS}"));
+    }
+    manager.shows("2 of 2 running, 1 to do");
+    let guard = guards(own)[0].as_raw_nonzero();
+    let seen = fs::read_to_string(stage.env.file("seen")).unwrap()
+        + &fs::read_to_string(format!("/proc/{guard}/environ")).unwrap();
+    assert!(seen.contains("JOBBOARD_JOB"), "{seen}");
+    for name in ["NOTIFY_SOCKET", "WATCHDOG"] {
+        assert!(!seen.contains(name), "{seen}");
+    }
+    conductor.signal(Signal::TERM);
+    manager.hears("STOPPING=1");
+    manager.shows("ending, 2 of 2 running");
+    // As long as it takes.
+    wait_until("its time is extended", || {
+        manager.count("EXTEND_TIMEOUT_USEC=15000000") > 2
+    });
+    fs::write(stage.env.file("go"), "").unwrap();
+    conductor.ended().succeeded();
+    assert_eq!(manager.count("READY=1"), 1);
+}
+
+/// Has a conductor's board be away and come back, and requires that no sign of life is given meanwhile.
+fn lives_by_its_board(run: Invocation, manager: &Manager, go: impl FnOnce(), back: impl FnOnce()) {
+    let run = manager.over(run).env("WATCHDOG_USEC", "3000000");
+    let conductor = run.spawn();
+    manager.hears("READY=1");
+    let lives = || manager.count("WATCHDOG=1");
+    wait_until("it lives, with nothing to do", || lives() > 2);
+    go();
+    manager.shows("the board is away for ");
+    let before = lives();
+    manager.shows("the board is away for 5s");
+    assert_eq!(lives(), before, "{:?}", manager.heard());
+    back();
+    manager.shows("0 of 1 running, nothing to do");
+    wait_until("it lives again", || lives() > before);
+    wait_until("it is over", || !manager.status().contains("away"));
+    conductor.signal(Signal::TERM);
+    conductor.ended().succeeded();
+}
+
+#[test]
+fn whose_server_is_gone_gives_no_sign_of_life() {
+    let Some(stage) = Stage::redis_keeping_data() else {
+        return;
+    };
+    let manager = Manager::start(&stage.env);
+    let run = stage.conduct(&[]);
+    let server = std::cell::RefCell::new(stage);
+    let stop = || server.borrow_mut().stop_server();
+    lives_by_its_board(run, &manager, stop, || server.borrow_mut().start_server());
+}
+
+#[test]
+fn whose_server_is_stopped_gives_no_sign_of_life() {
+    let Some(stage) = Stage::redis() else { return };
+    let manager = Manager::start(&stage.env);
+    let info = stage.redis_server().unwrap().run(&["INFO", "server"]);
+    let pid = info.split("process_id:").nth(1).unwrap();
+    let pid = pid.lines().next().unwrap().trim().parse().unwrap();
+    let server = Pid::from_raw(pid).unwrap();
+    let run = stage.conduct(&["--op-timeout", "1s"]);
+    let go = || signal(server, Signal::STOP);
+    lives_by_its_board(run, &manager, go, || signal(server, Signal::CONT));
+}
+
+#[test]
+fn whose_network_is_silent_gives_no_sign_of_life() {
+    for stage in [Stage::redis(), Stage::zookeeper()].into_iter().flatten() {
+        let manager = Manager::start(&stage.env);
+        let (board, proxy) = stage.through_proxy();
+        let run = stage.conduct(&["--op-timeout", "1s", "--board", &board, "--lease", "4s"]);
+        let go = || proxy.set(Mood::Halt);
+        lives_by_its_board(run, &manager, go, || proxy.set(Mood::PassOn));
+    }
+}
+
+#[test]
+fn one_that_cannot_be_told_is_told_of_and_keeps_nobody_from_work() {
+    let stage = Stage::embedded().unwrap();
+    for socket in [
+        "notify",
+        "vsock:2:1",
+        "/nowhere/notify",
+        "@no-such-service-manager",
+    ] {
+        stage.post("a", "echo ran >> log");
+        let conduct = stage.conduct(&["--drain"]).env("NOTIFY_SOCKET", socket);
+        let run = conduct.run();
+        run.succeeded();
+        assert_eq!(run.stderr.matches("not_notified").count(), 1, "{run}");
+    }
+    assert_eq!(stage.log().len(), 4);
+}

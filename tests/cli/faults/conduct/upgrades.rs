@@ -1,0 +1,76 @@
+//! Conductors that are reloaded and upgraded while they work.
+
+use std::{fs, path::PathBuf};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::alone;
+use crate::{
+    conduct::{Stage, on_every_board},
+    faults::size,
+    support::{
+        env::{Running, wait_until},
+        manager::Manager,
+    },
+};
+
+on_every_board!(jobs_run_once_across_reloads_and_upgrades);
+
+/// Puts another copy of the program in the place of the one that runs, as package managers do.
+fn install(stage: &Stage) -> PathBuf {
+    let (program, new) = (stage.env.file("jobboard"), stage.env.file("jobboard.new"));
+    fs::copy(env!("CARGO_BIN_EXE_jobboard"), &new).unwrap();
+    fs::rename(&new, &program).unwrap();
+    program
+}
+
+fn start(stage: &Stage, manager: &Manager) -> Running {
+    let allow: &[&str] = match stage.is_network() {
+        true => &["--allow-any"],
+        false => &[],
+    };
+    let words = [&["conduct", "-j4", "--output", "discard"], allow].concat();
+    let conduct = stage.env.program(&install(stage), &words).in_session();
+    let ready = manager.count("READY=1");
+    let conductor = manager.over(conduct).spawn();
+    wait_until("it is ready", || manager.count("READY=1") > ready);
+    conductor
+}
+
+fn jobs_run_once_across_reloads_and_upgrades(stage: &Stage) {
+    let (count, reloads, upgrades) = (size(1_000, 90), 10, 2);
+    let mut jobs = stage.post_many(count, &alone("sleep 0.01"));
+    let manager = Manager::start(&stage.env);
+    let mut conductor = start(stage, &manager);
+    for reload in 1..=reloads {
+        // Each job writes two lines.
+        stage.logged(count * 2 * reload / (reloads + 2));
+        if reload % (reloads / upgrades) == 0 {
+            // It works on as it was until it is started again.
+            install(stage);
+            stage.logged(count * 2 * reload / (reloads + 2) + 4);
+            conductor.signal(Signal::TERM);
+            conductor.ended().succeeded();
+            conductor = start(stage, &manager);
+        }
+        let ready = manager.count("READY=1");
+        conductor.signal(Signal::HUP);
+        wait_until("it is ready again", || manager.count("READY=1") > ready);
+    }
+    wait_until("all have run", || stage.log().len() >= count * 2);
+    conductor.signal(Signal::TERM);
+    conductor.ended().succeeded();
+    assert_eq!(manager.count("RELOADING=1"), reloads);
+    let runs = super::runs(stage);
+    jobs.sort();
+    assert!(runs.keys().eq(&jobs), "some jobs were not run");
+    assert!(
+        runs.values().all(|runs| (runs.starts, runs.ends) == (1, 1)),
+        "{runs:?}"
+    );
+    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+    eprintln!(
+        "faults: {count} jobs ran once each across {reloads} reloads and {upgrades} upgrades"
+    );
+}
