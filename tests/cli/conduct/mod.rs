@@ -10,6 +10,7 @@ mod session;
 mod stage;
 mod steering;
 mod telling;
+mod unit;
 mod unsettled;
 
 use std::collections::BTreeMap;
