@@ -119,21 +119,13 @@ fn run(cli: Cli) -> ExitCode {
         Ok(Role::Alone) => None,
         Err(error) => return teller.conclude(Err(error)),
     };
-    let result = Config::load(cli.global.flags(), &environment)
+    let flags = cli.global.flags();
+    let result = Config::load(flags.clone(), &environment)
         .map_err(|error| CommandError::usage(format!("{error:#}")).into())
         .and_then(|config| {
-            let out = Output::new(style);
-            let teller = teller.clone();
-            perform(
-                Context::new(
-                    (cli.global.flags(), config),
-                    out,
-                    environment,
-                    terminal,
-                    teller,
-                ),
-                cli,
-            )
+            let (out, teller) = (Output::new(style), teller.clone());
+            let ctx = Context::new((flags, config), out, environment, terminal, teller);
+            perform(ctx, cli)
         });
     teller.conclude(result)
 }

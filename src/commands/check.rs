@@ -154,29 +154,18 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         round_trip,
         now,
     };
-    let is_usual = args.warn.is_empty() && args.crit.is_empty();
-    let thresholds = match is_usual {
-        true => Thresholds::usual(),
-        false => Thresholds {
-            warn: args.warn.clone(),
-            crit: args.crit.clone(),
-        },
-    };
     let program = ctx.config.program();
     let command = |(words, is_filtered): (String, bool)| {
         let words = words.split(' ').map(str::to_owned);
         let filters = args.filter.iter().filter(|_| is_filtered);
         let filters = filters.flat_map(|it| ["--filter".to_owned(), it.to_string()]);
-        program
-            .iter()
-            .cloned()
-            .chain(words)
-            .chain(filters)
-            .collect()
+        let program = program.iter().cloned();
+        program.chain(words).chain(filters).collect()
     };
-    let findings = match is_usual {
-        true => usual(&measured, &health, problem),
-        false => Vec::new(),
+    let (warn, crit) = (args.warn.clone(), args.crit.clone());
+    let (thresholds, findings) = match warn.is_empty() && crit.is_empty() {
+        true => (Thresholds::usual(), usual(&measured, &health, problem)),
+        false => (Thresholds { warn, crit }, Vec::new()),
     };
     let findings = findings.into_iter().map(|(summary, words)| Remark {
         summary,

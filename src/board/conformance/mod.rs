@@ -8,6 +8,7 @@ pub(crate) mod listing;
 pub(crate) mod past;
 pub(crate) mod pausing;
 pub(crate) mod posting;
+pub(crate) mod registry;
 pub(crate) mod retrying;
 pub(crate) mod settling;
 pub(crate) mod trash;
@@ -104,10 +105,10 @@ macro_rules! keeps_its_promises {
             events::a_job_that_came_and_went_is_told_whole,
             events::an_event_says_which_job_and_whose_claim_it_is_about,
             events::following_the_events_leads_to_what_is_listed,
-            events::conductors_come_and_go,
-            events::what_a_conductor_tells_is_kept_beside_its_name,
-            events::a_name_is_taken_while_its_conductor_is_at_work,
-            events::the_health_counts_the_jobs,
+            registry::conductors_come_and_go,
+            registry::what_a_conductor_tells_is_kept_beside_its_name,
+            registry::a_name_is_taken_while_its_conductor_is_at_work,
+            registry::the_health_counts_the_jobs,
         }
     };
     ($open:path => $($topic:ident::$promise:ident,)*) => {

@@ -66,40 +66,7 @@ impl Redis {
     }
 
     async fn rights(&self, seen: &mut Examined) -> Result<()> {
-        let keys = &self.keys;
-        let (job, past) = (keys.beside(b"x"), keys.past());
-        let owner = String::from_utf8_lossy(&job.owner).into_owned();
-        // The command with what it takes, the key, and what breaks without it.
-        let needed = [
-            ("HGET @ x", keys.listings(), "listing and claiming jobs"),
-            ("HSCAN @ 0", keys.listings(), "listing jobs"),
-            ("HSET @ x x", keys.listings(), "posting jobs"),
-            ("HDEL @ x", keys.listings(), "settling jobs"),
-            ("INCRBY @ 1", keys.sequence(), "posting and claiming jobs"),
-            ("GET @", owner.clone(), "seeing who has a job"),
-            ("SET @ x", owner.clone(), "claiming jobs"),
-            ("PEXPIRE @ 1", owner.clone(), "keeping claims alive"),
-            ("DEL @", owner, "giving jobs back"),
-            ("HSET @ x x", keys.trash(), "trashing jobs"),
-            (
-                "XADD @ * x x",
-                past.clone(),
-                "remembering jobs that have ended",
-            ),
-            ("XREVRANGE @ + -", past, "`list --past`"),
-            ("SCAN 0", String::new(), "`conductors`"),
-            (
-                "PUBLISH @ x",
-                keys.events(),
-                "telling whoever watches at once",
-            ),
-            ("SUBSCRIBE @", keys.events(), "hearing of changes at once"),
-            (
-                "CLIENT TRACKING ON",
-                String::new(),
-                "hearing of changes at once",
-            ),
-        ];
+        let needed = self.needed();
         let mut command = Cmd::new();
         command.arg("EVAL").arg(MAY).arg(0);
         for (words, key, _) in &needed {
@@ -122,16 +89,50 @@ impl Redis {
         if denied.is_empty() {
             return Ok(());
         }
-        let mut finding = self.lacks(&denied);
-        for command in &denied {
-            let breaks = needed
+        let finding = self.lacks(&denied);
+        let breaks = |command: &String| {
+            let of = needed
                 .iter()
                 .filter(|(words, ..)| words.split(' ').next() == Some(command));
-            let breaks: Vec<_> = breaks.map(|(.., what)| *what).collect();
-            finding = finding.seen("denied", format!("{command}: {}", breaks.join(", ")));
-        }
-        seen.add(finding);
+            let of: Vec<_> = of.map(|(.., what)| *what).collect();
+            format!("{command}: {}", of.join(", "))
+        };
+        let denied = denied.iter().map(breaks);
+        seen.add(denied.fold(finding, |finding, it| finding.seen("denied", it)));
         Ok(())
+    }
+
+    /// Returns each command with what it takes, the key, and what breaks without it.
+    fn needed(&self) -> Vec<(&'static str, String, &'static str)> {
+        let keys = &self.keys;
+        let (job, past) = (keys.beside(b"x"), keys.past());
+        let owner = String::from_utf8_lossy(&job.owner).into_owned();
+        let (telling, hearing) = (
+            "telling whoever watches at once",
+            "hearing of changes at once",
+        );
+        vec![
+            ("HGET @ x", keys.listings(), "listing and claiming jobs"),
+            ("HSCAN @ 0", keys.listings(), "listing jobs"),
+            ("HSET @ x x", keys.listings(), "posting jobs"),
+            ("HDEL @ x", keys.listings(), "settling jobs"),
+            ("INCRBY @ 1", keys.sequence(), "posting and claiming jobs"),
+            ("GET @", owner.clone(), "seeing who has a job"),
+            ("SET @ x", owner.clone(), "claiming jobs"),
+            ("PEXPIRE @ 1", owner.clone(), "keeping claims alive"),
+            ("DEL @", owner, "giving jobs back"),
+            ("HSET @ x x", keys.trash(), "trashing jobs"),
+            (
+                "XADD @ * x x",
+                past.clone(),
+                "remembering jobs that have ended",
+            ),
+            ("XREVRANGE @ + -", past, "`list --past`"),
+            ("SCAN 0", String::new(), "`conductors`"),
+            ("PUBLISH @ x", keys.events(), telling),
+            ("SUBSCRIBE @", keys.events(), hearing),
+            ("CLIENT TRACKING ON", String::new(), hearing),
+        ]
     }
 
     fn lacks(&self, commands: &[String]) -> Finding {

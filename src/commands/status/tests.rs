@@ -44,8 +44,32 @@ fn standing(name: &str, by: Option<Owner>, seconds: i64) -> Option<Standing> {
 }
 
 /// A board in a bad night.
+fn holders() -> Vec<ByOwner> {
+    vec![
+        ByOwner {
+            owner: owner("ops@h7:h7:4711:c0ffee"),
+            claims: 181,
+            held_since: Some(ago(60)),
+            expires_in: Some(Duration::from_secs(12)),
+            conductor: Some("night".to_owned()),
+            ..ByOwner::default()
+        },
+        ByOwner {
+            owner: owner("ada"),
+            claims: 2,
+            held_since: Some(ago(18_720)),
+            never_lapsing: 2,
+            is_dead: true,
+            ..ByOwner::default()
+        },
+        ByOwner {
+            claims: 1,
+            ..ByOwner::default()
+        },
+    ]
+}
+
 fn night() -> Status {
-    let conductor = "ops@h7:h7:4711:c0ffee";
     let names = (0..12).map(|at| named(&format!("job-{at}"), 12 - at, at % 2));
     let status = Status {
         board: "redis://h7:6379/0?namespace=octavia".to_owned(),
@@ -81,32 +105,7 @@ fn night() -> Status {
             .into_iter()
             .chain(names)
             .collect(),
-        owners: vec![
-            ByOwner {
-                owner: owner(conductor),
-                claims: 181,
-                held_since: Some(ago(60)),
-                expires_in: Some(Duration::from_secs(12)),
-                never_lapsing: 0,
-                conductor: Some("night".to_owned()),
-                is_silent: false,
-                is_dead: false,
-            },
-            ByOwner {
-                owner: owner("ada"),
-                claims: 2,
-                held_since: Some(ago(18_720)),
-                expires_in: None,
-                never_lapsing: 2,
-                conductor: None,
-                is_silent: false,
-                is_dead: true,
-            },
-            ByOwner {
-                claims: 1,
-                ..ByOwner::default()
-            },
-        ],
+        owners: holders(),
         findings: Vec::new(),
         now: now(),
     };

@@ -10,7 +10,7 @@ use super::choice::Choice;
 use crate::{
     board::{Board, Event, EventKind, Query, Result, event::Subject},
     context::Context,
-    job::{Departure, Entry, Failure, Job, JobKey, Owner, Shelf},
+    job::{Departure, Entry, Failure, Job, JobKey, Owner, Remark, Shelf},
 };
 
 /// How far the times may be apart that two clocks have of one event.
@@ -138,10 +138,7 @@ fn proved(job: &Job) -> Vec<Event> {
     let first_claim = history.first_claimed_on.filter(|time| !is_last(*time));
     let claimed = at(EventKind::Claimed, last_claim).map(|event| Event {
         owner: job.owner().cloned(),
-        fence: job
-            .holding
-            .as_ref()
-            .and_then(|holding| holding.fence.clone()),
+        fence: job.holding.as_ref().and_then(|it| it.fence.clone()),
         ..event
     });
     let failed = survived(job).iter().filter_map(|failure| {
@@ -154,14 +151,11 @@ fn proved(job: &Job) -> Vec<Event> {
         ..event
     });
     let overridden = history.remark.as_ref().and_then(|remark| {
-        let kind = match remark.action.as_deref() {
-            Some("abandoned") => EventKind::Abandoned,
-            Some("restored" | "retried" | "changed") => EventKind::Restored,
-            // Where it went by that it is found now.
-            _ => return None,
-        };
-        let remark = Some(remark.clone());
-        at(kind, remark.as_ref()?.on).map(|event| Event { remark, ..event })
+        let event = at(kind_of(remark)?, remark.on)?;
+        Some(Event {
+            remark: Some(remark.clone()),
+            ..event
+        })
     });
     let ended = job.ended.as_ref().and_then(|end| {
         let kind = match end.departure {
@@ -187,6 +181,16 @@ fn proved(job: &Job) -> Vec<Event> {
     events
 }
 
+/// Returns what somebody did with a job that is where it was.
+fn kind_of(remark: &Remark) -> Option<EventKind> {
+    match remark.action.as_deref() {
+        Some("abandoned") => Some(EventKind::Abandoned),
+        Some("restored" | "retried" | "changed") => Some(EventKind::Restored),
+        // Where it went by that it is found now.
+        _ => None,
+    }
+}
+
 /// Returns the failures after which the job came back to the board.
 fn survived(job: &Job) -> &[Failure] {
     let failures = &job.history.failures[..];
@@ -204,10 +208,7 @@ fn survived(job: &Job) -> &[Failure] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        board::testing::scripted::Scripted,
-        job::{Fence, Remark},
-    };
+    use crate::{board::testing::scripted::Scripted, job::Fence};
 
     fn failed_twice() -> Job {
         let mut job = Scripted::new().post("resize", Some(1));

@@ -8,7 +8,8 @@ mod tls;
 
 use std::{error::Error as _, time::Duration};
 
-use zookeeper_client::{CreateMode, MultiWriteError};
+use tokio::time;
+use zookeeper_client::{CreateMode, Error, MultiWriteError};
 
 use super::*;
 use crate::board::{net::failure::Failure, zookeeper::testing::zookeeper_url};

@@ -1,0 +1,106 @@
+//! Promises about who is at work on a board, and how it is.
+
+use super::{
+    events::{all_of, next},
+    *,
+};
+use crate::{
+    board::{BoardError, EventKind},
+    job::{Conductor, Told, Unsettled},
+};
+
+fn conductor(name: &str) -> Conductor {
+    Conductor {
+        name: name.to_owned(),
+        host: "host".to_owned(),
+        pid: 4711,
+        since: chrono::Utc::now(),
+        owner: owner(name),
+        silence: None,
+        told: crate::job::Told::default(),
+    }
+}
+
+/// Returns who is registered; since when, only to the minute: servers have clocks of their own.
+async fn registered(board: &Subject) -> Vec<Conductor> {
+    let mut conductors = board.conductors().await.unwrap();
+    for conductor in &mut conductors {
+        let now = chrono::Utc::now();
+        assert!((now - conductor.since).num_seconds().abs() < 60);
+        conductor.since = now;
+        assert!(conductor.silence.take().unwrap().as_secs() < 60);
+    }
+    conductors
+}
+
+pub(crate) async fn conductors_come_and_go(board: &Subject) {
+    post_one(board, "resize").await;
+    let mut events = board.events().await.unwrap().stream;
+    let night = conductor("night");
+    board.register(&night).await.unwrap();
+    let known: Vec<_> = registered(board)
+        .await
+        .into_iter()
+        .map(|known| Conductor {
+            since: night.since,
+            ..known
+        })
+        .collect();
+    assert_eq!(known, [night]);
+    board.close().await;
+    assert_eq!(registered(board).await, []);
+    let told = next(&mut events, 2).await;
+    let (joined, left) = (EventKind::ConductorJoined, EventKind::ConductorLeft);
+    assert_eq!(told, all_of("night", &[joined, left]));
+}
+
+pub(crate) async fn what_a_conductor_tells_is_kept_beside_its_name(board: &Subject) {
+    post_one(board, "resize").await;
+    let told = |slots| Told {
+        slots: Some(slots),
+        unsettled: vec![Unsettled {
+            uuid: "u".to_owned(),
+            name: "resize".to_owned(),
+            reason: "it cannot go".to_owned(),
+        }],
+        ..Told::default()
+    };
+    let night = Conductor {
+        told: told(1),
+        ..conductor("night")
+    };
+    board.register(&night).await.unwrap();
+    assert_eq!(registered(board).await[0].told, told(1));
+    for told in [told(2), Told::default()] {
+        board.tell(&told).await.unwrap();
+        assert_eq!(registered(board).await[0].told, told);
+    }
+    board.close().await;
+}
+
+pub(crate) async fn a_name_is_taken_while_its_conductor_is_at_work(board: &Subject) {
+    board.register(&conductor("night")).await.unwrap();
+    let refused = board.register(&conductor("night")).await;
+    assert!(
+        matches!(refused, Err(BoardError::NameTaken { .. })),
+        "{refused:?}"
+    );
+    board.close().await;
+    board.register(&conductor("night")).await.unwrap();
+}
+
+pub(crate) async fn the_health_counts_the_jobs(board: &Subject) {
+    let health = board.health().await.unwrap();
+    assert_eq!((health.jobs, health.trashed, health.is_used), (0, 0, false));
+    for name in ["one", "two"] {
+        post_one(board, name).await;
+    }
+    let key = post_one(board, "three").await;
+    claim_one(board, &key, &ada()).await.unwrap();
+    board
+        .settle_one(&key, Outcome::Trash(None), by_name("ada"))
+        .await
+        .unwrap();
+    let health = board.health().await.unwrap();
+    assert_eq!((health.jobs, health.trashed, health.is_used), (2, 1, true));
+}
