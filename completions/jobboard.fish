@@ -899,7 +899,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand dash" -s q -l quiet -d
 complete -c jobboard -n "__fish_jobboard_using_subcommand dash" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand dash" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand dash" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l at -d 'Count ages from this time on instead of now, as 2026-11-20T18:00:00Z' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l at -d 'Tell ages, and what is left of claims, as of this time instead of now, as 2026-11-20T18:00:00Z' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand report" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r

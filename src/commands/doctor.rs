@@ -29,6 +29,7 @@ use crate::{
     },
     context::{Consent, Context},
     exit::{CommandError, chain},
+    job::Conductor,
     output::{Column, Fit},
     shell,
 };
@@ -177,22 +178,24 @@ fn list(ctx: &mut Context, args: &DoctorArgs) -> anyhow::Result<()> {
 /// What one check has shown, or why it has shown nothing; and what that would have been.
 type Seen = (Group, &'static str, Result<Examined, String>);
 
-/// Looks for all that is wanted, and tells it; at the jobs only if nobody has yet.
+/// What somebody has seen of a board who has looked at all its jobs.
+pub(super) struct Taken<'a> {
+    pub(super) look: &'a Look,
+    pub(super) health: Health,
+    /// `None`: they cannot be seen, which is told already.
+    pub(super) conductors: Option<Vec<Conductor>>,
+}
+
+/// Looks for all that is wanted, and tells it; what has been seen is not asked for again.
 pub(super) async fn examine(
     ctx: &Context,
     board: &dyn Board,
     args: &DoctorArgs,
-    taken: Option<&Look>,
+    taken: Option<&Taken<'_>>,
 ) -> anyhow::Result<Diagnosis> {
     let trying = || ctx.trying("examine", "the board");
     let groups = args.groups();
-    // It also connects: a board that is away is no finding.
-    let health = match board.health().await {
-        Err(error) if error.is_retryable() => return Err(error).with_context(trying),
-        health => health,
-    };
-    let start = Instant::now();
-    let round_trip = board.health().await.ok().map(|_| start.elapsed());
+    let (health, round_trip) = health(board, taken).await.with_context(trying)?;
     let mut seen = look(board, &groups, &health, taken).await;
     let of_board = seen.iter().filter(|(group, ..)| *group != Group::Local);
     let is_denied = of_board.clone().count() > 0 && of_board.clone().all(|(.., it)| it.is_err());
@@ -241,28 +244,48 @@ pub(super) async fn examine(
     Ok(diagnosis)
 }
 
+/// Asks how the board is, and how long an answer takes, if nobody has; one that is away is no finding.
+async fn health(
+    board: &dyn Board,
+    taken: Option<&Taken<'_>>,
+) -> Result<(Result<Health, BoardError>, Option<Duration>), BoardError> {
+    if let Some(taken) = taken {
+        return Ok((Ok(taken.health.clone()), None));
+    }
+    // It also connects.
+    let health = match board.health().await {
+        Err(error) if error.is_retryable() => return Err(error),
+        health => health,
+    };
+    let start = Instant::now();
+    let round_trip = board.health().await.ok().map(|_| start.elapsed());
+    Ok((health, round_trip))
+}
+
 /// Looks at these groups of a board, at all of them at once.
 async fn look(
     board: &dyn Board,
     groups: &[Group],
     health: &Result<Health, BoardError>,
-    taken: Option<&Look>,
+    taken: Option<&Taken<'_>>,
 ) -> Vec<Seen> {
     let wants = |group: Group| groups.contains(&group);
-    let conductors = within(USUAL, board.conductors()).await;
+    let conductors = match taken {
+        Some(taken) => taken.conductors.clone().ok_or_else(String::new),
+        None => within(USUAL, board.conductors()).await,
+    };
     let known = conductors.as_deref().ok();
     let part = async |group: Group, part: Part, most: Duration| match wants(group) {
         true => Some(within(most, board.examine(part)).await),
         false => None,
     };
+    let mut of_jobs = vec![Group::Keys, Group::Claims, Group::Conductors];
+    of_jobs.retain(|group| wants(*group));
+    let take = |beside| within(WHOLE, Look::take(board, known, beside));
     let jobs = async {
-        let is_wanted = [Group::Keys, Group::Claims, Group::Conductors].map(wants);
         match health {
-            _ if taken.is_some() || !is_wanted.contains(&true) => None,
-            Ok(health) => {
-                let look = Look::take(board, known, health.trashed_beside);
-                Some(within(WHOLE, look).await)
-            }
+            _ if taken.is_some() || of_jobs.is_empty() => None,
+            Ok(health) => Some(take(health.trashed_beside).await),
             Err(error) => Some(Err(chain(error))),
         }
     };
@@ -271,36 +294,32 @@ async fn look(
         part(Group::Server, Part::Server, USUAL),
         jobs,
     );
-    let looked = taken.or(look.as_ref().and_then(|look| look.as_ref().ok()));
+    let own = look.as_ref().and_then(|look| look.as_ref().ok());
+    let looked = taken.map(|taken| taken.look).or(own);
     let highest = looked.and_then(|look| look.highest);
     let keys = part(Group::Keys, Part::Keys { highest }, WHOLE).await;
-    let of_conductors = wants(Group::Conductors).then(|| conductors.as_deref().map(of_entries));
+    let tells = wants(Group::Conductors) && (taken.is_none() || known.is_some());
+    let of_conductors = tells.then(|| conductors.as_deref().map(of_entries).map_err(Clone::clone));
     let parts = [
         (Group::Connection, "rights", connection),
         (Group::Server, "how it is set up", server),
         (Group::Keys, "keys", keys),
-        (
-            Group::Conductors,
-            "conductors",
-            of_conductors.map(|it| it.map_err(Clone::clone)),
-        ),
+        (Group::Conductors, "conductors", of_conductors),
     ];
-    let parts = parts.into_iter();
-    let mut seen: Vec<Seen> = parts
-        .filter_map(|(group, what, it)| Some((group, what, it?)))
-        .collect();
+    let told = |(group, what, it)| Some((group, what, it?));
+    let mut seen: Vec<Seen> = parts.into_iter().filter_map(told).collect();
     if let Some(look) = looked {
         let order = board.capabilities().peer_order;
-        seen.push((Group::Keys, "", Ok(look.of_keys(order))));
-        seen.push((Group::Claims, "", Ok(look.of_claims())));
-        if let Some(known) = known {
-            seen.push((Group::Conductors, "", Ok(look.of_conductors(known))));
-        }
+        let of_conductors = known.map(|known| look.of_conductors(known));
+        seen.extend([
+            (Group::Keys, "", Ok(look.of_keys(order))),
+            (Group::Claims, "", Ok(look.of_claims())),
+            (Group::Conductors, "", Ok(of_conductors.unwrap_or_default())),
+        ]);
     }
     if let Some(Err(why)) = look {
-        let of_jobs = [Group::Keys, Group::Claims, Group::Conductors].into_iter();
-        let of_jobs = of_jobs.filter(|group| wants(*group));
-        seen.extend(of_jobs.map(|group| (group, "jobs", Err(why.clone()))));
+        let unseen = |group| (group, "jobs", Err(why.clone()));
+        seen.extend(of_jobs.into_iter().map(unseen));
     }
     seen
 }

@@ -5,15 +5,9 @@ mod gone;
 mod scene;
 mod takers;
 mod waiting;
+mod worst;
 
-use std::{
-    cmp::Reverse,
-    collections::{
-        BTreeMap, HashMap,
-        hash_map::Entry::{Occupied, Vacant},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use chrono::{DateTime, SubsecRound, Utc};
@@ -21,16 +15,20 @@ use futures_util::TryStreamExt;
 use tokio::time;
 
 pub(crate) use self::{
-    finding::{Code, Explanation, Finding, Severity},
+    finding::{Code, Evidence, Explanation, Finding, Severity},
     scene::Scene,
+    worst::Worst,
 };
-use self::{scene::Case, takers::Taker};
-use super::{completions::complete, parts::select::references};
+use self::{scene::Case, takers::Taker, worst::WORST};
+use super::{
+    completions::complete,
+    parts::{select::references, tally::apart},
+};
 use crate::{
     board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
     context::Context,
     exit::{CommandError, chain},
-    job::{Entry, JobKey, Pauses, Rank, Shelf},
+    job::{Conductor, Entry, Pauses, Rank, Shelf},
     output::Format,
 };
 
@@ -39,9 +37,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long after the first look at a claim the second one comes.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// How many jobs are explained if nobody says which.
-const WORST: usize = 10;
 
 /// Explain why a job is where it is, who has it or what it waits for, and what to type
 ///
@@ -109,13 +104,25 @@ pub(super) async fn explained(
 
 impl Scene {
     /// Looks at all that is no job.
-    pub(crate) async fn of(
-        ctx: &Context,
-        board: &dyn Board,
-        now: DateTime<Utc>,
-    ) -> anyhow::Result<Self> {
+    async fn of(ctx: &Context, board: &dyn Board, now: DateTime<Utc>) -> anyhow::Result<Self> {
+        let trying = |what| move || ctx.trying("look at", what);
+        let (pauses, conductors) = ("what is paused", "the conductors");
+        let (paused, problem) = apart(board.pauses().await).with_context(trying(pauses))?;
+        let mut unseen: Vec<_> = problem
+            .map(|why| format!("{pauses}: {why}"))
+            .into_iter()
+            .collect();
+        let (known, problem) = apart(board.conductors().await).with_context(trying(conductors))?;
+        unseen.extend(problem.map(|why| format!("{conductors}: {why}")));
+        let pauses = Pauses::new(paused.unwrap_or_default(), now);
+        let scene = Self::new(ctx, board, now);
+        Ok(scene.knowing(pauses, known.unwrap_or_default(), unseen))
+    }
+
+    /// Begins without conductors and pauses.
+    pub(crate) fn new(ctx: &Context, board: &dyn Board, now: DateTime<Utc>) -> Self {
         let capabilities = board.capabilities();
-        let mut scene = Self {
+        Self {
             now,
             program: ctx.config.program(),
             takers: Vec::new(),
@@ -123,22 +130,23 @@ impl Scene {
             has_peers: capabilities.has_peers(),
             sees_peers: !capabilities.has_expiring_claims,
             unseen: Vec::new(),
-        };
-        match board.pauses().await {
-            Ok(pauses) => scene.pauses = Pauses::new(pauses, now),
-            Err(error) if error.is_retryable() => {
-                return Err(error).with_context(|| ctx.trying("look at", "what is paused"));
-            }
-            Err(error) => scene.unseen.push(unseen("what is paused", &error)),
         }
-        match board.conductors().await {
-            Ok(conductors) => scene.takers = conductors.into_iter().map(Taker::new).collect(),
-            Err(error) if error.is_retryable() => {
-                return Err(error).with_context(|| ctx.trying("look at", "the conductors"));
-            }
-            Err(error) => scene.unseen.push(unseen("the conductors", &error)),
+    }
+
+    /// Takes what is paused, the conductors, and what of it could not be seen.
+    pub(crate) fn knowing(
+        self,
+        pauses: Pauses,
+        conductors: Vec<Conductor>,
+        unseen: Vec<String>,
+    ) -> Self {
+        let takers = conductors.into_iter().map(Taker::new).collect();
+        Self {
+            takers,
+            pauses,
+            unseen,
+            ..self
         }
-        Ok(scene)
     }
 }
 
@@ -283,121 +291,7 @@ async fn worst(
     Ok(explanations)
 }
 
-/// The jobs that will not run without help, as they come, in bounded memory.
-#[derive(Default)]
-pub(crate) struct Worst(BTreeMap<(Reverse<Severity>, Code), Kind>);
-
-impl Worst {
-    /// Notes a job on the board, if anything is the matter with it.
-    pub(crate) fn add(&mut self, scene: &Scene, entry: &Entry) {
-        let explanation = scene.explain(&Case::first(entry));
-        if let Some(trouble) = explanation.trouble() {
-            let kind = self.0.entry((Reverse(trouble.severity), trouble.code));
-            kind.or_default().add(Glimpse::of(entry, scene));
-        }
-    }
-
-    /// Explains the worst: of each kind the oldest, what is worst first, then of each kind the next; and says how
-    /// many there are of each kind.
-    pub(crate) async fn finish(
-        self,
-        board: &dyn Board,
-        scene: &Scene,
-    ) -> Result<(Vec<Explanation>, Vec<(Code, u64)>), BoardError> {
-        let kinds: Vec<_> = (self.0.into_iter())
-            .map(|((_, code), kind)| (code, kind.oldest()))
-            .collect();
-        let rounds = (0..WORST).flat_map(|round| {
-            let kinds = kinds.iter();
-            kinds.filter_map(move |(_, (_, oldest))| oldest.get(round))
-        });
-        let chosen: Vec<&Glimpse> = rounds.take(WORST).collect();
-        if chosen.iter().any(|seen| seen.is_doubtful) {
-            time::sleep(PAUSE).await;
-        }
-        let keys = chosen.iter().map(|seen| JobRef::Key(seen.key.clone()));
-        let keys: Vec<_> = keys.collect();
-        let again = board.find(Shelf::Board, &keys).await?;
-        let mut explanations = Vec::new();
-        for (seen, again) in chosen.iter().zip(&again) {
-            // One that has gone meanwhile is nobody's trouble.
-            let Some(again) = again.first() else { continue };
-            let explanation = scene.explain(&Case {
-                has_aged: seen.is_doubtful.then(|| left(again) < seen.left),
-                ..Case::first(again)
-            });
-            explanations.extend(explanation.trouble().is_some().then_some(explanation));
-        }
-        likened(&mut explanations);
-        let counts = kinds.iter().map(|(code, (count, _))| (*code, *count));
-        Ok((explanations, counts.collect()))
-    }
-}
-
-/// Notes of each job whether the same was said of one before it.
-fn likened(explanations: &mut [Explanation]) {
-    let mut told: HashMap<_, String> = HashMap::new();
-    for it in explanations {
-        let said = it.findings.iter().map(|it| (it.code, it.summary.clone()));
-        let said = (said.collect::<Vec<_>>(), it.unseen.clone());
-        match told.entry(said) {
-            Occupied(first) => it.like = Some(first.get().clone()),
-            Vacant(first) => drop(first.insert(it.title())),
-        }
-    }
-}
-
 /// Returns how long the claim on a job still lasts.
 fn left(entry: &Entry) -> Option<Duration> {
     entry.holding().and_then(|holding| holding.expires_in)
-}
-
-/// What is kept of a job until it is known whether it is among the worst; those are read again.
-struct Glimpse {
-    key: JobKey,
-    /// Since when somebody has it, or it is there; what cannot be read has no time, and comes first.
-    since: Option<DateTime<Utc>>,
-    is_doubtful: bool,
-    left: Option<Duration>,
-}
-
-impl Glimpse {
-    fn of(entry: &Entry, scene: &Scene) -> Self {
-        let job = entry.job();
-        Self {
-            key: entry.key().clone(),
-            since: job.and_then(|job| job.held_since().or(job.created_on)),
-            is_doubtful: scene.is_doubtful(entry),
-            left: left(entry),
-        }
-    }
-}
-
-/// Jobs with the same trouble.
-#[derive(Default)]
-struct Kind {
-    count: u64,
-    /// The oldest among them, and some others.
-    some: Vec<Glimpse>,
-}
-
-impl Kind {
-    fn add(&mut self, seen: Glimpse) {
-        self.count += 1;
-        self.some.push(seen);
-        if self.some.len() > WORST * 100 {
-            self.keep_oldest();
-        }
-    }
-
-    fn keep_oldest(&mut self) {
-        self.some.sort_by_key(|seen| seen.since);
-        self.some.truncate(WORST);
-    }
-
-    /// Returns how many there are, and the oldest of them.
-    fn oldest(mut self) -> (u64, Vec<Glimpse>) {
-        self.keep_oldest();
-        (self.count, self.some)
-    }
 }

@@ -1,37 +1,125 @@
 //! HTML that strangers' text cannot act in: what is markup is ours, and everything else is escaped by type.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 
 use super::text::Text;
 
+/// After the end of these a line ends, so that a page can be read as it is stored.
+const BLOCKS: &str = " body caption dd div dl details figcaption figure footer h1 h2 h3 head header html \
+    li main nav ol p pre section summary svg table tbody thead tr ul ";
+
 /// A piece of a page.
 ///
-/// It is made of texts of the program, of numbers, and of [`Text`], escaped: nothing else can be added.
+/// It is made of markup of the program and of elements; the text in them and the values of their attributes are
+/// escaped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Html(String);
 
-/// A number, as digits and what belongs to them; no text is one.
-pub(crate) trait Number: Display {}
+/// What may stand in an element: other elements, and text, whoever wrote it.
+pub(crate) trait Piece {
+    fn add_to(&self, html: &mut Html);
+}
 
-impl Number for u32 {}
-impl Number for u64 {}
-impl Number for usize {}
-impl Number for f64 {}
+/// The name of an attribute, and its value.
+pub(crate) type Attribute<'a> = (&'static str, &'a dyn Display);
+
+impl Piece for Html {
+    fn add_to(&self, html: &mut Html) {
+        html.0.push_str(&self.0);
+    }
+}
+
+impl Piece for Text {
+    fn add_to(&self, html: &mut Html) {
+        html.escape(self);
+    }
+}
+
+impl<T: AsRef<str>> Piece for T {
+    fn add_to(&self, html: &mut Html) {
+        html.escape(&Text::from(self));
+    }
+}
+
+impl FromIterator<Html> for Html {
+    fn from_iter<T: IntoIterator<Item = Self>>(pieces: T) -> Self {
+        Self(pieces.into_iter().map(|piece| piece.0).collect())
+    }
+}
+
+/// Makes an element without attributes: its name, behind points its classes, such as `p.soft`, and what is in it.
+pub(crate) fn tag(name: &'static str, content: &[&dyn Piece]) -> Html {
+    element(name, &[], content)
+}
+
+/// Makes an element of several others; nothing, if there are none.
+pub(crate) fn list(name: &'static str, items: impl IntoIterator<Item = Html>) -> Html {
+    let items: Html = items.into_iter().collect();
+    match items.0.is_empty() {
+        true => items,
+        false => tag(name, &[&items]),
+    }
+}
+
+/// Makes an element, with attributes; one without any content is closed at once.
+pub(crate) fn element(
+    name: &'static str,
+    attributes: &[Attribute<'_>],
+    content: &[&dyn Piece],
+) -> Html {
+    let (name, classes) = name.split_once('.').unwrap_or((name, ""));
+    let mut html = Html(format!("<{name}"));
+    if !classes.is_empty() {
+        html.attribute("class", &classes.replace('.', " "));
+    }
+    for (attribute, value) in attributes {
+        html.attribute(attribute, value);
+    }
+    if content.is_empty() {
+        html.0.push_str("/>");
+        return html;
+    }
+    html.0.push('>');
+    html.add(&Html::of(content));
+    let end = if BLOCKS.contains(&format!(" {name} ")) {
+        "\n"
+    } else {
+        ""
+    };
+    html.0.push_str(&format!("</{name}>{end}"));
+    html
+}
 
 impl Html {
-    pub(crate) fn new() -> Self {
-        Self::default()
+    /// Takes markup.
+    pub(crate) fn raw(markup: &'static str) -> Self {
+        Self(markup.to_owned())
     }
 
-    /// Adds markup.
-    pub(crate) fn raw(&mut self, markup: &'static str) -> &mut Self {
-        self.0.push_str(markup);
+    /// Puts pieces behind each other.
+    pub(crate) fn of(pieces: &[&dyn Piece]) -> Self {
+        let mut html = Self::default();
+        pieces.iter().for_each(|piece| piece.add_to(&mut html));
+        html
+    }
+
+    pub(crate) fn add(&mut self, piece: &dyn Piece) -> &mut Self {
+        piece.add_to(self);
         self
     }
 
-    /// Adds text, whoever wrote it; also as the value of an attribute, within quotes.
-    pub(crate) fn text(&mut self, text: impl Into<Text>) -> &mut Self {
-        for character in text.into().as_str().chars() {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn attribute(&mut self, name: &'static str, value: &dyn Display) {
+        self.0.push_str(&format!(" {name}=\""));
+        self.escape(&Text::from(value.to_string()));
+        self.0.push('"');
+    }
+
+    fn escape(&mut self, text: &Text) {
+        for character in text.as_str().chars() {
             match character {
                 '&' => self.0.push_str("&amp;"),
                 '<' => self.0.push_str("&lt;"),
@@ -41,28 +129,6 @@ impl Html {
                 character => self.0.push(character),
             }
         }
-        self
-    }
-
-    /// Adds a number, of a fraction two digits.
-    pub(crate) fn number(&mut self, number: impl Number) -> &mut Self {
-        let number = format!("{number:.2}");
-        let is_fraction = number.contains('.');
-        let number = match is_fraction {
-            true => number.trim_end_matches('0').trim_end_matches('.'),
-            false => &number,
-        };
-        let _ = self.0.write_str(number);
-        self
-    }
-
-    pub(crate) fn add(&mut self, html: &Self) -> &mut Self {
-        self.0.push_str(&html.0);
-        self
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
     }
 }
 
@@ -72,21 +138,18 @@ mod tests {
 
     #[test]
     fn text_is_nothing_but_text() {
-        let mut html = Html::new();
-        html.raw("<p title=\"")
-            .text("\"'><&\u{1b}\u{202e}")
-            .raw("\">")
-            .number(3_u64)
-            .number(2.50)
-            .raw("</p>");
-        let expected = "<p title=\"&quot;&#39;&gt;&lt;&amp;\\u{1b}\\u{202e}\">32.5</p>";
+        let hostile = "\"'><&\u{1b}\u{202e}";
+        let escaped = "&quot;&#39;&gt;&lt;&amp;\\u{1b}\\u{202e}";
+        let html = element(
+            "b.a.c",
+            &[("title", &hostile)],
+            &[&hostile, &tag("i", &[&""])],
+        );
+        let expected = format!("<b class=\"a c\" title=\"{escaped}\">{escaped}<i></i></b>");
         assert_eq!(html.as_str(), expected);
-    }
-
-    #[test]
-    fn numbers_are_short() {
-        for (number, text) in [(0.0, "0"), (100.0, "100"), (12.345, "12.35"), (0.1, "0.1")] {
-            assert_eq!(Html::new().number(number).as_str(), text);
-        }
+        let html: Html = [Html::raw("<hr>"), element("hr", &[], &[])]
+            .into_iter()
+            .collect();
+        assert_eq!(html.as_str(), "<hr><hr/>");
     }
 }

@@ -30,7 +30,7 @@ use thiserror::Error;
 
 pub(crate) use self::{
     console::{Console, Side},
-    html::Html,
+    html::{Attribute, Html, element, list, tag},
     job::{ColumnChange, JobColumns, JobView, covered_text, rfc3339, short},
     json::line as json_line,
     page::{Page, Pieces, Tone},

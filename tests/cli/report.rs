@@ -4,6 +4,7 @@ mod browser;
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use crate::{
@@ -198,7 +199,7 @@ fn a_page_is_written_whole_for_its_owner_alone() {
     let run = env.jobboard(&["report", "board.html", "-o", "table"]).run();
     assert!(run.succeeded().contains("the report is in"), "{run}");
     let page = fs::read_to_string(env.file("board.html")).unwrap();
-    assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta http-equiv="));
+    assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\"><head><meta http-equiv="));
     assert!(page.ends_with("</html>\n"));
     let mode = fs::metadata(env.file("board.html")).unwrap().permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
@@ -239,12 +240,64 @@ fn what_makes_no_sense_is_refused() {
         .jobboard(&["report", "-", "-o", "table", "--json"])
         .run();
     run.failed(2);
-    for file in ["-", "figures.json"] {
-        let run = env.jobboard(&["report", file, "--json"]).run();
-        let told = "a page is written as HTML, and figures go to standard output";
-        assert!(run.failed(2).contains(told), "{run}");
+    for words in [
+        &["report", "-", "--json"][..],
+        &["report", "figures.json", "--json"],
+        &["report", "-o", "uuid"],
+        &["report", "figures.json", "-o", "uuid"],
+    ] {
+        let run = env.jobboard(words).run();
+        let told = run.failed(2);
+        assert!(
+            told.contains("a page is written as HTML") || told.contains("-o uuid prints"),
+            "{run}"
+        );
+        assert!(told.contains("leave"), "{run}");
     }
     assert!(!env.file("figures.json").exists());
+}
+
+#[test]
+fn claims_and_conductors_are_told_as_of_the_time_that_is_chosen() {
+    let env = Env::new();
+    let job = env.post("resize");
+    let claim = ["claim", &job, "--who", "ada", "--expiry", "1h"];
+    env.jobboard(&claim).run().succeeded();
+    let left = |at: DateTime<Utc>| {
+        let at = at.to_rfc3339();
+        let told = env
+            .jobboard(&["report", "--json", "--at", &at])
+            .run()
+            .json();
+        told["owners"][0]["expires_in"].as_f64().unwrap()
+    };
+    let now = Utc::now();
+    for (later, least, most) in [
+        (0, 3500.0, 3600.1),
+        (1800, 1700.0, 1800.1),
+        (7200, 0.0, 0.0),
+    ] {
+        let left = left(now + TimeDelta::seconds(later));
+        assert!((least..=most).contains(&left), "{later}: {left}");
+    }
+}
+
+#[test]
+fn records_of_the_past_that_cannot_be_read_are_told() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let job = stage.env.post("resize");
+    let consume = ["consume", &job, "--force", "--yes"];
+    stage.env.jobboard(&consume).run().succeeded();
+    let spoil = "local key = redis.call('KEYS', '*past')[1]; \
+        return redis.call('XADD', key, '*', 'job', 'nonsense', 'side', '')";
+    stage.redis_server().unwrap().run(&["EVAL", spoil, "0"]);
+    let told = report(&stage.env)["unseen"].to_string();
+    assert!(
+        told.contains("records of what has left the board that cannot be read: 1"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -207,8 +207,18 @@ impl Scene {
             Code::HeldByDead => lapses,
             _ => false,
         };
+        (self.mended(finding, (owner, taker, lapses), case), will_run)
+    }
+
+    /// Says what mends a claim of that owner, who may be a conductor, and which may lapse.
+    fn mended(
+        &self,
+        finding: Finding,
+        (owner, taker, lapses): (&Owner, Option<&Taker>, bool),
+        case: &Case<'_>,
+    ) -> Finding {
         let free = &["abandon", "--force"][..];
-        let finding = match code {
+        match finding.code {
             Code::HeldByDead if is_of_broken_move(owner) => {
                 let text =
                     "make the move again, which goes on with it; to have it here, and not there";
@@ -239,8 +249,7 @@ impl Scene {
                 &["consume", "--force"],
             ),
             _ => finding,
-        };
-        (finding, will_run)
+        }
     }
 
     fn held_by_conductor(

@@ -83,10 +83,8 @@ impl Scene {
             let text = "to have it tried now";
             return (self.mend(finding, case, text, &["retry"]), true);
         }
-        let free = takers
-            .iter()
-            .map(|(taker, _)| taker.conductor.free())
-            .sum::<usize>();
+        let free = takers.iter().map(|(taker, _)| taker.conductor.free());
+        let free = free.sum::<usize>();
         let slots = takers.iter().map(|(taker, _)| taker.conductor.told.slots);
         let slots = slots.map(|slots| slots.unwrap_or(1)).sum::<usize>();
         let busy = format!("{} of {slots}", slots.saturating_sub(free));
@@ -103,9 +101,8 @@ impl Scene {
             }
         };
         let finding = finding.seen("slots taken", busy);
-        let runs = takers
-            .iter()
-            .flat_map(|(taker, _)| &taker.conductor.told.runs);
+        let runs = takers.iter();
+        let runs = runs.flat_map(|(taker, _)| &taker.conductor.told.runs);
         let longest = runs.min_by_key(|run| run.since).filter(|_| free == 0);
         let finding = match longest {
             Some(run) => finding.at("longest run", Some(run.since), self.now),

@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use regex::{Captures, Regex};
 use serde::Serialize;
 
+use super::tally::keep_most;
 use crate::{
     job::{Failure, History, Job},
     output::{covered_text, ends},
@@ -149,7 +150,11 @@ fn has_forgotten(job: &Job) -> bool {
 
 /// Sorts failures by what they have in common, in bounded memory.
 #[derive(Debug, Default)]
-pub(crate) struct Signatures(BTreeMap<String, Alike>);
+pub(crate) struct Signatures {
+    all: BTreeMap<String, Alike>,
+    /// Whether rare ones had to go.
+    pub(crate) has_dropped: bool,
+}
 
 impl Signatures {
     /// Adds all failures that are remembered of a job.
@@ -160,14 +165,13 @@ impl Signatures {
             let is_first = seen.insert(signature.clone());
             self.note(signature, job, failure, is_first);
         }
-        if self.0.len() > 2 * MOST {
-            self.drop_rarest();
-        }
+        // What those were that go is not counted.
+        self.has_dropped |= keep_most(&mut self.all, MOST, |of| of.failures);
     }
 
     fn note(&mut self, signature: String, job: &Job, failure: &Failure, is_first: bool) {
         let of = self
-            .0
+            .all
             .entry(signature)
             .or_insert_with_key(|signature| Alike {
                 signature: signature.clone(),
@@ -195,17 +199,9 @@ impl Signatures {
         }
     }
 
-    /// Of very many signatures those go that were seen least; what they were is not counted.
-    fn drop_rarest(&mut self) {
-        let mut counts: Vec<_> = self.0.values().map(|of| of.failures).collect();
-        counts.sort_unstable_by_key(|count| Reverse(*count));
-        let least = counts[MOST];
-        self.0.retain(|_, of| of.failures > least);
-    }
-
     /// Returns them, the most frequent first.
     pub(crate) fn finish(self) -> Vec<Alike> {
-        let mut all: Vec<_> = self.0.into_values().collect();
+        let mut all: Vec<_> = self.all.into_values().collect();
         all.sort_by_key(|of| (Reverse(of.failures), Reverse(of.last)));
         all
     }
@@ -311,7 +307,7 @@ mod tests {
             job.history.failures = texts.map(|text| failure(Some(1), &text)).to_vec();
             alike.add(&job);
         }
-        assert!(alike.0.len() <= 2 * MOST);
+        assert!(alike.all.len() <= 2 * MOST);
         assert_eq!(alike.finish()[0].failures, 10_000);
     }
 }

@@ -1,4 +1,4 @@
-//! What one look at a board comes to, in no more memory than it has names and owners.
+//! What one look at a board comes to, in no more memory than it has names.
 
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
@@ -20,6 +20,9 @@ use crate::{
 
 /// For how long a claim that never lapses may be held before that is a cause for worry.
 pub(crate) const LONG: TimeDelta = TimeDelta::hours(1);
+
+/// How many owners are counted to the end; of more than twice as many the rarest are left out.
+const MOST_OWNERS: usize = 10_000;
 
 /// How many jobs there are of each kind.
 #[derive(Debug, Default, Serialize)]
@@ -166,8 +169,8 @@ pub(crate) struct Tally {
     names: BTreeMap<String, ByName>,
     /// Beyond twice as many names the rarest go.
     most_names: usize,
-    /// Whether names had to go.
-    pub(crate) has_dropped: bool,
+    /// Whether names, and whether owners had to go.
+    pub(crate) has_dropped: [bool; 2],
     owners: BTreeMap<Option<Owner>, ByOwner>,
 }
 
@@ -178,7 +181,7 @@ impl Tally {
             figures: Figures::default(),
             names: BTreeMap::new(),
             most_names: usize::MAX / 2,
-            has_dropped: false,
+            has_dropped: [false; 2],
             owners: BTreeMap::new(),
         }
     }
@@ -229,13 +232,7 @@ impl Tally {
         } += 1;
         named.failed += u64::from(!job.history.failures.is_empty());
         named.oldest = earlier(named.oldest, job.created_on);
-        if self.names.len() > 2 * self.most_names {
-            self.has_dropped = true;
-            let mut counts: Vec<_> = self.names.values().map(|of| of.jobs).collect();
-            counts.sort_unstable_by_key(|jobs| Reverse(*jobs));
-            let least = counts[self.most_names];
-            self.names.retain(|_, of| of.jobs > least);
-        }
+        self.has_dropped[0] |= keep_most(&mut self.names, self.most_names, |of| of.jobs);
     }
 
     fn add_unclaimed(&mut self, job: &Job) {
@@ -255,6 +252,7 @@ impl Tally {
         let never = u64::from(holding.lease == Lease::None);
         owned.never_lapsing += never;
         self.figures.never_lapsing += never;
+        self.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);
         let since = job.held_since().filter(|since| self.now - since > LONG);
         self.figures.forgotten += never * u64::from(since.is_some());
     }
@@ -285,6 +283,22 @@ impl Tally {
         self.figures.orphaned = dead.map(|of| of.claims).sum();
         (self.figures, names, owners)
     }
+}
+
+/// Has the rarest go of more than twice as many; says whether any had to.
+pub(super) fn keep_most<K: Ord, V>(
+    all: &mut BTreeMap<K, V>,
+    most: usize,
+    count: impl Fn(&V) -> u64,
+) -> bool {
+    if all.len() <= 2 * most {
+        return false;
+    }
+    let mut counts: Vec<_> = all.values().map(&count).collect();
+    counts.sort_unstable_by_key(|count| Reverse(*count));
+    let least = counts[most];
+    all.retain(|_, of| count(of) > least);
+    true
 }
 
 /// Returns how often a job was tried, and how often it may be.

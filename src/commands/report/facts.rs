@@ -4,23 +4,27 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::{
+    guard::tell,
     lanes::Timeline,
     measure::{Bucket, Interval, Percentiles},
-    words::{are, jobs},
+    words::{More, are, jobs},
 };
 use crate::{
     commands::{
         doctor::Told,
-        explain,
+        explain::{self, Evidence, Explanation},
         parts::{
             json::lines,
             signature::Alike,
             tally::{ByName, ByOwner, Departures, Figures},
         },
     },
-    job::Pause,
+    job::{Pause, Remark},
     output::{Record, Text},
 };
+
+/// How much of what shows a finding is told: each conductor may be in it.
+const MOST_EVIDENCE: usize = 8;
 
 /// What there is to say of a board at a time.
 #[derive(Debug, Default, Serialize)]
@@ -32,12 +36,16 @@ pub(super) struct Facts {
     pub(super) at: DateTime<Utc>,
     /// Whether nothing was found that is worse than a note.
     pub(super) sound: bool,
-    /// What `doctor` finds.
+    /// What `doctor` finds, what is worst first.
     pub(super) findings: Vec<Told>,
+    pub(super) more_findings: More,
+    /// How many findings are worse than a note.
+    #[serde(skip)]
+    pub(super) wrong: usize,
     /// How many jobs will not run without help, by why.
     pub(super) trouble: Vec<Trouble>,
     /// The worst of these, as `explain` has them.
-    pub(super) explained: Vec<explain::Explanation>,
+    pub(super) explained: Vec<Explanation>,
     /// What could not be seen.
     pub(super) unseen: Vec<String>,
     #[serde(flatten)]
@@ -51,6 +59,7 @@ pub(super) struct Facts {
     /// How many jobs conductors have performed and cannot settle.
     pub(super) unsettled: u64,
     pub(super) pauses: Vec<Pause>,
+    pub(super) more_pauses: More,
     /// What left the board in the last 24 hours.
     pub(super) past: Option<Departures>,
     /// What left it of which anything is remembered.
@@ -62,12 +71,11 @@ pub(super) struct Facts {
     /// How often the jobs on the board were tried, those marked that nobody has and that were tried too often.
     pub(super) attempts: Vec<Bucket>,
     pub(super) names: Vec<ByName>,
-    /// How many more names there are; `None`: too many to be counted, and rare ones are not.
-    pub(super) more_names: Option<u64>,
+    pub(super) more_names: More,
     pub(super) owners: Vec<ByOwner>,
-    pub(super) more_owners: u64,
+    pub(super) more_owners: More,
     pub(super) failures: Vec<Alike>,
-    pub(super) more_failures: u64,
+    pub(super) more_failures: More,
     /// When jobs were posted and came to their ends.
     pub(super) course: Vec<Interval>,
     /// How long the jobs that ended waited for their first claims.
@@ -87,8 +95,7 @@ pub(super) struct Trouble {
 impl Facts {
     /// Returns how many findings are worse than a note, and how many jobs need help.
     pub(super) fn wrong(&self) -> (usize, u64) {
-        let worse = self.findings.iter().filter(|it| it.is_wrong()).count();
-        (worse, self.trouble.iter().map(|it| it.jobs).sum())
+        (self.wrong, self.trouble.iter().map(|it| it.jobs).sum())
     }
 
     /// Says in a sentence how the board is.
@@ -124,6 +131,55 @@ impl Facts {
             _ => String::new(),
         }
     }
+}
+
+impl Facts {
+    /// Returns them with all sentences of strangers as they are told.
+    pub(super) fn guarded(mut self) -> Self {
+        for pause in &mut self.pauses {
+            let Remark {
+                by, action, reason, ..
+            } = &mut pause.remark;
+            let texts = [&mut pause.names, by]
+                .into_iter()
+                .chain(action)
+                .chain(reason);
+            texts.for_each(tell);
+        }
+        for it in &mut self.findings {
+            tell(&mut it.summary);
+            it.evidence.iter_mut().for_each(|it| tell(&mut it.value));
+            it.remedy.each_word(tell);
+        }
+        self.explained.iter_mut().for_each(explained);
+        self.unseen.iter_mut().for_each(tell);
+        self
+    }
+}
+
+fn explained(of: &mut Explanation) {
+    for finding in &mut of.findings {
+        let more = More::than(&mut finding.evidence, MOST_EVIDENCE, false);
+        if more.count > 0 {
+            finding.evidence.push(Evidence {
+                what: "and more".to_owned(),
+                value: more.to_string(),
+                at: None,
+            });
+        }
+        let evidence = finding.evidence.iter_mut();
+        evidence
+            .flat_map(|it| [&mut it.what, &mut it.value])
+            .for_each(tell);
+        let remedy = finding.remedy.iter_mut();
+        let remedy = remedy.flat_map(|it| it.command.iter_mut().chain([&mut it.text]));
+        remedy.chain([&mut finding.summary]).for_each(tell);
+    }
+    let texts = [&mut of.name, &mut of.job].into_iter();
+    texts
+        .chain(&mut of.unseen)
+        .chain(&mut of.like)
+        .for_each(tell);
 }
 
 impl Record for Facts {

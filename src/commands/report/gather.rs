@@ -1,21 +1,22 @@
 //! Looking at a board for a report: once at each record, in memory that does not grow with their number.
 
-use std::{borrow::Cow, cmp::Reverse};
+use std::{cmp::Reverse, time::Duration};
 
 use anyhow::Context as _;
-use chrono::{DateTime, SubsecRound as _, Utc};
+use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use futures_util::TryStreamExt;
 
 use super::{
     facts::{Facts, Trouble},
     guard,
     lanes::Runs,
-    measure::{Bucket, Course, Kind, Quantiles, attempts, count, spans},
+    measure::{Course, Kind, Quantiles, attempts, count, spans},
+    words::More,
 };
 use crate::{
-    board::{Board, BoardError, BoardExt as _, Detail, Query},
+    board::{Board, BoardError, Detail, Health, Query},
     commands::{
-        doctor::{self, DoctorArgs, Look, Looking},
+        doctor::{self, Diagnosis, DoctorArgs, Look, Looking, Taken},
         explain::{Scene, Worst},
         parts::{
             liveness::is_silent,
@@ -24,66 +25,64 @@ use crate::{
         },
     },
     context::Context,
-    job::{Conductor, Departure, Entry, Job, Lease, Origin, Shelf},
+    job::{Conductor, Departure, Entry, Job, Lease, Origin, Pauses, Shelf},
     output::Progress,
 };
 
 /// How many names are counted for sure, however many there are.
 const COUNTED_NAMES: usize = 10_000;
 
-/// How many names and owners are told.
+/// How many names, owners, pauses and findings are told.
 const MOST: usize = 50;
 
 /// How many kinds of failures are told.
 const MOST_FAILURES: usize = 20;
 
-/// After so many records the progress is told.
-const STEP: u64 = 500;
-
 /// What is counted besides what other commands count, too.
 pub(super) struct Gathered {
-    at: DateTime<Utc>,
-    ages: Vec<Bucket>,
-    held: Vec<Bucket>,
-    attempts: Vec<Bucket>,
+    facts: Facts,
     course: Course,
     waited: Quantiles,
     took: Quantiles,
     failures: Signatures,
     runs: Runs,
-    /// How many jobs in the trash have failed.
-    lost: u64,
     lately: Departures,
     /// Whether nothing has ended before that.
     all_are_late: bool,
     remembered: Departures,
+    /// How many records of the past, and how many in the trash, cannot be read.
+    unreadable: [u64; 2],
 }
 
 impl Gathered {
     pub(super) fn new(at: DateTime<Utc>) -> Self {
         Self {
-            at,
-            ages: spans(),
-            held: spans(),
-            attempts: attempts(),
+            facts: Facts {
+                at,
+                version: env!("CARGO_PKG_VERSION"),
+                sound: true,
+                ages: spans(),
+                held: spans(),
+                attempts: attempts(),
+                ..Facts::default()
+            },
             course: Course::new(at),
             waited: Quantiles::default(),
             took: Quantiles::default(),
             failures: Signatures::default(),
             runs: Runs::default(),
-            lost: 0,
             lately: Departures::lately(at),
             all_are_late: true,
             remembered: Departures {
                 since: DateTime::<Utc>::MIN_UTC,
                 ..Departures::default()
             },
+            unreadable: [0; 2],
         }
     }
 
-    /// Adds a job of any shelf.
+    /// Adds a job of any shelf, its names as they are told.
     pub(super) fn add(&mut self, job: &Job) {
-        let job = &*guard::job(job);
         if let Some(posted) = job.created_on {
             self.course.add(Kind::Posted, posted);
         }
@@ -92,7 +91,7 @@ impl Gathered {
         match job.shelf {
             Shelf::Board => self.add_waiting(job),
             Shelf::Trash => {
-                self.lost += u64::from(!job.history.failures.is_empty());
+                self.facts.lost += u64::from(!job.history.failures.is_empty());
                 if let Some(time) = job.trashed_on {
                     self.course.add(Kind::Failed, time);
                 }
@@ -102,53 +101,59 @@ impl Gathered {
     }
 
     fn add_waiting(&mut self, job: &Job) {
-        let ago = |time: DateTime<Utc>| (self.at - time).num_seconds().max(0);
+        let facts = &mut self.facts;
+        let ago = |time: DateTime<Utc>| (facts.at - time).num_seconds().max(0);
         match &job.holding {
             None => {
-                let is_held_back = job.history.not_before.is_some_and(|time| time > self.at);
-                if let Some(posted) = job.created_on {
-                    count(&mut self.ages, ago(posted), is_held_back);
+                let is_held_back = job.history.not_before.is_some_and(|time| time > facts.at);
+                if let Some(ago) = job.created_on.map(ago) {
+                    count(&mut facts.ages, ago, is_held_back);
                 }
             }
             Some(holding) => {
-                if let Some(since) = job.held_since() {
-                    count(&mut self.held, ago(since), holding.lease == Lease::None);
+                if let Some(ago) = job.held_since().map(ago) {
+                    count(&mut facts.held, ago, holding.lease == Lease::None);
                 }
             }
         }
         let under_way = u32::from(job.holding.is_some());
         let tried = job.history.attempts.saturating_sub(under_way);
-        count(&mut self.attempts, tried.into(), is_exhausted(job));
+        count(&mut facts.attempts, tried.into(), is_exhausted(job));
     }
 
     fn add_ended(&mut self, job: &Job) {
         let Some(ended) = &job.ended else { return };
-        let kind = match ended.departure {
-            Departure::Consumed => Kind::Finished,
-            Departure::Failed => Kind::Failed,
-            // It came to its end when it was trashed.
-            Departure::Purged => return,
-        };
-        self.course.add(kind, ended.on);
         self.course.reach(ended.on);
-        self.waited.extend(job.waited());
-        self.took.extend(job.took());
-        self.runs.add_end(job);
+        let (kind, on) = match ended.departure {
+            Departure::Consumed => (Kind::Finished, Some(ended.on)),
+            Departure::Failed => (Kind::Failed, Some(ended.on)),
+            // It came to its end when it was trashed, as far as that is remembered.
+            Departure::Purged => (Kind::Failed, job.history.failures.last().map(|it| it.time)),
+        };
+        if let Some(on) = on {
+            self.course.add(kind, on);
+        }
+        if ended.departure != Departure::Purged {
+            self.waited.add(job.waited());
+            self.took.add(job.took());
+            self.runs.add_end(job);
+        }
     }
 
     /// Adds what has left the board; it comes latest first.
     pub(super) fn add_left(&mut self, entry: &Entry) {
         self.all_are_late = self.all_are_late && self.lately.add(entry);
         self.remembered.add(entry);
-        if let Entry::Job(job) = entry {
-            self.add(job);
+        match entry {
+            Entry::Job(job) => self.add(job),
+            Entry::Malformed(_) => self.unreadable[0] += 1,
         }
     }
 
     async fn add_past(&mut self, board: &dyn Board, history: u32) -> Result<(), BoardError> {
         let mut entries = board.entries(Query::all(Shelf::Past, Detail::Brief));
         while let Some(entry) = entries.try_next().await? {
-            self.add_left(&entry);
+            self.add_left(&guarded(entry, TimeDelta::zero()));
         }
         if self.all_are_late {
             self.lately.end(history);
@@ -156,83 +161,117 @@ impl Gathered {
         Ok(())
     }
 
+    async fn add_trash(&mut self, board: &dyn Board, read: &Progress) -> Result<(), BoardError> {
+        let mut entries = board.entries(Query::all(Shelf::Trash, Detail::Brief));
+        while let Some(entry) = entries.try_next().await? {
+            read.add(1);
+            match guarded(entry, TimeDelta::zero()) {
+                Entry::Job(job) if matches!(job.origin, Origin::Beside(_)) => {}
+                Entry::Job(job) => self.add(&job),
+                Entry::Malformed(_) => self.unreadable[1] += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Says of which records of the past and of the trash nothing could be read.
+    fn unread(&self) -> impl Iterator<Item = String> + use<> {
+        let places = ["of what has left the board", "in the trash"];
+        let counts = self.unreadable.into_iter().zip(places);
+        let counts = counts.filter(|(count, _)| *count > 0);
+        counts.map(|(count, place)| format!("records {place} that cannot be read: {count}"))
+    }
+
     /// Says what there is to say of it, and nothing of what others count.
     pub(super) fn into_facts(mut self, conductors: &[Conductor]) -> Facts {
-        self.remembered.since = self.remembered.earliest.unwrap_or(self.at);
-        let (failures, more_failures) = capped(self.failures.finish(), MOST_FAILURES);
+        self.remembered.since = self.remembered.earliest.unwrap_or(self.facts.at);
+        let has_dropped = self.failures.has_dropped;
+        let mut failures = self.failures.finish();
         let silent = conductors.iter().filter(|it| is_silent(it)).count();
         let unsettled = conductors.iter().map(|it| it.told.unsettled.len() as u64);
         Facts {
-            at: self.at,
-            version: env!("CARGO_PKG_VERSION"),
-            sound: true,
             conductors: Some(conductors.len() - silent),
             silent: silent as u64,
             unsettled: unsettled.sum(),
             past: Some(self.lately),
             remembered: Some(self.remembered),
-            ages: self.ages,
-            held: self.held,
-            attempts: self.attempts,
+            more_failures: More::than(&mut failures, MOST_FAILURES, has_dropped),
             failures,
-            more_failures,
             course: self.course.intervals(),
             waited: self.waited.percentiles(),
             took: self.took.percentiles(),
-            lost: self.lost,
-            timeline: self.runs.finish(conductors, self.at),
-            ..Facts::default()
-        }
-    }
-
-    async fn add_trash(&mut self, board: &dyn Board, seen: &mut Seen) -> Result<(), BoardError> {
-        let mut entries = board.entries(Query::all(Shelf::Trash, Detail::Brief));
-        while let Some(entry) = entries.try_next().await? {
-            seen.one();
-            if let Entry::Job(job) = &entry
-                && !matches!(job.origin, Origin::Beside(_))
-            {
-                self.add(job);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// How many records have been seen.
-struct Seen {
-    progress: Progress,
-    count: u64,
-}
-
-impl Seen {
-    fn one(&mut self) {
-        self.count += 1;
-        if self.count.is_multiple_of(STEP) {
-            self.progress.add(STEP);
+            timeline: self.runs.finish(conductors, self.facts.at),
+            ..self.facts
         }
     }
 }
 
-/// What is not seen, and why.
-#[derive(Default)]
-struct Unseen(Vec<String>);
+/// Returns a record with the names in it as they are told, and what is left of its claim as of so much later.
+pub(super) fn guarded(mut entry: Entry, later: TimeDelta) -> Entry {
+    if let Entry::Job(job) = &mut entry {
+        guard::job(job);
+        let holding = job.holding.iter_mut();
+        let left = holding.filter_map(|it| it.expires_in.as_mut());
+        left.for_each(|left| *left = lengthened(*left, -later));
+    }
+    entry
+}
 
-impl Unseen {
-    /// Takes what keeps a part from being seen.
-    fn apart<T>(
-        &mut self,
-        what: &str,
-        seen: Result<T, BoardError>,
-    ) -> Result<Option<T>, BoardError> {
-        let (seen, problem) = apart(seen)?;
-        self.note(what, problem);
-        Ok(seen)
+/// Returns a span that ends by so much later than was seen.
+fn lengthened(seen: Duration, by: TimeDelta) -> Duration {
+    let span = TimeDelta::from_std(seen).ok();
+    let span = span.and_then(|span| span.checked_add(&by));
+    span.map_or(seen, |span| span.to_std().unwrap_or_default())
+}
+
+/// Returns a part of what is seen; of one that is not, it is noted why.
+fn seen<T>(
+    unseen: &mut Vec<String>,
+    what: &str,
+    part: Result<T, BoardError>,
+) -> Result<Option<T>, BoardError> {
+    let (part, problem) = apart(part)?;
+    unseen.extend(problem.map(|problem| format!("{what}: {problem}")));
+    Ok(part)
+}
+
+/// What is known of a board before its jobs are looked at.
+struct Surroundings {
+    health: Health,
+    /// `None`: they cannot be seen.
+    conductors: Option<Vec<Conductor>>,
+    pauses: Pauses,
+    /// As of when everything is told, and by how much that is later than now.
+    at: DateTime<Utc>,
+    later: TimeDelta,
+    unseen: Vec<String>,
+}
+
+impl Surroundings {
+    async fn look(board: &dyn Board, wanted: Option<DateTime<Utc>>) -> Result<Self, BoardError> {
+        let now = Utc::now().trunc_subsecs(6);
+        let at = wanted.unwrap_or(now);
+        let (health, mut unseen) = (board.health().await?, Vec::new());
+        let mut conductors = seen(&mut unseen, "the conductors", board.conductors().await)?;
+        for it in conductors.iter_mut().flatten() {
+            guard::conductor(it);
+            it.silence = it.silence.map(|silence| lengthened(silence, at - now));
+        }
+        let pauses = seen(&mut unseen, "what is paused", board.pauses().await)?;
+        Ok(Self {
+            health,
+            conductors,
+            pauses: Pauses::new(pauses.unwrap_or_default(), at),
+            at,
+            later: at - now,
+            unseen,
+        })
     }
 
-    fn note(&mut self, what: &str, problem: Option<String>) {
-        let problem = problem.map(|problem| format!("{what}: {problem}"));
-        self.0.extend(problem);
+    fn scene(&self, ctx: &Context, board: &dyn Board) -> Scene {
+        let conductors = self.conductors.clone().unwrap_or_default();
+        let scene = Scene::new(ctx, board, self.at);
+        scene.knowing(self.pauses.clone(), conductors, self.unseen.clone())
     }
 }
 
@@ -242,97 +281,103 @@ pub(super) async fn gather(
     board: &dyn Board,
     wanted: Option<DateTime<Utc>>,
 ) -> anyhow::Result<Facts> {
-    let at = wanted.unwrap_or_else(Utc::now).trunc_subsecs(6);
     let trying = || ctx.trying("report on", "the board");
-    let health = board.health().await.with_context(trying)?;
-    let mut unseen = Unseen::default();
-    let conductors = unseen.apart("the conductors", board.conductors().await);
-    let conductors = conductors.with_context(trying)?;
-    let pauses = board.lasting_pauses(at).await.with_context(trying)?;
-    unseen.note("what is paused", pauses.unseen().map(str::to_owned));
-    let scene = Scene::of(ctx, board, at).await?;
+    let around = Surroundings::look(board, wanted).await;
+    let mut around = around.with_context(trying)?;
+    let scene = around.scene(ctx, board);
+    let (unseen, health) = (&mut around.unseen, &around.health);
+    let known = around.conductors.as_deref();
 
-    let mut gathered = Gathered::new(at);
+    let mut gathered = Gathered::new(around.at);
     let past = gathered.add_past(board, ctx.config.history.value).await;
-    let past = unseen.apart("what has left the board", past);
+    let past = seen(unseen, "what has left the board", past);
     let is_past_seen = past.with_context(trying)?.is_some();
-    let tally = Tally::new(at).with_names(COUNTED_NAMES);
-    let looking = Looking::new(board, conductors.as_deref(), health.trashed_beside, tally);
+    let read = ctx
+        .out
+        .progress("reading", Some(health.jobs + health.trashed));
+    let trash = gathered.add_trash(board, &read).await;
+    seen(unseen, "the trash", trash).with_context(trying)?;
+    unseen.extend(gathered.unread());
+    let tally = Tally::new(around.at).with_names(COUNTED_NAMES);
+    let looking = Looking::new(board, known, health.trashed_beside, tally);
     let mut looking = looking.judged_at(wanted);
     let mut worst = Worst::default();
-    let all = health.jobs + health.trashed;
-    let mut seen = Seen {
-        progress: ctx.out.progress("reading", Some(all)),
-        count: 0,
-    };
-    let trash = gathered.add_trash(board, &mut seen).await;
-    let trash = unseen.apart("the trash", trash);
-    trash.with_context(trying)?;
     let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await.with_context(trying)? {
-        seen.one();
+        read.add(1);
         worst.add(&scene, &entry);
-        add_entry(&entry, &mut gathered, &mut looking);
+        let entry = guarded(entry, around.later);
+        if let Entry::Job(job) = &entry {
+            gathered.add(job);
+        }
+        looking.add(&entry);
     }
-    drop((entries, seen));
+    drop((entries, read));
 
     let (explained, trouble) = worst.finish(board, &scene).await.with_context(trying)?;
     let trouble = trouble.into_iter();
     let look = looking.finish(board).await.with_context(trying)?;
-    let diagnosis = doctor::examine(ctx, board, &DoctorArgs::default(), Some(&look)).await?;
-    let not_seen = diagnosis.unseen.into_iter().map(|it| it.what);
-    let mut findings = diagnosis.findings;
-    // What is worst first, and otherwise in the order of `doctor`.
-    findings.sort_by_key(|it| Reverse(it.severity));
-    let facts = gathered.into_facts(conductors.as_deref().unwrap_or_default());
     let facts = Facts {
         board: board.name().to_owned(),
-        server: health.server,
-        sound: diagnosis.sound,
-        findings,
         trouble: trouble.map(|(code, jobs)| Trouble { code, jobs }).collect(),
         explained,
-        unseen: unseen.0.into_iter().chain(not_seen).collect(),
-        trashed: health.trashed,
-        conductors: facts.conductors.filter(|_| conductors.is_some()),
-        pauses: pauses.all().cloned().collect(),
-        past: facts.past.filter(|_| is_past_seen),
-        remembered: facts.remembered.filter(|_| is_past_seen),
-        ..facts
+        ..gathered.into_facts(known.unwrap_or_default())
     };
-    Ok(with_look(facts, look).guarded())
-}
-
-/// Adds a record of the board, its name as it is told.
-fn add_entry(entry: &Entry, gathered: &mut Gathered, looking: &mut Looking) {
-    let Entry::Job(job) = entry else {
-        looking.add(entry);
-        return;
+    let facts = facts.around(&around, is_past_seen);
+    let taken = Taken {
+        look: &look,
+        health: around.health,
+        conductors: around.conductors,
     };
-    gathered.add(job);
-    match guard::job(job) {
-        Cow::Borrowed(_) => looking.add(entry),
-        Cow::Owned(told) => looking.add(&Entry::Job(told.into())),
-    }
+    let diagnosis = doctor::examine(ctx, board, &DoctorArgs::default(), Some(&taken)).await?;
+    Ok(facts.diagnosed(diagnosis).looked(look).guarded())
 }
 
-/// Adds what a look at the jobs has counted.
-fn with_look(facts: Facts, look: Look) -> Facts {
-    let (names, more_names) = capped(look.names, MOST);
-    let (owners, more_owners) = capped(look.owners, MOST);
-    Facts {
-        figures: look.figures,
-        names,
-        more_names: (!look.has_more_names).then_some(more_names),
-        owners,
-        more_owners,
-        ..facts
+impl Facts {
+    /// Adds what is known without the jobs, and leaves out what could not be seen.
+    fn around(self, around: &Surroundings, is_past_seen: bool) -> Self {
+        Self {
+            server: around.health.server.clone(),
+            trashed: around.health.trashed,
+            conductors: self.conductors.filter(|_| around.conductors.is_some()),
+            pauses: around.pauses.all().cloned().collect(),
+            past: self.past.filter(|_| is_past_seen),
+            remembered: self.remembered.filter(|_| is_past_seen),
+            unseen: around.unseen.clone(),
+            ..self
+        }
     }
-}
 
-/// Returns no more than so many, and how many are left out.
-fn capped<T>(mut all: Vec<T>, most: usize) -> (Vec<T>, u64) {
-    let more = all.len().saturating_sub(most);
-    all.truncate(most);
-    (all, more as u64)
+    /// Adds what `doctor` finds, what is worst first, and what it could not see.
+    fn diagnosed(mut self, diagnosis: Diagnosis) -> Self {
+        // It is said once, not beside each job.
+        for it in &mut self.explained {
+            it.unseen.retain(|what| !self.unseen.contains(what));
+        }
+        self.unseen
+            .extend(diagnosis.unseen.into_iter().map(|it| it.what));
+        let mut findings = diagnosis.findings;
+        findings.sort_by_key(|it| Reverse(it.severity));
+        Self {
+            sound: diagnosis.sound,
+            wrong: findings.iter().filter(|it| it.is_wrong()).count(),
+            more_findings: More::than(&mut findings, MOST, false),
+            findings,
+            ..self
+        }
+    }
+
+    /// Adds what a look at the jobs has counted, and leaves out what is too much to tell.
+    fn looked(mut self, mut look: Look) -> Self {
+        let [has_names, has_owners] = look.has_dropped;
+        Self {
+            figures: look.figures,
+            more_names: More::than(&mut look.names, MOST, has_names),
+            names: look.names,
+            more_owners: More::than(&mut look.owners, MOST, has_owners),
+            owners: look.owners,
+            more_pauses: More::than(&mut self.pauses, MOST, false),
+            ..self
+        }
+    }
 }

@@ -5,7 +5,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-use super::{guard, words::grouped};
+use super::{
+    guard,
+    words::{More, grouped},
+};
 use crate::{
     job::{Conductor, Departure, Job, Owner},
     output::rfc3339,
@@ -14,8 +17,8 @@ use crate::{
 /// How many runs are kept, the last ones.
 const MOST_RUNS: usize = 200;
 
-/// How many failures are kept, the last ones.
-const MOST_FAILURES: usize = 100;
+/// How many failed attempts are kept, the last ones.
+const MOST_ATTEMPTS: usize = 100;
 
 /// Of no more who performed jobs it is counted how many.
 const MOST_PERFORMERS: usize = 10_000;
@@ -34,7 +37,7 @@ pub(super) struct Timeline {
     pub(super) performed: u64,
     pub(super) lanes: Vec<Lane>,
     /// How many more are remembered who performed jobs.
-    pub(super) more: u64,
+    pub(super) more: More,
 }
 
 /// What one owner of claims performed.
@@ -44,11 +47,18 @@ pub(super) struct Lane {
     pub(super) owner: Option<Owner>,
     /// The conductor that claims under this name, if it is registered.
     pub(super) conductor: Option<String>,
-    /// How many jobs are remembered that it performed, also those that are not shown.
-    pub(super) performed: u64,
+    #[serde(flatten)]
+    pub(super) sums: Sums,
     pub(super) runs: Vec<Run>,
-    /// Attempts that failed, of which only the end is known.
-    pub(super) failures: Vec<Attempt>,
+}
+
+/// How many jobs are remembered of one who performed them, also of those that are not shown.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct Sums {
+    pub(super) finished: u64,
+    pub(super) failed: u64,
+    /// How many attempts failed that did not end the job.
+    pub(super) attempts: u64,
 }
 
 /// From a claim to its end.
@@ -56,7 +66,8 @@ pub(super) struct Lane {
 pub(super) struct Run {
     pub(super) job: String,
     pub(super) name: String,
-    pub(super) from: DateTime<Utc>,
+    /// `None`: of an attempt that failed only the end is remembered.
+    pub(super) from: Option<DateTime<Utc>>,
     /// `None`: it is under way.
     pub(super) to: Option<DateTime<Utc>>,
     pub(super) outcome: RunOutcome,
@@ -68,17 +79,18 @@ pub(super) struct Run {
 pub(super) enum RunOutcome {
     Finished,
     Failed,
+    /// It failed, and that was not the end of the job.
+    Attempt,
     Running,
 }
 
 impl RunOutcome {
-    pub(super) const ALL: [Self; 3] = [Self::Finished, Self::Failed, Self::Running];
-
     /// Returns the word for it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Finished => "finished",
             Self::Failed => "failed",
+            Self::Attempt => "attempt failed",
             Self::Running => "running",
         }
     }
@@ -93,197 +105,158 @@ impl Lane {
             (None, None) => "not remembered by whom".to_owned(),
         }
     }
-}
 
-/// An attempt that failed.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct Attempt {
-    pub(super) job: String,
-    pub(super) name: String,
-    pub(super) on: DateTime<Utc>,
-}
-
-/// Gathers the last runs, in bounded memory.
-#[derive(Debug, Default)]
-pub(super) struct Runs {
-    runs: Vec<(Option<Owner>, Run)>,
-    failures: Vec<(Owner, Attempt)>,
-    /// How many jobs each performed, by its name as it is told.
-    performers: BTreeMap<String, u64>,
-    performed: u64,
+    /// Returns how many of the runs that are shown ended so.
+    pub(super) fn count(&self, outcome: RunOutcome) -> u64 {
+        self.runs.iter().filter(|it| it.outcome == outcome).count() as u64
+    }
 }
 
 impl Timeline {
     /// Says of how many jobs the ends are shown.
     pub(super) fn extent(&self) -> String {
-        let runs = self.lanes.iter().flat_map(|it| &it.runs);
-        let shown = runs.filter(|it| it.to.is_some()).count() as u64;
+        let ends = [RunOutcome::Finished, RunOutcome::Failed];
+        let ends = ends
+            .into_iter()
+            .flat_map(|end| self.lanes.iter().map(move |it| it.count(end)));
+        let (shown, all) = (ends.sum::<u64>(), grouped(self.performed));
         match shown < self.performed {
-            true => format!(
-                "{shown} of {} jobs that ended, the last ones",
-                grouped(self.performed)
-            ),
+            true => format!("{shown} of {all} jobs that ended, the last ones"),
             false => format!("all {shown} jobs that ended"),
         }
     }
 
-    /// Returns a line for each run and each failed attempt, with who performed it.
+    /// Returns a line for each lane and each run, with who performed it.
     pub(super) fn lines(&self) -> Vec<Vec<String>> {
         let time = |time: Option<DateTime<Utc>>| time.map_or_else(String::new, rfc3339);
+        let line = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let (performed, more) = (self.performed.to_string(), self.more.to_string());
-        let mut lines = vec![vec![
-            "timeline".to_owned(),
-            time(self.from),
-            time(self.to),
-            performed,
-            more,
-        ]];
+        let (from, to) = (time(self.from), time(self.to));
+        let mut lines = vec![line(&["timeline", &from, &to, &performed, &more])];
         for lane in &self.lanes {
-            let (what, performed) = ("lane".to_owned(), lane.performed.to_string());
-            lines.push(vec![what, lane.name(), performed]);
+            let Sums {
+                finished,
+                failed,
+                attempts,
+            } = &lane.sums;
+            let [finished, failed, attempts] = [finished, failed, attempts].map(u64::to_string);
+            lines.push(line(&["lane", &lane.name(), &finished, &failed, &attempts]));
             lines.extend(lane.runs.iter().map(|it| {
-                let (from, to) = (time(Some(it.from)), time(it.to));
-                let outcome = it.outcome.name().to_owned();
-                vec![
-                    "run".to_owned(),
-                    lane.name(),
-                    it.job.clone(),
-                    it.name.clone(),
-                    from,
-                    to,
-                    outcome,
-                ]
-            }));
-            lines.extend(lane.failures.iter().map(|it| {
-                let on = time(Some(it.on));
-                vec![
-                    "attempt".to_owned(),
-                    lane.name(),
-                    it.job.clone(),
-                    it.name.clone(),
-                    on,
-                ]
+                let (from, to) = (time(it.from), time(it.to));
+                let (by, outcome) = (lane.name(), it.outcome.name());
+                line(&["run", &by, &it.job, &it.name, &from, &to, outcome])
             }));
         }
         lines
     }
 }
 
+/// Gathers the last runs, in bounded memory.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    runs: Vec<(Option<Owner>, Run)>,
+    attempts: Vec<(Option<Owner>, Run)>,
+    /// By their names.
+    performers: BTreeMap<Option<Owner>, Sums>,
+    performed: u64,
+    /// Whether there were more of them.
+    has_dropped: bool,
+}
+
 impl Runs {
     /// Adds how a job of the past came to its end; they come latest first.
     pub(super) fn add_end(&mut self, job: &Job) {
-        let Some(ended) = job.ended.as_ref() else {
+        let Some((ended, from)) = job.ended.as_ref().and_then(|it| Some((it, it.claimed_on?)))
+        else {
             return;
         };
-        let outcome = match ended.departure {
-            Departure::Consumed => RunOutcome::Finished,
-            Departure::Failed => RunOutcome::Failed,
-            Departure::Purged => return,
-        };
-        if ended.claimed_on.is_some() {
-            self.performed += 1;
-            let owner = called(ended.owner.as_ref());
-            if self.performers.len() < MOST_PERFORMERS || self.performers.contains_key(&owner) {
-                *self.performers.entry(owner).or_default() += 1;
-            }
-        }
-        if let Some(from) = ended.claimed_on.filter(|_| self.runs.len() < MOST_RUNS) {
-            let run = Run {
-                job: job.reference().into_owned(),
-                name: job.name.clone(),
-                from: from.min(ended.on),
-                to: Some(ended.on),
-                outcome,
+        let has_failed = ended.departure == Departure::Failed;
+        self.performed += 1;
+        self.count(&ended.owner, |sums| match has_failed {
+            true => sums.failed += 1,
+            false => sums.finished += 1,
+        });
+        if self.runs.len() < MOST_RUNS {
+            let outcome = if has_failed {
+                RunOutcome::Failed
+            } else {
+                RunOutcome::Finished
             };
+            let run = run(job, (Some(from.min(ended.on)), ended.on), outcome);
             self.runs.push((ended.owner.clone(), run));
         }
     }
 
+    /// Counts something of one who performed jobs, if there is room for one more.
+    fn count(&mut self, owner: &Option<Owner>, count: impl FnOnce(&mut Sums)) {
+        if !self.performers.contains_key(owner) && self.performers.len() >= MOST_PERFORMERS {
+            self.has_dropped = true;
+            return;
+        }
+        count(self.performers.entry(owner.clone()).or_default());
+    }
+
     /// Adds the failures that are remembered of a job, but for one by which it ended.
     pub(super) fn add_failures(&mut self, job: &Job) {
-        let has_ended = |ended: &crate::job::End| ended.departure == Departure::Failed;
-        let last = usize::from(job.ended.as_ref().is_some_and(has_ended));
+        let ended = job.ended.as_ref();
+        let last = usize::from(ended.is_some_and(|it| it.departure == Departure::Failed));
         for failure in job.history.failures.iter().rev().skip(last) {
-            let attempt = Attempt {
-                job: job.reference().into_owned(),
-                name: job.name.clone(),
-                on: failure.time,
-            };
-            let owner = Owner::from_stored(failure.conductor.as_str());
-            self.failures.push((owner, attempt));
+            let owner = Some(Owner::from_stored(failure.conductor.as_str()));
+            self.count(&owner, |sums| sums.attempts += 1);
+            self.attempts
+                .push((owner, run(job, (None, failure.time), RunOutcome::Attempt)));
         }
-        if self.failures.len() > 2 * MOST_FAILURES {
-            self.keep_last_failures();
+        if self.attempts.len() > 2 * MOST_ATTEMPTS {
+            self.keep_last_attempts();
         }
     }
 
-    fn keep_last_failures(&mut self) {
-        self.failures.sort_by_key(|(_, it)| Reverse(it.on));
-        self.failures.truncate(MOST_FAILURES);
+    fn keep_last_attempts(&mut self) {
+        self.attempts.sort_by_key(|(_, it)| Reverse(it.to));
+        self.attempts.truncate(MOST_ATTEMPTS);
     }
 
     /// Sorts them into lanes; what conductors are doing now belongs to it.
     pub(super) fn finish(mut self, conductors: &[Conductor], at: DateTime<Utc>) -> Timeline {
-        let last = self.runs.iter().filter_map(|(_, run)| run.to);
-        let last = last.chain(self.failures.iter().map(|(_, it)| it.on)).max();
-        let under_way = conductors.iter().flat_map(|conductor| {
-            conductor.told.runs.iter().map(|run| {
-                let run = Run {
-                    job: run.uuid.clone(),
-                    name: run.name.clone(),
-                    from: run.since,
-                    to: None,
-                    outcome: RunOutcome::Running,
-                };
-                (Some(conductor.owner.clone()), run)
-            })
-        });
+        self.keep_last_attempts();
+        let ends = self.runs.iter().chain(&self.attempts);
+        let last = ends.filter_map(|(_, run)| run.to).max();
         let before = self.runs.len();
-        self.runs.extend(under_way.take(MOST_RUNS));
-        let to = if self.runs.len() > before {
-            Some(at)
-        } else {
-            last
-        };
-        self.keep_last_failures();
+        self.runs.extend(under_way(conductors).take(MOST_RUNS));
+        let is_running = self.runs.len() > before;
         let from = self.from();
-        let mut lanes: BTreeMap<Option<Owner>, Lane> = BTreeMap::new();
-        let lane = |owner: Option<Owner>| Lane {
-            conductor: (conductors
-                .iter()
-                .find(|it| Some(&it.owner) == owner.as_ref()))
-            .map(|it| it.name.clone()),
-            performed: 0,
-            owner,
-            runs: Vec::new(),
-            failures: Vec::new(),
-        };
-        for (owner, run) in self.runs {
-            let of = lanes.entry(owner.clone()).or_insert_with(|| lane(owner));
-            of.runs.push(run);
+        self.attempts.retain(|(_, it)| it.to >= from);
+        let mut lanes: BTreeMap<_, Vec<Run>> = BTreeMap::new();
+        for (owner, run) in self.runs.into_iter().chain(self.attempts) {
+            self.performers.entry(owner.clone()).or_default();
+            lanes.entry(owner).or_default().push(run);
         }
-        let seen = |it: &Attempt| from.is_none_or(|from| it.on >= from);
-        for (owner, attempt) in self.failures.into_iter().filter(|(_, it)| seen(it)) {
-            let owner = Some(owner);
-            let of = lanes.entry(owner.clone()).or_insert_with(|| lane(owner));
-            of.failures.push(attempt);
-        }
-        let mut lanes: Vec<_> = lanes.into_values().collect();
-        lanes.sort_by_key(|lane| Reverse((lane.owner.is_some(), lane.runs.len())));
-        for lane in &mut lanes {
-            let of = self.performers.entry(called(lane.owner.as_ref()));
-            lane.performed = *of.or_default();
-            lane.runs
-                .sort_by(|one, other| (one.from, &one.job).cmp(&(other.from, &other.job)));
-            lane.failures
-                .sort_by(|one, other| (one.on, &one.job).cmp(&(other.on, &other.job)));
-        }
+        let lanes = lanes.into_iter().map(|(owner, mut runs)| {
+            let mut known = conductors.iter();
+            let known = known.find(|it| Some(&it.owner) == owner.as_ref());
+            runs.sort_by(|one, other| {
+                let time = |run: &Run| run.from.or(run.to);
+                (time(one), &one.job).cmp(&(time(other), &other.job))
+            });
+            Lane {
+                conductor: known.map(|it| it.name.clone()),
+                sums: self.performers[&owner].clone(),
+                owner,
+                runs,
+            }
+        });
+        let mut lanes: Vec<_> = lanes.collect();
+        let attempts = |lane: &Lane| lane.count(RunOutcome::Attempt);
+        lanes.sort_by_key(|it| Reverse((it.owner.is_some(), it.runs.len() as u64 - attempts(it))));
         lanes.truncate(MOST_LANES);
         Timeline {
             from,
-            to,
+            to: if is_running { Some(at) } else { last },
             performed: self.performed,
-            more: self.performers.len().saturating_sub(lanes.len()) as u64,
+            more: More {
+                count: (self.performers.len() - lanes.len()) as u64,
+                at_least: self.has_dropped,
+            },
             lanes,
         }
     }
@@ -292,10 +265,10 @@ impl Runs {
     /// invisible.
     fn from(&self) -> Option<DateTime<Utc>> {
         let ended = self.runs.iter().filter_map(|(_, run)| run.to);
-        let failed = self.failures.iter().map(|(_, it)| it.on);
+        let failed = self.attempts.iter().filter_map(|(_, it)| it.to);
         let last = ended.clone().chain(failed.clone()).max();
         let first_end = ended.min();
-        let first = self.runs.iter().map(|(_, run)| run.from).min();
+        let first = self.runs.iter().filter_map(|(_, run)| run.from).min();
         let (Some(first), Some(first_end), Some(last)) = (first, first_end, last) else {
             return first.or(failed.min());
         };
@@ -305,7 +278,28 @@ impl Runs {
     }
 }
 
-/// Returns the name of an owner as it is told.
-fn called(owner: Option<&Owner>) -> String {
-    owner.map_or_else(String::new, |it| guard::name(&it.text()).into_owned())
+fn run(job: &Job, (from, to): (Option<DateTime<Utc>>, DateTime<Utc>), outcome: RunOutcome) -> Run {
+    Run {
+        job: guard::name(&job.reference()).into_owned(),
+        name: job.name.clone(),
+        from,
+        to: Some(to),
+        outcome,
+    }
+}
+
+/// Returns what conductors say that they are doing.
+fn under_way(conductors: &[Conductor]) -> impl Iterator<Item = (Option<Owner>, Run)> + '_ {
+    conductors.iter().flat_map(|conductor| {
+        conductor.told.runs.iter().map(|run| {
+            let run = Run {
+                job: run.uuid.clone(),
+                name: run.name.clone(),
+                from: Some(run.since),
+                to: None,
+                outcome: RunOutcome::Running,
+            };
+            (Some(conductor.owner.clone()), run)
+        })
+    })
 }

@@ -3,21 +3,11 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-/// Where the buckets of spans of time end, in seconds, and how people call these ends.
-pub(super) const EDGES: [(i64, &str); 9] = [
-    (1, "1s"),
-    (10, "10s"),
-    (60, "1m"),
-    (600, "10m"),
-    (3_600, "1h"),
-    (21_600, "6h"),
-    (86_400, "1d"),
-    (604_800, "7d"),
-    (2_592_000, "30d"),
-];
+/// Where the buckets of spans of time end, in seconds.
+const EDGES: [i64; 9] = [1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000];
 
 /// From so many attempts on they are counted together.
-pub(super) const MANY_ATTEMPTS: usize = 8;
+const MANY_ATTEMPTS: i64 = 8;
 
 /// One bar of a histogram.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -31,42 +21,46 @@ pub(super) struct Bucket {
     pub(super) marked: u64,
 }
 
-impl Bucket {
-    fn add(&mut self, is_marked: bool) {
-        self.jobs += 1;
-        self.marked += u64::from(is_marked);
-    }
-}
-
 /// Returns empty buckets for spans of time.
 pub(super) fn spans() -> Vec<Bucket> {
-    let from = [0].into_iter().chain(EDGES.map(|(edge, _)| edge));
-    let to = EDGES.map(|(edge, _)| Some(edge)).into_iter().chain([None]);
-    buckets(from.zip(to))
+    buckets(&EDGES)
 }
 
 /// Returns empty buckets for numbers of attempts.
 pub(super) fn attempts() -> Vec<Bucket> {
-    let from = 0..=MANY_ATTEMPTS as i64;
-    let to = (1..=MANY_ATTEMPTS as i64).map(Some).chain([None]);
-    buckets(from.zip(to))
+    let edges: Vec<_> = (1..=MANY_ATTEMPTS).collect();
+    buckets(&edges)
 }
 
-fn buckets(bounds: impl Iterator<Item = (i64, Option<i64>)>) -> Vec<Bucket> {
-    let empty = |(from, to)| Bucket {
-        from,
+fn buckets(edges: &[i64]) -> Vec<Bucket> {
+    let from = [0].iter().chain(edges);
+    let to = edges.iter().copied().map(Some).chain([None]);
+    let empty = |(from, to): (&i64, _)| Bucket {
+        from: *from,
         to,
         ..Bucket::default()
     };
-    bounds.map(empty).collect()
+    from.zip(to).map(empty).collect()
 }
 
 /// Adds a span of time, or a number of attempts, to the bucket that it belongs into.
 pub(super) fn count(buckets: &mut [Bucket], value: i64, is_marked: bool) {
     let fits = |bucket: &&mut Bucket| bucket.to.is_none_or(|to| value < to);
     if let Some(bucket) = buckets.iter_mut().find(fits) {
-        bucket.add(is_marked);
+        bucket.jobs += 1;
+        bucket.marked += u64::from(is_marked);
     }
+}
+
+/// Returns them without those at both ends in which nothing is.
+pub(super) fn trimmed(buckets: &[Bucket]) -> &[Bucket] {
+    let is_full = |bucket: &Bucket| bucket.jobs > 0;
+    let first = buckets.iter().position(is_full).unwrap_or(buckets.len());
+    let last = buckets
+        .iter()
+        .rposition(is_full)
+        .map_or(first, |last| last + 1);
+    &buckets[first..last]
 }
 
 /// By how much what is said of a quantile may be wrong, twice: two hundredths.
@@ -92,7 +86,9 @@ pub(super) struct Percentiles {
 }
 
 impl Quantiles {
-    pub(super) fn add(&mut self, span: TimeDelta) {
+    /// Adds a span that may not be known.
+    pub(super) fn add(&mut self, span: Option<TimeDelta>) {
+        let Some(span) = span else { return };
         let millis = span.num_milliseconds().max(0);
         let at = match millis {
             0 => 0,
@@ -104,13 +100,6 @@ impl Quantiles {
         self.counts[at] += 1;
         self.count += 1;
         self.longest = self.longest.max(millis);
-    }
-
-    /// Adds a span that may not be known.
-    pub(super) fn extend(&mut self, span: Option<TimeDelta>) {
-        if let Some(span) = span {
-            self.add(span);
-        }
     }
 
     /// Returns the percentiles; none of nothing.
@@ -141,28 +130,12 @@ impl Quantiles {
 }
 
 /// How many intervals of time are shown.
-pub(super) const INTERVALS: usize = 60;
+const INTERVALS: usize = 60;
 
 /// How long these may be, in seconds.
-const LENGTHS: [i64; 8] = [60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000];
-
-/// What happened in an interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub(super) struct Happened {
-    pub(super) posted: u64,
-    pub(super) finished: u64,
-    pub(super) failed: u64,
-}
-
-/// Each of these by its name.
-pub(super) const COUNTS: [(&str, Count); 3] = [
-    ("posted", |it| it.posted),
-    ("finished", |it| it.finished),
-    ("failed", |it| it.failed),
+const LENGTHS: [i64; 11] = [
+    1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000,
 ];
-
-/// Takes one of the numbers of what happened.
-pub(super) type Count = fn(&Happened) -> u64;
 
 /// What may happen to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,11 +145,15 @@ pub(super) enum Kind {
     Failed,
 }
 
+/// How each of these is called.
+pub(super) const KINDS: [&str; 3] = ["posted", "finished", "failed"];
+
 /// What happened when, over intervals of all lengths at once, until it is known which suits.
 #[derive(Debug, Clone)]
 pub(super) struct Course {
     at: i64,
-    levels: [[Happened; INTERVALS]; LENGTHS.len()],
+    /// How often each kind of thing happened.
+    levels: [[[u64; KINDS.len()]; INTERVALS]; LENGTHS.len()],
     /// From when on it is told.
     first: Option<i64>,
 }
@@ -186,15 +163,23 @@ pub(super) struct Course {
 pub(super) struct Interval {
     pub(super) from: DateTime<Utc>,
     pub(super) to: DateTime<Utc>,
-    #[serde(flatten)]
-    pub(super) happened: Happened,
+    posted: u64,
+    finished: u64,
+    failed: u64,
+}
+
+impl Interval {
+    /// Returns how often each of [`KINDS`] happened.
+    pub(super) fn counts(&self) -> [u64; KINDS.len()] {
+        [self.posted, self.finished, self.failed]
+    }
 }
 
 impl Course {
     pub(super) fn new(at: DateTime<Utc>) -> Self {
         Self {
             at: at.timestamp(),
-            levels: [[Happened::default(); INTERVALS]; LENGTHS.len()],
+            levels: [[[0; KINDS.len()]; INTERVALS]; LENGTHS.len()],
             first: None,
         }
     }
@@ -209,14 +194,10 @@ impl Course {
         let time = time.timestamp();
         for (length, level) in LENGTHS.into_iter().zip(&mut self.levels) {
             let back = self.at.div_euclid(length) - time.div_euclid(length);
-            let Some(found) = usize::try_from(back).ok().and_then(|it| level.get_mut(it)) else {
-                continue;
-            };
-            *match kind {
-                Kind::Posted => &mut found.posted,
-                Kind::Finished => &mut found.finished,
-                Kind::Failed => &mut found.failed,
-            } += 1;
+            let back = usize::try_from(back).ok();
+            if let Some(found) = back.and_then(|back| level.get_mut(back)) {
+                found[kind as usize] += 1;
+            }
         }
     }
 
@@ -232,17 +213,18 @@ impl Course {
         let shown = usize::try_from(back(length)).map_or(INTERVALS, |back| INTERVALS.min(back + 1));
         let last = self.at.div_euclid(length);
         let time = |number: i64| DateTime::from_timestamp(number * length, 0).unwrap_or_default();
-        let intervals = level[..shown]
-            .iter()
-            .zip(0..)
-            .map(|(happened, back)| Interval {
+        let interval = |(counts, back): (&[u64; KINDS.len()], i64)| {
+            let [posted, finished, failed] = *counts;
+            Interval {
                 from: time(last - back),
                 to: time(last - back + 1),
-                happened: *happened,
-            });
-        let mut intervals: Vec<_> = intervals.collect();
-        intervals.reverse();
-        intervals
+                posted,
+                finished,
+                failed,
+            }
+        };
+        let intervals = level[..shown].iter().zip(0..).map(interval);
+        intervals.collect::<Vec<_>>().into_iter().rev().collect()
     }
 }
 
@@ -270,7 +252,7 @@ mod tests {
         let mut spans = Quantiles::default();
         assert_eq!(spans.percentiles(), None);
         for millis in (1..=10_000).rev() {
-            spans.add(TimeDelta::milliseconds(millis));
+            spans.add(Some(TimeDelta::milliseconds(millis)));
         }
         let told = spans.percentiles().unwrap();
         for (told, exact) in [(told.p50, 5.0), (told.p90, 9.0), (told.p99, 9.9)] {
@@ -281,7 +263,8 @@ mod tests {
         }
         assert_eq!((told.count, told.longest), (10_000, 10.0));
         let mut none = Quantiles::default();
-        none.add(TimeDelta::zero());
+        none.add(None);
+        none.add(Some(TimeDelta::zero()));
         assert_eq!(none.percentiles().unwrap().p99, 0.0);
     }
 
@@ -296,18 +279,15 @@ mod tests {
             course.reach(time);
             course.intervals().len()
         };
-        assert_eq!(add(Kind::Finished, at - TimeDelta::minutes(3)), 4);
+        assert_eq!(add(Kind::Finished, at - TimeDelta::minutes(3)), 37);
         assert_eq!(add(Kind::Failed, at - TimeDelta::hours(4)), 49);
         course.add(Kind::Posted, at - TimeDelta::hours(5));
         let intervals = course.intervals();
         assert_eq!(intervals.len(), 49);
         assert_eq!(intervals[0].to - intervals[0].from, TimeDelta::minutes(5));
-        let all = intervals.iter().map(|it| it.happened);
-        let all: Vec<_> = all.filter(|it| *it != Happened::default()).collect();
-        let [failed, finished] = &all[..] else {
-            panic!("{all:?}")
-        };
-        assert_eq!((failed.failed, finished.finished), (1, 1));
+        let all = intervals.iter().map(Interval::counts);
+        let all: Vec<_> = all.filter(|it| *it != [0; 3]).collect();
+        assert_eq!(all, [[0, 0, 1], [0, 1, 0]]);
         course.reach(at - TimeDelta::days(40_000));
         assert_eq!(course.intervals().len(), INTERVALS);
         // Clocks may disagree.

@@ -7,6 +7,7 @@ mod html;
 mod lanes;
 mod measure;
 mod svg;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -21,7 +22,7 @@ use super::parts::target::Target;
 use crate::{
     context::Context,
     exit::CommandError,
-    output::{Page, Record, Report},
+    output::{Format, Page, Record, Report},
 };
 
 /// Write a page about the board, to look at or to attach to a ticket
@@ -45,7 +46,7 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Count ages from this time on instead of now, as 2026-11-20T18:00:00Z
+    /// Tell ages, and what is left of claims, as of this time instead of now, as 2026-11-20T18:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<DateTime<Utc>>,
 }
@@ -70,19 +71,12 @@ struct Written {
 
 impl Record for Written {
     fn fields(&self) -> Vec<String> {
-        let Self {
-            bytes,
-            wrong,
-            trouble,
-            ..
-        } = self;
+        let numbers = [self.bytes as u64, self.wrong as u64, self.trouble];
         let file = self.file.display().to_string();
-        vec![
-            file,
-            bytes.to_string(),
-            wrong.to_string(),
-            trouble.to_string(),
-        ]
+        [file]
+            .into_iter()
+            .chain(numbers.map(|it| it.to_string()))
+            .collect()
     }
 }
 
@@ -98,9 +92,18 @@ impl Report for Written {
 
 pub(crate) async fn run(ctx: &mut Context, args: ReportArgs) -> anyhow::Result<()> {
     let is_dash = args.file.as_ref().is_some_and(|it| it.as_os_str() == "-");
-    if args.file.is_some() && ctx.out.is_json() {
-        let message = "a page is written as HTML, and figures go to standard output";
-        let hint = "leave out FILE for the figures alone: report --json >FILE";
+    let refusal = match ctx.out.format() {
+        Format::Uuid => Some((
+            "-o uuid prints uuids, and a report is about all jobs",
+            "leave it out, or ask `jobboard list -o uuid`",
+        )),
+        _ if args.file.is_some() && ctx.out.is_json() => Some((
+            "a page is written as HTML, and figures go to standard output",
+            "leave out FILE for the figures alone: report --json >FILE",
+        )),
+        _ => None,
+    };
+    if let Some((message, hint)) = refusal {
         return Err(CommandError::usage(message).hint(hint).into());
     }
     let board = ctx.board()?;

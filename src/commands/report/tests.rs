@@ -1,198 +1,23 @@
 //! Pages of boards that were made up: what they look like, that they are well formed, and that strangers stay text.
 
 mod contrast;
+mod made_up;
 mod markup;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::json;
+use chrono::{DateTime, Utc};
 
-use self::markup::{Token, tokens};
-use super::{facts::Facts, gather::Gathered, html};
+use self::{
+    made_up::{Strangers, ago, at, conductor, explained, facts, found, told},
+    markup::{Token, tokens},
+};
+use super::{facts::Facts, gather::Gathered, html, words::More};
 use crate::{
-    board::{examine, testing::scripted::Scripted},
-    commands::{
-        doctor::Told,
-        explain::{Code, Explanation, Finding, Severity},
-        parts::tally::{Departures, Tally},
-    },
-    job::{
-        Conductor, Departure, End, Entry, Failure, Holding, Job, Lease, Owner, Pause, Remark, Run,
-        Shelf, Told as Tells,
-    },
+    commands::parts::tally::{Departures, Tally},
+    job::{Departure, Lease, Owner, Shelf},
     output::{Page, Record, Report as _},
 };
-
-fn at() -> DateTime<Utc> {
-    DateTime::from_timestamp(1_795_370_400, 0).unwrap()
-}
-
-fn ago(seconds: i64) -> DateTime<Utc> {
-    at() - TimeDelta::seconds(seconds)
-}
-
-/// Texts that strangers choose, by turns.
-struct Strangers<'a> {
-    texts: &'a [&'a str],
-    next: usize,
-}
-
-impl Strangers<'_> {
-    fn text(&mut self) -> String {
-        self.next += 1;
-        self.texts[self.next % self.texts.len()].to_owned()
-    }
-
-    fn owner(&mut self) -> Owner {
-        Owner::from_stored(self.text())
-    }
-
-    fn failure(&mut self, seconds: i64) -> Failure {
-        Failure {
-            exit_code: (seconds % 2 == 0).then_some(1),
-            stdout: self.text(),
-            stderr: self.text(),
-            time: ago(seconds),
-            ..Failure::told(&self.text(), &self.text())
-        }
-    }
-
-    fn job(&mut self, number: usize, posted: i64) -> Job {
-        Job {
-            uuid: format!("00000000-0000-4000-8000-{number:012}"),
-            name: self.text(),
-            created_on: Some(ago(posted)),
-            ..Scripted::new().post("job", None)
-        }
-    }
-
-    fn held(&mut self, job: Job, lease: Lease) -> Job {
-        let holding = Holding {
-            owner: Some(self.owner()),
-            lease,
-            expires_in: (lease == Lease::Timed).then_some(Duration::from_secs(20)),
-            outlives: None,
-            claimed_on: Some(ago(95)),
-            fence: None,
-        };
-        Job {
-            holding: Some(holding),
-            ..job
-        }
-    }
-
-    fn ended(&mut self, job: Job, seconds: i64, departure: Departure) -> Job {
-        let mut ended = Job {
-            shelf: Shelf::Past,
-            ended: Some(End {
-                on: ago(seconds),
-                departure,
-                owner: Some(self.owner()),
-                claimed_on: Some(ago(seconds + 45)),
-                has_succeeded: departure == Departure::Consumed,
-            }),
-            ..job
-        };
-        ended.history.first_claimed_on = Some(ago(seconds + 45));
-        ended
-    }
-}
-
-/// Makes up what there is to say of a board with some of everything, whose texts are these.
-fn facts(texts: &[&str]) -> Facts {
-    let mut strangers = Strangers { texts, next: 0 };
-    let (mut gathered, mut tally) = (Gathered::new(at()), Tally::new(at()));
-    let waiting = [(3, 0), (40, 1), (5_000, 2), (90_000, 5)].map(|(posted, failed)| {
-        let mut job = strangers.job(failed + 1, posted);
-        job.history.attempts = u32::try_from(failed).unwrap();
-        let failures = (0..failed.min(3)).map(|it| strangers.failure(20 + it as i64));
-        job.history.failures = failures.collect();
-        job
-    });
-    let job = strangers.job(11, 400);
-    let timed = strangers.held(job, Lease::Timed);
-    let job = strangers.job(12, 9_000);
-    let forever = strangers.held(job, Lease::None);
-    for job in waiting.into_iter().chain([timed, forever]) {
-        gathered.add(&job);
-        tally.add(&Entry::Job(job.into()));
-    }
-    let ends = [
-        (60, Departure::Consumed),
-        (150, Departure::Failed),
-        (155, Departure::Consumed),
-    ];
-    for (number, (seconds, departure)) in ends.into_iter().enumerate() {
-        let job = strangers.job(20 + number, seconds + 70);
-        let mut job = strangers.ended(job, seconds, departure);
-        job.history.failures = vec![strangers.failure(seconds)];
-        gathered.add_left(&Entry::Job(job.into()));
-    }
-    let conductors = [conductor(&mut strangers)];
-    let (figures, names, owners) = tally.finish(&conductors);
-    let pause = json!({"names": strangers.text(), "remark": Remark::now("paused", &strangers.text(), None)});
-    Facts {
-        board: strangers.text(),
-        server: strangers.text(),
-        version: "0.0.0",
-        findings: vec![found(&mut strangers)],
-        explained: vec![explained(&mut strangers)],
-        unseen: vec![strangers.text()],
-        figures,
-        names,
-        owners,
-        trashed: 2,
-        conductors: Some(1),
-        pauses: serde_json::from_value::<Pause>(pause).into_iter().collect(),
-        ..gathered.into_facts(&conductors)
-    }
-}
-
-fn conductor(strangers: &mut Strangers<'_>) -> Conductor {
-    Conductor {
-        name: strangers.text(),
-        host: strangers.text(),
-        pid: 1,
-        since: ago(1000),
-        owner: strangers.owner(),
-        silence: None,
-        told: Tells {
-            runs: vec![Run {
-                uuid: strangers.text(),
-                name: strangers.text(),
-                since: ago(30),
-                attempt: 1,
-            }],
-            ..Tells::default()
-        },
-    }
-}
-
-fn found(strangers: &mut Strangers<'_>) -> Told {
-    let remedy = examine::Remedy::Shows(vec!["show".to_owned(), strangers.text()]);
-    let finding = examine::Finding::new(examine::Code::NeverLapsing, strangers.text(), remedy);
-    Told::new(
-        finding.seen("owner", strangers.text()),
-        &["jobboard".to_owned()],
-    )
-}
-
-fn explained(strangers: &mut Strangers<'_>) -> Explanation {
-    let finding = Finding::new(Code::HeldForever, Severity::Error, strangers.text());
-    let finding = finding
-        .seen(strangers.text(), strangers.text())
-        .at("held", Some(ago(95)), at());
-    Explanation {
-        job: strangers.text(),
-        name: strangers.text(),
-        verdict: Code::HeldForever,
-        will_run: false,
-        findings: vec![finding.mend(strangers.text(), vec![strangers.text()])],
-        unseen: Vec::new(),
-        like: None,
-    }
-}
 
 const USUAL: [&str; 5] = [
     "resize",
@@ -344,10 +169,7 @@ fn what_looks_like_a_secret_is_in_no_form_of_it() {
 
 #[test]
 fn a_run_that_begins_at_the_end_of_time_has_a_page() {
-    let mut conductor = conductor(&mut Strangers {
-        texts: &USUAL,
-        next: 0,
-    });
+    let mut conductor = conductor(&mut Strangers::of(&USUAL));
     conductor.told.runs[0].since = DateTime::<Utc>::MAX_UTC;
     let facts = Facts {
         remembered: Some(Departures::default()),
@@ -362,10 +184,7 @@ fn a_run_that_begins_at_the_end_of_time_has_a_page() {
 
 #[test]
 fn jobs_in_the_trash_that_failed_are_in_the_verdict() {
-    let mut strangers = Strangers {
-        texts: &USUAL,
-        next: 0,
-    };
+    let mut strangers = Strangers::of(&USUAL);
     let mut gathered = Gathered::new(at());
     for number in 0..3 {
         let mut job = strangers.job(number, 100);
@@ -393,10 +212,7 @@ fn jobs_in_the_trash_that_failed_are_in_the_verdict() {
 
 #[test]
 fn of_more_runs_than_are_shown_it_is_said() {
-    let mut strangers = Strangers {
-        texts: &USUAL,
-        next: 0,
-    };
+    let mut strangers = Strangers::of(&USUAL);
     let mut gathered = Gathered::new(at());
     for number in 0..300 {
         let job = strangers.job(number, 1_000);
@@ -404,7 +220,7 @@ fn of_more_runs_than_are_shown_it_is_said() {
         if let Some(ended) = &mut job.ended {
             ended.owner = Some(Owner::from_stored(format!("ada-{}", number / 10)));
         }
-        gathered.add_left(&Entry::Job(job.into()));
+        gathered.add_left(&told(job));
     }
     let facts = gathered.into_facts(&[]);
     assert_eq!(
@@ -412,7 +228,10 @@ fn of_more_runs_than_are_shown_it_is_said() {
         "120 of 300 jobs that ended, the last ones"
     );
     assert_eq!(
-        (facts.timeline.more, facts.timeline.lanes[0].performed),
+        (
+            facts.timeline.more.count,
+            facts.timeline.lanes[0].sums.finished
+        ),
         (18, 10)
     );
     assert_eq!(facts.timeline.to, Some(at()));
@@ -431,31 +250,29 @@ fn whatever_strangers_wrote_the_page_stays_small() {
         .collect();
     texts.rotate_left(7);
     let texts: Vec<_> = texts.iter().map(String::as_str).collect();
-    let mut strangers = Strangers {
-        texts: &texts,
-        next: 0,
-    };
+    let mut strangers = Strangers::of(&texts);
     let mut gathered = Gathered::new(at());
     let mut tally = Tally::new(at());
     for number in 0..300 {
         let mut job = strangers.job(number, 100);
         job.history.failures = vec![strangers.failure(50)];
         let job = strangers.held(job, Lease::None);
-        gathered.add(&job);
-        tally.add(&Entry::Job(job.clone().into()));
+        let entry = told(job.clone());
+        gathered.add(entry.job().unwrap());
+        tally.add(&entry);
         let ended = strangers.ended(job, 20, Departure::Consumed);
-        gathered.add_left(&Entry::Job(ended.into()));
+        gathered.add_left(&told(ended));
     }
     let (figures, names, owners) = tally.finish(&[]);
-    let mut facts = Facts {
+    let (names, owners) = (names.into_iter().take(50), owners.into_iter().take(50));
+    let facts = Facts {
         figures,
-        findings: (0..100).map(|_| found(&mut strangers)).collect(),
+        names: names.collect(),
+        owners: owners.collect(),
+        findings: (0..50).map(|_| found(&mut strangers)).collect(),
         explained: (0..10).map(|_| explained(&mut strangers)).collect(),
         ..gathered.into_facts(&[])
     };
-    (facts.names, facts.owners) = (names, owners);
-    facts.names.truncate(50);
-    facts.owners.truncate(50);
     let facts = facts.guarded();
     let page = html::page(&facts);
     tokens(page.as_str());
@@ -463,4 +280,48 @@ fn whatever_strangers_wrote_the_page_stays_small() {
     assert!(json.len() < 2_000_000, "{}", json.len());
     assert!(facts.lines().concat().concat().len() < 2_000_000);
     assert!(page.as_str().len() < 500_000, "{}", page.as_str().len());
+}
+
+#[test]
+fn a_job_that_failed_and_was_purged_has_failed_all_the_same() {
+    let mut strangers = Strangers::of(&USUAL);
+    let mut gathered = Gathered::new(at());
+    let earlier = strangers.job(3, 2_000);
+    let job = strangers.job(4, 1_000);
+    let mut job = strangers.ended(job, 20, Departure::Purged);
+    job.history.failures = vec![strangers.failure(400)];
+    gathered.add_left(&told(job));
+    gathered.add_left(&told(strangers.ended(earlier, 900, Departure::Consumed)));
+    let course = gathered.into_facts(&[]).course;
+    let failed = course.iter().map(|it| it.counts()[2]).sum::<u64>();
+    assert_eq!((failed, course[0].counts()[1]), (1, 1));
+}
+
+#[test]
+fn what_is_left_out_is_counted() {
+    let mut all: Vec<_> = (0..60).collect();
+    let more = More::than(&mut all, 50, true);
+    assert_eq!((all.len(), more.to_string().as_str()), (50, "at least 10"));
+    let more = More {
+        count: 1_234,
+        at_least: false,
+    };
+    let facts = Facts {
+        more_names: more,
+        more_findings: more,
+        ..facts(&USUAL)
+    };
+    let page = html::page(&facts);
+    assert!(page.as_str().contains("And 1,234 more names: <code>"));
+    assert!(page.as_str().contains("And 1,234 more findings: <code>"));
+    let mut text = Page::new(false, Some((80, 24)));
+    facts.human(&mut text);
+    let text = text.into_text();
+    assert!(
+        text.contains("1,234 more names (list --count --by name)"),
+        "{text}"
+    );
+    let lines = facts.lines();
+    let told = ["more_names", "1234", "false"].map(str::to_owned).to_vec();
+    assert!(lines.contains(&told), "{lines:?}");
 }

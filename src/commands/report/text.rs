@@ -2,17 +2,13 @@
 
 use super::{
     facts::Facts,
-    lanes::Lane,
-    measure::{Bucket, COUNTS, Count, Percentiles},
-    words,
+    measure::{KINDS, trimmed},
+    tables::{Histogram, Table},
+    words::{self, More},
 };
 use crate::{
-    commands::{
-        parts::signature::Alike,
-        status::{NAMES, OWNERS, name_cells, owner_cells},
-    },
     duration,
-    output::{Cell, Column, Fit, NOTHING, Page, Report, Tone, rfc3339},
+    output::{Cell, Column, Fit, Page, Report, Tone, rfc3339},
 };
 
 /// How wide the longest bar is.
@@ -24,38 +20,15 @@ const HISTOGRAM: &[Column] = &[
     Column::new("", Fit::Shrinks),
 ];
 
-const FAILURES: &[Column] = &[
-    Column::new("failures", Fit::Number),
-    Column::new("jobs", Fit::Number),
-    Column::new("last", Fit::Number),
-    Column::new("how", Fit::Shrinks),
-];
-
-const SPANS: &[Column] = &[
-    Column::new("", Fit::Whole),
-    Column::new("jobs", Fit::Number),
-    Column::new("p50", Fit::Number),
-    Column::new("p90", Fit::Number),
-    Column::new("p99", Fit::Number),
-    Column::new("longest", Fit::Number),
-];
-
-const LANES: &[Column] = &[
-    Column::new("performed by", Fit::KeepsEnds),
-    Column::new("ended", Fit::Number),
-    Column::new("finished", Fit::Number),
-    Column::new("failed", Fit::Number),
-    Column::new("running", Fit::Number),
-];
-
 impl Report for Facts {
     fn human(&self, page: &mut Page) {
         page.line().add(Tone::Strong, &self.board);
         page.fact("served by", &self.server);
-        page.fact("at", rfc3339(self.at));
+        page.fact("as of", rfc3339(self.at));
         page.line();
-        page.line().plain(self.verdict());
+        page.sentence(0).plain(self.verdict());
         self.findings.iter().for_each(|it| it.human(page));
+        more(page, self.more_findings, "findings (doctor)");
         for explanation in &self.explained {
             page.line();
             explanation.human(page);
@@ -67,127 +40,91 @@ impl Report for Facts {
             page.fact("not seen", what);
         }
         page.line();
-        for (name, fact) in self.counts() {
-            page.fact(name, fact);
+        for of in self.counts() {
+            page.fact(of.name, of.number);
+            for (what, fact) in of.more {
+                page.fact(&format!("  {what}"), fact);
+            }
         }
-        histogram(
-            page,
-            "Age of the jobs that nobody has",
-            &self.ages,
-            words::span,
-        );
-        histogram(
-            page,
-            "How long the others are held",
-            &self.held,
-            words::span,
-        );
-        histogram(
-            page,
-            "How often jobs on the board were tried",
-            &self.attempts,
-            words::attempts,
-        );
-        page.table(NAMES, self.names.iter().map(|it| name_cells(it, self.at)));
-        page.table(
-            OWNERS,
-            self.owners.iter().map(|it| owner_cells(it, self.at)),
-        );
-        let failures = self.failures.iter();
-        page.table(FAILURES, failures.map(|it| self.failed(it)));
+        for pause in &self.pauses {
+            page.fact("paused", pause.to_string());
+        }
+        more(page, self.more_pauses, "pauses (resume)");
+        self.histograms().iter().for_each(|it| histogram(page, it));
+        table(page, self.names_table());
+        more(page, self.more_names, "names (list --count --by name)");
+        table(page, self.owners_table());
+        more(page, self.more_owners, "owners (list --count --by owner)");
+        table(page, self.failures_table());
+        more(page, self.more_failures, "kinds of failures");
         self.past(page);
     }
 }
 
 impl Facts {
-    fn failed(&self, of: &Alike) -> Vec<Cell> {
-        vec![
-            Cell::new(format!(
-                "{}{}",
-                of.failures,
-                if of.at_least { "+" } else { "" }
-            )),
-            Cell::new(of.jobs.to_string()),
-            Cell::new(self.ago(of.last)),
-            Cell::new(&of.signature),
-        ]
-    }
-
     fn past(&self, page: &mut Page) {
-        let (Some(first), Some(last)) = (self.course.first(), self.course.last()) else {
+        let Some(first) = self.course.first() else {
             return;
         };
         let length = (first.to - first.from).to_std().unwrap_or_default();
         page.line();
-        let (from, to) = (rfc3339(first.from), rfc3339(last.to));
-        let each = duration::brief(length);
-        page.heading(&format!("{from} to {to}, each bar {each}"));
-        let counts = |of: Count| self.course.iter().map(move |it| of(&it.happened));
-        let most = COUNTS.iter().flat_map(|(_, of)| counts(*of)).max();
-        for (name, of) in COUNTS {
-            let bars: String = counts(of)
-                .map(|it| bar(it, most.unwrap_or_default()))
-                .collect();
-            let sum = counts(of).sum::<u64>();
-            let line = page.line().add(Tone::Faint, format!("{name:<9} "));
+        let (from, each) = (rfc3339(first.from), duration::brief(length));
+        page.heading(&format!(
+            "From {from} on, each bar {each}, each row to its own scale"
+        ));
+        for (at, kind) in KINDS.into_iter().enumerate() {
+            let counts = self.course.iter().map(|it| it.counts()[at]);
+            let (bars, sum) = (bars(counts.clone()), words::grouped(counts.sum()));
+            let line = page.line().add(Tone::Faint, format!("{kind:<9} "));
             line.plain(format!("{bars}  {sum}"));
         }
-        let spans = [("waited", &self.waited), ("took", &self.took)];
-        let spans = spans
-            .into_iter()
-            .filter_map(|(name, of)| Some(span(name, of.as_ref()?)));
-        page.table(SPANS, spans);
+        table(page, self.spans_table());
         if !self.timeline.lanes.is_empty() {
             page.line();
             page.heading(&format!("Who performed what: {}", self.timeline.extent()));
         }
-        page.table(LANES, self.timeline.lanes.iter().map(lane));
+        table(page, self.lanes_table());
+        more(page, self.timeline.more, "who performed jobs");
     }
 }
 
-fn histogram(page: &mut Page, title: &str, buckets: &[Bucket], label: fn(&Bucket) -> String) {
-    let most = buckets.iter().map(|it| it.jobs).max().unwrap_or_default();
-    if most == 0 {
-        return;
+/// Returns a bar of one character for each of some numbers.
+fn bars(counts: impl Iterator<Item = u64> + Clone) -> String {
+    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = counts.clone().max().unwrap_or_default().max(1);
+    let bar = |count: u64| BARS[((count * 8 / most) as usize).max(usize::from(count > 0))];
+    counts.map(bar).collect()
+}
+
+fn table(page: &mut Page, table: Table) {
+    page.table(&table.columns, table.rows.into_iter());
+}
+
+/// Says that more is not shown, and what shows it.
+fn more(page: &mut Page, count: More, what: &str) {
+    if count.count > 0 {
+        page.line().add(Tone::Faint, format!("{count} more {what}"));
     }
+}
+
+fn histogram(page: &mut Page, of: &Histogram<'_>) {
+    let buckets = trimmed(of.buckets);
+    let Some(most) = buckets.iter().map(|it| it.jobs).max() else {
+        return;
+    };
     page.line();
-    page.heading(title);
+    page.heading(of.title);
+    let is_marked = buckets.iter().any(|it| it.marked > 0);
+    if is_marked {
+        page.heading(&format!("█ {}  ▒ {}", of.kinds[0], of.kinds[1]));
+    }
     let rows = buckets.iter().map(|it| {
-        let bar = (it.jobs * WIDEST).div_ceil(most) as usize;
-        vec![
-            Cell::new(label(it)),
-            Cell::new(it.jobs.to_string()),
-            Cell::new("█".repeat(bar)),
-        ]
+        let wide = |jobs: u64| (jobs * WIDEST).div_ceil(most) as usize;
+        let marked = wide(it.marked);
+        let bar = "▒".repeat(marked) + &"█".repeat(wide(it.jobs) - marked);
+        [(of.name)(it), it.jobs.to_string(), bar]
+            .map(Cell::new)
+            .into()
     });
     page.table(HISTOGRAM, rows);
-}
-
-/// Returns a bar of one character.
-fn bar(count: u64, most: u64) -> char {
-    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let height = (count * 8).checked_div(most).unwrap_or_default() as usize;
-    BARS[height.max(usize::from(count > 0))]
-}
-
-fn span(name: &str, of: &Percentiles) -> Vec<Cell> {
-    let spans = [of.p50, of.p90, of.p99, of.longest];
-    let spans = spans.map(|seconds| Cell::new(words::seconds(seconds)));
-    let names = [name.to_owned(), of.count.to_string()].map(Cell::new);
-    names.into_iter().chain(spans).collect()
-}
-
-fn lane(lane: &Lane) -> Vec<Cell> {
-    let count = |outcome| lane.runs.iter().filter(|it| it.outcome == outcome).count();
-    let [finished, failed, running] = super::lanes::RunOutcome::ALL.map(count);
-    let ended = lane.performed as usize;
-    let numbers = [ended, finished, failed + lane.failures.len(), running];
-    let numbers = numbers.map(|count| match count {
-        0 => Cell::toned(Tone::Faint, NOTHING),
-        count => Cell::new(count.to_string()),
-    });
-    [Cell::new(lane.name())]
-        .into_iter()
-        .chain(numbers)
-        .collect()
 }

@@ -1,12 +1,12 @@
 //! Words and numbers as reports have them, in whichever form.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-use super::{
-    facts::Facts,
-    measure::{Bucket, EDGES},
-};
-use crate::{commands::parts::tally::Standing, duration};
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use super::measure::Bucket;
+use crate::duration;
 
 /// Says how many jobs there are.
 pub(super) fn jobs(count: u64) -> String {
@@ -62,10 +62,7 @@ pub(super) fn seconds(seconds: f64) -> String {
 
 /// Names a bucket of spans of time.
 pub(super) fn span(bucket: &Bucket) -> String {
-    let name = |edge: i64| {
-        let found = EDGES.iter().find(|(it, _)| *it == edge);
-        found.map_or("", |(_, name)| name)
-    };
+    let name = |edge: i64| duration::brief(Duration::from_secs(edge.unsigned_abs()));
     match (bucket.from, bucket.to) {
         (0, Some(to)) => format!("below {}", name(to)),
         (from, Some(to)) => format!("{} to {}", name(from), name(to)),
@@ -83,50 +80,32 @@ pub(super) fn attempts(bucket: &Bucket) -> String {
     }
 }
 
-impl Facts {
-    /// Returns how long ago a time was.
-    pub(super) fn ago(&self, time: chrono::DateTime<chrono::Utc>) -> String {
-        duration::between(time, self.at)
-    }
+/// Writes a moment for people.
+pub(super) fn time(time: DateTime<Utc>) -> String {
+    time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
 
-    /// Returns the figures of the board, each with its name.
-    pub(super) fn counts(&self) -> Vec<(&'static str, String)> {
-        let figures = &self.figures;
-        let conductors = match (self.conductors, self.silent) {
-            (None, _) => "not seen".to_owned(),
-            (Some(alive), 0) => alive.to_string(),
-            (Some(alive), silent) => format!("{alive}, and {silent} silent"),
-        };
-        let some = |count: u64| (count > 0).then(|| grouped(count));
-        let counts = [
-            ("unclaimed", Some(grouped(figures.unclaimed))),
-            ("  held back", some(figures.held_back)),
-            (
-                "  the oldest",
-                self.standing(figures.oldest_unclaimed.as_ref()),
-            ),
-            ("claimed", Some(grouped(figures.claimed))),
-            ("  never lapse", some(figures.never_lapsing)),
-            ("  orphaned", some(figures.orphaned)),
-            (
-                "  the longest",
-                self.standing(figures.longest_held.as_ref()),
-            ),
-            ("in the trash", Some(grouped(self.trashed))),
-            ("  failed", some(self.lost)),
-            ("malformed", some(figures.malformed)),
-            ("poison", some(figures.poison)),
-            ("conductors", Some(conductors)),
-            ("not settled", some(self.unsettled)),
-        ];
-        let counts = counts.into_iter();
-        counts
-            .filter_map(|(name, fact)| Some((name, fact?)))
-            .collect()
-    }
+/// How many more there are than are told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub(super) struct More {
+    pub(super) count: u64,
+    /// Whether there may be more than these: rare ones were not counted to the end.
+    pub(super) at_least: bool,
+}
 
-    fn standing(&self, job: Option<&Standing>) -> Option<String> {
-        Some(job?.told(self.at))
+impl More {
+    /// Keeps the first ones of all that were counted; `at_least`, if there were others.
+    pub(super) fn than<T>(all: &mut Vec<T>, most: usize, at_least: bool) -> Self {
+        let count = all.len().saturating_sub(most) as u64;
+        all.truncate(most);
+        Self { count, at_least }
+    }
+}
+
+impl fmt::Display for More {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let least = if self.at_least { "at least " } else { "" };
+        write!(f, "{least}{}", grouped(self.count))
     }
 }
 

@@ -95,6 +95,7 @@ const MISTAKES: &[&str] = &[
     "dash",
     "dash --view colours",
     "dash --once --act",
+    "report --at yesterday",
     "conduct --jobs 0",
     "conduct --output nowhere",
     "conduct --allow [",

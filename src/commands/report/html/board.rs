@@ -1,270 +1,119 @@
 //! What is on the board: how many jobs, for how long, by name and by owner.
 
-use super::{Facts, ago, count, figure, legend, more, name, shown, svg, table, text, words};
+use super::{Facts, figure, folded, legend, more, shown, svg, table, words};
 use crate::{
-    commands::{
-        parts::tally::{ByName, ByOwner, Standing},
-        report::measure::Bucket,
+    commands::report::{
+        measure::Bucket,
+        tables::{Count, Histogram},
     },
-    duration,
-    output::{Html, short},
+    output::{Html, list, tag},
 };
 
 /// Writes how many jobs there are in each state.
 pub(super) fn counts(facts: &Facts) -> Html {
-    let (figures, mut html) = (&facts.figures, Html::new());
+    let figures = &facts.figures;
     let states = [
-        ("unclaimed", figures.unclaimed),
-        ("claimed", figures.claimed),
-        ("gone", facts.trashed),
-        ("failed", figures.malformed),
+        ("rect.unclaimed", figures.unclaimed),
+        ("rect.claimed", figures.claimed),
+        ("rect.gone", facts.trashed),
+        ("rect.failed", figures.malformed),
     ];
-    if states.iter().any(|(_, count)| *count > 0) {
-        html.add(&svg::parts("states", "Jobs by state", &states))
-            .raw("\n");
-    }
-    html.raw("<dl class=\"tiles\">\n");
-    let some = |number: u64, what: &str| match number {
-        0 => None,
-        number => Some(format!("{} {what}", words::grouped(number))),
+    let told = ("states", "Jobs by state", "the numbers stand below");
+    let drawn = match states.iter().any(|(_, count)| *count > 0) {
+        true => svg::parts(told, &states),
+        false => Html::default(),
     };
-    let oldest = standing(facts, "the oldest ", figures.oldest_unclaimed.as_ref());
-    let longest = standing(facts, "the longest ", figures.longest_held.as_ref());
-    let held_back = some(figures.held_back, "held back");
-    tile(
-        ("unclaimed", "unclaimed"),
-        figures.unclaimed,
-        &[oldest, held_back],
-        &mut html,
-    );
-    let never = some(figures.never_lapsing, "never lapse");
-    let orphaned = some(figures.orphaned, "of dead owners");
-    tile(
-        ("claimed", "claimed"),
-        figures.claimed,
-        &[longest, never, orphaned],
-        &mut html,
-    );
-    let lost = some(facts.lost, "failed");
-    tile(("gone", "in the trash"), facts.trashed, &[lost], &mut html);
-    let class = if figures.malformed > 0 { "bad" } else { "" };
-    tile((class, "malformed"), figures.malformed, &[], &mut html);
-    let poison = "the next attempt is the last, or none is left";
-    let poison = (figures.poison > 0).then(|| poison.to_owned());
-    tile(("", "poison"), figures.poison, &[poison], &mut html);
-    let silent = some(facts.silent, "silent");
-    let unsettled = some(facts.unsettled, "not settled");
-    match facts.conductors {
-        Some(alive) => tile(
-            ("", "conductors"),
-            alive as u64,
-            &[silent, unsettled],
-            &mut html,
-        ),
-        None => {
-            html.raw("<div><dt>conductors</dt><dd class=\"more\">not seen</dd></div>\n");
-        }
-    }
-    html.raw("</dl>\n");
-    for pause in &facts.pauses {
-        html.raw("<p>Paused: ")
-            .add(&shown(&pause.to_string(), 300))
-            .raw("</p>\n");
-    }
-    html
+    let tiles = list("dl.tiles", facts.counts().iter().map(tile));
+    let pauses = facts.pauses.iter().map(|it| shown(&it.to_string(), 300));
+    let pauses: Html = pauses.map(|it| tag("p", &[&it])).collect();
+    let more = more(facts.more_pauses, "pauses", "jobboard resume");
+    Html::of(&[&drawn, &tiles, &pauses, &more])
 }
 
-fn standing(facts: &Facts, what: &str, job: Option<&Standing>) -> Option<String> {
-    let job = job?;
-    let name = crate::output::Text::from(&job.name).shortened(30);
-    Some(format!(
-        "{what}{}: {name} {}",
-        facts.ago(job.since),
-        short(&job.uuid)
-    ))
-}
-
-fn tile(
-    (class, what): (&'static str, &'static str),
-    number: u64,
-    more: &[Option<String>],
-    html: &mut Html,
-) {
-    html.raw("<div class=\"")
-        .raw(class)
-        .raw("\"><dt>")
-        .raw(what)
-        .raw("</dt><dd>");
-    html.text(words::grouped(number)).raw("</dd>");
-    for fact in more.iter().flatten() {
-        html.raw("<dd class=\"more\">")
-            .add(&shown(fact, 80))
-            .raw("</dd>");
-    }
-    html.raw("</div>\n");
+fn tile(of: &Count) -> Html {
+    let name = match (of.name, of.number.as_str()) {
+        ("unclaimed", _) => "div.unclaimed",
+        ("claimed", _) => "div.claimed",
+        ("in the trash", _) => "div.gone",
+        ("malformed", "0") => "div",
+        ("malformed", _) => "div.bad",
+        _ => "div",
+    };
+    let more = of.more.iter();
+    let more = more.map(|(what, fact)| tag("dd.more", &[what, &" ", &shown(fact, 80)]));
+    let (title, number) = (tag("dt", &[&of.name]), tag("dd", &[&of.number]));
+    tag(name, &[&title, &number, &more.collect::<Html>()])
 }
 
 /// Writes for how long jobs wait and are held, and how often they were tried.
 pub(super) fn ages(facts: &Facts) -> Html {
-    let mut html = Html::new();
-    html.raw("<div class=\"charts\">\n");
     let edge = |it: &Bucket| {
         let label = words::span(it);
         // Its left edge alone: the next one has the other.
-        (
-            true,
-            label
-                .split_once(' ')
-                .map_or("", |(edge, _)| edge)
-                .replace("below", "0"),
-        )
+        let (edge, _) = label.split_once(' ').unwrap_or_default();
+        (true, edge.replace("below", "0"))
     };
     let tried = |it: &Bucket| match it.to {
         Some(_) => (false, it.from.to_string()),
         None => (false, format!("{}+", it.from)),
     };
-    html.add(&histogram(
-        ("ages-figure", "Age of the jobs that nobody has"),
-        &facts.ages,
-        (edge, words::span),
-        ("waiting for their turn", "held back until a later time"),
-    ));
-    html.add(&histogram(
-        ("held-figure", "How long the others are held"),
-        &facts.held,
-        (edge, words::span),
-        ("the claim lapses by itself", "the claim never lapses"),
-    ));
-    html.add(&histogram(
-        ("tries-figure", "How often jobs on the board were tried"),
-        &facts.attempts,
-        (tried, words::attempts),
-        (
-            "may be tried again, or is",
-            "was tried as often as it may be",
-        ),
-    ));
-    html.raw("</div>\n");
-    html
+    let labels: [svg::Label; 3] = [edge, edge, tried];
+    let all = facts.histograms().into_iter().zip(labels);
+    list("div.charts", all.map(|(of, label)| histogram(&of, label)))
 }
 
-fn histogram(
-    (id, title): (&'static str, &'static str),
-    buckets: &[Bucket],
-    (label, name): (svg::Label, fn(&Bucket) -> String),
-    (plain, marked): (&'static str, &'static str),
-) -> Html {
-    let all = buckets.iter().map(|it| it.jobs).sum();
+fn histogram(of: &Histogram<'_>, label: svg::Label) -> Html {
+    let all = of.buckets.iter().map(|it| it.jobs).sum();
     if all == 0 {
-        let mut html = Html::new();
-        html.raw("<figure>\n<figcaption>")
-            .raw(title)
-            .raw("<small>no jobs</small></figcaption>\n</figure>\n");
-        return html;
+        return figure("figure", (of.title, "no jobs"), &Html::default());
     }
-    let drawing = svg::columns(id, title, buckets, label);
-    let rows = buckets
-        .iter()
-        .map(|it| vec![text(name(it)), count(it.jobs), count(it.marked)]);
-    // Each word of a title is one of ours.
-    let numbers = table(title, &[("bucket", ""), ("jobs", "n"), (marked, "n")], rows);
-    let marks = legend(&[("main", plain), ("marked", marked)]);
-    figure("", (title, &words::jobs(all)), &drawing, &marks, &numbers)
+    let mut drawn = svg::columns((of.id, of.title), of.buckets, label);
+    if of.buckets.iter().any(|it| it.marked > 0) {
+        let [plain, marked] = of.kinds;
+        drawn.add(&legend(&[("rect.main", plain), ("rect.marked", marked)]));
+    }
+    let numbers = table(&of.table(), &[]);
+    drawn.add(&folded("details", ("The numbers", of.title), &numbers));
+    figure("figure", (of.title, &words::jobs(all)), &drawn)
 }
 
 /// Writes the names of the most jobs.
 pub(super) fn names(facts: &Facts) -> Html {
-    let mut html = Html::new();
     let Some(most) = facts.names.iter().map(|it| it.jobs).max() else {
-        html.raw("<p>There is no job.</p>\n");
-        return html;
+        return tag("p", &[&"There is no job."]);
     };
-    let columns = [
-        ("name", ""),
-        ("<span class=\"unseen\">drawn</span>", "w"),
-        ("jobs", "n"),
-        ("unclaimed", "n"),
-        ("claimed", "n"),
-        ("failed before", "n"),
-        ("oldest", "n"),
-    ];
-    let row = |it: &ByName| {
-        vec![
-            name(&it.name),
-            svg::bar(it.unclaimed, it.claimed, most),
-            count(it.jobs),
-            count(it.unclaimed),
-            count(it.claimed),
-            count(it.failed),
-            ago(facts, it.oldest),
-        ]
-    };
-    html.add(&table(
-        "The names of the most jobs",
-        &columns,
-        facts.names.iter().map(row),
-    ));
+    let bars = facts.names.iter().map(|it| {
+        let parts = [
+            ("rect.unclaimed", it.unclaimed),
+            ("rect.claimed", it.claimed),
+        ];
+        svg::bar(&parts, most)
+    });
+    let mut html = table(&facts.names_table(), &bars.collect::<Vec<_>>());
     html.add(&legend(&[
-        ("unclaimed", "unclaimed"),
-        ("claimed", "claimed"),
+        ("rect.unclaimed", "unclaimed"),
+        ("rect.claimed", "claimed"),
     ]));
     html.add(&more(
         facts.more_names,
-        "names; <code>jobboard list --count --by name</code> has all",
+        "names",
+        "jobboard list --count --by name",
     ));
     html
 }
 
 /// Writes who has the most claims.
 pub(super) fn owners(facts: &Facts) -> Html {
-    let mut html = Html::new();
     let Some(most) = facts.owners.iter().map(|it| it.claims).max() else {
-        html.raw("<p>Nobody has a job.</p>\n");
-        return html;
+        return tag("p", &[&"Nobody has a job."]);
     };
-    let columns = [
-        ("owner", ""),
-        ("<span class=\"unseen\">drawn</span>", "w"),
-        ("claims", "n"),
-        ("held for", "n"),
-        ("next lapses in", "n"),
-        ("never lapse", "n"),
-        ("conductor", ""),
-    ];
-    let row = |it: &ByOwner| {
-        let owner = it.owner.as_ref();
-        let is = match (it.is_dead, it.is_silent, &it.conductor) {
-            (true, ..) => bad("dead"),
-            (_, true, _) => bad("silent"),
-            (_, _, Some(conductor)) => name(conductor),
-            (_, _, None) => text("–"),
-        };
-        vec![
-            owner.map_or_else(|| text("cannot be read"), |owner| name(&owner.text())),
-            svg::bar(0, it.claims, most),
-            count(it.claims),
-            ago(facts, it.held_since),
-            text(it.expires_in.map_or("–".to_owned(), duration::brief)),
-            count(it.never_lapsing),
-            is,
-        ]
-    };
-    html.add(&table(
-        "The owners of the most claims",
-        &columns,
-        facts.owners.iter().map(row),
-    ));
+    let bars = facts.owners.iter();
+    let bars = bars.map(|it| svg::bar(&[("rect.claimed", it.claims)], most));
+    let mut html = table(&facts.owners_table(), &bars.collect::<Vec<_>>());
     html.add(&more(
-        Some(facts.more_owners),
-        "owners; <code>jobboard list --count --by owner</code> has all",
+        facts.more_owners,
+        "owners",
+        "jobboard list --count --by owner",
     ));
-    html
-}
-
-fn bad(what: &'static str) -> Html {
-    let mut html = Html::new();
-    html.raw("<strong class=\"bad-text\">")
-        .raw(what)
-        .raw("</strong>");
     html
 }

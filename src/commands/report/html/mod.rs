@@ -10,8 +10,13 @@ use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use chrono::{DateTime, Utc};
 
-use super::{facts::Facts, svg, words};
-use crate::output::{Html, Text, rfc3339};
+use super::{
+    facts::Facts,
+    svg,
+    tables::Table,
+    words::{self, More},
+};
+use crate::output::{Cell, Column, Fit, Html, NOTHING, Text, Tone, element, list, rfc3339, tag};
 
 /// How the page looks; there is no other style in it.
 const STYLE: &str = include_str!("../style.css");
@@ -25,251 +30,174 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     format!("default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'")
 });
 
-/// The sections, by their ids, how they are called in short, and their titles.
-const SECTIONS: [(&str, &str, &str); 7] = [
-    ("findings", "Findings", "What is wrong"),
-    ("counts", "Counts", "How many jobs"),
-    ("ages", "Ages", "How long they wait and are held"),
-    ("names", "Names", "By name"),
-    ("owners", "Owners", "By owner"),
-    ("failures", "Failures", "How they failed"),
-    ("past", "Past", "What has left the board"),
+/// What the head of the page begins with, behind the policy.
+const HEAD: &str = "\n<meta charset=\"utf-8\">\n\
+    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+    <meta name=\"color-scheme\" content=\"light dark\">\n\
+    <meta name=\"referrer\" content=\"no-referrer\">\n";
+
+/// A section: how it is called in short, its title, and what writes it.
+type Section = (&'static str, &'static str, fn(&Facts) -> Html);
+
+const SECTIONS: [Section; 7] = [
+    ("Findings", "What is wrong", findings::findings),
+    ("Counts", "How many jobs", board::counts),
+    ("Ages", "How long they wait and are held", board::ages),
+    ("Names", "By name", board::names),
+    ("Owners", "By owner", board::owners),
+    ("Failures", "How they failed", findings::failures),
+    ("Past", "What has left the board", past::past),
 ];
 
 /// Writes the page.
 pub(super) fn page(facts: &Facts) -> Html {
-    let mut html = Html::new();
-    html.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n");
-    html.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"");
-    html.text(POLICY.as_str())
-        .raw("\">\n<meta charset=\"utf-8\">\n");
-    html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    html.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
-    html.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<title>");
-    html.text(Text::from(&facts.board).shortened(NAME).as_str());
-    html.raw(", a job board</title>\n<style>")
-        .raw(STYLE)
-        .raw("</style>\n</head>\n<body>\n");
-    html.raw(svg::PATTERNS).raw("\n");
-    head(facts, &mut html);
-    html.raw("<main>\n");
-    let sections = [
-        findings::findings(facts),
-        board::counts(facts),
-        board::ages(facts),
-        board::names(facts),
-        board::owners(facts),
-        findings::failures(facts),
-        past::past(facts),
-    ];
-    for ((id, _, title), section) in SECTIONS.into_iter().zip(&sections) {
-        html.raw("<section id=\"")
-            .raw(id)
-            .raw("\" aria-labelledby=\"")
-            .raw(id);
-        html.raw("-title\">\n<h2 id=\"")
-            .raw(id)
-            .raw("-title\">")
-            .raw(title)
-            .raw("</h2>\n");
-        html.add(section).raw("</section>\n");
-    }
-    html.raw("</main>\n");
-    foot(facts, &mut html);
-    html.raw("</body>\n</html>\n");
-    html
+    let http = "Content-Security-Policy";
+    let policy = [("http-equiv", &http as _), ("content", &*POLICY as _)];
+    let policy = element("meta", &policy, &[]);
+    let name = Text::from(&facts.board).shortened(NAME);
+    let title = tag("title", &[&name, &", a job board"]);
+    let style = tag("style", &[&Html::raw(STYLE)]);
+    let head = Html::of(&[&policy, &Html::raw(HEAD), &title, &style]);
+    let main = list("main", SECTIONS.map(|it| section(it, facts)));
+    let patterns = Html::raw(svg::PATTERNS);
+    let body = tag("body", &[&patterns, &header(facts), &main, &footer(facts)]);
+    let page = element("html", &[("lang", &"en")], &[&tag("head", &[&head]), &body]);
+    Html::of(&[&Html::raw("<!DOCTYPE html>\n"), &page])
 }
 
-fn head(facts: &Facts, html: &mut Html) {
-    html.raw("<header>\n<p class=\"kind\">Job board</p>\n<h1>");
-    html.add(&name(&facts.board))
-        .raw("</h1>\n<p class=\"soft\">");
-    html.text(Text::from(&facts.server).shortened(NAME).as_str());
-    html.raw(", as it was at ")
-        .add(&time(facts.at))
-        .raw("</p>\n");
-    let is_well = facts.wrong() == (0, 0);
-    let class = if is_well { "verdict" } else { "verdict bad" };
-    html.raw("<p class=\"")
-        .raw(class)
-        .raw("\">")
-        .text(facts.verdict())
-        .raw("</p>\n");
-    html.raw("<nav aria-label=\"Sections\">\n<ul>\n");
-    for (id, called, _) in SECTIONS {
-        html.raw("<li><a href=\"#")
-            .raw(id)
-            .raw("\">")
-            .raw(called)
-            .raw("</a></li>\n");
-    }
-    html.raw("</ul>\n</nav>\n</header>\n");
+fn section((name, title, content): Section, facts: &Facts) -> Html {
+    let (id, labelled) = (name.to_lowercase(), format!("{name}-title").to_lowercase());
+    let title = element("h2", &[("id", &labelled)], &[&title]);
+    let attributes = [("id", &id as _), ("aria-labelledby", &labelled as _)];
+    element("section", &attributes, &[&title, &content(facts)])
 }
 
-fn foot(facts: &Facts, html: &mut Html) {
-    html.raw("<footer>\n<p>Made by <code>jobboard report</code> ")
-        .text(facts.version);
-    html.raw(" from one look at each record. Ages are counted up to ")
-        .add(&time(facts.at));
-    html.raw("; jobs that came or went meanwhile may be in it or not. Of names and of what commands wrote ");
-    html.raw("the beginning and the end is shown, and what looks like a secret is covered; details of jobs ");
-    html.raw("are not in it.</p>\n");
-    for what in &facts.unseen {
-        html.raw("<p>Not seen: ")
-            .text(Text::from(what).shortened(400).as_str())
-            .raw("</p>\n");
-    }
-    html.raw("</footer>\n");
+fn header(facts: &Facts) -> Html {
+    let kind = tag("p.kind", &[&"Job board"]);
+    let title = tag("h1", &[&shown(&facts.board, NAME)]);
+    let server = shown(&facts.server, NAME);
+    let about = tag("p.soft", &[&server, &", as of ", &time(facts.at)]);
+    let verdict = match facts.wrong() {
+        (0, 0) => "p.verdict",
+        _ => "p.verdict.bad",
+    };
+    let verdict = tag(verdict, &[&facts.verdict()]);
+    let links = SECTIONS.map(|(name, ..)| {
+        let to = format!("#{}", name.to_lowercase());
+        tag("li", &[&element("a", &[("href", &to)], &[&name])])
+    });
+    let links = list("ul", links);
+    let links = element("nav", &[("aria-label", &"Sections")], &[&links]);
+    tag("header", &[&kind, &title, &about, &verdict, &links])
 }
 
-/// Shows a name, whatever it is, so that it disturbs nothing around it.
-fn name(text: &str) -> Html {
-    shown(text, NAME)
+fn footer(facts: &Facts) -> Html {
+    let made = format!(
+        " {}: from one look at each record; jobs that came or went meanwhile may be in it or not. Ages, and what \
+         is left of claims, are as of ",
+        facts.version
+    );
+    let what = ". Of names and of what commands wrote the beginning and the end is shown, and what looks \
+        like a secret is covered; details of jobs are not in it.";
+    let program = tag("code", &[&"jobboard report"]);
+    let made = tag("p", &[&"Made by ", &program, &made, &time(facts.at), &what]);
+    let unseen = facts.unseen.iter().map(|what| shown(what, 400));
+    let unseen = unseen.map(|what| tag("p", &[&"Not seen: ", &what]));
+    tag("footer", &[&made, &unseen.collect::<Html>()])
 }
 
-/// Shows so much of a text of a stranger.
+/// Shows so much of a text of a stranger, so that it disturbs nothing around it.
 fn shown(text: &str, columns: usize) -> Html {
-    let mut html = Html::new();
-    html.raw("<bdi>")
-        .text(Text::from(text).shortened(columns).as_str())
-        .raw("</bdi>");
-    html
+    tag("bdi", &[&Text::from(text).shortened(columns)])
+}
+
+fn code(text: &str) -> Html {
+    tag("code", &[&Text::from(text).shortened(NAME)])
 }
 
 /// Shows a moment.
 fn time(time: DateTime<Utc>) -> Html {
-    let shown = time.format("%Y-%m-%d %H:%M:%S UTC").to_string();
-    moment(time, shown)
+    moment(time, &words::time(time))
 }
 
-/// Shows how long ago a moment was; nothing, if none is known.
-fn ago(facts: &Facts, time: Option<DateTime<Utc>>) -> Html {
-    time.map_or_else(|| text("–"), |time| moment(time, facts.ago(time)))
+/// Shows how long ago a moment was.
+fn ago(facts: &Facts, time: DateTime<Utc>) -> Html {
+    moment(time, &facts.ago(time))
 }
 
-fn moment(time: DateTime<Utc>, shown: String) -> Html {
-    let mut html = Html::new();
-    html.raw("<time datetime=\"")
-        .text(rfc3339(time))
-        .raw("\">")
-        .text(shown)
-        .raw("</time>");
-    html
+fn moment(time: DateTime<Utc>, shown: &str) -> Html {
+    element("time", &[("datetime", &rfc3339(time))], &[&shown])
 }
 
-fn text(text: impl Into<Text>) -> Html {
-    let mut html = Html::new();
-    html.text(text);
-    html
-}
-
-fn count(number: u64) -> Html {
-    match number {
-        0 => text("–"),
-        number => text(words::grouped(number)),
+/// Writes a table, of which the first column names the rows; behind it comes what is drawn for each.
+fn table(table: &Table, drawn: &[Html]) -> Html {
+    let is_number = |column: &Column| column.fit == Fit::Number;
+    let mut heads = table.columns.iter().map(|column| {
+        let name = if is_number(column) { "th.n" } else { "th" };
+        element(name, &[("scope", &"col")], &[&column.title])
+    });
+    let mut head: Html = heads.by_ref().take(1).collect();
+    if !drawn.is_empty() {
+        let unseen = tag("span.unseen", &[&"drawn"]);
+        head.add(&element("th.w", &[("scope", &"col")], &[&unseen]));
     }
-}
-
-/// A column of a table: its title, and its class.
-type Column = (&'static str, &'static str);
-
-/// Writes a table, of which the first column names the rows.
-fn table(caption: &'static str, columns: &[Column], rows: impl Iterator<Item = Vec<Html>>) -> Html {
-    let mut html = Html::new();
-    html.raw("<table>\n<caption>")
-        .raw(caption)
-        .raw("</caption>\n<thead><tr>");
-    for (title, class) in columns {
-        html.raw("<th scope=\"col\"")
-            .add(&of_class(class))
-            .raw(">")
-            .raw(title)
-            .raw("</th>");
-    }
-    html.raw("</tr></thead>\n<tbody>\n");
-    for row in rows {
-        html.raw("<tr>");
-        for (at, (cell, (_, class))) in row.iter().zip(columns).enumerate() {
-            let (begin, end) = match at {
-                0 => ("<th scope=\"row\"", "</th>"),
-                _ => ("<td", "</td>"),
-            };
-            html.raw(begin)
-                .add(&of_class(class))
-                .raw(">")
-                .add(cell)
-                .raw(end);
+    head.add(&heads.collect::<Html>());
+    let rows = table.rows.iter().enumerate().map(|(at, cells)| {
+        let first = cells.iter().take(1).map(content).collect::<Html>();
+        let mut row = element("th", &[("scope", &"row")], &[&first]);
+        row.add(&list("td.w", drawn.get(at).cloned()));
+        for (cell, column) in cells.iter().zip(&table.columns).skip(1) {
+            let name = if is_number(column) { "td.n" } else { "td" };
+            row.add(&tag(name, &[&content(cell)]));
         }
-        html.raw("</tr>\n");
-    }
-    html.raw("</tbody>\n</table>\n");
-    html
+        tag("tr", &[&row])
+    });
+    let head = tag("thead", &[&tag("tr", &[&head])]);
+    let caption = tag("caption", &[&table.title]);
+    tag("table", &[&caption, &head, &list("tbody", rows)])
 }
 
-fn of_class(class: &'static str) -> Html {
-    let mut html = Html::new();
-    if !class.is_empty() {
-        html.raw(" class=\"").raw(class).raw("\"");
+fn content(cell: &Cell) -> Html {
+    match (cell.tone, cell.text.as_str()) {
+        (_, NOTHING) => tag("bdi", &[&"–"]),
+        (Tone::Bad, _) => tag("strong.bad-text", &[&cell.text.shortened(NAME)]),
+        _ => tag("bdi", &[&cell.text.shortened(NAME)]),
     }
-    html
 }
 
-/// Writes a figure: its title, a remark, the drawing, and the numbers in a table that can be opened.
-fn figure(
-    class: &'static str,
-    (title, remark): (&'static str, &str),
-    drawing: &Html,
-    below: &Html,
-    table: &Html,
-) -> Html {
-    let mut html = Html::new();
-    html.raw("<figure")
-        .add(&of_class(class))
-        .raw(">\n<figcaption>")
-        .raw(title);
-    html.raw("<small>")
-        .text(remark)
-        .raw("</small></figcaption>\n");
-    html.add(drawing).raw("\n").add(below);
-    html.raw("<details>\n<summary>The numbers<span class=\"unseen\">: ")
-        .raw(title);
-    html.raw("</span></summary>\n")
-        .add(table)
-        .raw("</details>\n</figure>\n");
-    html
+/// Writes a figure: its title and a remark, and what is in it.
+fn figure(name: &'static str, (title, remark): (&str, &str), content: &Html) -> Html {
+    let caption = tag("figcaption", &[&title, &tag("small", &[&remark])]);
+    tag(name, &[&caption, content])
+}
+
+/// Writes what can be opened.
+fn folded(name: &'static str, (title, about): (&str, &str), content: &Html) -> Html {
+    let unseen = tag("span.unseen", &[&": ", &about]);
+    tag(name, &[&tag("summary", &[&title, &unseen]), content])
 }
 
 /// Writes what the marks of a figure mean.
 fn legend(marks: &[(&'static str, &'static str)]) -> Html {
-    let mut html = Html::new();
-    html.raw("<ul class=\"legend\">");
-    for (class, meaning) in marks {
-        html.raw("<li>")
-            .raw("<svg aria-hidden=\"true\" focusable=\"false\" width=\"12\" height=\"12\">");
-        match *class {
-            "cross" => html
-                .raw("<svg class=\"cross\" x=\"6\" y=\"6\"><path d=\"M-4-4L4 4M4-4L-4 4\"/></svg>"),
-            class => {
-                html.raw("<rect class=\"").raw(class);
-                html.raw("\" x=\"1\" y=\"1\" width=\"10\" height=\"10\"/>")
-            }
+    let marks = marks.iter().map(|(mark, meaning)| {
+        let drawn = match *mark {
+            "cross" => svg::cross("6", 6.0, &Html::default()),
+            mark => svg::rect(mark, (8.0, 84.0, 1.0, 10.0)),
         };
-        html.raw("</svg>").raw(meaning).raw("</li>");
-    }
-    html.raw("</ul>\n");
-    html
+        tag("li", &[&svg::beside("12", 12, &drawn), meaning])
+    });
+    list("ul.legend", marks)
 }
 
-/// Says that more is not shown.
-fn more(count: Option<u64>, what: &'static str) -> Html {
-    let mut html = Html::new();
-    match count {
-        Some(0) => return html,
-        Some(count) => html
-            .raw("<p class=\"soft\">And ")
-            .text(words::grouped(count)),
-        None => html.raw("<p class=\"soft\">There are many"),
+/// Says that more is not shown, and which command has all.
+fn more(more: More, what: &str, command: &str) -> Html {
+    let command = match command {
+        "" => Html::default(),
+        command => Html::of(&[&": ", &code(command), &" has all"]),
     };
-    html.raw(" more ").raw(what).raw(".</p>\n");
-    html
+    let more_told = format!("And {more} more {what}");
+    list(
+        "p.soft",
+        (more.count > 0).then(|| Html::of(&[&more_told, &command, &"."])),
+    )
 }

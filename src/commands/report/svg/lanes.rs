@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{BELOW, Box, Drawing, axis};
+use super::{BELOW, axis, baseline, figure, label, number, percent, rect};
 use crate::{
     commands::report::lanes::{Lane, Run, RunOutcome},
-    output::{Html, Text},
+    output::{Html, Text, element, tag},
 };
 
 /// How high a run is drawn, and how many above each other that overlap.
@@ -17,94 +17,88 @@ const NARROWEST: f64 = 0.4;
 
 /// Draws who performed which jobs when, a lane for each.
 pub(in crate::commands::report) fn lanes(
-    id: &'static str,
-    title: &'static str,
+    (id, title): (&'static str, &'static str),
     lanes: &[Lane],
-    (from, to): (DateTime<Utc>, DateTime<Utc>),
+    times: (DateTime<Utc>, DateTime<Utc>),
 ) -> Html {
-    let packed: Vec<_> = lanes.iter().map(|lane| pack(&lane.runs, to)).collect();
-    // Below the runs, if any failed, there is a row for those attempts.
-    let depth = |lane: &Lane, rows: &[usize]| {
-        let deepest = rows.iter().max().map_or(0, |deepest| deepest + 1);
-        (deepest, deepest + usize::from(!lane.failures.is_empty()))
-    };
-    let height = |depth: usize| 24.0 + depth as f64 * (RUN + 2.0);
-    let each = lanes.iter().zip(&packed);
-    let all = each
-        .map(|(lane, rows)| height(depth(lane, rows).1))
-        .sum::<f64>();
+    let (mut drawn, mut top) = (Html::default(), 0.0);
+    for lane in lanes {
+        let height = one(lane, top, times, &mut drawn);
+        top += height;
+        drawn.add(&baseline(top));
+    }
+    drawn.add(&axis(top, times));
     let runs = lanes.iter().map(|lane| lane.runs.len()).sum::<usize>();
     let told = format!(
-        "{runs} runs in {} lanes; the table below has each",
+        "{runs} runs in {} lanes; the tables below have all",
         lanes.len()
     );
-    let mut drawing = Drawing::new(id, all + BELOW + 6.0, title, told);
+    figure((id, title, &told), top + BELOW + 6.0, &drawn)
+}
+
+/// Draws a lane that begins at the top, and returns how high it is.
+fn one(lane: &Lane, top: f64, (from, to): (DateTime<Utc>, DateTime<Utc>), drawn: &mut Html) -> f64 {
     let span = (to - from).as_seconds_f64().max(1e-3);
     let x = |time: DateTime<Utc>| {
         let part = (time - from).as_seconds_f64() / span;
         (part * 100.0).clamp(0.0, 100.0)
     };
-    let mut top = 0.0;
-    for (lane, rows) in lanes.iter().zip(&packed) {
-        let name = Text::from(lane.name()).shortened(40);
-        drawing.label("start", (0.0, top + 14.0), name.as_str());
-        for (run, row) in lane.runs.iter().zip(rows) {
-            let (left, right) = (x(run.from), run.to.map_or(100.0, x));
-            let left = left.min(100.0 - NARROWEST);
-            let width = (right - left).max(NARROWEST);
-            run_of(&mut drawing, run, (left, width, y_of(top, *row), RUN));
-        }
-        let below = y_of(top, depth(lane, rows).0) + RUN / 2.0;
-        for failed in &lane.failures {
-            cross(&mut drawing.0, &failed.name, (x(failed.on), below));
-        }
-        top += height(depth(lane, rows).1);
-        drawing.baseline(top);
+    let y = |row: usize| 20.0 + row as f64 * (RUN + 2.0);
+    let rows = pack(&lane.runs, to);
+    let deepest = rows.iter().flatten().max();
+    let depth = deepest.map_or(0, |deepest| deepest + 1);
+    let name = Text::from(lane.name()).shortened(40);
+    drawn.add(&label("text.start", (0.0, top + 14.0), name.as_str()));
+    for (run, row) in lane.runs.iter().zip(&rows) {
+        let class = match run.outcome {
+            RunOutcome::Finished => "rect.main",
+            RunOutcome::Running => "rect.running",
+            RunOutcome::Failed | RunOutcome::Attempt => "rect.failed",
+        };
+        let name = Text::from(&run.name).shortened(40);
+        let name = tag("title", &[&name, &": ", &run.outcome.name()]);
+        let right = run.to.map_or(100.0, x);
+        drawn.add(&match (row, run.from) {
+            (Some(row), Some(from)) => {
+                let left = x(from).min(100.0 - NARROWEST);
+                let width = (right - left).max(NARROWEST);
+                tag(
+                    "g",
+                    &[&name, &rect(class, (left, width, top + y(*row), RUN))],
+                )
+            }
+            // Below the runs there is a row for the attempts that failed.
+            _ => cross(&percent(right), top + y(depth) + RUN / 2.0, &name),
+        });
     }
-    axis(&mut drawing, top, (from, to));
-    drawing.finish()
+    y(depth + usize::from(rows.contains(&None))) + 4.0
 }
 
 /// Draws an attempt that failed.
-fn cross(html: &mut Html, name: &str, (x, y): (f64, f64)) {
-    html.raw("<svg class=\"cross\" x=\"").number(x);
-    html.raw("%\" y=\"").number(y).raw("\"><title>failed: ");
-    html.text(Text::from(name).shortened(40).as_str());
-    html.raw("</title><path d=\"M-4-4L4 4M4-4L-4 4\"/></svg>");
+pub(in crate::commands::report) fn cross(x: &str, y: f64, title: &Html) -> Html {
+    const PATH: &str = "M-4-4L4 4M4-4L-4 4";
+    let path = element("path", &[("d", &PATH)], &[]);
+    element(
+        "svg.cross",
+        &[("x", &x), ("y", &number(y))],
+        &[title, &path],
+    )
 }
 
-/// Says where a row of a lane is that begins there.
-fn y_of(top: f64, row: usize) -> f64 {
-    top + 20.0 + row as f64 * (RUN + 2.0)
-}
-
-fn run_of(drawing: &mut Drawing, run: &Run, (left, width, y, height): Box) {
-    let class = match run.outcome {
-        RunOutcome::Finished => "main",
-        RunOutcome::Failed => "failed",
-        RunOutcome::Running => "running",
-    };
-    drawing
-        .0
-        .raw("<g><title>")
-        .text(Text::from(&run.name).shortened(40).as_str());
-    drawing.0.raw(": ").raw(run.outcome.name()).raw("</title>");
-    drawing.rect(class, (left, width, y, height));
-    drawing.0.raw("</g>");
-}
-
-/// Says in which row of its lane each run is drawn, so that those that overlap are seen.
-fn pack(runs: &[Run], at: DateTime<Utc>) -> Vec<usize> {
+/// Says in which row of its lane each run is drawn, so that those that overlap are seen; one whose beginning is not
+/// known is in none.
+fn pack(runs: &[Run], at: DateTime<Utc>) -> Vec<Option<usize>> {
     let mut ends: Vec<DateTime<Utc>> = Vec::new();
     let row = |run: &Run| {
-        let end = run.to.unwrap_or(at).max(run.from);
-        let free = ends.iter().position(|it| *it <= run.from);
+        let from = run.from?;
+        let end = run.to.unwrap_or(at).max(from);
+        let free = ends.iter().position(|it| *it <= from);
         let row = free.unwrap_or(ends.len()).min(DEEPEST - 1);
         match ends.get_mut(row) {
             Some(until) => *until = end.max(*until),
             None => ends.push(end),
         }
-        row
+        Some(row)
     };
     runs.iter().map(row).collect()
 }
@@ -121,7 +115,7 @@ mod tests {
         let run = |from: i64, to: Option<i64>| Run {
             job: String::new(),
             name: String::new(),
-            from: start + TimeDelta::seconds(from),
+            from: Some(start + TimeDelta::seconds(from)),
             to: to.map(|to| start + TimeDelta::seconds(to)),
             outcome: RunOutcome::Finished,
         };
@@ -131,11 +125,14 @@ mod tests {
             run(10, Some(20)),
             run(12, Some(13)),
         ];
-        assert_eq!(pack(&runs, start + TimeDelta::seconds(30)), [0, 1, 0, 2]);
+        assert_eq!(
+            pack(&runs, start + TimeDelta::seconds(30)),
+            [0, 1, 0, 2].map(Some)
+        );
         let many: Vec<_> = (0..20).map(|at| run(at, None)).collect();
         assert_eq!(
             pack(&many, start + TimeDelta::seconds(99)).iter().max(),
-            Some(&(DEEPEST - 1))
+            Some(&Some(DEEPEST - 1))
         );
     }
 }

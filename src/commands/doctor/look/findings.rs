@@ -1,0 +1,271 @@
+//! What is the matter with what a look has shown, and with what conductors say of themselves.
+
+use std::collections::BTreeMap;
+
+use super::{Look, Noted};
+use crate::{
+    board::{
+        PeerOrder,
+        examine::{Code, Evidence, Examined, Finding, Remedy},
+    },
+    commands::{
+        doctor::report::FIT,
+        parts::{liveness::is_silent, tally::ByOwner},
+    },
+    duration, glob,
+    job::Conductor,
+    output::short,
+};
+
+/// How many of many are named.
+const NAMED: usize = 3;
+
+/// How many owners that are dead are told each by itself.
+const MOST_DEAD: usize = 100;
+
+impl Look {
+    /// Says what is the matter with the records of jobs.
+    pub(in crate::commands::doctor) fn of_keys(&self, peers: Option<PeerOrder>) -> Examined {
+        let mut seen = Examined::default();
+        let [mended, held] = &self.malformed;
+        let remedies = [
+            ("", mended, Remedy::mends("trash --force", &mended.first)),
+            (", of which somebody has each", held, shows("show", held)),
+        ];
+        for (which, malformed, remedy) in remedies.into_iter().filter(|(_, all, _)| all.count > 0) {
+            let summary = match peers {
+                None => "",
+                Some(PeerOrder::NewestOfTheMostUrgent) => {
+                    "; the next Python service that looks deletes them, or stops there"
+                }
+                Some(PeerOrder::OldestOfTheLeastUrgent) => {
+                    "; they end each listing of every Python service"
+                }
+            };
+            let count = malformed.count;
+            let summary = format!("records that cannot be read: {count}{which}{summary}");
+            let finding = Finding::new(Code::Malformed, summary, remedy);
+            seen.add(named(finding, "record", &malformed.first));
+        }
+        let Noted { count, first } = &self.unreadable;
+        if *count > 0 {
+            let what = format!("jobs beside which something cannot be read: {count}");
+            // It may be one that a later jobboard wrote, or one that is too large for us.
+            let remedy = shows("show", &self.unreadable);
+            let finding = Finding::new(Code::RecordUnreadable, what, remedy);
+            let problem = self.problem.as_deref().unwrap_or_default();
+            seen.add(named(finding.seen("problem", problem), "job", first));
+        }
+        if self.trashed_beside > 0 {
+            let summary = format!("jobs of other boards in the trash: {}", self.trashed_beside);
+            let remedy = Remedy::shows("list --trash --shared");
+            seen.add(Finding::new(Code::SharedTrash, summary, remedy));
+        }
+        unseen(&mut seen, "records that we may not read", &self.denied[0]);
+        seen
+    }
+
+    /// Says what is the matter with claims.
+    pub(in crate::commands::doctor) fn of_claims(&self) -> Examined {
+        let mut seen = Examined::default();
+        let figures = &self.figures;
+        unseen(&mut seen, "locks that we may not read", &self.denied[1]);
+        self.of_the_dead(&mut seen);
+        let dead = self.owners.iter().filter(|of| of.is_dead);
+        let of_dead = dead.map(|of| of.never_lapsing).sum::<u64>();
+        if figures.forgotten > of_dead {
+            let summary = format!(
+                "claims that never lapse, held for more than 1h: {}",
+                figures.forgotten
+            );
+            let remedy = Remedy::shows("list --filter expires=none --filter held>1h --sort held");
+            let longest = figures.longest_held.as_ref();
+            let finding = Finding::new(Code::NeverLapsing, summary, remedy);
+            seen.add(match longest.and_then(|it| it.owner.as_ref()) {
+                Some(owner) => finding.seen("owner", owner),
+                None => finding,
+            });
+        }
+        if !self.late.is_empty() {
+            let summary = format!(
+                "claims that are not renewed by whoever keeps them: {}",
+                self.late.len()
+            );
+            let remedy = Remedy::shows("list --filter expires<10s --sort expires");
+            let finding = Finding::new(Code::NotRenewed, summary, remedy);
+            let holders = self.late.iter().filter_map(|entry| {
+                let holding = entry.holding()?;
+                let left = duration::brief(holding.expires_in.unwrap_or_default());
+                let owner = holding.owner.as_ref()?;
+                Some(format!(
+                    "{} by {owner}, {left} left",
+                    short(&entry.reference())
+                ))
+            });
+            let holders: Vec<_> = holders.take(NAMED).collect();
+            seen.add(named(finding, "claim", &holders));
+        }
+        self.of_locks(&mut seen);
+        if self.exhausted.count > 0 {
+            let count = self.exhausted.count;
+            let summary = format!("jobs that were tried as often as they may be: {count}");
+            // Whether it is worth while somebody has to decide.
+            let remedy = shows("retry", &self.exhausted);
+            let finding = Finding::new(Code::Exhausted, summary, remedy);
+            seen.add(named(finding, "job", &self.exhausted.first));
+        }
+        if let Some((ahead, job)) = &self.furthest {
+            let ahead = duration::brief(ahead.to_std().unwrap_or_default());
+            let summary = format!("jobs with times that have not come: {}", self.ahead);
+            let remedy = Remedy::shows(&format!("show {job}"));
+            let finding = Finding::new(Code::ClockAhead, summary, remedy);
+            seen.add(finding.seen("job", job).seen("ahead", ahead));
+        }
+        seen
+    }
+
+    /// Tells locks that do not say who has the job.
+    fn of_locks(&self, seen: &mut Examined) {
+        let [vacant, unknown] = &self.blocked;
+        let remedies = [
+            (
+                "jobs whose lock names nobody",
+                vacant,
+                Remedy::mends("abandon --force", &vacant.first),
+            ),
+            (
+                "claimed jobs of which it cannot be read who has them",
+                unknown,
+                shows("show", unknown),
+            ),
+        ];
+        for (what, jobs, remedy) in remedies.into_iter().filter(|(_, all, _)| all.count > 0) {
+            let summary = format!("{what}: {}", jobs.count);
+            let finding = Finding::new(Code::LockBroken, summary, remedy);
+            seen.add(named(finding, "job", &jobs.first));
+        }
+    }
+
+    /// Tells the claims of those who are dead, of very many of them together.
+    fn of_the_dead(&self, seen: &mut Examined) {
+        let mut dead = self.owners.iter().filter(|of| of.is_dead);
+        dead.by_ref()
+            .take(MOST_DEAD)
+            .for_each(|of| self.of_dead(of, seen));
+        let (owners, claims) = dead.fold((0, 0), |(owners, claims), of| {
+            (owners + 1, claims + of.claims)
+        });
+        if owners > 0 {
+            let summary = format!("claims of {owners} more owners that seem to be dead: {claims}");
+            let remedy = Remedy::shows("list --count --by owner");
+            seen.add(Finding::new(Code::HeldByDead, summary, remedy));
+        }
+    }
+
+    /// Tells the claims of somebody who is dead, and of these apart those of which that is sure.
+    fn of_dead(&self, of: &ByOwner, seen: &mut Examined) {
+        let Some(owner) = of.owner.as_ref().map(ToString::to_string) else {
+            return;
+        };
+        let nothing = Noted::default();
+        let sure = self.nobody_s.get(&owner).unwrap_or(&nothing);
+        if sure.count > 0 {
+            let summary = format!("claims of {owner}, which is dead: {}", sure.count);
+            let owner = format!("--owner={owner}");
+            let words = ["abandon", "--force", &owner].map(str::to_owned);
+            let remedy = Remedy::Mends(words.to_vec(), sure.first.clone());
+            seen.add(Finding::new(Code::HeldByDead, summary, remedy));
+        }
+        let rest = of.claims.saturating_sub(sure.count as u64);
+        if rest > 0 {
+            let summary = format!("claims of {owner}, which seems to be dead: {rest}");
+            let filter = format!("owner={}", quoted(&owner));
+            let words = ["list", "--filter", &filter].map(str::to_owned);
+            let remedy = Remedy::Shows(words.to_vec());
+            seen.add(Finding::new(Code::HeldByDead, summary, remedy));
+        }
+    }
+
+    /// Says what is the matter with those who perform the jobs.
+    pub(in crate::commands::doctor) fn of_conductors(&self, conductors: &[Conductor]) -> Examined {
+        let mut seen = Examined::default();
+        if conductors.is_empty() && self.figures.unclaimed > self.figures.held_back {
+            let summary = format!(
+                "no conductor is at work; jobs that wait: {}",
+                self.figures.unclaimed
+            );
+            let remedy = Remedy::shows("conductors");
+            seen.add(Finding::new(Code::NoConductor, summary, remedy));
+        }
+        let peers = conductors.iter().find(|it| it.told.version.is_none());
+        let peer = peers.map(|it| it.name.clone()).or(self.peer.clone());
+        if let Some(peer) = peer.filter(|_| self.has_commands) {
+            let summary =
+                "there are jobs with commands, and somebody else than jobboard takes jobs";
+            let remedy = Remedy::shows("list --count --by owner");
+            let finding = Finding::new(Code::CommandsAndPeers, summary, remedy);
+            seen.add(finding.seen("peer", peer));
+        }
+        seen
+    }
+}
+
+/// Says what conductors tell of themselves that is the matter.
+pub(in crate::commands::doctor) fn of_entries(conductors: &[Conductor]) -> Examined {
+    let mut seen = Examined::default();
+    let mut by_owner = BTreeMap::<_, Vec<_>>::new();
+    for it in conductors {
+        let whole = |name: &str| Remedy::Shows(vec!["conductors".to_owned(), name.to_owned()]);
+        by_owner.entry(&it.owner).or_default().push(it);
+        if is_silent(it) {
+            let summary = format!("{} on {} says nothing", it.name, it.host);
+            let heard = it.silence.map(duration::brief);
+            let finding = Finding::new(Code::Silent, summary, whole(&it.name));
+            seen.add(finding.seen("heard", heard.unwrap_or_default() + " ago"));
+        }
+        if let Some(job) = it.told.unsettled.first() {
+            let count = it.told.unsettled.len();
+            let summary = format!(
+                "{} has performed jobs that it cannot settle: {count}",
+                it.name
+            );
+            let finding = Finding::new(Code::Unsettled, summary, whole(&it.name));
+            seen.add(finding.seen("job", &job.uuid).seen("reason", &job.reason));
+        }
+    }
+    for (owner, all) in by_owner.into_iter().filter(|(_, all)| all.len() > 1) {
+        let summary = format!("conductors that claim as {owner}: {}", all.len());
+        let finding = Finding::new(Code::SameName, summary, Remedy::shows("conductors"));
+        let places = all.iter().map(|it| format!("{}:{}", it.host, it.pid));
+        seen.add(named(finding, "conductor", &places.collect::<Vec<_>>()));
+    }
+    seen
+}
+
+/// Adds the first few of many as evidence.
+fn named(mut finding: Finding, what: &'static str, all: &[String]) -> Finding {
+    let first = all.iter().take(NAMED);
+    finding.evidence.extend(first.map(|value| Evidence {
+        what,
+        value: value.clone(),
+    }));
+    finding
+}
+
+/// Returns a command that is about these jobs, or about as many of them as fit a line.
+fn shows(word: &str, jobs: &Noted) -> Remedy {
+    let jobs = jobs.first.iter().take(FIT).cloned();
+    Remedy::Shows([word.to_owned()].into_iter().chain(jobs).collect())
+}
+
+/// Says of jobs that something of them could not be seen.
+fn unseen(seen: &mut Examined, what: &str, jobs: &Noted) {
+    if let Some(first) = jobs.first.first() {
+        seen.unseen(format!("{what}: {}, such as {first}", jobs.count), None);
+    }
+}
+
+/// Writes a value of a filter that means these characters and no others.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", glob::literal(text).replace('"', "\"\""))
+}

@@ -1,0 +1,241 @@
+//! What a report tells in numbers and tables, the same as text and on a page.
+
+use super::{
+    facts::Facts,
+    lanes::{Lane, RunOutcome},
+    measure::{Bucket, Percentiles, trimmed},
+    words::{self, grouped, seconds},
+};
+use crate::{
+    commands::{
+        parts::tally::Standing,
+        status::{NAMES, OWNERS, name_cells, owner_cells},
+    },
+    duration,
+    output::{Cell, Column, Fit, NOTHING, Tone, short},
+};
+
+/// A table, and what is in it.
+pub(super) struct Table {
+    pub(super) title: &'static str,
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<Vec<Cell>>,
+}
+
+/// A number of the board, and what there is to say of it.
+pub(super) struct Count {
+    pub(super) name: &'static str,
+    pub(super) number: String,
+    pub(super) more: Vec<(&'static str, String)>,
+}
+
+/// One of the histograms.
+pub(super) struct Histogram<'a> {
+    pub(super) id: &'static str,
+    pub(super) title: &'static str,
+    /// What those are that are not marked, and those that are.
+    pub(super) kinds: [&'static str; 2],
+    pub(super) buckets: &'a [Bucket],
+    pub(super) name: fn(&Bucket) -> String,
+}
+
+impl Table {
+    /// Makes a table of columns of these titles; those that begin with `#` have numbers.
+    fn new(
+        title: &'static str,
+        columns: &[&'static str],
+        rows: impl Iterator<Item = Vec<Cell>>,
+    ) -> Self {
+        let columns = columns.iter().map(|name| match name.strip_prefix('#') {
+            Some(name) => Column::new(name, Fit::Number),
+            None => Column::new(name, Fit::KeepsEnds),
+        });
+        Self {
+            title,
+            columns: columns.collect(),
+            rows: rows.collect(),
+        }
+    }
+}
+
+impl Histogram<'_> {
+    /// Returns its numbers, without those buckets at both ends that are empty.
+    pub(super) fn table(&self) -> Table {
+        let rows = trimmed(self.buckets).iter();
+        let rows = rows.map(|it| row((self.name)(it), &[it.jobs, it.marked]));
+        Table::new(self.title, &["bucket", "#jobs", "#marked"], rows)
+    }
+}
+
+impl Facts {
+    /// Returns how long ago a time was.
+    pub(super) fn ago(&self, time: chrono::DateTime<chrono::Utc>) -> String {
+        duration::between(time, self.at)
+    }
+
+    /// Returns the figures of the board, each with its name.
+    pub(super) fn counts(&self) -> Vec<Count> {
+        let figures = &self.figures;
+        let some = |what, count: u64| (count > 0).then(|| (what, grouped(count)));
+        let standing = |what, of: &Option<Standing>| Some((what, of.as_ref()?.told(self.at)));
+        let poison = "the next attempt is the last, or none is left".to_owned();
+        let held = [
+            standing("the longest", &figures.longest_held),
+            some("never lapse", figures.never_lapsing),
+            some("orphaned", figures.orphaned),
+        ];
+        let oldest = standing("the oldest", &figures.oldest_unclaimed);
+        let waiting = [oldest, some("held back", figures.held_back), None];
+        let poisonous = [
+            (figures.poison > 0).then_some(("that is", poison)),
+            None,
+            None,
+        ];
+        let (silent, unsettled) = ("silent", "not settled");
+        let absent = [
+            some(silent, self.silent),
+            some(unsettled, self.unsettled),
+            None,
+        ];
+        let conductors = self.conductors.map(|it| it as u64);
+        let counts = [
+            ("unclaimed", Some(figures.unclaimed), waiting),
+            ("claimed", Some(figures.claimed), held),
+            (
+                "in the trash",
+                Some(self.trashed),
+                [some("failed", self.lost), None, None],
+            ),
+            ("malformed", Some(figures.malformed), [None, None, None]),
+            ("poison", Some(figures.poison), poisonous),
+            ("conductors", conductors, absent),
+        ];
+        let counts = counts.map(|(name, number, more)| Count {
+            name,
+            number: number.map_or_else(|| "not seen".to_owned(), grouped),
+            more: more.into_iter().flatten().collect(),
+        });
+        counts.into()
+    }
+
+    /// Returns for how long jobs wait and are held, and how often they were tried.
+    pub(super) fn histograms(&self) -> [Histogram<'_>; 3] {
+        [
+            Histogram {
+                id: "ages-figure",
+                title: "Age of the jobs that nobody has",
+                kinds: ["waiting for their turn", "held back until a later time"],
+                buckets: &self.ages,
+                name: words::span,
+            },
+            Histogram {
+                id: "held-figure",
+                title: "How long the others are held",
+                kinds: ["the claim lapses by itself", "the claim never lapses"],
+                buckets: &self.held,
+                name: words::span,
+            },
+            Histogram {
+                id: "tries-figure",
+                title: "How often jobs on the board were tried",
+                kinds: ["may be tried again, or is", "was tried too often"],
+                buckets: &self.attempts,
+                name: words::attempts,
+            },
+        ]
+    }
+
+    pub(super) fn names_table(&self) -> Table {
+        let rows = self.names.iter().map(|it| name_cells(it, self.at));
+        Table {
+            title: "The names of the most jobs; failed are those that have failed before",
+            columns: NAMES.to_vec(),
+            rows: rows.collect(),
+        }
+    }
+
+    pub(super) fn owners_table(&self) -> Table {
+        let rows = self.owners.iter().map(|it| owner_cells(it, self.at));
+        Table {
+            title: "The owners of the most claims, when the next expires, and how many never do",
+            columns: OWNERS.to_vec(),
+            rows: rows.collect(),
+        }
+    }
+
+    pub(super) fn failures_table(&self) -> Table {
+        let rows = self.failures.iter().map(|of| {
+            let failures = grouped(of.failures) + if of.at_least { "+" } else { "" };
+            let (jobs, last) = (grouped(of.jobs), self.ago(of.last));
+            let cells = [failures, jobs, last, of.signature.clone()];
+            cells.map(Cell::new).into()
+        });
+        let columns = ["#failures", "#jobs", "#last", "how"];
+        Table::new("How jobs failed", &columns, rows)
+    }
+
+    /// Returns what happened when, without the times in which nothing did.
+    pub(super) fn course_table(&self) -> Table {
+        let rows = self.course.iter();
+        let rows = rows.filter(|it| it.counts().iter().any(|count| *count > 0));
+        let rows = rows.map(|it| row(words::time(it.from), &it.counts()));
+        let title = "What happened when; empty times are left out";
+        Table::new(title, &["from", "#posted", "#finished", "#failed"], rows)
+    }
+
+    /// Returns how long the jobs waited that ended, and took.
+    pub(super) fn spans_table(&self) -> Table {
+        let cells = |name: &str, of: &Percentiles| {
+            let spans = [of.p50, of.p90, of.p99, of.longest].map(seconds);
+            let mut cells = row(name.to_owned(), &[of.count]);
+            cells.extend(spans.map(Cell::new));
+            cells
+        };
+        let waited = self.waited.iter().map(|of| cells("waited", of));
+        let took = self.took.iter().map(|of| cells("took", of));
+        let title = "From the posting to the first claim, and from the last claim to the end: \
+            half, 90 and 99 of 100 jobs took no longer";
+        let columns = ["how long", "#jobs", "#p50", "#p90", "#p99", "#longest"];
+        Table::new(title, &columns, waited.chain(took))
+    }
+
+    /// Returns how many jobs each has performed.
+    pub(super) fn lanes_table(&self) -> Table {
+        let rows = self.timeline.lanes.iter().map(|lane| {
+            let (sums, running) = (&lane.sums, lane.count(RunOutcome::Running));
+            let numbers = [sums.finished, sums.failed, sums.attempts, running];
+            row(lane.name(), &numbers)
+        });
+        let title = "How many jobs are remembered, by who performed them";
+        let columns = ["by", "#finished", "#failed", "#failed tries", "#running"];
+        Table::new(title, &columns, rows)
+    }
+
+    /// Returns each run that is shown.
+    pub(super) fn runs_table(&self) -> Table {
+        let lanes = self.timeline.lanes.iter();
+        let rows = lanes.flat_map(|lane| self.runs_of(lane));
+        let title = "Each run and each failed attempt, by who performed it";
+        Table::new(title, &["job", "by", "from", "#took", "outcome"], rows)
+    }
+
+    fn runs_of<'a>(&'a self, lane: &'a Lane) -> impl Iterator<Item = Vec<Cell>> + 'a {
+        lane.runs.iter().map(|run| {
+            let job = format!("{} {}", run.name, short(&run.job));
+            let end = run.to.unwrap_or(self.at);
+            let took = run.from.map(|from| duration::between(from, end));
+            let took = took.unwrap_or_else(|| NOTHING.to_owned());
+            let (from, outcome) = (run.from.unwrap_or(end), run.outcome.name().to_owned());
+            let cells = [job, lane.name(), words::time(from), took, outcome];
+            cells.map(Cell::new).into()
+        })
+    }
+}
+
+fn row(name: String, numbers: &[u64]) -> Vec<Cell> {
+    let numbers = numbers.iter().map(|number| match number {
+        0 => Cell::toned(Tone::Faint, NOTHING),
+        number => Cell::new(grouped(*number)),
+    });
+    [Cell::new(name)].into_iter().chain(numbers).collect()
+}
