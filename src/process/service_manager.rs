@@ -13,6 +13,8 @@ use std::{
     time::Duration,
 };
 
+use rustix::process::{Pid, getppid};
+
 /// The variables in which it says where its socket is, how often it wants a sign of life, and of whom.
 pub(crate) const VARIABLES: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
 
@@ -42,7 +44,10 @@ impl ServiceManager {
             }
         };
         let number = |text: Option<OsString>| text?.to_str()?.parse::<u64>().ok();
-        let is_ours = whose.is_none() || number(whose) == Some(std::process::id().into());
+        // As the first process of a container we are a child of what it has started.
+        let is_child_of_first = || getppid().is_some_and(Pid::is_init);
+        let is_us = |pid| pid == u64::from(std::process::id()) || pid == 1 && is_child_of_first();
+        let is_ours = whose.is_none() || number(whose).is_some_and(is_us);
         let pause = number(pause).filter(|pause| *pause > 0 && is_ours);
         let socket = UnixDatagram::unbound()?;
         // Nothing here may wait for somebody who does not listen.
@@ -104,7 +109,7 @@ mod tests {
         for (pause, whose, watchdog) in [
             ("30000000", None, Some(30)),
             ("30000000", Some(us.as_str()), Some(30)),
-            ("30000000", Some("1"), None),
+            ("30000000", Some("4294967295"), None),
             ("30000000", Some("x"), None),
             ("0", None, None),
             ("x", None, None),

@@ -9,7 +9,7 @@ use super::{Stage, on_every_board};
 use crate::support::{
     env::{Invocation, stays, wait_until},
     manager::Manager,
-    process::{guards, signal},
+    process::{Tag, guards, signal},
     proxy::Mood,
 };
 
@@ -127,6 +127,24 @@ fn whose_network_is_silent_gives_no_sign_of_life() {
         let go = || proxy.set(Mood::Halt);
         lives_by_its_board(run, &manager, go, || proxy.set(Mood::PassOn));
     }
+}
+
+#[test]
+fn one_that_hangs_gives_no_sign_of_life_and_its_command_is_ended_all_the_same() {
+    let stage = Stage::embedded().unwrap();
+    let (tag, manager) = (Tag::new(), Manager::start(&stage.env));
+    stage.post("a", &format!("exec sleep {}", tag.text()));
+    let conduct = manager.over(stage.conduct(&["--lease", "2s"]));
+    let conductor = conduct.env("WATCHDOG_USEC", "3000000").spawn();
+    stage.says(&conductor, "running_start");
+    conductor.signal(Signal::STOP);
+    wait_until("its claim is lost", || tag.commands().is_empty());
+    let before = manager.count("WATCHDOG=1");
+    stays("no sign", Duration::from_secs(1), || {
+        manager.count("WATCHDOG=1") == before
+    });
+    conductor.signal(Signal::CONT);
+    wait_until("it lives again", || manager.count("WATCHDOG=1") > before);
 }
 
 #[test]

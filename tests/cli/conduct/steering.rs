@@ -1,6 +1,9 @@
 //! What signals have a conductor do while it works.
 
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -66,6 +69,7 @@ fn jobs_go_on_while_what_may_be_run_is_read_again(stage: &Stage) {
     let mut jobs = stage.post_many(60, "echo $JOBBOARD_JOB >> log; sleep 0.02");
     let manager = Manager::start(&stage.env);
     let conduct = stage.conduct(&["-j3", "--drain"]).in_session();
+    let start = Instant::now();
     let conductor = manager.over(conduct).spawn();
     for reloads in 1..=3 {
         stage.logged(reloads * 10);
@@ -82,6 +86,9 @@ fn jobs_go_on_while_what_may_be_run_is_read_again(stage: &Stage) {
     jobs.sort();
     assert_eq!(ran, jobs);
     let heard = manager.heard();
+    let is_status = |line: &&String| line.starts_with("STATUS=");
+    let told = heard.iter().filter(is_status).count() as u64;
+    assert!(told <= start.elapsed().as_secs() + 8, "{heard:?}");
     let reloading = heard.iter().position(|line| line == "RELOADING=1").unwrap();
     assert!(
         heard[reloading + 1].starts_with("MONOTONIC_USEC="),
@@ -189,6 +196,15 @@ fn a_handler_that_is_new_is_run_once_that_is_read_again() {
     set_mode(&folder.join("resize"), 0o755);
     reads_again(&conductor, "reloaded");
     stage.logged(1);
+    let config = stage.env.jobboard(&["config"]).run();
+    let told = config
+        .succeeded()
+        .lines()
+        .find(|line| line.starts_with("conduct"));
+    assert!(
+        told.is_some_and(|line| line.contains("config/jobboard/handlers")),
+        "{config}"
+    );
     // The command line has the last word.
     let refused = stage.env.jobboard(&["conduct", "--allow-env", "A"]).run();
     assert!(

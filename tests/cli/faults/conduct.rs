@@ -27,6 +27,7 @@ use crate::{
     conduct::{Stage, on_every_board},
     support::{
         env::{Running, SOON, comes_true, wait_until},
+        manager::Manager,
         process::{self, Tag, is_alive},
     },
 };
@@ -374,7 +375,11 @@ fn as_the_first_process_it_reaps_and_passes_signals_on() {
         "b",
         "while ps -eo stat= | grep -q Z; do sleep 0.05; done; echo reaped >> log; ps -o ppid= -p $PPID >> log",
     );
-    let conductor = unshare(&[env!("CARGO_BIN_EXE_jobboard"), "conduct"]).spawn();
+    let manager = Manager::start(&stage.env);
+    let conduct = unshare(&[env!("CARGO_BIN_EXE_jobboard"), "conduct"]).in_session();
+    let conduct = manager.over(conduct).env("WATCHDOG_USEC", "60000000");
+    let conductor = conduct.env("WATCHDOG_PID", "1").spawn();
+    manager.hears("WATCHDOG=1");
     stage.logged(3);
     let log = stage.log();
     assert_eq!(
@@ -386,7 +391,15 @@ fn as_the_first_process_it_reaps_and_passes_signals_on() {
     let parent = i32::try_from(conductor.pid()).unwrap();
     let is_first = |&pid: &Pid| process::stat(pid).is_some_and(|stat| stat.parent == parent);
     let first = all.find(is_first).unwrap();
-    process::signal(first, Signal::TERM);
+    for (signal, told) in [
+        (Signal::USR1, " quiet\n"),
+        (Signal::USR2, " state "),
+        (Signal::HUP, " reloaded\n"),
+        (Signal::ALARM, " stopping\n"),
+    ] {
+        process::signal(first, signal);
+        stage.says(&conductor, told);
+    }
     let run = conductor.ended();
     assert!(run.stderr.contains("summary ran=2 consumed=2"), "{run:?}");
     assert!(!is_alive(first));
