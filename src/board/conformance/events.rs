@@ -28,7 +28,7 @@ pub(super) async fn next(events: &mut Events<'_>, count: usize) -> Vec<(EventKin
 }
 
 pub(super) async fn next_event(events: &mut Events<'_>) -> Event {
-    tokio::time::timeout(Duration::from_secs(10), events.next())
+    tokio::time::timeout(Duration::from_secs(90), events.next())
         .await
         .expect("an event")
         .expect("the stream goes on")

@@ -251,7 +251,7 @@ pub(crate) async fn until_free(board: &Subject, key: &JobKey) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), free)
+    tokio::time::timeout(Duration::from_secs(90), free)
         .await
         .expect("the claim lapses");
 }

@@ -22,7 +22,7 @@ pub(super) use self::{
 };
 
 /// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Waits until something is so.
 pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 pub(crate) use self::running::{Outcome, Running};
 
 /// How long anything may take that should be done at once.
-pub(crate) const SOON: Duration = Duration::from_secs(30);
+pub(crate) const SOON: Duration = Duration::from_secs(90);
 
 /// A user's surroundings that exist for one test.
 pub(crate) struct Env {

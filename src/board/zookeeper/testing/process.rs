@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use super::needs::{has, is_there, may_start_servers};
 
 /// How long a server may take to start or to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// What ZooKeeper is run from, as Debian has it.
 const JAR: &str = "/usr/share/java/zookeeper.jar";
