@@ -72,6 +72,7 @@ complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "status" -d 'Show 
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "dash" -d 'Show the board live on a terminal: its jobs, who has them, what fails, who works'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "report" -d 'Write a page about the board, to look at or to attach to a ticket'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "check" -d 'Check the board for monitoring, as a plugin of Nagios, Icinga or Sensu'
+complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "metrics" -d 'Tell Prometheus how the board is'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "doctor" -d 'Examine the board for what is wrong with it, and say what mends it'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "ping" -d 'Check that the board can be reached'
 complete -c jobboard -n "__fish_jobboard_needs_command" -f -a "config" -d 'Print the effective configuration, and where each value comes from'
@@ -964,6 +965,26 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand check" -s q -l quiet -
 complete -c jobboard -n "__fish_jobboard_using_subcommand check" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
 complete -c jobboard -n "__fish_jobboard_using_subcommand check" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
 complete -c jobboard -n "__fish_jobboard_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -l by -d 'Also count jobs by this: the 50 most frequent names, and all others together as __other__' -r -f -a "name\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -l textfile -d 'The file to write; its name ends in .prom' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -l board -d 'The board: a URL such as sqlite:PATH, or a name from the configuration (or JOBBOARD_URL)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -l config -d 'Read this configuration file and no other (or JOBBOARD_CONFIG)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -l who -d 'The name under which jobs are claimed (or JOBBOARD_WHO; otherwise user@host)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -s o -l format -d 'The form of the output (or JOBBOARD_FORMAT); a table on a terminal, tsv elsewhere' -r -f -a "table\t'Tables and sentences for people'
+tsv\t'Tab-separated fields, a line each'
+json\t'JSON'
+jsonl\t'JSON, an object a line'
+uuid\t'References alone, one a line: uuids, and key:TEXT for what has none'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -l json -d 'The same as --format json'
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -s q -l quiet -d 'Say nothing on stderr but errors'
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -s v -l verbose -d 'Also say which board is used, as whom, and how long it took'
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -l read-only -d 'Refuse whatever would change the board (or JOBBOARD_READ_ONLY)'
+complete -c jobboard -n "__fish_jobboard_using_subcommand metrics" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c jobboard -n "__fish_jobboard_using_subcommand doctor" -l only -d 'Look for these alone: groups, such as claims, or codes' -r -f -a "connection\t''
 server\t''
 keys\t''

@@ -19,6 +19,7 @@ mod help;
 mod list;
 mod load;
 mod man;
+mod metrics;
 mod owner;
 mod parts;
 mod pause;
@@ -199,6 +200,7 @@ pub(crate) enum Command {
     Dash(dash::DashArgs),
     Report(report::ReportArgs),
     Check(check::CheckArgs),
+    Metrics(metrics::MetricsArgs),
     Doctor(doctor::DoctorArgs),
     Ping(ping::PingArgs),
     Config(config::ConfigArgs),
@@ -268,6 +270,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Dash(args) => dash::run(ctx, args).await,
         Command::Report(args) => report::run(ctx, args).await,
         Command::Check(args) => check::run(ctx, args).await,
+        Command::Metrics(args) => metrics::run(ctx, args).await,
         Command::Doctor(args) => doctor::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,
         Command::Config(args) => config::run(ctx, args),

@@ -8,6 +8,7 @@ mod job;
 mod json;
 mod page;
 mod progress;
+mod prometheus;
 mod record;
 mod rows;
 mod stderr;
@@ -35,6 +36,7 @@ pub(crate) use self::{
     json::line as json_line,
     page::{Page, Pieces, Tone},
     progress::Progress,
+    prometheus::{Exposition, Kind, label},
     record::{Record, Report, Row},
     rows::Rows,
     stderr::{complain, complain_json, complain_of},

@@ -27,6 +27,7 @@ mod extend;
 mod hold;
 mod list;
 mod man;
+mod metrics;
 mod owner;
 mod pause;
 mod ping;

@@ -14,6 +14,7 @@ pub(super) mod loader;
 pub(super) mod misuse;
 pub(super) mod peers;
 pub(super) mod reason;
+pub(super) mod scrape;
 pub(super) mod select;
 pub(super) mod settle;
 pub(super) mod shared_trash;

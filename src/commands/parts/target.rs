@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{BufWriter, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::context::on_file;
 
-/// A file that is being written, for its owner alone.
+/// A file that is being written, for its owner alone unless said otherwise.
 pub(crate) struct Target {
     writer: BufWriter<File>,
     /// Where it is to be in the end.
@@ -36,6 +36,14 @@ impl Target {
             path,
             partial,
         })
+    }
+
+    /// Lets all read it.
+    pub(crate) fn for_all(self) -> anyhow::Result<Self> {
+        let permissions = fs::Permissions::from_mode(0o644);
+        let set = self.writer.get_ref().set_permissions(permissions);
+        on_file(&self.path, "write", set)?;
+        Ok(self)
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {

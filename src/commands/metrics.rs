@@ -1,0 +1,99 @@
+//! `jobboard metrics`.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use super::parts::{scrape::scrape, target::Target};
+use crate::{
+    context::Context,
+    exit::CommandError,
+    output::{Exposition, Page, Record, Report},
+};
+
+/// Tell Prometheus how the board is
+///
+/// Looks at the board once and prints figures in the text form of Prometheus: how many jobs there are in
+/// each state, how old the oldest is, for how long claims are held, how many never lapse or are of dead
+/// processes, how many conductors are at work. Of a board that cannot be looked at it prints that it is
+/// not up, and fails as every command does.
+///
+/// With --textfile it writes a file for the collector of that name of node_exporter, as from a timer: the
+/// file is there whole or not at all, and all may read it. `conduct --metrics` tells the same of its board,
+/// and what it does itself.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    jobboard metrics\n  \
+    jobboard metrics --by name | grep jobboard_jobs\n  \
+    jobboard metrics --textfile /var/lib/prometheus/node-exporter/jobboard.prom")]
+pub(crate) struct MetricsArgs {
+    /// Also count jobs by this: the 50 most frequent names, and all others together as __other__
+    #[arg(long, value_enum, value_name = "WHAT")]
+    by: Option<By>,
+
+    /// The file to write; its name ends in .prom
+    #[arg(long, value_name = "FILE", value_parser = textfile)]
+    textfile: Option<PathBuf>,
+}
+
+/// What jobs are counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    Name,
+}
+
+/// Reads where figures go, where the collector finds them.
+fn textfile(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().is_some_and(|it| it == "prom") {
+        true => Ok(path),
+        false => Err("node_exporter reads only files whose names end in .prom".to_owned()),
+    }
+}
+
+/// A file was written.
+#[derive(Debug, Serialize)]
+struct Written {
+    file: PathBuf,
+    bytes: usize,
+}
+
+impl Record for Written {
+    fn fields(&self) -> Vec<String> {
+        vec![self.file.display().to_string(), self.bytes.to_string()]
+    }
+}
+
+impl Report for Written {
+    fn human(&self, page: &mut Page) {
+        let file = self.file.display();
+        page.line().plain(format!("the figures are in {file}"));
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<()> {
+    if args.textfile.is_none() && ctx.out.is_json() {
+        let message = "metrics are text for Prometheus";
+        let hint = "`jobboard status --json` has figures as JSON";
+        return Err(CommandError::usage(message).hint(hint).into());
+    }
+    let board = ctx.board()?;
+    // What cannot be written is told before the board is read.
+    let target = args.textfile.as_deref().map(Target::open).transpose()?;
+    let mut exposition = Exposition::new(&[("board", board.name())]);
+    let by_name = args.by == Some(By::Name);
+    let seen = scrape(&*board, by_name, &mut exposition).await;
+    let text = exposition.into_text();
+    let Some(target) = target else {
+        ctx.out.pass(text.as_bytes())?;
+        ctx.out.flush()?;
+        return seen.with_context(|| ctx.trying("look at", "the board"));
+    };
+    let mut target = target.for_all()?;
+    target.write(text.as_bytes())?;
+    let file = target.finish()?;
+    seen.with_context(|| ctx.trying("look at", "the board"))?;
+    let bytes = text.len();
+    ctx.out.report(&Written { file, bytes })
+}

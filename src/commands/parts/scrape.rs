@@ -1,0 +1,203 @@
+//! The figures of a board as Prometheus reads them, all from one look.
+
+use std::{collections::BTreeMap, time::Instant};
+
+use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt;
+
+use super::{
+    liveness::is_silent,
+    tally::{AGES, ByName, Figures, Standing, Tally, apart},
+};
+use crate::{
+    board::{Board, BoardError, Detail, Health, Query},
+    job::{Conductor, Shelf},
+    output::{Exposition, Kind, label},
+};
+
+/// How many names have figures of their own.
+pub(crate) const MOST_NAMES: usize = 50;
+
+/// What stands for all other names.
+pub(crate) const OTHERS: &str = "__other__";
+
+/// What one look at a board has shown.
+struct Seen {
+    health: Health,
+    figures: Figures,
+    names: Vec<ByName>,
+    /// `None`, if they cannot be seen.
+    conductors: Option<Vec<Conductor>>,
+    now: DateTime<Utc>,
+}
+
+/// Looks at a board, and adds what it has seen; of one that cannot be seen, that it cannot.
+pub(crate) async fn scrape(
+    board: &dyn Board,
+    by_name: bool,
+    exposition: &mut Exposition,
+) -> Result<(), BoardError> {
+    let start = Instant::now();
+    let seen = look(board, by_name).await;
+    let help = "Whether the board could be looked at.";
+    exposition.gauge("jobboard_up", help, f64::from(u8::from(seen.is_ok())));
+    let help = "How long it took to look at the board.";
+    let took = start.elapsed().as_secs_f64();
+    exposition.gauge("jobboard_scrape_duration_seconds", help, took);
+    seen?.add_to(exposition, by_name);
+    Ok(())
+}
+
+async fn look(board: &dyn Board, by_name: bool) -> Result<Seen, BoardError> {
+    let health = board.health().await?;
+    let (conductors, _) = apart(board.conductors().await)?;
+    let now = Utc::now();
+    let most_names = if by_name { MOST_NAMES } else { 0 };
+    let mut tally = Tally::new(now).with_names(most_names);
+    let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
+    while let Some(entry) = entries.try_next().await? {
+        tally.add(&entry);
+    }
+    let (figures, names, _) = tally.finish(conductors.as_deref().unwrap_or_default());
+    Ok(Seen {
+        health,
+        figures,
+        names,
+        conductors,
+        now,
+    })
+}
+
+impl Seen {
+    fn add_to(&self, exposition: &mut Exposition, by_name: bool) {
+        let labels = [
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("server", &self.health.server),
+        ];
+        let help = "Which program has looked, and what serves the board.";
+        let mut info = exposition.family(Kind::Gauge, "jobboard_info", help);
+        info.add(&labels, 1.0);
+        self.add_jobs(exposition, by_name);
+        self.add_unclaimed(exposition);
+        self.add_claims(exposition);
+        self.add_conductors(exposition);
+    }
+
+    fn add_jobs(&self, exposition: &mut Exposition, by_name: bool) {
+        let help = "Jobs on the board and in its trash, and records that are no jobs.";
+        let mut jobs = exposition.family(Kind::Gauge, "jobboard_jobs", help);
+        let Figures {
+            unclaimed, claimed, ..
+        } = self.figures;
+        match by_name {
+            true => {
+                for (name, [unclaimed, claimed]) in self.by_name() {
+                    for (state, count) in [("unclaimed", unclaimed), ("claimed", claimed)] {
+                        jobs.add(&[("state", state), ("name", &name)], count as f64);
+                    }
+                }
+            }
+            false => {
+                jobs.add(&[("state", "unclaimed")], unclaimed as f64);
+                jobs.add(&[("state", "claimed")], claimed as f64);
+            }
+        }
+        jobs.add(&[("state", "trashed")], self.health.trashed as f64);
+        let malformed = self.figures.malformed;
+        jobs.add(&[("state", "malformed")], malformed as f64);
+    }
+
+    /// Returns how many jobs of each name nobody has and somebody has, of the most frequent names.
+    fn by_name(&self) -> BTreeMap<String, [u64; 2]> {
+        let mut counts = BTreeMap::<_, [u64; 2]>::new();
+        let mut rest = [self.figures.unclaimed, self.figures.claimed];
+        for named in self.names.iter().take(MOST_NAMES) {
+            let of = [named.unclaimed, named.claimed];
+            // Names that differ where they are cut off are one label.
+            let counted = counts.entry(label(&named.name)).or_default();
+            for ((counted, rest), of) in counted.iter_mut().zip(&mut rest).zip(of) {
+                *counted += of;
+                *rest -= of;
+            }
+        }
+        let others = counts.entry(OTHERS.to_owned()).or_default();
+        for (count, rest) in others.iter_mut().zip(rest) {
+            *count += rest;
+        }
+        counts
+    }
+
+    fn add_unclaimed(&self, exposition: &mut Exposition) {
+        let Figures {
+            claimable,
+            held_back,
+            exhausted,
+            ..
+        } = self.figures;
+        for (name, help, value) in [
+            (
+                "jobboard_jobs_claimable",
+                "Jobs that nobody has and that could be claimed now.",
+                claimable,
+            ),
+            (
+                "jobboard_jobs_postponed",
+                "Jobs that nobody has and that wait for a time that has not come.",
+                held_back,
+            ),
+            (
+                "jobboard_jobs_exhausted",
+                "Jobs that nobody has and that were tried as often as they may be.",
+                exhausted,
+            ),
+        ] {
+            exposition.gauge(name, help, value as f64);
+        }
+        let help = "Jobs that nobody has and that were posted longer ago than so many seconds.";
+        let mut older = exposition.family(Kind::Gauge, "jobboard_jobs_older_than", help);
+        for (age, count) in AGES.iter().zip(self.figures.older) {
+            older.add(&[("seconds", &age.to_string())], count as f64);
+        }
+        let help = "How long ago the oldest job was posted that nobody has; 0 without one.";
+        let oldest = self.age(self.figures.oldest_unclaimed.as_ref());
+        exposition.gauge("jobboard_oldest_unclaimed_seconds", help, oldest);
+    }
+
+    fn add_claims(&self, exposition: &mut Exposition) {
+        let help = "For how long the claim is held that is held longest; 0 without one.";
+        let longest = self.age(self.figures.longest_held.as_ref());
+        exposition.gauge("jobboard_longest_claim_seconds", help, longest);
+        let help = "Claims that never lapse by themselves.";
+        let never = self.figures.never_lapsing as f64;
+        exposition.gauge("jobboard_claims_without_expiry", help, never);
+        if self.conductors.is_some() {
+            let help = "Claims of processes that are dead.";
+            let orphaned = self.figures.orphaned as f64;
+            exposition.gauge("jobboard_claims_orphaned", help, orphaned);
+        }
+    }
+
+    fn add_conductors(&self, exposition: &mut Exposition) {
+        let Some(conductors) = &self.conductors else {
+            return;
+        };
+        let (silent, alive): (Vec<_>, Vec<_>) = conductors.iter().partition(|it| is_silent(it));
+        let help = "Conductors that are registered, by whether they say that they are alive.";
+        let mut family = exposition.family(Kind::Gauge, "jobboard_conductors", help);
+        family.add(&[("state", "alive")], alive.len() as f64);
+        family.add(&[("state", "silent")], silent.len() as f64);
+        let slots = alive.iter().filter(|it| it.told.slots.is_some());
+        let free: usize = slots.map(|it| it.free()).sum();
+        let help = "How many more jobs the conductors that are alive could perform now.";
+        exposition.gauge("jobboard_slots_free", help, free as f64);
+        let unsettled: usize = conductors.iter().map(|it| it.told.unsettled.len()).sum();
+        let help = "Jobs that were performed and that their conductors cannot settle.";
+        exposition.gauge("jobboard_jobs_unsettled", help, unsettled as f64);
+    }
+
+    fn age(&self, standing: Option<&Standing>) -> f64 {
+        let span = standing.map(|it| self.now - it.since);
+        let span = span.and_then(|span| span.to_std().ok());
+        span.unwrap_or_default().as_secs_f64()
+    }
+}

@@ -1,0 +1,235 @@
+//! `jobboard metrics`.
+
+use std::{collections::BTreeSet, fs, io::Write as _, os::unix::fs::PermissionsExt as _};
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::{
+    conduct::{Stage, on_every_board},
+    support::{
+        env::{Env, Outcome},
+        needs,
+    },
+};
+
+on_every_board!(figures_are_those_of_status);
+
+fn metrics(env: &Env, words: &[&str]) -> Outcome {
+    env.jobboard(&[&["metrics"], words].concat()).run()
+}
+
+/// Returns the value of a figure, given with its labels but that of the board.
+fn figure(text: &str, name: &str) -> Option<f64> {
+    figure_of(text, name, &[])
+}
+
+/// Returns the value of a figure, given with its labels but that of the board and these.
+pub(crate) fn figure_of(text: &str, name: &str, but: &[&str]) -> Option<f64> {
+    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.find_map(|line| {
+        let (labels, value) = line.rsplit_once(' ')?;
+        let (start, mut rest) = labels.split_once('{')?;
+        for own in [&["board"], but].concat() {
+            let (_, behind) = rest
+                .strip_prefix(own)?
+                .strip_prefix("=\"")?
+                .split_once('"')?;
+            rest = behind.trim_start_matches(',');
+        }
+        let rest = rest.strip_suffix('}').filter(|rest| !rest.is_empty());
+        let found = match rest {
+            Some(rest) => format!("{start}{{{rest}}}"),
+            None => start.to_owned(),
+        };
+        (found == name).then(|| value.parse().unwrap())
+    })
+}
+
+/// Has those judge the form who made it.
+pub(crate) fn judged(text: &str) {
+    if !needs::has("promtool") {
+        return;
+    }
+    let mut judge = Command::new("promtool");
+    let judge = judge.args(["check", "metrics"]).stdin(Stdio::piped());
+    let mut judge = judge
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = judge.stdin.take().unwrap();
+    stdin.write_all(text.as_bytes()).unwrap();
+    drop(stdin);
+    let said = judge.wait_with_output().unwrap();
+    let said = [said.stdout, said.stderr].concat();
+    assert_eq!(String::from_utf8_lossy(&said), "", "{text}");
+}
+
+fn figures_are_those_of_status(stage: &Stage) {
+    let env = &stage.env;
+    let jobs = env.post_many(12);
+    for job in &jobs[..3] {
+        env.claim(job, "ada");
+    }
+    env.claim(&jobs[3], "ada:elsewhere.:7:c0ffee01");
+    env.trash(&jobs[4]);
+    env.trash(&jobs[5]);
+    let fail = |job: &str, delay: &str| {
+        let claim = ["claim", job, "--retry-delay", delay, "--retry-max", delay];
+        let claim = [&claim[..], &["--max-attempts", "9", "--", "false"]].concat();
+        env.jobboard(&claim).run().failed(1);
+    };
+    fail(&jobs[6], "1d");
+    for _ in 0..5 {
+        fail(&jobs[7], "1ms");
+    }
+    let told = metrics(env, &[]);
+    let text = told.succeeded();
+    judged(text);
+    let status = env.jobboard(&["status", "--json"]).run().json();
+    for (name, key, count) in [
+        ("jobboard_jobs{state=\"unclaimed\"}", "unclaimed", 6),
+        ("jobboard_jobs{state=\"claimed\"}", "claimed", 4),
+        ("jobboard_jobs{state=\"trashed\"}", "trashed", 2),
+        ("jobboard_jobs{state=\"malformed\"}", "malformed", 0),
+        ("jobboard_jobs_postponed", "held_back", 1),
+        ("jobboard_jobs_exhausted", "exhausted", 1),
+        ("jobboard_claims_without_expiry", "never_lapsing", 4),
+        ("jobboard_claims_orphaned", "orphaned", 1),
+        ("jobboard_conductors{state=\"alive\"}", "conductors", 0),
+    ] {
+        assert_eq!(figure(text, name), Some(f64::from(count)), "{name}: {told}");
+        assert_eq!(status[key], count, "{key} of {status}");
+    }
+    // Of the six that nobody has one waits, and one was tried too often.
+    assert_eq!(figure(text, "jobboard_jobs_claimable"), Some(4.0));
+    assert_eq!(figure(text, "jobboard_up"), Some(1.0));
+    let oldest = figure(text, "jobboard_oldest_unclaimed_seconds").unwrap();
+    assert!((0.0..60.0).contains(&oldest) || oldest < 3600.0, "{told}");
+    let by_name = metrics(env, &["--by", "name"]);
+    let by_name = by_name.succeeded();
+    judged(by_name);
+    let claimed = "jobboard_jobs{state=\"claimed\",name=\"job-1\"}";
+    assert_eq!(figure(by_name, claimed), Some(1.0), "{by_name}");
+}
+
+#[test]
+fn of_many_names_the_most_frequent_are_told_and_none_is_lost() {
+    let env = Env::new();
+    let hostile = "\u{202e}\"} 9\\n\\\"";
+    let mut lines = String::new();
+    for number in 0..10_000 {
+        let name = match number % 3 {
+            0 => "often".to_owned(),
+            1 => hostile.to_owned(),
+            // They differ where they are cut off.
+            _ => format!("{}{number}{0}", "n".repeat(300)),
+        };
+        lines += &format!("{}\n", serde_json::json!({ "name": name }));
+    }
+    let posted = env.jobboard(&["post", "--from", "-"]).stdin(lines).run();
+    posted.succeeded();
+    let told = metrics(&env, &["--by", "name"]);
+    let text = told.succeeded();
+    judged(text);
+    let unclaimed = text
+        .lines()
+        .filter(|line| line.contains("state=\"unclaimed\""));
+    let series: BTreeSet<_> = unclaimed
+        .map(|line| line.rsplit_once(' ').unwrap())
+        .collect();
+    assert!(series.len() <= 51, "{told}");
+    let values = series
+        .iter()
+        .map(|(_, value)| value.parse::<u64>().unwrap());
+    assert_eq!(values.sum::<u64>(), 10_000, "{told}");
+    let often = "jobboard_jobs{state=\"unclaimed\",name=\"often\"}";
+    assert_eq!(figure(text, often), Some(3334.0), "{told}");
+    let others = "jobboard_jobs{state=\"unclaimed\",name=\"__other__\"}";
+    assert!(figure(text, others).is_some(), "{told}");
+    assert!(!text.contains('\u{202e}'));
+}
+
+#[test]
+fn a_file_for_node_exporter_is_there_whole_and_for_all() {
+    let env = Env::new();
+    env.post("backup");
+    let file = env.file("board.prom");
+    let words = ["--textfile", file.to_str().unwrap()];
+    let told = metrics(&env, &words);
+    assert!(told.succeeded().contains("board.prom"), "{told}");
+    let text = fs::read_to_string(&file).unwrap();
+    judged(&text);
+    assert_eq!(figure(&text, "jobboard_jobs_claimable"), Some(1.0));
+    let mode = fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o644);
+    let told: Value = metrics(&env, &[&words[..], &["--json"]].concat()).json();
+    assert_eq!(told["file"], file.to_str().unwrap());
+    let is_file = |entry: fs::DirEntry| entry.file_name() == "board.prom";
+    let mut beside = fs::read_dir(env.root().join("work")).unwrap();
+    assert!(
+        beside.all(|entry| is_file(entry.unwrap())),
+        "what is half written stays"
+    );
+    metrics(&env, &["--textfile", "board.txt"]).failed(2);
+    metrics(&env, &["--json"]).failed(2);
+}
+
+#[test]
+fn of_a_board_that_is_away_is_told_that_it_is() {
+    let env = Env::new();
+    let file = env.file("board.prom");
+    let words = ["--textfile", file.to_str().unwrap()];
+    let away = ["--board", "redis://127.0.0.1:1"];
+    let told = metrics(&env, &[&away[..], &words].concat());
+    told.failed(5);
+    for text in [
+        fs::read_to_string(file).unwrap(),
+        metrics(&env, &away).stdout,
+    ] {
+        judged(&text);
+        assert_eq!(figure(&text, "jobboard_up"), Some(0.0), "{text}");
+        assert_eq!(figure(&text, "jobboard_jobs_claimable"), None, "{text}");
+    }
+}
+
+#[test]
+fn alerts_name_commands_that_work() {
+    let env = Env::new();
+    env.post("backup");
+    let rules = include_str!("../../contrib/prometheus/jobboard.rules.yml");
+    let looks = rules
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("look: "));
+    let commands = looks.filter_map(|look| look.trim_matches('"').strip_prefix("jobboard "));
+    let mut count = 0;
+    for command in commands {
+        let words: Vec<_> = command.split(' ').collect();
+        let run = env.jobboard(&words).run();
+        // It may have found something.
+        assert!(matches!(run.code, 0 | 4 | 7), "{command}: {run}");
+        count += 1;
+    }
+    assert_eq!(count, 10);
+}
+
+#[test]
+fn alerts_are_such_as_prometheus_understands() {
+    if !needs::has("promtool") {
+        return;
+    }
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/metrics");
+    let judge = Command::new("promtool")
+        .args(["test", "rules", "alerts.yml"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(
+        judge.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&judge.stdout),
+        String::from_utf8_lossy(&judge.stderr)
+    );
+}
