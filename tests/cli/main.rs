@@ -59,6 +59,7 @@ mod loops;
 mod malformed;
 mod mending;
 mod output;
+mod packages;
 mod past;
 mod precedence;
 mod redis;

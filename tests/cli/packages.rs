@@ -1,0 +1,302 @@
+//! What is packed for users: made twice, installed, used, upgraded and removed in roots of their own.
+//!
+//! `JOBBOARD_DIST=dist cargo test --test cli packages -- --include-ignored` tries what `scripts/package` has made;
+//! otherwise the program under test is packed.
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    io::Read as _,
+    net::UdpSocket,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    thread,
+};
+
+use tempfile::TempDir;
+
+use crate::support::{
+    needs,
+    servers::{Authority, Server},
+};
+
+/// Runs a program to its good end, and returns what it wrote.
+fn done(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let [out, err] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
+    assert!(output.status.success(), "{command:?}\n{out}{err}");
+    out.into_owned()
+}
+
+fn has_tools() -> bool {
+    ["dpkg", "rpm", "rpmbuild", "jq", "lintian"]
+        .into_iter()
+        .all(needs::has)
+        && needs::is_there("root", rustix::process::getuid().is_root())
+}
+
+/// Packs the program under test, quickly.
+fn pack(revision: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/package");
+    let program = env!("CARGO_BIN_EXE_jobboard");
+    done(
+        Command::new(script)
+            .args(["--binary", program, "--revision", revision, "--out"])
+            .arg(folder.path())
+            .env("JOBBOARD_PACKAGE_XZ", "0")
+            .env("SOURCE_DATE_EPOCH", "1700000000"),
+    );
+    folder
+}
+
+/// Returns the folder of packages that most tests are about.
+fn packed() -> PathBuf {
+    static PACKED: OnceLock<TempDir> = OnceLock::new();
+    match env::var_os("JOBBOARD_DIST") {
+        Some(folder) => Path::new(env!("CARGO_MANIFEST_DIR")).join(folder),
+        None => PACKED.get_or_init(|| pack("1")).path().to_owned(),
+    }
+}
+
+/// Returns the folder of the packages that come after those.
+fn upgrade() -> &'static Path {
+    static PACKED: OnceLock<TempDir> = OnceLock::new();
+    PACKED.get_or_init(|| pack("2")).path()
+}
+
+/// Returns the one file in a folder whose name ends like this.
+fn file(folder: &Path, end: &str) -> PathBuf {
+    let files = fs::read_dir(folder).unwrap();
+    let paths = files.map(|file| file.unwrap().path());
+    let mut found = paths.filter(|path| path.to_string_lossy().ends_with(end));
+    found.next().unwrap()
+}
+
+/// A root of a file system in which nothing is but what a program cannot do without.
+struct Root(TempDir);
+
+impl Root {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["tmp", "root", "etc"] {
+            fs::create_dir(root.path().join(folder)).unwrap();
+        }
+        Self(root)
+    }
+
+    /// Puts the libraries of the system there that a program asks for.
+    fn add_libraries(&self, of: &str) {
+        let program = self.0.path().join(of);
+        let needed = done(Command::new("ldd").arg(program));
+        let paths = needed.split_whitespace().filter(|it| it.starts_with('/'));
+        for path in paths {
+            let there = self.0.path().join(&path[1..]);
+            fs::create_dir_all(there.parent().unwrap()).unwrap();
+            fs::copy(path, there).unwrap();
+        }
+    }
+
+    /// Prepares a run of a program that sees nothing but this root.
+    fn run(&self, words: &[&str]) -> Command {
+        let chroot = env::split_paths("/usr/sbin:/usr/bin:/sbin");
+        let chroot = chroot.map(|it| it.join("chroot"));
+        let mut command = Command::new(chroot.into_iter().find(|it| it.exists()).unwrap());
+        command.arg(self.0.path()).args(words);
+        command.env_clear().env("HOME", "/root");
+        command
+    }
+
+    /// Returns all files below a folder but those of package managers.
+    fn files(&self) -> BTreeSet<PathBuf> {
+        let listed = Command::new("find")
+            .arg(self.0.path())
+            .args(["-not", "-type", "d", "-not", "-path", "*/var/lib/*"])
+            .output();
+        let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
+        listed.lines().map(PathBuf::from).collect()
+    }
+}
+
+/// Uses a program that was installed as its user would, and returns what it says which version it is.
+fn use_it(root: &Root, program: &str) -> String {
+    let version = done(&mut root.run(&[program, "--version"]));
+    let job = done(&mut root.run(&[program, "post", "backup"]));
+    assert!(done(&mut root.run(&[program, "list"])).contains("backup"));
+    done(&mut root.run(&[program, "consume", "--force", "--yes", job.trim()]));
+    version
+}
+
+/// Installs, uses, upgrades, uses and removes: nothing stays but the board.
+fn comes_and_goes(root: &Root, manager: impl Fn(&[&str])) {
+    let before = root.files();
+    let ends =
+        |folder: &Path| ["deb", "rpm"].map(|end| file(folder, end).to_str().unwrap().to_owned());
+    for folder in [&packed(), upgrade()] {
+        let [deb, rpm] = ends(folder);
+        manager(&["install", &deb, &rpm]);
+        root.add_libraries("usr/bin/jobboard");
+        assert_eq!(use_it(root, "/usr/bin/jobboard").trim(), version());
+        for there in [
+            "usr/share/man/man1/jobboard-claim.1.gz",
+            "usr/share/bash-completion/completions/jobboard",
+            "usr/share/doc/jobboard/examples/config.toml",
+            "usr/lib/systemd/system/jobboard-conduct@.service",
+            "etc/jobboard",
+        ] {
+            assert!(root.0.path().join(there).exists(), "{there}");
+        }
+    }
+    let config = root.0.path().join("etc/jobboard/config.toml");
+    fs::write(&config, "default = 'mine'\n").unwrap();
+    manager(&["remove"]);
+    let left: BTreeSet<_> = root.files().difference(&before).cloned().collect();
+    let is_data = |path: &&PathBuf| {
+        let text = path.to_string_lossy();
+        text.contains("root/.local/state/jobboard/board.db")
+            || path.ends_with("etc/jobboard/config.toml")
+            || text.contains("/lib")
+    };
+    let strange: Vec<_> = left.iter().filter(|path| !is_data(path)).collect();
+    assert!(strange.is_empty(), "{strange:?}");
+    assert!(config.exists());
+}
+
+fn version() -> String {
+    format!("jobboard {}", env!("CARGO_PKG_VERSION"))
+}
+
+#[test]
+fn the_same_program_is_packed_into_the_same_bytes() {
+    if has_tools() {
+        let hashes = |folder: &Path| fs::read_to_string(folder.join("SHA256SUMS")).unwrap();
+        let (one, other) = (hashes(upgrade()), hashes(pack("2").path()));
+        assert_eq!(one, other);
+        assert_eq!(one.lines().count(), 4, "{one}");
+    }
+}
+
+#[test]
+fn a_package_of_debian_comes_and_goes() {
+    if !has_tools() {
+        return;
+    }
+    let root = Root::new();
+    let admin = root.0.path().join("var/lib/dpkg");
+    for folder in ["info", "updates", "triggers"] {
+        fs::create_dir_all(admin.join(folder)).unwrap();
+    }
+    fs::write(admin.join("status"), "").unwrap();
+    comes_and_goes(&root, |words| {
+        let act: &[&str] = match words {
+            ["install", deb, _] => &["--install", deb],
+            _ => &["--purge", "jobboard"],
+        };
+        // The libraries are there, and no package says so.
+        let root = format!("--root={}", root.0.path().display());
+        done(
+            Command::new("dpkg")
+                .args([&root, "--force-depends"])
+                .args(act),
+        );
+    });
+}
+
+#[test]
+fn a_package_of_rpm_comes_and_goes() {
+    if !has_tools() {
+        return;
+    }
+    let root = Root::new();
+    comes_and_goes(&root, |words| {
+        let act: &[&str] = match words {
+            ["install", _, rpm] => &["--nodeps", "--upgrade", rpm],
+            _ => &["--erase", "jobboard"],
+        };
+        let database = ["--dbpath", "/var/lib/rpm", "--root"];
+        let mut rpm = Command::new("rpm");
+        done(rpm.args(database).arg(root.0.path()).args(act));
+    });
+}
+
+#[test]
+fn debian_s_judge_of_packages_has_nothing_to_say() {
+    if has_tools() {
+        let deb = file(&packed(), "deb");
+        let mut lintian = Command::new("lintian");
+        let said = done(lintian.args(["--fail-on", "error,warning"]).arg(deb));
+        assert_eq!(said, "");
+    }
+}
+
+#[test]
+fn what_the_program_is_made_of_is_told() {
+    if has_tools() {
+        let told = fs::read_to_string(file(&packed(), ".cdx.json")).unwrap();
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let mut parts = told["components"].as_array().unwrap().iter();
+        let redis = parts.find(|it| it["name"] == "redis").unwrap();
+        assert_eq!(redis["hashes"][0]["content"].as_str().unwrap().len(), 64);
+        assert_eq!(told["metadata"]["component"]["name"], "jobboard");
+        assert!(!parts.any(|it| it["name"] == "insta"), "only for tests");
+    }
+}
+
+/// In an empty root there is nothing but the program, a certificate, and where names are asked for.
+#[test]
+#[ignore = "takes what scripts/package has built: JOBBOARD_DIST"]
+fn a_static_program_needs_nothing_else() {
+    let Some(authority) = Authority::new() else {
+        return;
+    };
+    let identity = authority.issue("DNS:board.test,DNS:board.hosts", 1);
+    let server = Server::start_tls(&identity, &authority).unwrap();
+    let root = Root::new();
+    let packed = file(&packed(), "-linux.tar.gz");
+    let top = ["--strip-components=1", "--directory"];
+    done(
+        Command::new("tar")
+            .arg("--extract")
+            .arg("--file")
+            .arg(packed)
+            .args(top)
+            .arg(root.0.path()),
+    );
+    fs::copy(authority.ca(), root.0.path().join("ca.pem")).unwrap();
+    fs::write(root.0.path().join("etc/hosts"), "127.0.0.1 board.hosts\n").unwrap();
+    let resolver = "nameserver 127.83.83.83\n";
+    fs::write(root.0.path().join("etc/resolv.conf"), resolver).unwrap();
+    let socket = UdpSocket::bind("127.83.83.83:53").unwrap();
+    thread::spawn(move || answer_names(&socket));
+    for host in ["board.hosts", "board.test"] {
+        let url = format!("rediss://{host}:{}?ca=/ca.pem", server.port());
+        let ping = done(&mut root.run(&["/jobboard", "--board", &url, "ping"]));
+        assert!(ping.contains("redis"), "{ping}");
+    }
+    assert_eq!(use_it(&root, "/jobboard").trim(), version());
+    let mut program = Vec::new();
+    let file = fs::File::open(root.0.path().join("jobboard"));
+    file.unwrap().read_to_end(&mut program).unwrap();
+    let here = env!("CARGO_MANIFEST_DIR").as_bytes();
+    let is_told = program.windows(here.len()).any(|bytes| bytes == here);
+    assert!(!is_told, "the program knows where it was built");
+}
+
+/// Tells everybody who asks for an address of IPv4 that it is this machine.
+fn answer_names(socket: &UdpSocket) {
+    let mut asked = [0; 512];
+    while let Ok((length, who)) = socket.recv_from(&mut asked) {
+        let question = &asked[12..length];
+        let name = question.iter().position(|byte| *byte == 0).unwrap();
+        let question = &question[..name + 5];
+        let is_v4 = question[name + 2] == 1;
+        let mut answer = asked[..2].to_vec();
+        answer.extend([0x81, 0x80, 0, 1, 0, u8::from(is_v4), 0, 0, 0, 0]);
+        answer.extend(question);
+        if is_v4 {
+            answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1]);
+        }
+        socket.send_to(&answer, who).unwrap();
+    }
+}
