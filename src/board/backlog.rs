@@ -273,8 +273,8 @@ mod tests {
         backlog
     }
 
-    fn names(candidates: &[Candidate]) -> Vec<&str> {
-        candidates.iter().map(|it| it.key.as_str()).collect()
+    fn names(candidates: &[Candidate]) -> Vec<String> {
+        candidates.iter().map(|it| it.key.to_string()).collect()
     }
 
     fn event(kind: EventKind, of: &Candidate) -> Event {

@@ -1,10 +1,11 @@
 //! A job as it is remembered: no more than it takes to tell what happened to it.
 
 use chrono::{DateTime, Utc};
+use compact_str::CompactString;
 use tokio::time::{Duration, Instant};
 
 use super::{EventKind, event::Subject};
-use crate::job::{Entry, Fence, Holding, JobKey, Owner, Rank, Remark};
+use crate::job::{Entry, Fence, Holding, JobKey, Owner, Priority, Rank, Remark};
 
 /// How exactly a server tells how long something lasts.
 const GRAIN: Duration = Duration::from_millis(1);
@@ -14,16 +15,23 @@ const GRAIN: Duration = Duration::from_millis(1);
 pub(super) struct Known {
     /// `None` if it is the same as the key.
     uuid: Option<Box<str>>,
-    name: Box<str>,
+    /// Nearly every one takes no more room than this.
+    name: CompactString,
     pub(super) sequence: Option<i64>,
-    rank: Rank,
-    not_before: Option<DateTime<Utc>>,
+    priority: Priority,
     /// Whether it can be read as a job.
     pub(super) is_job: bool,
     pub(super) modified: Modified,
     pub(super) claim: Option<Box<Held>>,
+    /// What few of them have.
+    extras: Option<Box<Extras>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Extras {
+    not_before: Option<DateTime<Utc>>,
     /// Who did the last thing to it that was not its ordinary course, and why.
-    pub(super) remark: Option<Box<Remark>>,
+    remark: Option<Remark>,
 }
 
 /// When a record was last modified, by its own word.
@@ -71,23 +79,21 @@ impl Known {
                 uuid: other_than(&job.key, &job.uuid),
                 name: job.name.as_str().into(),
                 sequence: job.sequence,
-                rank: job.rank(),
-                not_before: job.history.not_before,
+                priority: job.priority,
                 is_job: true,
                 modified: job.last_modified.map_or(Modified::Never, Modified::At),
                 claim,
-                remark: job.history.remark.clone().map(Box::new),
+                extras: Extras::of(job.history.not_before, job.history.remark.clone()),
             },
             Entry::Malformed(_) => Self {
                 uuid: Some("".into()),
                 name: "".into(),
                 sequence: None,
-                rank: Rank::new(crate::job::Priority::default(), None),
-                not_before: None,
+                priority: Priority::default(),
                 is_job: false,
                 modified: Modified::Unknown,
                 claim,
-                remark: None,
+                extras: None,
             },
         }
     }
@@ -98,12 +104,11 @@ impl Known {
             uuid: other_than(&subject.key, &subject.uuid),
             name: subject.name.as_str().into(),
             sequence: subject.sequence,
-            rank: subject.rank,
-            not_before: subject.not_before,
+            priority: subject.rank.priority(),
             is_job: !subject.uuid.is_empty(),
             modified: Modified::Unknown,
             claim: None,
-            remark: None,
+            extras: Extras::of(subject.not_before, None),
         }
     }
 
@@ -117,8 +122,8 @@ impl Known {
             },
             name: self.name.to_string(),
             sequence: self.sequence,
-            rank: self.rank,
-            not_before: self.not_before,
+            rank: Rank::new(self.priority, self.sequence),
+            not_before: self.extras.as_ref().and_then(|extras| extras.not_before),
         }
     }
 
@@ -132,8 +137,13 @@ impl Known {
 
     /// Returns who did something to it between this look and a later one, and why.
     pub(super) fn remark_since(&self, later: &Self) -> Option<Remark> {
-        let remark = later.remark.as_deref();
-        remark.filter(|_| self.remark != later.remark).cloned()
+        let remark = later.remark();
+        remark.filter(|_| self.remark() != remark).cloned()
+    }
+
+    /// Returns who did the last thing to it that was not its ordinary course, and why.
+    pub(super) fn remark(&self) -> Option<&Remark> {
+        self.extras.as_ref()?.remark.as_ref()
     }
 
     /// Whether it is claimed by one of us, as peers do not number their claims.
@@ -165,6 +175,13 @@ impl Known {
             Lapse::Between(_, latest) => Some(latest),
             Lapse::Never | Lapse::Unknown => None,
         }
+    }
+}
+
+impl Extras {
+    fn of(not_before: Option<DateTime<Utc>>, remark: Option<Remark>) -> Option<Box<Self>> {
+        let extras = Self { not_before, remark };
+        (extras != Self::default()).then(|| Box::new(extras))
     }
 }
 
@@ -212,5 +229,5 @@ impl Lapse {
 }
 
 fn other_than(key: &JobKey, uuid: &str) -> Option<Box<str>> {
-    (key.as_str() != uuid).then(|| uuid.into())
+    (key.text() != uuid).then(|| uuid.into())
 }

@@ -291,7 +291,7 @@ impl Copy<'_> {
     }
 
     fn fail(&mut self, ctx: &Context, entry: &Entry, error: anyhow::Error, progress: &Progress) {
-        let (name, reference) = (entry.name().to_owned(), entry.reference().into_owned());
+        let (name, reference) = (entry.name().into_owned(), entry.reference().into_owned());
         progress.suspend(|| self.failures.add(ctx, name, reference, error));
     }
 

@@ -340,7 +340,7 @@ impl Load<'_> {
         let (name, reference) = (record.entry.name(), record.entry.reference());
         progress.suspend(|| {
             self.failures
-                .add(ctx, name.to_owned(), reference.into_owned(), error);
+                .add(ctx, name.into_owned(), reference.into_owned(), error);
         });
     }
 }

@@ -75,7 +75,9 @@ pub(crate) async fn run(ctx: &mut Context, args: OwnerArgs) -> anyhow::Result<()
         entry,
     } in found
     {
-        let name = entry.as_ref().map_or(name, |entry| entry.name().to_owned());
+        let name = entry
+            .as_ref()
+            .map_or(name, |entry| entry.name().into_owned());
         let trying = ctx.trying("tell the owner of", name).with(reference);
         match entry.and_then(|entry| ownership(&entry, total > 1)) {
             Ok(ownership) => ctx.out.say(&ownership)?,
@@ -105,7 +107,7 @@ fn ownership(entry: &Entry, is_one_of_several: bool) -> anyhow::Result<Ownership
     };
     Ok(Ownership {
         uuid: entry.job().map(|job| job.uuid.clone()),
-        name: entry.name().to_owned(),
+        name: entry.name().into_owned(),
         owner: owner.to_string(),
         reference: entry.reference().into_owned(),
         is_one_of_several,

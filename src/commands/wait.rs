@@ -163,13 +163,13 @@ async fn finished(
     timeout: Option<Duration>,
 ) -> anyhow::Result<Vec<Option<Shelf>>> {
     let (whom, what) = match awaited {
-        [job] => (job.key.as_str(), "the job to be finished"),
-        _ => ("the jobs", "the jobs to be finished"),
+        [job] => (job.key.text(), "the job to be finished"),
+        _ => ("the jobs".into(), "the jobs to be finished"),
     };
     let finished = async { waiter(ctx, board).await?.until_finished(awaited).await };
     within(timeout, what, finished)
         .await
-        .with_context(|| ctx.trying("wait for", whom))
+        .with_context(|| ctx.trying("wait for", &whom))
 }
 
 /// A job as it was found before it was waited for.
@@ -222,9 +222,10 @@ async fn for_those_there(
     let ended: Vec<_> = jobs
         .filter_map(|((entry, job), ending)| Some((entry, job, ending?)))
         .collect();
-    let named: Vec<_> = ended
-        .iter()
-        .map(|(entry, job, ending)| (entry.name(), *job, *ending))
+    let names: Vec<_> = ended.iter().map(|(entry, ..)| entry.name()).collect();
+    let named = names.iter().zip(&ended);
+    let named: Vec<_> = named
+        .map(|(name, (_, job, ending))| (&**name, *job, *ending))
         .collect();
     let mut in_vain = InVain::default();
     let ends = learn(ctx, board, &named, &mut in_vain)

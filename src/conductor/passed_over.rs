@@ -56,7 +56,7 @@ struct Reason {
 
 /// A job that is left alone.
 pub(super) struct Such<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     job: Cow<'a, str>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Such<'a> {
     /// Takes one that can be read.
     pub(super) fn of(job: &'a Job) -> Self {
         Self {
-            name: &job.name,
+            name: Cow::Borrowed(&job.name),
             job: job.reference(),
         }
     }
@@ -72,7 +72,7 @@ impl<'a> Such<'a> {
     /// Takes one of which nothing is known but where it is.
     pub(super) fn at(key: &'a JobKey) -> Self {
         Self {
-            name: key.as_str(),
+            name: key.text(),
             job: format!("key:{key}").into(),
         }
     }
@@ -87,8 +87,8 @@ impl Reasons {
         if known.names.is_empty() {
             known.job = excerpt(&such.job).into_owned();
         }
-        if known.names.len() < MOST_NAMES && !known.names.contains(such.name) {
-            known.names.insert(excerpt(such.name).into_owned());
+        if known.names.len() < MOST_NAMES && !known.names.contains(&*such.name) {
+            known.names.insert(excerpt(&such.name).into_owned());
         }
     }
 
@@ -231,7 +231,7 @@ mod tests {
                 Against::Record(format!("{number}{long}")),
             ] {
                 let such = Such {
-                    name: &long,
+                    name: Cow::Borrowed(&long),
                     job: long.as_str().into(),
                 };
                 reasons.add(&such, &against);
@@ -255,7 +255,7 @@ mod tests {
             let mut reasons = Reasons::default();
             for name in names {
                 let such = Such {
-                    name,
+                    name: Cow::Borrowed(name),
                     job: "j".into(),
                 };
                 let handled = name.starts_with('r');

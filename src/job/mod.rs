@@ -5,12 +5,13 @@ mod conductor;
 mod edit;
 mod former;
 mod history;
+mod key;
 mod past;
 mod pause;
 mod settlement;
 mod state;
 
-use std::{borrow::Cow, cmp::Reverse, fmt};
+use std::{borrow::Cow, cmp::Reverse};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -26,34 +27,12 @@ pub(crate) use self::{
     edit::Edit,
     former::Former,
     history::{Failure, History, Said, shortened},
+    key::JobKey,
     past::{Departure, End, HISTORY, Identity, Remark},
     pause::{Pause, Pauses},
     settlement::{Aftermath, Authority, Outcome, Purge, Restore, Settlement, Witness},
     state::{Priority, State},
 };
-
-/// Points at one record of a board; opaque, and different for each kind of board.
-///
-/// It is the record's own name, which need not be the uuid that its posting states.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub(crate) struct JobKey(String);
-
-impl JobKey {
-    pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for JobKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// Which part of a board a record is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -139,7 +118,7 @@ impl Job {
     /// Returns a text by which commands find it: the uuid, or `key:` and the key without one.
     pub(crate) fn reference(&self) -> Cow<'_, str> {
         // A peer may have written any text for a uuid.
-        match is_uuid(&self.uuid) {
+        match key::usual(&self.uuid).is_some() {
             true => Cow::Borrowed(&self.uuid),
             false => Cow::Owned(format!("key:{}", self.key)),
         }
@@ -250,20 +229,12 @@ impl Entry {
     }
 
     /// Returns what people call it: its name, or its key if it cannot be read.
-    pub(crate) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> Cow<'_, str> {
         match self {
-            Self::Job(job) => &job.name,
-            Self::Malformed(record) => record.key.as_str(),
+            Self::Job(job) => Cow::Borrowed(&job.name),
+            Self::Malformed(record) => record.key.text(),
         }
     }
-}
-
-/// Whether a text is a uuid in its usual form.
-fn is_uuid(text: &str) -> bool {
-    Uuid::try_parse(text).is_ok_and(|uuid| {
-        let mut buffer = Uuid::encode_buffer();
-        text == uuid.hyphenated().encode_lower(&mut buffer)
-    })
 }
 
 /// A job that is to be posted.

@@ -62,8 +62,8 @@ pub(crate) struct Page {
     hang: Option<usize>,
     /// How many rows of the terminal the lines before it take.
     rows: usize,
-    /// What the lines are made of, without tables.
-    lines: Vec<Pieces>,
+    /// What the lines are made of, without tables, and how far in each goes on where it is broken.
+    lines: Vec<(usize, Pieces)>,
 }
 
 /// A line, in pieces that each have a tone.
@@ -84,7 +84,7 @@ impl Page {
 
     /// Starts a line; what is added to it comes on the same line.
     pub(crate) fn line(&mut self) -> Line<'_> {
-        self.lines.push(Vec::new());
+        self.lines.push((self.hang.unwrap_or(0), Vec::new()));
         Line(self)
     }
 
@@ -158,9 +158,12 @@ impl Page {
         self.text
     }
 
-    /// Returns its lines, but for tables, for whoever has a form of his own for them.
+    /// Returns its lines, but for tables, for whoever has a form of his own for them: each is broken
+    /// so that all of it is seen.
     pub(crate) fn into_lines(self) -> Vec<Pieces> {
-        self.lines
+        let columns = self.size.map_or(usize::MAX, |(columns, _)| columns);
+        let broken = |(hang, line)| broken(line, columns, hang);
+        self.lines.into_iter().flat_map(broken).collect()
     }
 
     fn push(&mut self, tone: Tone, text: &Text) {
@@ -169,7 +172,7 @@ impl Page {
         } else {
             Style::new()
         };
-        if let Some(line) = self.lines.last_mut() {
+        if let Some((_, line)) = self.lines.last_mut() {
             line.push((tone, text.clone()));
         }
         let (Some(hang), Some((columns, _))) = (self.hang, self.size) else {
@@ -193,6 +196,34 @@ impl Page {
     }
 }
 
+/// Breaks a line between words, and a word that fits on no line wherever the line ends.
+fn broken(line: Pieces, columns: usize, hang: usize) -> Vec<Pieces> {
+    // On no columns at all nothing would ever fit.
+    let columns = columns.max(1);
+    let hang = hang.min(columns / 2);
+    let (mut rows, mut row, mut width) = (Vec::new(), Pieces::new(), 0);
+    for (tone, text) in line {
+        for word in text.as_str().split_inclusive(' ') {
+            let mut word = Text::from(word);
+            let seen = |word: &Text| word.as_str().trim_end().width();
+            while width + seen(&word) > columns {
+                if seen(&word) > columns - hang && width < columns {
+                    let (head, rest) = word.split(columns - width);
+                    row.push((tone, head));
+                    word = rest;
+                }
+                rows.push(std::mem::take(&mut row));
+                row.push((Tone::Plain, Text::from(" ".repeat(hang))));
+                width = hang;
+            }
+            width += word.width();
+            row.push((tone, word));
+        }
+    }
+    rows.push(row);
+    rows
+}
+
 /// A line that is being written; it ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Line<'a>(&'a mut Page);
@@ -213,7 +244,7 @@ impl Drop for Line<'_> {
         let page = &mut *self.0;
         page.text.push('\n');
         page.hang = None;
-        let columns = page.size.map_or(usize::MAX, |(columns, _)| columns);
+        let columns = page.size.map_or(usize::MAX, |(columns, _)| columns.max(1));
         page.rows += std::mem::take(&mut page.width).div_ceil(columns).max(1);
     }
 }

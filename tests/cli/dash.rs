@@ -72,6 +72,8 @@ fn without_a_terminal_it_says_what_does() {
     let env = Env::new();
     let run = env.jobboard(&["dash"]).run();
     assert!(run.failed(2).contains("dash --once"), "{run}");
+    let run = env.jobboard(&["dash", "--once", "--json"]).run();
+    assert!(run.failed(2).contains("status --json"), "{run}");
     let run = env
         .jobboard(&["dash", "--act", "--read-only"])
         .at_terminal(80)
@@ -164,30 +166,43 @@ fn a_job_that_changes_hands_while_somebody_is_asked_is_left_alone() {
     env.post("resize");
     env.post("backup");
     env.claim("@1", "ada");
+    env.claim("@2", "ada");
+    env.post("idle");
     start(&env, &pane, "--act");
     pane.shows("> .*resize +CLAIMED");
-    pane.text("xxA");
+    pane.text("xxxA");
     pane.shows("abandon 2 jobs by force");
+    pane.shows("1 left out: nobody has claimed that");
     pane.shows("claimed by ada");
     env.jobboard(&["abandon", "@1", "--who", "ada"])
         .run()
         .succeeded();
     env.claim("@1", "bob");
     pane.shows("changed since");
-    pane.press("y");
-    pane.shows("abandoned 0 jobs");
+    pane.press("Enter");
+    pane.shows("abandoned 1 job");
     pane.shows("the job has changed meanwhile");
     assert_eq!(env.show("@1")["owner"], "bob");
     pane.press("Enter");
     // As it is now, it may be freed.
     pane.text("gA");
     pane.shows("claimed by bob");
-    pane.press("y");
+    pane.press("Enter");
     pane.shows("abandoned 1 job");
     assert_eq!(env.state("@1"), "UNCLAIMED");
-    pane.text("qP");
-    pane.shows("leave all jobs named resize alone");
-    pane.press("n");
+    pane.text("qA");
+    pane.shows("nobody has claimed that");
+    // Once they are paused, the same key ends that.
+    for (question, done) in [
+        ("leave all jobs named resize alone", "paused resize"),
+        ("have jobs named resize taken again", "resumed resize"),
+    ] {
+        pane.text("P");
+        pane.shows(question);
+        pane.press("Enter");
+        pane.shows(done);
+        pane.press("q");
+    }
     pane.press("q");
     assert_eq!(pane.code(), 0);
 }

@@ -106,9 +106,7 @@ async fn a_row_with_odd_values_stops_no_other_job_of_the_batch() {
             keys.push(post_one(&board, name).await);
         }
         let update = format!("UPDATE job SET {odd} WHERE uuid = ?1");
-        sqlite(&folder)
-            .execute(&update, [keys[1].as_str()])
-            .unwrap();
+        sqlite(&folder).execute(&update, [keys[1].text()]).unwrap();
         let by = claimant("ada", Term::Kept(LONG));
         let answers = board.claim(&keys, &by, 3, ATTEMPT).await.unwrap();
         assert!(

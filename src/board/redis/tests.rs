@@ -151,7 +151,7 @@ async fn reading_changes_nothing() {
             let entries: Vec<_> = reader.entries(query).try_collect().await.unwrap();
             assert_eq!(entries.len(), if shelf == Shelf::Board { 3 } else { 1 });
         }
-        let wanted = ["bad", "gone", scene.claimed.as_str()].map(JobKey::new);
+        let wanted = ["bad", "gone", &*scene.claimed.text()].map(JobKey::new);
         let wanted = wanted.map(JobRef::Key);
         reader.find(shelf, &wanted).await.unwrap();
     }

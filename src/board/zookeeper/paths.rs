@@ -93,7 +93,7 @@ impl Paths {
             Shelf::Board | Shelf::Past => JobKey::new(child),
             Shelf::Trash => self.trashed_key(child),
         };
-        is_job(key.as_str()).then_some(key)
+        is_job(&key.text()).then_some(key)
     }
 
     fn trashed_key(&self, child: &str) -> JobKey {
@@ -194,7 +194,7 @@ pub(super) fn locked_by(child: &str) -> Option<JobKey> {
 
 /// Returns the number that the node of a job has, if it is one that fits.
 pub(super) fn number_of(key: &JobKey) -> Option<i64> {
-    key.as_str().strip_prefix(JOB)?.parse().ok()
+    key.text().strip_prefix(JOB)?.parse().ok()
 }
 
 /// Whether TaskFlow reads a number behind what the node of every job begins with.
@@ -209,7 +209,7 @@ pub(super) fn is_numbered(key: &JobKey) -> bool {
         digits.count() <= PYTHONS_DIGITS && pattern.is_some_and(|it| it.is_match(number))
     };
     // Nearly every name is one that the server gave.
-    number_of(key).is_some() || key.as_str().strip_prefix(JOB).is_some_and(is_odd)
+    number_of(key).is_some() || key.text().strip_prefix(JOB).is_some_and(is_odd)
 }
 
 /// Returns the job of a number, as the server names it.
@@ -357,6 +357,6 @@ mod tests {
         assert_eq!(locked, Some(numbered(12)));
         assert_eq!(locked_by("job0000000012"), None);
         assert_eq!(locked_by("other.lock"), None);
-        assert_eq!(numbered(-5).as_str(), "job-000000005");
+        assert_eq!(numbered(-5).text(), "job-000000005");
     }
 }

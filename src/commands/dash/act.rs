@@ -3,9 +3,11 @@
 //! As the verbs do: what is on the board is shown, somebody is asked, and the board acts only if it
 //! is still so.
 
-use chrono::Utc;
+use std::collections::BTreeSet;
 
-use super::picture::Place;
+use chrono::{DateTime, Utc};
+
+use super::row::Place;
 use crate::{
     board::{self, Board, BoardError},
     commands::{
@@ -14,38 +16,44 @@ use crate::{
     },
     exit::chain,
     glob,
-    job::{Aftermath, Entry, JobKey, Origin, Outcome, Owner, Pause, Remark, Shelf},
+    job::{Aftermath, Entry, JobKey, Origin, Outcome, Owner, Pause, Pauses, Remark, Shelf},
     output::short,
 };
 
 /// What can be done to jobs from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum Operation {
     Abandon,
     Trash,
     Retry,
     Consume,
     /// Have conductors leave all jobs of their names alone.
     Pause,
+    /// End what keeps conductors from taking them.
+    Resume,
 }
 
-impl Deed {
-    /// Returns where jobs are to which it can be done.
-    pub(super) fn shelves(self) -> &'static [Shelf] {
-        match self {
-            Self::Abandon | Self::Trash | Self::Consume => &[Shelf::Board],
-            Self::Retry | Self::Pause => &[Shelf::Board, Shelf::Trash],
+impl Operation {
+    /// Says why it cannot be done to a job on this shelf that somebody has or not; none, if it can.
+    pub(super) fn problem(self, shelf: Shelf, is_claimed: bool) -> Option<&'static str> {
+        match (self, shelf) {
+            (Self::Abandon, Shelf::Board) if !is_claimed => Some("nobody has claimed that"),
+            (Self::Abandon | Self::Trash | Self::Consume, Shelf::Trash) => {
+                Some("that is in the trash: R has it tried again")
+            }
+            _ => None,
         }
     }
 
     /// Returns what it is called, before and after it is done.
-    fn words(self) -> (&'static str, &'static str) {
+    pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Abandon => ("abandon", "abandoned"),
             Self::Trash => ("trash", "trashed"),
             Self::Retry => ("retry", "retried"),
             Self::Consume => ("consume", "consumed"),
             Self::Pause => ("pause", "paused"),
+            Self::Resume => ("resume", "resumed"),
         }
     }
 }
@@ -53,13 +61,15 @@ impl Deed {
 /// What somebody is asked before anything is done.
 #[derive(Debug)]
 pub(super) struct Dialog {
-    pub(super) deed: Deed,
+    pub(super) operation: Operation,
     /// What was chosen.
     pub(super) places: Vec<Place>,
     /// The jobs as they were found when it was asked, and whether something has happened to each since.
     pub(super) jobs: Vec<(Entry, bool)>,
-    /// How many of those that were marked are gone.
-    pub(super) gone: usize,
+    /// Of which names all jobs are to be left alone, or not any more: globs, each once.
+    names: Vec<String>,
+    /// What is said of those that were chosen too, and to which it cannot be done.
+    pub(super) left_out: Option<String>,
     pub(super) typed: String,
     pub(super) stage: Stage,
 }
@@ -77,15 +87,30 @@ pub(super) enum Stage {
 
 impl Dialog {
     /// Begins with what was chosen, before it has been looked at.
-    pub(super) fn of(deed: Deed, places: Vec<Place>) -> Self {
+    pub(super) fn new(operation: Operation, places: Vec<Place>) -> Self {
         Self {
-            deed,
+            operation,
             places,
             jobs: Vec::new(),
-            gone: 0,
+            names: Vec::new(),
+            left_out: None,
             typed: String::new(),
             stage: Stage::Looking,
         }
+    }
+
+    /// Asks about the jobs as they are.
+    pub(super) fn ask(&mut self, jobs: Vec<Entry>, pauses: &Pauses, now: DateTime<Utc>) {
+        let names = jobs.iter().filter_map(Entry::job).map(|job| &job.name);
+        let names: BTreeSet<_> = match self.operation {
+            Operation::Resume => names
+                .filter_map(|name| Some(pauses.of(name, now)?.names.clone()))
+                .collect(),
+            _ => names.map(|name| glob::literal(name)).collect(),
+        };
+        self.names = names.into_iter().collect();
+        self.jobs = jobs.into_iter().map(|entry| (entry, false)).collect();
+        self.stage = Stage::Asking;
     }
 
     /// Returns what somebody is asked.
@@ -94,37 +119,34 @@ impl Dialog {
             Stage::Looking => self.places.len(),
             _ => self.jobs.len(),
         };
-        let jobs = select::count(jobs as u64);
-        match self.deed {
-            Deed::Pause if self.stage == Stage::Looking => format!("pause the names of {jobs}?"),
-            Deed::Retry => format!("retry {jobs}?"),
-            Deed::Pause => format!("leave all jobs named {} alone?", self.names().join(", ")),
-            deed => format!("{} {jobs} by force?", deed.words().0),
+        let (jobs, names) = (select::count(jobs as u64), self.names.join(", "));
+        match self.operation {
+            Operation::Pause | Operation::Resume if self.names.is_empty() => {
+                format!("{} the names of {jobs}?", self.operation.words().0)
+            }
+            Operation::Pause => format!("leave all jobs named {names} alone?"),
+            Operation::Resume => format!("have jobs named {names} taken again?"),
+            Operation::Retry => format!("retry {jobs}?"),
+            operation => format!("{} {jobs} by force?", operation.words().0),
         }
     }
 
-    /// Returns the names of the jobs, each once.
-    fn names(&self) -> Vec<String> {
-        let jobs = self.unchanged().filter_map(Entry::job);
-        let mut names: Vec<_> = jobs.map(|job| job.name.clone()).collect();
-        names.sort();
-        names.dedup();
-        names
-    }
-
-    /// Returns the jobs to which nothing has happened since they were found.
-    fn unchanged(&self) -> impl Iterator<Item = &Entry> {
-        let unchanged = self.jobs.iter().filter(|(_, has_changed)| !has_changed);
-        unchanged.map(|(entry, _)| entry)
+    /// Returns how many of those that were chosen are gone.
+    pub(super) fn gone(&self) -> usize {
+        match self.stage {
+            Stage::Looking => 0,
+            _ => self.places.len().saturating_sub(self.jobs.len()),
+        }
     }
 
     /// Returns what it will be done to, as it is to be done; none, if all of them have changed.
     pub(super) fn task(&self) -> Option<Task> {
-        let jobs: Vec<_> = self.unchanged().cloned().collect();
+        let unchanged = self.jobs.iter().filter(|(_, has_changed)| !has_changed);
+        let jobs: Vec<_> = unchanged.map(|(entry, _)| entry.clone()).collect();
         (!jobs.is_empty()).then(|| Task {
-            deed: self.deed,
+            operation: self.operation,
             jobs,
-            names: self.names(),
+            names: self.names.clone(),
         })
     }
 
@@ -138,9 +160,10 @@ impl Dialog {
         self.stage = stage;
     }
 
-    /// Notes that something happened to a job.
-    pub(super) fn heed(&mut self, key: &JobKey) {
-        if self.stage == Stage::Asking {
+    /// Notes that something happened to a job; to a name nothing does.
+    pub(super) fn note_change(&mut self, key: &JobKey) {
+        let is_of_names = matches!(self.operation, Operation::Pause | Operation::Resume);
+        if self.stage == Stage::Asking && !is_of_names {
             let jobs = self.jobs.iter_mut();
             for (_, has_changed) in jobs.filter(|(entry, _)| entry.key() == key) {
                 *has_changed = true;
@@ -152,21 +175,21 @@ impl Dialog {
 /// What somebody has agreed to.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
-    deed: Deed,
+    operation: Operation,
     jobs: Vec<Entry>,
     names: Vec<String>,
 }
 
 /// Does it, to each job that is as it was shown; says what came of it.
 pub(super) async fn perform(board: &dyn Board, task: &Task, who: &Owner) -> Stage {
-    let (_, past) = task.deed.words();
+    let (_, past) = task.operation.words();
     let remark = Remark::now(past, &who.text(), None);
-    let done = match task.deed {
-        Deed::Pause => return pause(board, &task.names, remark).await,
-        Deed::Retry => retry(board, &task.jobs, &remark).await,
-        Deed::Abandon => settle(board, task, Outcome::Abandon(Aftermath::None), remark).await,
-        Deed::Trash => settle(board, task, Outcome::Trash(None), remark).await,
-        Deed::Consume => settle(board, task, Outcome::Consume, remark).await,
+    let done = match task.operation {
+        Operation::Pause | Operation::Resume => return pause(board, task, remark).await,
+        Operation::Retry => retry(board, &task.jobs, &remark).await,
+        Operation::Abandon => settle(board, task, Outcome::Abandon(Aftermath::None), remark).await,
+        Operation::Trash => settle(board, task, Outcome::Trash(None), remark).await,
+        Operation::Consume => settle(board, task, Outcome::Consume, remark).await,
     };
     match done {
         Ok(done) => {
@@ -227,23 +250,37 @@ async fn retry(board: &dyn Board, jobs: &[Entry], remark: &Remark) -> board::Res
     Ok(answers.collect())
 }
 
-async fn pause(board: &dyn Board, names: &[String], remark: Remark) -> Stage {
-    let mut problems = Vec::new();
-    for name in names {
-        let pause = Pause {
-            names: glob::literal(name),
-            until: None,
-            remark: remark.clone(),
+/// Has jobs of some names left alone, or not any more.
+async fn pause(board: &dyn Board, task: &Task, remark: Remark) -> Stage {
+    let (_, past) = task.operation.words();
+    let (mut done, mut notes) = (Vec::new(), Vec::new());
+    for names in &task.names {
+        let answer = match task.operation {
+            Operation::Resume => board.resume(names, &remark).await.map(drop),
+            _ => {
+                let pause = Pause {
+                    names: names.clone(),
+                    until: None,
+                    remark: remark.clone(),
+                };
+                board.pause(&pause).await
+            }
         };
-        if let Err(error) = board.pause(&pause).await {
-            problems.push(format!("{name}: {}", chain(&error)));
+        match answer {
+            Ok(()) => done.push(names.as_str()),
+            Err(error) => notes.push(format!("{names}: {}", chain(&error))),
         }
     }
-    let done = match names.len() - problems.len() {
-        0 => "nothing is paused".to_owned(),
-        _ => "paused; `jobboard resume` ends it".to_owned(),
-    };
-    Stage::Done(done, problems)
+    if done.is_empty() {
+        return Stage::Done(format!("nothing is {past}"), notes);
+    }
+    if task.operation == Operation::Pause {
+        notes.push("P, or `jobboard resume`, ends it".to_owned());
+        if board.capabilities().has_peers() {
+            notes.push("Python services take such jobs all the same".to_owned());
+        }
+    }
+    Stage::Done(format!("{past} {}", done.join(", ")), notes)
 }
 
 fn problem(entry: &Entry, what: &str) -> String {

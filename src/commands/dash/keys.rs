@@ -3,8 +3,8 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    act::Deed,
-    state::View::{self, Claims, Conductors, Events, Failures, Jobs, Past, Trash},
+    act::Operation,
+    view::View::{self, Claims, Conductors, Events, Failures, Jobs, Past, Trash},
 };
 
 /// What somebody wants.
@@ -26,7 +26,7 @@ pub(super) enum Action {
     Pause,
     Copy,
     Mark,
-    Do(Deed),
+    Do(Operation),
     Help,
     Redraw,
     Suspend,
@@ -57,17 +57,17 @@ pub(super) const KEYS: &[Binding] = &[
     ("PgUp PgDn", "move by a page", false, &[Page(-1), Page(1)]),
     ("Home End g G", "the first, the last", false, &[First, Last, First, Last]),
     ("Enter Right", "open", true, &[Open, Open]),
-    ("Esc Left", "back; unmark all", false, &[Back, Back]),
+    ("Esc Left", "back; unmark; no filter", false, &[Back, Back]),
     ("/", "filter", true, &[Filter]),
     ("s S", "sort, the other way round", false, &[Sort, Reverse]),
-    ("Space", "pause the picture", false, &[Pause]),
+    ("Space", "hold the picture still", false, &[Pause]),
     ("y", "copy the uuid", false, &[Copy]),
     ("x", "mark", true, &[Mark]),
-    ("A", "abandon", true, &[Do(Deed::Abandon)]),
-    ("T", "trash", true, &[Do(Deed::Trash)]),
-    ("R", "retry", true, &[Do(Deed::Retry)]),
-    ("C", "consume", true, &[Do(Deed::Consume)]),
-    ("P", "pause their names", false, &[Do(Deed::Pause)]),
+    ("A", "abandon", true, &[Do(Operation::Abandon)]),
+    ("T", "trash", true, &[Do(Operation::Trash)]),
+    ("R", "retry", true, &[Do(Operation::Retry)]),
+    ("C", "consume", true, &[Do(Operation::Consume)]),
+    ("P", "pause their names, or resume them", false, &[Do(Operation::Pause)]),
     ("?", "keys", true, &[Help]),
     ("Ctrl-L", "redraw", false, &[Redraw]),
     ("Ctrl-Z", "suspend", false, &[Suspend]),
@@ -123,7 +123,7 @@ mod tests {
             assert_eq!(action(code.into(), false), Some(expected));
         }
         let trash = KeyCode::Char('T').into();
-        assert_eq!(action(trash, true), Some(Do(Deed::Trash)));
+        assert_eq!(action(trash, true), Some(Do(Operation::Trash)));
         assert_eq!(action(trash, false), None);
     }
 }

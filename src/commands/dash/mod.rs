@@ -2,8 +2,10 @@
 
 mod act;
 mod draw;
+mod effect;
+mod field;
 mod keys;
-mod lens;
+mod listing;
 mod picture;
 mod press;
 mod questions;
@@ -16,8 +18,12 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod update;
+mod view;
 
-use std::io::{self, IsTerminal as _};
+use std::{
+    ffi::OsString,
+    io::{self, IsTerminal as _},
+};
 
 use anyhow::Context as _;
 use chrono::{SubsecRound, Utc};
@@ -26,9 +32,11 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use self::{
     draw::{Look, draw},
+    effect::{Effect, Input},
     questions::Questions,
-    state::{State, View},
-    update::{Effect, Input, update},
+    state::State,
+    update::update,
+    view::View,
 };
 use crate::{
     board::filter::{Filter, Filters},
@@ -86,17 +94,15 @@ pub(crate) struct DashArgs {
     once: bool,
 
     /// Draw with ASCII alone; any other character becomes a ?
+    ///
+    /// So it does by itself where LC_ALL, LC_CTYPE or LANG names a locale that is not of UTF-8.
     #[arg(long)]
     ascii: bool,
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()> {
-    if !args.once {
-        require_terminal(ctx)?;
-    } else if args.view == View::Events {
-        let message = "--once reads the board, and has heard of no event";
-        let hint = "`jobboard watch` tells them as they come";
-        return Err(CommandError::usage(message).hint(hint).into());
+    if let Some((problem, hint)) = problem(ctx, &args) {
+        return Err(CommandError::usage(problem).hint(hint).into());
     }
     let board = match args.act {
         true => ctx.writable_board()?,
@@ -104,49 +110,59 @@ pub(crate) async fn run(ctx: &mut Context, args: DashArgs) -> anyhow::Result<()>
     };
     let now = Utc::now().trunc_subsecs(6);
     let mut state = State::new(board.name(), Filters::new(args.filter), args.view, now);
-    let mut look = Look {
-        is_ascii: args.ascii,
-        is_coloured: ctx.out.is_coloured(),
+    let look = Look {
+        is_ascii: args.ascii || !is_utf8(ctx),
+        is_coloured: ctx.out.is_coloured() && !args.once,
+    };
+    let questions = Questions {
+        ctx,
+        board: &*board,
     };
     if args.once {
-        look.is_coloured = false;
-        let questions = Questions {
-            ctx,
-            board: &*board,
-        };
         let frame = once(questions, state, look).await?;
         return ctx.out.document(frame.as_bytes());
     }
     state.may_act = args.act;
     let choice = &ctx.config.board.value;
     state.protected = choice.name.clone().filter(|_| choice.is_protected);
-    session::run(
-        Questions {
-            ctx,
-            board: &*board,
-        },
-        state,
-        look,
-    )
-    .await
+    session::run(questions, state, look).await
 }
 
-/// Refuses to draw where nobody would see it.
-fn require_terminal(ctx: &Context) -> anyhow::Result<()> {
-    let is_dumb = ctx
-        .environment
-        .variable("TERM")
-        .is_none_or(|term| term == "dumb" || term.is_empty());
-    let problem = match (
-        io::stdin().is_terminal() && io::stdout().is_terminal(),
-        is_dumb,
-    ) {
-        (false, _) => "dash needs a terminal, to be read from and written to",
-        (_, true) => "dash needs a terminal that can move its cursor, and TERM names none",
-        (true, false) => return Ok(()),
-    };
-    let hint = "`jobboard dash --once` prints one frame of it";
-    Err(CommandError::usage(problem).hint(hint).into())
+/// Says why nobody would see anything, and what shows it.
+fn problem(ctx: &Context, args: &DashArgs) -> Option<(&'static str, &'static str)> {
+    let once = "`jobboard dash --once` prints one frame of it";
+    let is_dumb = |term: OsString| term == "dumb" || term.is_empty();
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    match args.once {
+        _ if ctx.out.is_json() => Some((
+            "dash draws, and programs cannot read that",
+            "`jobboard status --json` and `jobboard list --json` are for them",
+        )),
+        true if args.view == View::Events => Some((
+            "--once reads the board, and has heard of no event",
+            "`jobboard watch` tells them as they come",
+        )),
+        true => None,
+        false if !is_terminal => Some((
+            "dash needs a terminal, to be read from and written to",
+            once,
+        )),
+        false if ctx.environment.variable("TERM").is_none_or(is_dumb) => Some((
+            "dash needs a terminal that can move its cursor, and TERM names none",
+            once,
+        )),
+        false => None,
+    }
+}
+
+/// Whether the terminal is said to show other characters than ASCII; if nothing is said, it does.
+fn is_utf8(ctx: &Context) -> bool {
+    let named = |name| ctx.environment.variable(name).filter(|it| !it.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(named);
+    locale.is_none_or(|locale| {
+        let locale = locale.to_string_lossy().to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
 }
 
 /// Reads the board once, and returns a frame of it.
@@ -181,13 +197,13 @@ async fn once(questions: Questions<'_>, mut state: State, look: Look) -> anyhow:
     state.sum_up();
     let (columns, most) = ONCE;
     let terminal = size_of(io::stdout()).and_then(|(columns, _)| u16::try_from(columns).ok());
-    let columns = terminal.unwrap_or(columns);
+    let columns = terminal.unwrap_or(columns).max(draw::SMALLEST.0);
     let most = state.len().clamp(1, most);
     // As many lines as it takes, which is known once there are too many.
     state.size = (columns, u16::MAX);
     let above = usize::from(u16::MAX) - draw::lines(&state);
     state.size.1 = u16::try_from(above + most).unwrap_or(u16::MAX);
-    state.settle(most);
+    state.fit(most, 0);
     let left_out = state.len() - most.min(state.len());
     Ok(text(&state, look, left_out))
 }

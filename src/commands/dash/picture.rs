@@ -8,45 +8,47 @@ use std::{
     cmp::Ordering,
     collections::{HashMap, HashSet},
     ops::Range,
-    sync::Arc,
 };
 
 use chrono::{DateTime, Utc};
+use indexmap::IndexMap;
 
 use super::{
-    lens::{Lens, Sort, Which},
-    row::{Row, Shared},
+    listing::{Listing, Sort, Which},
+    row::{Interner, Place, Row},
 };
 use crate::{
     board::{Event, EventKind, filter::Filters},
-    job::{Entry, JobKey, Origin, Shelf},
+    job::{Entry, Origin, Shelf},
 };
 
-/// What refers to a row.
-pub(super) type Place = (Shelf, JobKey);
+/// When a job had failed last before it was looked up, if that is known.
+type Former = Option<Option<DateTime<Utc>>>;
 
-/// What has to be done about an event.
+/// For how many rows there is room from the start: none of it is taken before it is used, and rows that are
+/// moved to where there is more leave a hole as large as they are.
+const ROOM: usize = 100_000;
+
+/// What has to be read again because of an event, beside its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heeded {
-    Known,
+pub(super) enum Stale {
+    Nothing,
     /// A job has left the board for good.
-    Ended,
+    Past,
     Conductors,
     Pauses,
     /// Something was missed.
-    Read,
+    Board,
 }
 
 /// All that is known of a board's records.
 #[derive(Debug)]
 pub(super) struct Picture {
-    rows: Vec<Option<Row>>,
-    free: Vec<u32>,
-    board: HashMap<Arc<str>, u32>,
-    trash: HashMap<Arc<str>, u32>,
-    shared: Shared,
+    rows: IndexMap<Place, Row>,
+    interner: Interner,
     pub(super) filters: Filters,
-    lens: Lens,
+    listing: Listing,
+    /// The rows that are shown, each by its number.
     order: Vec<u32>,
     /// Whether many rows come at once, which are put in order together.
     is_unsorted: bool,
@@ -55,9 +57,9 @@ pub(super) struct Picture {
     touched: HashSet<Place>,
     is_being_read: bool,
     /// What is to be looked up.
-    pub(super) wanted: HashSet<Place>,
+    wanted: HashMap<Place, Former>,
     /// What is being looked up, and has not happened to since.
-    asked: HashSet<Place>,
+    asked: HashMap<Place, Former>,
     /// Counts the changes, and how many there were when it was swept.
     pub(super) version: u64,
     swept: u64,
@@ -66,13 +68,10 @@ pub(super) struct Picture {
 impl Picture {
     pub(super) fn new(filters: Filters) -> Self {
         Self {
-            rows: Vec::new(),
-            free: Vec::new(),
-            board: HashMap::new(),
-            trash: HashMap::new(),
-            shared: Shared::default(),
+            rows: IndexMap::with_capacity(ROOM),
+            interner: Interner::default(),
             filters,
-            lens: Lens {
+            listing: Listing {
                 which: Which::On(Shelf::Board),
                 sort: Sort::Rank,
                 is_reversed: false,
@@ -82,8 +81,8 @@ impl Picture {
             reading: 0,
             touched: HashSet::new(),
             is_being_read: false,
-            wanted: HashSet::new(),
-            asked: HashSet::new(),
+            wanted: HashMap::new(),
+            asked: HashMap::new(),
             version: 0,
             swept: 0,
         }
@@ -104,20 +103,20 @@ impl Picture {
         for entry in entries {
             let place = (shelf, entry.key().clone());
             if !self.touched.contains(&place) {
-                self.put(shelf, entry, now);
+                self.put(place, entry, now);
             }
         }
     }
 
     /// Ends the reading.
     pub(super) fn end(&mut self) {
-        let gone = self.rows.iter().flatten().filter(|row| {
-            let place = (row.shelf, JobKey::new(&*row.key));
-            row.reading != self.reading && !self.touched.contains(&place)
-        });
-        let gone: Vec<_> = gone.map(|row| (row.shelf, Arc::clone(&row.key))).collect();
-        for (shelf, key) in gone {
-            self.remove(shelf, &key);
+        let is_gone = |(place, row): &(&Place, &Row)| {
+            row.reading != self.reading && !self.touched.contains(*place)
+        };
+        let gone = self.rows.iter().filter(is_gone);
+        let gone: Vec<_> = gone.map(|(place, _)| place.clone()).collect();
+        for place in gone {
+            self.remove(&place);
         }
         self.is_being_read = false;
         self.touched.clear();
@@ -126,7 +125,7 @@ impl Picture {
 
     /// Forgets from time to time what no row uses any more.
     pub(super) fn sweep(&mut self) {
-        self.shared.sweep();
+        self.interner.sweep();
         self.swept = self.version;
     }
 
@@ -136,15 +135,14 @@ impl Picture {
     }
 
     /// Brings it up to date with what happened.
-    pub(super) fn heed(&mut self, event: &Event) -> Heeded {
+    pub(super) fn apply(&mut self, event: &Event) -> Stale {
         let Some(subject) = &event.subject else {
             return match event.kind {
-                EventKind::ConductorJoined | EventKind::ConductorLeft => Heeded::Conductors,
-                EventKind::Paused | EventKind::Resumed => Heeded::Pauses,
-                _ => Heeded::Read,
+                EventKind::ConductorJoined | EventKind::ConductorLeft => Stale::Conductors,
+                EventKind::Paused | EventKind::Resumed => Stale::Pauses,
+                _ => Stale::Board,
             };
         };
-        let key = &subject.key;
         let (from, to) = match event.kind {
             EventKind::Trashed => (Some(Shelf::Board), Some(Shelf::Trash)),
             EventKind::Consumed => (Some(Shelf::Board), None),
@@ -152,32 +150,37 @@ impl Picture {
             EventKind::Restored => (Some(Shelf::Trash), Some(Shelf::Board)),
             _ => (None, Some(Shelf::Board)),
         };
+        // What it failed by before it was posted is no news.
+        let mut former = (event.kind == EventKind::Posted).then_some(Some(event.time));
         for shelf in [from, to].into_iter().flatten() {
-            let place = (shelf, key.clone());
-            self.asked.remove(&place);
-            self.wanted.remove(&place);
+            let place = (shelf, subject.key.clone());
+            let awaited = [self.asked.remove(&place), self.wanted.remove(&place)];
+            former = awaited.into_iter().flatten().fold(former, Option::or);
+            if from == Some(shelf)
+                && let Some(row) = self.remove(&place)
+            {
+                former = Some(row.failed_on());
+            }
             if self.is_being_read {
                 self.touched.insert(place);
             }
         }
-        if let Some(shelf) = from {
-            self.remove(shelf, key.as_str());
-        }
-        if let Some(shelf) = to {
-            self.wanted.insert((shelf, key.clone()));
-        }
-        match to {
-            None => Heeded::Ended,
-            Some(_) => Heeded::Known,
-        }
+        let Some(to) = to else { return Stale::Past };
+        self.wanted.insert((to, subject.key.clone()), former);
+        Stale::Nothing
+    }
+
+    /// Whether there is something to be looked up.
+    pub(super) fn wants(&self) -> bool {
+        !self.wanted.is_empty()
     }
 
     /// Returns some of what is to be looked up.
     pub(super) fn ask(&mut self, most: usize) -> Vec<Place> {
-        let some: Vec<_> = self.wanted.iter().take(most).cloned().collect();
+        let some: Vec<_> = self.wanted.keys().take(most).cloned().collect();
         for place in &some {
-            self.wanted.remove(place);
-            self.asked.insert(place.clone());
+            let former = self.wanted.remove(place).flatten();
+            self.asked.insert(place.clone(), former);
         }
         some
     }
@@ -190,44 +193,37 @@ impl Picture {
     /// Has claims looked up again that may have been renewed since, of which nobody is told: those in
     /// these lines, or all of which the time seems to be over.
     pub(super) fn look_again(&mut self, lines: Range<usize>, are_all: bool, now: DateTime<Utc>) {
-        let is_over = |row: &&Row| {
-            let claim = row.claim.as_ref();
-            claim
-                .and_then(|it| it.lapses_on)
-                .is_some_and(|on| on <= now)
+        let is_over = |row: &Row| {
+            let lapses_on = row.claim.as_ref().and_then(|it| it.lapses_on);
+            lapses_on.is_some_and(|on| on <= now)
         };
-        let seen = lines
-            .map_while(|at| self.at(at))
-            .filter(|row| row.is_timed());
-        let over = self.rows().filter(is_over).filter(|_| are_all);
-        let places = seen.chain(over).filter(|row| row.shelf == Shelf::Board);
-        let places: Vec<_> = places
-            .map(|row| (row.shelf, JobKey::new(&*row.key)))
-            .collect();
-        self.wanted.extend(places);
+        let seen = lines.map_while(|at| self.at(at));
+        let seen = seen.filter(|(_, row)| row.is_timed());
+        let over = self.rows().filter(|(_, row)| are_all && is_over(row));
+        let places = seen
+            .chain(over)
+            .filter(|((shelf, _), _)| *shelf == Shelf::Board);
+        let places: Vec<_> = places.map(|(place, _)| place.clone()).collect();
+        for place in places {
+            self.wanted.entry(place).or_default();
+        }
     }
 
     /// Takes what was found; returns how many have failed anew.
     pub(super) fn found(&mut self, found: Vec<(Place, Option<Entry>)>, now: DateTime<Utc>) -> u64 {
         let mut failed = 0;
         for (place, entry) in found {
-            if !self.asked.remove(&place) {
+            let Some(former) = self.asked.remove(&place) else {
                 continue;
-            }
-            let (shelf, key) = place;
-            match entry {
-                Some(entry) => {
-                    let last = |row: &Row| row.failures().last().map(|it| it.on);
-                    let before = self.row(shelf, key.as_str()).map(last);
-                    self.put(shelf, &entry, now);
-                    let after = self.row(shelf, key.as_str()).and_then(last);
-                    // One that comes to the trash has left its former row.
-                    let lately =
-                        before.unwrap_or_else(|| Some(now - chrono::TimeDelta::seconds(5)));
-                    failed += u64::from(after.is_some() && after > lately);
-                }
-                None => self.remove(shelf, key.as_str()),
-            }
+            };
+            let Some(entry) = entry else {
+                self.remove(&place);
+                continue;
+            };
+            let before = self.rows.get(&place).map(Row::failed_on).or(former);
+            self.put(place.clone(), &entry, now);
+            let after = self.rows.get(&place).and_then(Row::failed_on);
+            failed += u64::from(before.is_some_and(|before| after > before));
         }
         failed
     }
@@ -235,36 +231,34 @@ impl Picture {
     /// Admits only these, once it has been read again.
     pub(super) fn filter(&mut self, filters: Filters) {
         self.filters = filters;
-        for row in self.rows.iter_mut().flatten() {
+        for row in self.rows.values_mut() {
             row.is_admitted = false;
         }
         self.rebuild();
     }
 
     /// Shows these rows, in this order.
-    pub(super) fn look_through(&mut self, lens: Lens) {
-        if self.lens != lens {
-            self.lens = lens;
+    pub(super) fn list(&mut self, listing: Listing) {
+        if self.listing != listing {
+            self.listing = listing;
             self.rebuild();
         }
     }
 
-    pub(super) fn lens(&self) -> &Lens {
-        &self.lens
+    pub(super) fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn rebuild(&mut self) {
-        let shown = self.rows.iter().zip(0..).filter_map(|(row, slot)| {
-            let row = row.as_ref()?;
-            self.shows(row).then_some(slot)
-        });
-        self.order = shown.collect();
+        let rows = self.rows.iter().zip(0..);
+        let shown = rows.filter(|((place, row), _)| self.shows(place, row));
+        self.order = shown.map(|(_, number)| number).collect();
         self.is_unsorted = true;
-        self.settle();
+        self.sort();
     }
 
     /// Puts the rows in order that came since.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn sort(&mut self) {
         if std::mem::take(&mut self.is_unsorted) {
             let mut order = std::mem::take(&mut self.order);
             order.sort_by(|one, other| self.compare(*one, *other));
@@ -278,123 +272,100 @@ impl Picture {
     }
 
     /// Returns the row that is shown there.
-    pub(super) fn at(&self, at: usize) -> Option<&Row> {
-        self.rows[*self.order.get(at)? as usize].as_ref()
+    pub(super) fn at(&self, at: usize) -> Option<(&Place, &Row)> {
+        self.rows.get_index(*self.order.get(at)? as usize)
     }
 
     /// Returns where a row is shown.
     pub(super) fn position(&self, place: &Place) -> Option<usize> {
-        let slot = *self.slots(place.0).get(place.1.as_str())?;
-        let found = self
-            .order
-            .binary_search_by(|other| self.compare(*other, slot));
-        found.ok().filter(|at| self.order[*at] == slot)
+        self.shown_at(number(self.rows.get_index_of(place)?))
     }
 
-    pub(super) fn row(&self, shelf: Shelf, key: &str) -> Option<&Row> {
-        self.rows[*self.slots(shelf).get(key)? as usize].as_ref()
+    pub(super) fn row(&self, place: &Place) -> Option<&Row> {
+        self.rows.get(place)
     }
 
     /// Returns all rows, whether or not they are shown.
-    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().flatten()
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&Place, &Row)> {
+        self.rows.iter()
     }
 
-    fn put(&mut self, shelf: Shelf, entry: &Entry, now: DateTime<Utc>) {
+    fn put(&mut self, place: Place, entry: &Entry, now: DateTime<Utc>) {
         // Boards may share a trash.
         if matches!(entry.origin(), Origin::Beside(_)) {
             return;
         }
-        let mut row = Row::of(entry, shelf, &mut self.shared, now);
+        let mut row = Row::of(entry, &mut self.interner, now);
         row.is_admitted = self.filters.matches(entry, now);
         row.reading = self.reading;
-        let known = self.slots(shelf).get(&*row.key).copied();
-        let slot = match known {
-            Some(slot) => {
-                if let Some(old) = &mut self.rows[slot as usize]
-                    && {
-                        old.reading = row.reading;
-                        *old == row
-                    }
-                {
+        let at = match self.rows.get_full_mut(&place) {
+            Some((at, _, old)) => {
+                old.reading = row.reading;
+                if *old == row {
                     return;
                 }
-                self.hide(slot);
-                slot
+                self.hide(number(at));
+                self.rows[at] = row;
+                at
             }
-            None => self.free.pop().unwrap_or_else(|| {
-                if self.rows.len() == self.rows.capacity() {
-                    // Not twice as many: there may be a hundred thousand.
-                    self.rows.reserve_exact(64.max(self.rows.len() / 8));
-                }
-                self.rows.push(None);
-                // No board has four thousand million jobs.
-                u32::try_from(self.rows.len() - 1).unwrap_or(u32::MAX)
-            }),
+            None => self.rows.insert_full(place, row).0,
         };
         self.version += 1;
-        let is_shown = self.shows(&row);
-        let key = Arc::clone(&row.key);
-        self.slots_mut(shelf).insert(key, slot);
-        self.rows[slot as usize] = Some(row);
+        let known = self.rows.get_index(at);
+        let is_shown = known.is_some_and(|(place, row)| self.shows(place, row));
+        let at = number(at);
+        let is_before = |other: &u32| self.compare(*other, at) == Ordering::Less;
         match (is_shown, self.is_unsorted) {
             (false, _) => {}
-            (true, true) => self.order.push(slot),
+            (true, true) => self.order.push(at),
             (true, false) => {
-                let at = self
-                    .order
-                    .partition_point(|other| self.compare(*other, slot) == Ordering::Less);
-                self.order.insert(at, slot);
+                let position = self.order.partition_point(is_before);
+                self.order.insert(position, at);
             }
         }
     }
 
-    fn remove(&mut self, shelf: Shelf, key: &str) {
-        let Some(slot) = self.slots(shelf).get(key).copied() else {
-            return;
-        };
-        self.hide(slot);
+    fn remove(&mut self, place: &Place) -> Option<Row> {
+        let at = self.rows.get_index_of(place)?;
+        self.hide(number(at));
         self.version += 1;
-        self.slots_mut(shelf).remove(key);
-        self.rows[slot as usize] = None;
-        self.free.push(slot);
+        // The last one takes its number.
+        let moved = self.shown_at(number(self.rows.len() - 1));
+        let row = self.rows.swap_remove_index(at).map(|(_, row)| row);
+        if let Some(moved) = moved {
+            self.order[moved] = number(at);
+        }
+        row
     }
 
     /// Takes a row out of the order, before it changes.
-    fn hide(&mut self, slot: u32) {
-        self.settle();
-        let found = self
-            .order
-            .binary_search_by(|other| self.compare(*other, slot));
-        if let Ok(at) = found
-            && self.order[at] == slot
-        {
+    fn hide(&mut self, number: u32) {
+        self.sort();
+        if let Some(at) = self.shown_at(number) {
             self.order.remove(at);
         }
     }
 
+    fn shown_at(&self, number: u32) -> Option<usize> {
+        let order = |other: &u32| self.compare(*other, number);
+        let found = self.order.binary_search_by(order).ok();
+        found.filter(|at| self.order[*at] == number)
+    }
+
     fn compare(&self, one: u32, other: u32) -> Ordering {
-        match (&self.rows[one as usize], &self.rows[other as usize]) {
-            (Some(one), Some(other)) => self.lens.compare(one, other),
+        let row = |number: u32| self.rows.get_index(number as usize);
+        match (row(one), row(other)) {
+            (Some(one), Some(other)) => self.listing.compare(one, other),
             _ => Ordering::Equal,
         }
     }
 
-    fn shows(&self, row: &Row) -> bool {
-        row.is_admitted && self.lens.admits(row)
+    fn shows(&self, (shelf, _): &Place, row: &Row) -> bool {
+        row.is_admitted && self.listing.admits(*shelf, row)
     }
+}
 
-    fn slots(&self, shelf: Shelf) -> &HashMap<Arc<str>, u32> {
-        match shelf {
-            Shelf::Trash => &self.trash,
-            _ => &self.board,
-        }
-    }
-
-    fn slots_mut(&mut self, shelf: Shelf) -> &mut HashMap<Arc<str>, u32> {
-        match shelf {
-            Shelf::Trash => &mut self.trash,
-            _ => &mut self.board,
-        }
-    }
+/// Returns the number of a row; no board has four thousand million.
+fn number(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }

@@ -1,27 +1,26 @@
 //! What becomes of the dashboard by a key.
 
+use clap::ValueEnum as _;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    act::{Deed, Dialog, Stage},
-    draw,
+    act::{Dialog, Operation, Stage},
+    effect::Effect,
+    field::Field,
     keys::{Action, action},
-    lens::{Sort, Which},
-    picture::Place,
-    state::{Anchor, Cursor, Field, Opened, Overlay, State, View},
-    update::Effect,
+    listing::{Sort, Which},
+    row::Place,
+    state::{Anchor, Cursor, Opened, Overlay, State},
+    view::View,
 };
 use crate::{
-    board::{
-        JobRef,
-        filter::{Filter, Filters},
-    },
+    board::{JobRef, filter::Filters},
     job::{Entry, Shelf},
     output::{Text, Tone},
 };
 
-/// How many characters a filter may have.
-const LONGEST: usize = 2000;
+/// What is to be said where there is no job under the cursor.
+const NO_JOB: &str = "choose a job in 1 Jobs or 4 Trash, or open one";
 
 /// Takes in a key.
 pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
@@ -43,68 +42,75 @@ pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
         return perform(state, action);
     }
     match &mut state.overlay {
-        Overlay::Help => state.overlay = Overlay::None,
-        Overlay::Filter(_) => return edit(state, key),
-        Overlay::Dialog(_) => return answer(state, key),
-        Overlay::None | Overlay::Job(_) | Overlay::Conductor(..) => {
-            return wanted.map_or_else(Vec::new, |action| perform(state, action));
+        Overlay::Help => match wanted {
+            Some(Action::Move(_) | Action::Page(_) | Action::First | Action::Last) => {}
+            _ => {
+                state.overlay = Overlay::None;
+                return Vec::new();
+            }
+        },
+        Overlay::Filter(_) if key.code == KeyCode::Esc => {
+            state.overlay = Overlay::None;
+            return Vec::new();
         }
+        Overlay::Filter(field) => {
+            let filters = field.press(key);
+            return filters.map_or_else(Vec::new, |filters| filter(state, filters));
+        }
+        Overlay::Dialog(_) => return answer(state, key),
+        Overlay::None | Overlay::Job(_) | Overlay::Conductor(_) => {}
     }
-    Vec::new()
+    wanted.map_or_else(Vec::new, |action| perform(state, action))
 }
 
 /// Does what a key is for.
 fn perform(state: &mut State, action: Action) -> Vec<Effect> {
     let at = state.cursor().at;
-    let page = draw::lines(state).saturating_sub(1).max(1) as isize;
+    let page = state.lines.saturating_sub(1).max(1) as isize;
     match action {
         Action::Quit => return vec![Effect::Quit],
         Action::Suspend => return vec![Effect::Suspend],
         Action::Redraw => return vec![Effect::Redraw],
         Action::Show(view) => return show(state, view),
         Action::Turn(by) => {
-            let views = View::ALL.len() as isize;
-            let next = (state.view as isize + by).rem_euclid(views);
-            return show(state, View::ALL[next as usize]);
+            let views = View::value_variants();
+            let next = (state.view as isize + by).rem_euclid(views.len() as isize);
+            return show(state, views[next as usize]);
         }
         Action::Move(by) => state.step(by),
         Action::Page(by) => state.step(by * page),
         Action::First => state.step(isize::MIN),
         Action::Last => state.step(isize::MAX),
         Action::Open => return open(state),
-        Action::Back => back(state),
+        Action::Back => return back(state),
         Action::Filter => {
             let text = state.picture.filters.to_string();
             state.overlay = Overlay::Filter(Field { text, error: None });
         }
         Action::Sort | Action::Reverse => sort(state, action == Action::Reverse),
-        Action::Pause => {
-            state.is_paused = !state.is_paused;
-            if !state.is_paused && std::mem::take(&mut state.has_missed) {
-                return vec![Effect::Read];
-            }
-        }
+        Action::Pause => return pause(state),
         Action::Copy => return copy(state),
         Action::Mark => {
-            if let Some(Anchor::Job(shelf, key)) = state.anchor(at) {
-                let place = (shelf, key);
-                if !state.marks.remove(&place) {
-                    state.marks.insert(place);
-                }
-                state.step(1);
+            let Some(Anchor::Job(place)) = state.anchor(at).filter(|_| !state.is_page()) else {
+                state.say(Tone::Busy, NO_JOB);
+                return Vec::new();
+            };
+            if !state.marks.remove(&place) {
+                state.marks.insert(place);
             }
+            state.step(1);
         }
-        Action::Do(deed) => return prepare(state, deed),
-        Action::Help => state.overlay = Overlay::Help,
+        Action::Do(operation) => return prepare(state, operation),
+        Action::Help => state.open(Overlay::Help),
     }
     Vec::new()
 }
 
 fn show(state: &mut State, view: View) -> Vec<Effect> {
     (state.view, state.within, state.overlay) = (view, None, Overlay::None);
-    state.aim();
+    state.list();
     match view {
-        View::Past => vec![state.read_past()],
+        View::Past => read_past(state),
         View::Conductors | View::Claims => vec![Effect::ReadConductors],
         _ => Vec::new(),
     }
@@ -118,7 +124,7 @@ fn open(state: &mut State) -> Vec<Effect> {
     }
     let opened = match state.view {
         _ if state.has_rows() => match state.anchor(at) {
-            Some(Anchor::Job(_, key)) => Opened::new(JobRef::Key(key), None),
+            Some(Anchor::Job((_, key))) => Opened::new(JobRef::Key(key), None),
             _ => return Vec::new(),
         },
         View::Claims => {
@@ -147,7 +153,7 @@ fn open(state: &mut State) -> Vec<Effect> {
         }
         View::Conductors => {
             if let Some(conductor) = state.conductors.get(at) {
-                state.overlay = Overlay::Conductor(conductor.name.clone(), 0);
+                state.open(Overlay::Conductor(conductor.name.clone()));
             }
             return Vec::new();
         }
@@ -156,35 +162,79 @@ fn open(state: &mut State) -> Vec<Effect> {
             None => return Vec::new(),
         },
     };
-    let effects = opened.read();
-    state.overlay = Overlay::Job(Box::new(opened));
+    let effects = read(&opened);
+    state.open(Overlay::Job(Box::new(opened)));
     effects
+}
+
+/// Returns what has to be done to see a job as it is.
+pub(super) fn read(opened: &Opened) -> Vec<Effect> {
+    let is_past = opened.found.is_some() && !opened.is_on_board();
+    let open = (!is_past).then(|| Effect::Open(opened.reference.clone()));
+    let explain = Effect::Explain(opened.reference.clone());
+    open.into_iter().chain([explain]).collect()
+}
+
+fn read_past(state: &mut State) -> Vec<Effect> {
+    state.has_past_changed = false;
+    vec![Effect::ReadPast]
+}
+
+/// Has nothing move any more, or shows what has happened meanwhile.
+fn pause(state: &mut State) -> Vec<Effect> {
+    state.is_paused = !state.is_paused;
+    let missed = std::mem::take(&mut state.missed);
+    if missed.is_empty() {
+        return Vec::new();
+    }
+    missed.into_iter().rev().for_each(|it| state.keep(it));
+    let opened = match &state.overlay {
+        Overlay::Job(opened) => read(opened),
+        _ => Vec::new(),
+    };
+    [vec![Effect::Read], opened].concat()
 }
 
 /// Shows the jobs of a group.
 fn enter(state: &mut State, which: Which) -> Vec<Effect> {
     (state.within, state.inner) = (Some(which), Cursor::default());
-    state.aim();
+    state.list();
     Vec::new()
 }
 
-fn back(state: &mut State) {
+/// Goes back by one step: out of what is opened, or of a group; then nothing is marked; then no filter.
+fn back(state: &mut State) -> Vec<Effect> {
     if !matches!(state.overlay, Overlay::None) {
         state.overlay = Overlay::None;
     } else if state.within.take().is_some() {
-        state.aim();
-    } else {
+        state.list();
+    } else if !state.marks.is_empty() {
         state.marks.clear();
+    } else if !state.picture.filters.is_empty() {
+        return filter(state, Filters::default());
     }
+    Vec::new()
+}
+
+/// Admits only these jobs from now on.
+fn filter(state: &mut State, filters: Filters) -> Vec<Effect> {
+    state.overlay = Overlay::None;
+    state.picture.filter(filters);
+    (state.past, state.has_read) = (None, false);
+    let past = match state.view {
+        View::Past => read_past(state),
+        _ => Vec::new(),
+    };
+    [vec![Effect::ReadNow], past].concat()
 }
 
 fn sort(state: &mut State, is_reverse: bool) {
-    let mut lens = state.picture.lens().clone();
+    let mut listing = state.picture.listing().clone();
     match is_reverse {
-        true => lens.is_reversed = !lens.is_reversed,
-        false => lens.sort = Sort::ALL[(lens.sort as usize + 1) % Sort::ALL.len()],
+        true => listing.is_reversed = !listing.is_reversed,
+        false => listing.sort = Sort::ALL[(listing.sort as usize + 1) % Sort::ALL.len()],
     }
-    state.picture.look_through(lens);
+    state.picture.list(listing);
 }
 
 fn copy(state: &mut State) -> Vec<Effect> {
@@ -198,7 +248,7 @@ fn copy(state: &mut State) -> Vec<Effect> {
         _ if state.has_rows() => state
             .picture
             .at(at)
-            .map(|row| reference(&row.entry(state.now))),
+            .map(|(place, row)| reference(&row.entry(place, state.now))),
         (_, View::Past) => state
             .past
             .as_ref()
@@ -211,6 +261,7 @@ fn copy(state: &mut State) -> Vec<Effect> {
         _ => None,
     };
     let Some(uuid) = uuid else {
+        state.say(Tone::Busy, NO_JOB);
         return Vec::new();
     };
     // Pasted, what a stranger wrote must not be a command.
@@ -220,98 +271,51 @@ fn copy(state: &mut State) -> Vec<Effect> {
 }
 
 /// Asks for what is marked, or else for what the cursor is on, as it is now.
-fn prepare(state: &mut State, deed: Deed) -> Vec<Effect> {
+fn prepare(state: &mut State, operation: Operation) -> Vec<Effect> {
     let places: Vec<_> = match &state.overlay {
         Overlay::Job(opened) => match &opened.found {
-            Some(Ok(entry)) if opened.is_on_board() => vec![place(entry)],
+            Some(Ok(entry)) if opened.is_on_board() => {
+                let shelf = entry.job().map_or(Shelf::Board, |job| job.shelf);
+                vec![(shelf, entry.key().clone())]
+            }
             _ => Vec::new(),
         },
         Overlay::None if !state.marks.is_empty() => state.marked(),
         Overlay::None => match state.anchor(state.cursor().at) {
-            Some(Anchor::Job(shelf, key)) => vec![(shelf, key)],
+            Some(Anchor::Job(place)) => vec![place],
             _ => Vec::new(),
         },
         _ => Vec::new(),
     };
-    let fits = |place: &Place| deed.shelves().contains(&place.0);
-    let problem = match places.iter().any(fits) {
-        true => {
-            let places: Vec<_> = places.into_iter().filter(fits).collect();
-            let dialog = Dialog::of(deed, places.clone());
-            state.overlay = Overlay::Dialog(Box::new(dialog));
-            return vec![Effect::Prepare(deed, places)];
-        }
-        false if !places.is_empty() => "that is in the trash: R has it tried again",
-        false if !state.marks.is_empty() => "what is marked is not shown here: Esc unmarks it",
-        false => "choose a job in 1 Jobs or 4 Trash, or open one",
+    let is_paused = |place: &Place| {
+        let row = state.picture.row(place);
+        row.is_some_and(|row| state.pauses.of(&row.name, state.now).is_some())
+    };
+    let operation = match operation {
+        Operation::Pause if places.iter().any(is_paused) => Operation::Resume,
+        operation => operation,
+    };
+    let problem = |place: &Place| {
+        let row = state.picture.row(place);
+        operation.problem(place.0, row.is_none_or(|row| row.claim.is_some()))
+    };
+    let (fit, unfit): (Vec<_>, Vec<_>) =
+        (places.into_iter()).partition(|place| problem(place).is_none());
+    if !fit.is_empty() {
+        let mut dialog = Dialog::new(operation, fit.clone());
+        let left_out = |problem| format!("{} left out: {problem}", unfit.len());
+        dialog.left_out = unfit.first().and_then(problem).map(left_out);
+        state.overlay = Overlay::Dialog(Box::new(dialog));
+        return vec![Effect::Prepare(operation, fit)];
+    }
+    let hidden = "what is marked is not shown here: Esc unmarks it";
+    let problem = match unfit.first().and_then(problem) {
+        Some(problem) => problem,
+        None if !state.marks.is_empty() => hidden,
+        None => NO_JOB,
     };
     state.say(Tone::Busy, problem);
     Vec::new()
-}
-
-fn place(entry: &Entry) -> Place {
-    let shelf = entry.job().map_or(Shelf::Board, |job| job.shelf);
-    (shelf, entry.key().clone())
-}
-
-/// Takes in a key while a filter is typed.
-fn edit(state: &mut State, key: KeyEvent) -> Vec<Effect> {
-    let Overlay::Filter(field) = &mut state.overlay else {
-        return Vec::new();
-    };
-    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-    match key.code {
-        KeyCode::Char('u') if is_control => field.text.clear(),
-        KeyCode::Char('w') if is_control => {
-            let kept = field.text.trim_end().rfind(' ').map_or(0, |at| at + 1);
-            field.text.truncate(kept);
-        }
-        KeyCode::Char(char) if !is_control => field.add([char].into_iter()),
-        KeyCode::Backspace => _ = field.text.pop(),
-        KeyCode::Esc => {
-            state.overlay = Overlay::None;
-            return Vec::new();
-        }
-        KeyCode::Enter => {
-            let Ok(filters) = field.filters() else {
-                field.check();
-                return Vec::new();
-            };
-            state.overlay = Overlay::None;
-            state.picture.filter(filters);
-            (state.past, state.has_read) = (None, false);
-            let past = (state.view == View::Past).then(|| state.read_past());
-            return [Effect::ReadNow].into_iter().chain(past).collect();
-        }
-        _ => {}
-    }
-    field.check();
-    Vec::new()
-}
-
-impl Field {
-    /// Returns what is typed; nothing is no filter.
-    fn filters(&self) -> Result<Filters, String> {
-        match self.text.trim() {
-            "" => Ok(Filters::default()),
-            text => match text.parse::<Filter>() {
-                Ok(filter) => Ok(Filters::new(vec![filter])),
-                Err(error) => Err(error.to_string()),
-            },
-        }
-    }
-
-    /// Adds what is typed, as long as there is room.
-    pub(super) fn add(&mut self, typed: impl Iterator<Item = char>) {
-        let room = LONGEST.saturating_sub(self.text.chars().count());
-        self.text.extend(typed.take(room));
-        self.check();
-    }
-
-    /// Says what is wrong with it.
-    pub(super) fn check(&mut self) {
-        self.error = self.filters().err();
-    }
 }
 
 /// Takes in a key while somebody is asked.
@@ -338,10 +342,9 @@ fn answer(state: &mut State, key: KeyEvent) -> Vec<Effect> {
             }
             _ => {}
         },
-        (Stage::Asking, None) => match key.code {
-            KeyCode::Char('y' | 'Y') => return agree(state),
-            _ => state.overlay = Overlay::None,
-        },
+        // Not by y, which copies: typed too early or too late, it is to do no harm.
+        (Stage::Asking, None) if key.code == KeyCode::Enter => return agree(state),
+        (Stage::Asking, None) => state.overlay = Overlay::None,
     }
     Vec::new()
 }

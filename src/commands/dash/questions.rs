@@ -9,9 +9,9 @@ use futures_util::{
 use chrono::Utc;
 
 use super::{
-    act::{self, Deed, Dialog, Stage},
-    picture::Place,
-    update::{Effect, Input},
+    act,
+    effect::{Effect, Input},
+    row::Place,
 };
 use crate::{
     board::{Board, BoardError, BoardExt as _, JobRef, Query, Result, filter::Filters},
@@ -82,20 +82,6 @@ impl<'a> Questions<'a> {
         Ok(found)
     }
 
-    /// Finds jobs as they are now, to be shown to whoever decides what becomes of them.
-    async fn prepare(self, deed: Deed, places: Vec<Place>) -> Result<Dialog> {
-        let found = self.found(&places).await?.into_iter();
-        let jobs: Vec<_> = found
-            .filter_map(|(_, entry)| Some((entry?, false)))
-            .collect();
-        Ok(Dialog {
-            gone: places.len() - jobs.len(),
-            jobs,
-            stage: Stage::Asking,
-            ..Dialog::of(deed, places)
-        })
-    }
-
     /// Asks what something takes that is to be done.
     pub(super) fn ask(self, effect: Effect, filters: &Filters) -> LocalBoxFuture<'a, Input> {
         let filters = filters.clone();
@@ -121,9 +107,11 @@ impl<'a> Questions<'a> {
                     let explained = explained.map_err(|error| chain(error.as_ref()));
                     Input::Explained(job, explained)
                 }
-                Effect::Prepare(deed, places) => {
-                    let prepared = self.prepare(deed, places.clone()).await;
-                    Input::Prepared(deed, places, said(prepared))
+                Effect::Prepare(operation, places) => {
+                    let found = said(self.found(&places).await);
+                    let jobs = |found: Vec<(_, Option<_>)>| found.into_iter().filter_map(|it| it.1);
+                    let jobs = found.map(|found| jobs(found).collect());
+                    Input::Prepared(operation, places, jobs)
                 }
                 Effect::Perform(task) => {
                     let who = self.ctx.who();

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 /// How many seconds are remembered.
 const SECONDS: usize = 60;
 
-/// Over how many seconds a rate is told.
+/// Over how many seconds a rate is told, once so many have passed.
 const LATELY: usize = 10;
 
 /// What is counted.
@@ -56,8 +56,9 @@ impl Rates {
 
     /// Returns how many there are a second.
     pub(super) fn of(&self, rate: Rate) -> f64 {
-        let lately = self.counts.iter().take(LATELY);
-        lately.map(|count| count[rate as usize]).sum::<u64>() as f64 / LATELY as f64
+        let seconds = self.counts.len().clamp(1, LATELY);
+        let lately = self.counts.iter().take(seconds);
+        lately.map(|count| count[rate as usize]).sum::<u64>() as f64 / seconds as f64
     }
 
     /// Draws the last so many seconds, the latest on the right.
@@ -85,7 +86,7 @@ mod tests {
         let second = start + TimeDelta::seconds(1);
         rates.count(Rate::Posted, 8, second);
         assert_eq!(rates.line(Rate::Posted, 4), "  ▅█");
-        assert_eq!((rates.of(Rate::Posted), rates.of(Rate::Failed)), (1.2, 0.0));
+        assert_eq!((rates.of(Rate::Posted), rates.of(Rate::Failed)), (6.0, 0.0));
         // The clock is put back.
         rates.count(Rate::Posted, 1, start - TimeDelta::hours(1));
         rates.advance(second + TimeDelta::seconds(2));

@@ -1,9 +1,9 @@
 //! A record as the dashboard remembers it: all that a list shows; there may be a hundred thousand.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, hash::Hash, sync::Arc};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use uuid::Uuid;
+use compact_str::CompactString;
 
 use crate::{
     commands::parts::signature::signature,
@@ -13,26 +13,28 @@ use crate::{
     },
 };
 
-/// A record, without what nobody sees in a list.
+/// What refers to a row.
+pub(super) type Place = (Shelf, JobKey);
+
+/// A record, without what nobody sees in a list, and without its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
-    pub(super) shelf: Shelf,
-    pub(super) key: Arc<str>,
-    /// Its uuid, if that is another text than the key, and one that is written as uuids are.
-    uuid: Option<Uuid>,
-    pub(super) name: Arc<str>,
-    pub(super) priority: Priority,
+    /// Its uuid, if that is another text than the key.
+    uuid: Option<Box<str>>,
+    /// Nearly every one takes no more room than this.
+    pub(super) name: CompactString,
     pub(super) sequence: Option<i64>,
     pub(super) created_on: Option<DateTime<Utc>>,
     pub(super) claim: Option<Box<Claim>>,
-    pub(super) attempts: u32,
-    pub(super) is_malformed: bool,
     /// What few records have.
-    rest: Option<Box<Rest>>,
-    /// Whether the filters held when it was looked at.
-    pub(super) is_admitted: bool,
+    extras: Option<Box<Extras>>,
+    pub(super) attempts: u32,
     /// At which reading of the board it was looked at.
     pub(super) reading: u32,
+    pub(super) priority: Priority,
+    pub(super) is_malformed: bool,
+    /// Whether the filters held when it was looked at.
+    pub(super) is_admitted: bool,
 }
 
 /// A claim, as far as lists tell of it.
@@ -45,9 +47,7 @@ pub(super) struct Claim {
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Rest {
-    /// What stands for a uuid, and is none.
-    uuid: Option<Box<str>>,
+struct Extras {
     not_before: Option<DateTime<Utc>>,
     trashed_on: Option<DateTime<Utc>>,
     problem: Option<String>,
@@ -61,48 +61,39 @@ struct Rest {
 /// That a job failed: when, and with what in common with others.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Failed {
-    pub(super) signature: Arc<str>,
+    pub(super) signature: Arc<String>,
     pub(super) on: DateTime<Utc>,
 }
 
-/// Texts that many records share.
+/// What many records have in common, each once.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
-    texts: HashSet<Arc<str>>,
+pub(super) struct Interner {
+    signatures: HashSet<Arc<String>>,
     owners: HashSet<Arc<Owner>>,
 }
 
-impl Shared {
-    fn text(&mut self, text: &str) -> Arc<str> {
-        if let Some(known) = self.texts.get(text) {
-            return Arc::clone(known);
-        }
-        let text: Arc<str> = text.into();
-        self.texts.insert(Arc::clone(&text));
-        text
-    }
-
-    fn owner(&mut self, owner: &Owner) -> Arc<Owner> {
-        if let Some(known) = self.owners.get(owner) {
-            return Arc::clone(known);
-        }
-        let owner = Arc::new(owner.clone());
-        self.owners.insert(Arc::clone(&owner));
-        owner
-    }
-
+impl Interner {
     /// Forgets what nothing uses any more.
     pub(super) fn sweep(&mut self) {
-        self.texts.retain(|text| Arc::strong_count(text) > 1);
+        self.signatures.retain(|text| Arc::strong_count(text) > 1);
         self.owners.retain(|owner| Arc::strong_count(owner) > 1);
     }
 }
 
+fn interned<T: Clone + Eq + Hash>(known: &mut HashSet<Arc<T>>, value: &T) -> Arc<T> {
+    if let Some(known) = known.get(value) {
+        return Arc::clone(known);
+    }
+    let value = Arc::new(value.clone());
+    known.insert(Arc::clone(&value));
+    value
+}
+
 impl Row {
-    pub(super) fn of(entry: &Entry, shelf: Shelf, shared: &mut Shared, now: DateTime<Utc>) -> Self {
+    pub(super) fn of(entry: &Entry, interner: &mut Interner, now: DateTime<Utc>) -> Self {
         let claim = entry.holding().map(|holding| {
             Box::new(Claim {
-                owner: holding.owner.as_ref().map(|owner| shared.owner(owner)),
+                owner: (holding.owner.as_ref()).map(|it| interned(&mut interner.owners, it)),
                 lease: holding.lease,
                 since: match entry.job() {
                     Some(job) => job.held_since(),
@@ -112,68 +103,62 @@ impl Row {
                     .and_then(|left| now.checked_add_signed(TimeDelta::from_std(left).ok()?)),
             })
         });
-        let key: Arc<str> = entry.key().as_str().into();
         let blank = Self {
-            shelf,
             uuid: None,
-            name: shared.text(entry.name()),
-            priority: Priority::default(),
+            name: entry.name().into(),
             sequence: None,
             created_on: None,
             claim,
+            extras: None,
             attempts: 0,
-            is_malformed: true,
-            rest: None,
-            is_admitted: true,
             reading: 0,
-            key,
+            priority: Priority::default(),
+            is_malformed: true,
+            is_admitted: true,
         };
         match entry {
             Entry::Job(job) => Self {
-                uuid: uuid(job),
-                priority: job.priority,
+                uuid: (job.uuid != job.key.text()).then(|| job.uuid.as_str().into()),
                 sequence: job.sequence,
                 created_on: job.created_on,
+                extras: Extras::of(job, interner),
                 attempts: job.history.attempts,
+                priority: job.priority,
                 is_malformed: false,
-                rest: Rest::of(job, shared),
                 ..blank
             },
             Entry::Malformed(record) => Self {
-                rest: Some(Box::new(Rest {
+                extras: Some(Box::new(Extras {
                     problem: Some(record.problem.clone()),
                     size: record.size,
-                    ..Rest::default()
+                    ..Extras::default()
                 })),
                 ..blank
             },
         }
     }
 
-    /// Returns the record as far as it is known.
-    pub(super) fn entry(&self, now: DateTime<Utc>) -> Entry {
-        let rest = self.rest.as_deref();
+    /// Returns the record of this place, as far as it is known.
+    pub(super) fn entry(&self, (shelf, key): &Place, now: DateTime<Utc>) -> Entry {
+        let extras = self.extras.as_deref().cloned().unwrap_or_default();
         let holding = self.claim.as_ref().map(|claim| claim.holding(now));
-        let problem = rest.and_then(|rest| rest.problem.clone());
-        let key = JobKey::new(&*self.key);
         if self.is_malformed {
             return Entry::Malformed(Malformed {
                 is_denied: false,
-                key,
-                problem: problem.unwrap_or_default(),
-                size: rest.map_or(0, |rest| rest.size),
+                key: key.clone(),
+                problem: extras.problem.unwrap_or_default(),
+                size: extras.size,
                 raw: Vec::new(),
                 holding,
                 origin: Origin::Here,
             });
         }
         Entry::Job(Box::new(Job {
-            uuid: match (&self.uuid, rest.and_then(|rest| rest.uuid.as_ref())) {
-                (Some(uuid), _) => uuid.to_string(),
-                (None, Some(text)) => text.to_string(),
-                (None, None) => self.key.to_string(),
+            uuid: match &self.uuid {
+                Some(uuid) => uuid.to_string(),
+                None => key.to_string(),
             },
-            key,
+            key: key.clone(),
             name: self.name.to_string(),
             priority: self.priority,
             sequence: self.sequence,
@@ -184,42 +169,41 @@ impl Row {
             is_unfit: false,
             is_denied: false,
             raw: Vec::new(),
-            trashed_on: rest.and_then(|rest| rest.trashed_on),
+            trashed_on: extras.trashed_on,
             ended: None,
-            shelf: self.shelf,
+            shelf: *shelf,
             origin: Origin::Here,
             book: None,
             details: None,
             history: History {
                 attempts: self.attempts,
-                not_before: rest.and_then(|rest| rest.not_before),
-                failures: rest.map_or_else(Vec::new, Rest::failures),
-                remark: rest.and_then(|rest| rest.remark.clone()),
+                not_before: extras.not_before,
+                failures: extras.failures(),
+                remark: extras.remark,
                 ..History::default()
             },
             size: 0,
-            problem,
+            problem: extras.problem,
         }))
     }
 
     pub(super) fn trashed_on(&self) -> Option<DateTime<Utc>> {
-        self.rest.as_ref()?.trashed_on
+        self.extras.as_ref()?.trashed_on
     }
 
     pub(super) fn failures(&self) -> &[Failed] {
-        self.rest.as_ref().map_or(&[], |rest| &rest.failures)
+        self.extras.as_ref().map_or(&[], |extras| &extras.failures)
+    }
+
+    /// Returns when it failed last.
+    pub(super) fn failed_on(&self) -> Option<DateTime<Utc>> {
+        self.failures().last().map(|failed| failed.on)
     }
 
     /// Whether it is claimed for a time that is renewed, perhaps, without anybody being told.
     pub(super) fn is_timed(&self) -> bool {
         self.claim.as_ref().is_some_and(|it| it.lapses_on.is_some())
     }
-}
-
-/// Returns the uuid of a job, if it is one, and not the key.
-fn uuid(job: &Job) -> Option<Uuid> {
-    let known = Uuid::try_parse(&job.uuid).ok();
-    known.filter(|uuid| job.uuid != job.key.as_str() && uuid.to_string() == job.uuid)
 }
 
 impl Claim {
@@ -236,22 +220,15 @@ impl Claim {
     }
 }
 
-impl Rest {
+impl Extras {
     /// Returns what a job has of it, if anything.
-    fn of(job: &Job, shared: &mut Shared) -> Option<Box<Self>> {
+    fn of(job: &Job, interner: &mut Interner) -> Option<Box<Self>> {
         let failures = &job.history.failures;
-        let is_odd = job.uuid != job.key.as_str() && uuid(job).is_none();
-        let times = (job.history.not_before, job.trashed_on);
-        let texts = (&job.problem, &job.history.remark);
-        if times == (None, None) && texts == (&None, &None) && failures.is_empty() && !is_odd {
-            return None;
-        }
         let failed = failures.iter().map(|failure| Failed {
-            signature: shared.text(&signature(failure)),
+            signature: interned(&mut interner.signatures, &signature(failure)),
             on: failure.time,
         });
-        Some(Box::new(Self {
-            uuid: is_odd.then(|| job.uuid.as_str().into()),
+        let extras = Self {
             not_before: job.history.not_before,
             trashed_on: job.trashed_on,
             problem: job.problem.clone(),
@@ -259,7 +236,8 @@ impl Rest {
             reason: failures.last().map(|last| last.reason.as_str().into()),
             failures: failed.collect(),
             size: 0,
-        }))
+        };
+        (extras != Self::default()).then(|| Box::new(extras))
     }
 
     fn failures(&self) -> Vec<Failure> {
@@ -282,7 +260,7 @@ mod tests {
         let board = Scripted::new();
         let mut job = board.post("resize", None);
         job.details = None;
-        job.uuid = Uuid::new_v4().to_string();
+        job.uuid = uuid::Uuid::new_v4().to_string();
         job.history.attempts = 3;
         job.history.not_before = Some(now);
         job.problem = Some("odd".to_owned());
@@ -295,12 +273,13 @@ mod tests {
             fence: None,
         });
         let entry = Entry::Job(Box::new(job));
-        let row = Row::of(&entry, Shelf::Board, &mut Shared::default(), now);
-        assert_eq!(row.entry(now), entry);
+        let row = Row::of(&entry, &mut Interner::default(), now);
+        let place = (Shelf::Board, entry.key().clone());
+        assert_eq!(row.entry(&place, now), entry);
     }
 
     #[test]
     fn a_row_takes_little_room() {
-        assert!(size_of::<Row>() <= 120, "{}", size_of::<Row>());
+        assert!(size_of::<Row>() <= 96, "{}", size_of::<Row>());
     }
 }

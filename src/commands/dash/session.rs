@@ -21,10 +21,11 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     draw::{self, Look},
+    effect::{Effect, Input},
     questions::Questions,
     state::{Link, State},
     terminal::Screen,
-    update::{Effect, Input, update},
+    update::update,
 };
 use crate::{
     board::follow::{News, Start, follow},
@@ -42,8 +43,8 @@ const LOOK: Duration = Duration::from_millis(40);
 /// How many jobs are looked up at once.
 const MOST: usize = 500;
 
-/// How many times as long as something takes it is left alone.
-const REST: u32 = 20;
+/// How many times as long as something takes nothing like it is done again.
+const PAUSE: u32 = 20;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -150,7 +151,7 @@ impl<'a> Session<'a> {
     fn take(&mut self, input: Input) -> anyhow::Result<bool> {
         let is_tick = matches!(input, Input::Tick);
         let effects = update(&mut self.state, input, Utc::now());
-        if !is_tick || self.state.ages() {
+        if !is_tick || self.state.changes_with_time() {
             self.redraw();
         }
         for effect in effects {
@@ -234,7 +235,7 @@ impl<'a> Session<'a> {
 
     fn finish_reading(&mut self) {
         if let Some((_, start)) = self.reading.take() {
-            self.due.may_read = Instant::now() + start.elapsed() * REST;
+            self.due.may_read = Instant::now() + start.elapsed() * PAUSE;
             // What was asked for meanwhile waits as well.
             self.due.read = self.due.read.map(|read| read.max(self.due.may_read));
         }
@@ -262,7 +263,7 @@ impl<'a> Session<'a> {
             self.reading = Some((self.questions.read(&filters), now));
             self.take(Input::Reading)?;
         }
-        if !self.state.picture.wanted.is_empty()
+        if self.state.picture.wants()
             && self.due.may_look <= now
             && !self.asked.contains(&None)
             && !is_away
@@ -290,15 +291,15 @@ impl<'a> Session<'a> {
         let state = &mut self.state;
         state.now = Utc::now();
         state.size = self.screen.size()?;
-        if state.is_uncounted() {
+        if state.summary.version != Some(state.picture.version) {
             if self.due.may_count <= now {
                 state.sum_up();
-                self.due.may_count = now + now.elapsed() * REST;
+                self.due.may_count = now + now.elapsed() * PAUSE;
             } else {
                 self.due.frame = Some(self.due.may_count.max(now + FRAME));
             }
         }
-        state.settle(draw::lines(state));
+        draw::fit(state);
         let look = self.look;
         self.screen.draw(|buffer| draw::draw(state, look, buffer))?;
         Ok(())
@@ -307,9 +308,9 @@ impl<'a> Session<'a> {
     /// Returns when there is something to do, if it is known.
     fn wake(&self) -> Option<Instant> {
         let is_away = matches!(self.state.link, Link::Away(_));
-        let tick = self.state.ages().then_some(self.due.tick);
+        let tick = self.state.changes_with_time().then_some(self.due.tick);
         let read = self.due.read.filter(|_| self.reading.is_none() && !is_away);
-        let wants = !self.state.picture.wanted.is_empty() && !self.asked.contains(&None);
+        let wants = self.state.picture.wants() && !self.asked.contains(&None);
         let look = (wants && !is_away).then_some(self.due.may_look);
         [self.due.frame, tick, read, look]
             .into_iter()

@@ -3,16 +3,16 @@
 use std::collections::{HashSet, VecDeque};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use clap::ValueEnum;
 
 use super::{
     act::Dialog,
-    draw,
-    lens::Which,
-    picture::{Picture, Place},
+    field::Field,
+    listing::{Listing, Which},
+    picture::Picture,
     rates::Rates,
+    row::Place,
     summary::{Summary, name_of},
-    update::Effect,
+    view::View,
 };
 use crate::{
     board::{JobRef, filter::Filters},
@@ -28,46 +28,6 @@ const EVENTS: usize = 1000;
 pub(super) const PATIENCE: (TimeDelta, TimeDelta) =
     (TimeDelta::seconds(10), TimeDelta::seconds(60));
 
-/// What is looked at.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum View {
-    #[default]
-    Jobs,
-    /// The claims, by owner
-    Claims,
-    /// The failures, by what they have in common
-    Failures,
-    Trash,
-    /// The jobs that have left the board, the latest first
-    Past,
-    Conductors,
-    Events,
-}
-
-impl View {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Jobs,
-        Self::Claims,
-        Self::Failures,
-        Self::Trash,
-        Self::Past,
-        Self::Conductors,
-        Self::Events,
-    ];
-
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Jobs => "Jobs",
-            Self::Claims => "Claims",
-            Self::Failures => "Failures",
-            Self::Trash => "Trash",
-            Self::Past => "Past",
-            Self::Conductors => "Conductors",
-            Self::Events => "Events",
-        }
-    }
-}
-
 /// How the board is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Link {
@@ -82,7 +42,7 @@ pub(super) enum Link {
 /// What a line of a view is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Anchor {
-    Job(Shelf, JobKey),
+    Job(Place),
     Group(String),
     Event(u64),
 }
@@ -104,17 +64,9 @@ pub(super) enum Overlay {
     Help,
     Filter(Field),
     Job(Box<Opened>),
-    /// The conductor of this name, from this line on.
-    Conductor(String, usize),
+    /// The conductor of this name.
+    Conductor(String),
     Dialog(Box<Dialog>),
-}
-
-/// A filter that is being typed.
-#[derive(Debug, Default)]
-pub(super) struct Field {
-    pub(super) text: String,
-    /// What is wrong with it.
-    pub(super) error: Option<String>,
 }
 
 /// A job that is looked at.
@@ -124,7 +76,6 @@ pub(super) struct Opened {
     /// None until it has been read; an error says why it cannot be.
     pub(super) found: Option<Result<Entry, String>>,
     pub(super) explained: Option<Result<Explanation, String>>,
-    pub(super) scroll: usize,
 }
 
 impl Opened {
@@ -134,17 +85,6 @@ impl Opened {
             reference,
             found: entry.map(Ok),
             explained: None,
-            scroll: 0,
-        }
-    }
-
-    /// Returns what has to be done to see it as it is.
-    pub(super) fn read(&self) -> Vec<Effect> {
-        let is_past = self.found.is_some() && !self.is_on_board();
-        let explain = Effect::Explain(self.reference.clone());
-        match is_past {
-            true => vec![explain],
-            false => vec![Effect::Open(self.reference.clone()), explain],
         }
     }
 
@@ -203,10 +143,13 @@ pub(super) struct State {
     pub(super) inner: Cursor,
     pub(super) marks: HashSet<Place>,
     pub(super) overlay: Overlay,
+    /// The first line that is seen of what is opened, and how many lines are seen at once.
+    pub(super) scroll: usize,
+    pub(super) lines: usize,
     pub(super) message: Option<(Tone, Text)>,
-    /// Whether nothing is to move; and whether something was missed by that.
+    /// Whether nothing is to move; and what happened meanwhile, the latest first.
     pub(super) is_paused: bool,
-    pub(super) has_missed: bool,
+    pub(super) missed: VecDeque<Happening>,
 }
 
 impl State {
@@ -240,26 +183,44 @@ impl State {
             inner: Cursor::default(),
             marks: HashSet::new(),
             overlay: Overlay::None,
+            scroll: 0,
+            lines: 1,
             message: None,
             is_paused: false,
-            has_missed: false,
+            missed: VecDeque::new(),
         };
-        state.aim();
+        state.rates.advance(now);
+        state.list();
         state
     }
 
-    /// Has the picture show the rows of the view.
-    pub(super) fn aim(&mut self) {
+    /// Has the picture list the rows of the view.
+    pub(super) fn list(&mut self) {
         let which = match (&self.within, self.view) {
             (Some(which), _) => which.clone(),
             (None, View::Trash) => Which::On(Shelf::Trash),
             (None, _) => Which::On(Shelf::Board),
         };
-        let lens = super::lens::Lens {
+        let listing = Listing {
             which,
-            ..self.picture.lens().clone()
+            ..self.picture.listing().clone()
         };
-        self.picture.look_through(lens);
+        self.picture.list(listing);
+    }
+
+    /// Counts what all rows come to.
+    pub(super) fn sum_up(&mut self) {
+        self.summary = Summary::of(&self.picture, &self.conductors, self.now);
+    }
+
+    /// Puts something over the view.
+    pub(super) fn open(&mut self, overlay: Overlay) {
+        (self.overlay, self.scroll) = (overlay, 0);
+    }
+
+    /// Whether what is opened takes the place of the view.
+    pub(super) fn is_page(&self) -> bool {
+        matches!(self.overlay, Overlay::Job(_) | Overlay::Conductor(_))
     }
 
     /// Whether its lines are rows of the picture.
@@ -299,8 +260,8 @@ impl State {
         let group = |text: String| Anchor::Group(text);
         match self.view {
             _ if self.has_rows() => {
-                let row = self.picture.at(at)?;
-                Some(Anchor::Job(row.shelf, JobKey::new(&*row.key)))
+                let (place, _) = self.picture.at(at)?;
+                Some(Anchor::Job(place.clone()))
             }
             View::Claims => self.summary.owners.get(at).map(|it| group(name_of(it))),
             View::Failures => self
@@ -324,14 +285,17 @@ impl State {
     /// Returns where something is now.
     fn position(&self, anchor: &Anchor) -> Option<usize> {
         match anchor {
-            Anchor::Job(shelf, key) => self.picture.position(&(*shelf, key.clone())),
+            Anchor::Job(place) => self.picture.position(place),
             anchor => (0..self.len()).find(|at| self.anchor(*at).as_ref() == Some(anchor)),
         }
     }
 
-    /// Has the cursor stay on what it was on, and be seen among so many lines.
-    pub(super) fn settle(&mut self, lines: usize) {
-        self.picture.settle();
+    /// Has the cursor stay on what it was on, and be seen among so many lines; has what is opened, if it
+    /// has more of them, scrolled no further than to its end.
+    pub(super) fn fit(&mut self, lines: usize, opened: usize) {
+        self.lines = lines;
+        self.scroll = self.scroll.min(opened.saturating_sub(lines));
+        self.picture.sort();
         let len = self.len();
         let cursor = self.cursor();
         let at = (cursor.anchor.as_ref()).and_then(|anchor| self.position(anchor));
@@ -345,24 +309,8 @@ impl State {
 
     /// Moves by so many lines.
     pub(super) fn step(&mut self, by: isize) {
-        let scroll = match &mut self.overlay {
-            Overlay::Job(opened) => Some(&mut opened.scroll),
-            Overlay::Conductor(_, scroll) => Some(scroll),
-            _ => None,
-        };
-        if let Some(scroll) = scroll {
-            *scroll = scroll.saturating_add_signed(by);
-            let lines = draw::page(self)
-                .iter()
-                .map(Vec::len)
-                .max()
-                .unwrap_or_default();
-            let most = lines.saturating_sub(draw::lines(self));
-            if let Overlay::Job(opened) = &mut self.overlay {
-                opened.scroll = opened.scroll.min(most);
-            } else if let Overlay::Conductor(_, scroll) = &mut self.overlay {
-                *scroll = (*scroll).min(most);
-            }
+        if self.is_page() || matches!(self.overlay, Overlay::Help) {
+            self.scroll = self.scroll.saturating_add_signed(by);
             return;
         }
         let at = self.cursor().at.saturating_add_signed(by);
@@ -387,14 +335,8 @@ impl State {
         }
     }
 
-    /// Has the past be read once more.
-    pub(super) fn read_past(&mut self) -> Effect {
-        self.has_past_changed = false;
-        Effect::ReadPast
-    }
-
     /// Whether something on the screen changes though nothing happens.
-    pub(super) fn ages(&self) -> bool {
+    pub(super) fn changes_with_time(&self) -> bool {
         let away = matches!(self.link, Link::Away(_));
         let figures = &self.summary.figures;
         let has_standing = figures.oldest_unclaimed.is_some() || figures.longest_held.is_some();
@@ -402,8 +344,13 @@ impl State {
         !self.is_paused && (away || has_times || !self.rates.are_zero())
     }
 
-    /// Keeps an event that was told.
+    /// Keeps an event that was told; where nothing is to move, it is seen later.
     pub(super) fn keep(&mut self, happening: Happening) {
+        if self.is_paused {
+            self.missed.push_front(happening);
+            self.missed.truncate(EVENTS);
+            return;
+        }
         let number = self.events.front().map_or(0, |(number, _)| number + 1);
         self.events.push_front((number, happening));
         self.events.truncate(EVENTS);

@@ -7,10 +7,10 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::state::State;
+use super::{picture::Picture, row::Row};
 use crate::{
     commands::parts::tally::{ByOwner, Figures, Tally},
-    job::Shelf,
+    job::{Conductor, Shelf},
 };
 
 /// How many names of those that fail alike are kept.
@@ -36,77 +36,69 @@ pub(super) struct Summary {
     pub(super) owners: Vec<ByOwner>,
     /// How those failed.
     pub(super) failures: Vec<Alike>,
-    /// Of which version of the picture it is.
+    /// Of which version of the picture it is; none, if it has to be counted anew.
     pub(super) version: Option<u64>,
 }
 
-impl State {
-    /// Whether what all rows come to has to be counted anew.
-    pub(super) fn is_uncounted(&self) -> bool {
-        self.summary.version != Some(self.picture.version)
-    }
-
+impl Summary {
     /// Counts what all rows come to.
-    pub(super) fn sum_up(&mut self) {
-        let is_filtered = !self.picture.filters.is_empty();
+    pub(super) fn of(picture: &Picture, conductors: &[Conductor], now: DateTime<Utc>) -> Self {
+        let is_filtered = !picture.filters.is_empty();
         // Names are of no use here, and each would be kept.
-        let tally = || Tally::new(self.now).with_names(50);
+        let tally = || Tally::new(now).with_names(50);
         let (mut all, mut admitted) = (tally(), tally());
-        let mut failures: BTreeMap<&str, Alike> = BTreeMap::new();
+        let mut failures = BTreeMap::new();
         let mut trashed = 0;
-        for row in self.picture.rows() {
-            trashed += u64::from(row.shelf == Shelf::Trash);
-            if row.shelf == Shelf::Board {
-                let entry = row.entry(self.now);
+        for (place, row) in picture.rows() {
+            trashed += u64::from(place.0 == Shelf::Trash);
+            if place.0 == Shelf::Board {
+                let entry = row.entry(place, now);
                 all.add(&entry);
                 if is_filtered && row.is_admitted {
                     admitted.add(&entry);
                 }
             }
-            for (at, failed) in row.failures().iter().enumerate() {
-                if !row.is_admitted {
-                    break;
-                }
-                let alike = failures.entry(&*failed.signature).or_insert_with(|| Alike {
-                    signature: failed.signature.to_string(),
-                    jobs: 0,
-                    failures: 0,
-                    names: BTreeSet::new(),
-                    last: failed.on,
-                });
-                let before = &row.failures()[..at];
-                alike.jobs += u64::from(before.iter().all(|it| it.signature != failed.signature));
-                alike.failures += 1;
-                alike.last = alike.last.max(failed.on);
-                if alike.names.len() < NAMES && !alike.names.contains(&*row.name) {
-                    alike.names.insert(row.name.to_string());
-                }
+            if row.is_admitted {
+                add_failures(&mut failures, row);
             }
         }
         let mut failures: Vec<_> = failures.into_values().collect();
         failures.sort_by_key(|alike| Reverse((alike.jobs, alike.last)));
-        let (figures, _, owners) = all.finish(&self.conductors);
-        self.summary = Summary {
+        let (figures, _, owners) = all.finish(conductors);
+        Self {
             figures,
             trashed,
             owners: match is_filtered {
-                true => admitted.finish(&self.conductors).2,
+                true => admitted.finish(conductors).2,
                 false => owners,
             },
             failures,
-            version: Some(self.picture.version),
-        };
+            version: Some(picture.version),
+        }
     }
+}
 
-    /// Has what all rows come to be counted anew.
-    pub(super) fn recount(&mut self) {
-        self.summary.version = None;
+fn add_failures<'a>(failures: &mut BTreeMap<&'a str, Alike>, row: &'a Row) {
+    for (at, failed) in row.failures().iter().enumerate() {
+        let alike = failures.entry(&failed.signature).or_insert_with(|| Alike {
+            signature: failed.signature.to_string(),
+            jobs: 0,
+            failures: 0,
+            names: BTreeSet::new(),
+            last: failed.on,
+        });
+        let before = &row.failures()[..at];
+        alike.jobs += u64::from(before.iter().all(|it| it.signature != failed.signature));
+        alike.failures += 1;
+        alike.last = alike.last.max(failed.on);
+        if alike.names.len() < NAMES && !alike.names.contains(&*row.name) {
+            alike.names.insert(row.name.to_string());
+        }
     }
 }
 
 /// Returns the name of an owner, as far as it can be read.
 pub(super) fn name_of(of: &ByOwner) -> String {
-    of.owner
-        .as_ref()
-        .map_or_else(|| "?".to_owned(), |owner| owner.to_string())
+    let owner = of.owner.as_ref().map(ToString::to_string);
+    owner.unwrap_or_else(|| "?".to_owned())
 }

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Stdout, Write as _},
+    mem::ManuallyDrop,
     panic,
 };
 
@@ -21,7 +22,8 @@ use rustix::process::{Signal, getpid, kill_process};
 /// The screen, which is left when this is dropped.
 #[derive(Debug)]
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Not dropped: where the terminal is gone it would complain.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
 impl Screen {
@@ -34,6 +36,7 @@ impl Screen {
             before(panic);
         }));
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        let terminal = ManuallyDrop::new(terminal);
         let screen = Self { terminal };
         enter()?;
         Ok(screen)
@@ -102,4 +105,46 @@ fn leave() {
         Show
     );
     let _ = disable_raw_mode();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, process::Command};
+
+    use super::*;
+
+    /// Run on a terminal by the other test.
+    #[test]
+    #[ignore = "it panics"]
+    fn panics_on_the_terminal() {
+        let _screen = Screen::open().unwrap();
+        panic!("so it is told");
+    }
+
+    #[test]
+    fn a_panic_is_told_on_a_terminal_that_is_whole() {
+        let test = "commands::dash::terminal::tests::panics_on_the_terminal";
+        let program = env::current_exe().unwrap();
+        let run = format!(
+            "stty -g; {} --exact {test} --ignored --nocapture; stty -g",
+            program.display()
+        );
+        let script = Command::new("script")
+            .args(["-qec", &run, "/dev/null"])
+            .output();
+        let Ok(output) = script else {
+            return eprintln!("skipped: there is no script(1)");
+        };
+        let told = String::from_utf8_lossy(&output.stdout);
+        let modes: Vec<_> = (told.lines())
+            .filter(|line| line.matches(':').count() > 20)
+            .collect();
+        assert!(modes.len() == 2 && modes[0] == modes[1], "{told}");
+        let at = |text| {
+            told.find(text)
+                .unwrap_or_else(|| panic!("{text:?}: {told}"))
+        };
+        let (taken, left) = (at("\u{1b}[?1049h"), at("\u{1b}[?1049l"));
+        assert!(taken < left && left < at("so it is told\r\n"), "{told}");
+    }
 }

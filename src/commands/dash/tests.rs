@@ -1,12 +1,17 @@
 //! What becomes of the dashboard by what happens.
 
+mod acting;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    act::{Deed, Dialog, Stage},
-    state::{Link, Overlay, State, View},
-    update::{Effect, Input, update},
+    draw::fit,
+    effect::{Effect, Input},
+    rates::Rate,
+    state::{Link, Overlay, State},
+    update::update,
+    view::View,
 };
 use crate::{
     board::{
@@ -85,7 +90,7 @@ pub(super) fn state(view: View, jobs: Vec<Job>) -> State {
         update(&mut state, input, now());
     }
     state.sum_up();
-    state.settle(10);
+    state.fit(10, 0);
     state
 }
 
@@ -100,7 +105,7 @@ pub(super) fn press(state: &mut State, keys: &str) -> Vec<Effect> {
     let key = |code| Input::Key(KeyEvent::new(code, KeyModifiers::NONE));
     let effects = keys.flat_map(|code| {
         let effects = update(state, key(code), now());
-        state.settle(10);
+        fit(state);
         effects
     });
     effects.collect()
@@ -108,7 +113,7 @@ pub(super) fn press(state: &mut State, keys: &str) -> Vec<Effect> {
 
 fn names(state: &State) -> Vec<&str> {
     (0..state.len())
-        .filter_map(|at| Some(&*state.picture.at(at)?.name))
+        .filter_map(|at| Some(&*state.picture.at(at)?.1.name))
         .collect()
 }
 
@@ -136,7 +141,7 @@ fn what_happened_is_looked_up_and_what_was_asked_before_is_no_answer() {
     tell(&mut state, EventKind::Consumed, &old);
     update(&mut state, Input::Found(found(&old)), now());
     assert_eq!(names(&state), ["new"]);
-    assert!(state.picture.wanted.is_empty());
+    assert!(!state.picture.wants());
 }
 
 #[test]
@@ -163,7 +168,7 @@ fn the_cursor_stays_on_its_job() {
         ..event(EventKind::Consumed, &job("a", 9))
     };
     update(&mut state, Input::Event(first), now());
-    state.settle(10);
+    state.fit(10, 0);
     assert_eq!((names(&state), state.cursor().at), (vec!["b", "c"], 0));
     press(&mut state, "ssS");
     assert_eq!((names(&state), state.cursor().at), (vec!["c", "b"], 1));
@@ -220,126 +225,24 @@ fn paused_it_stands_still_and_reads_what_it_missed() {
     press(&mut state, " ");
     tell(&mut state, EventKind::Consumed, &job("a", 9));
     assert_eq!(names(&state), ["a"]);
-    assert!(!state.ages());
+    assert!(!state.changes_with_time());
+    assert!(state.events.is_empty());
     let effects = press(&mut state, " ");
     assert!(matches!(effects[..], [Effect::Read]), "{effects:?}");
+    // What happened meanwhile is not missing.
+    assert_eq!(state.events.len(), 1);
+    assert!(state.rates.of(Rate::Finished) > 0.0);
 }
 
 #[test]
 fn a_board_that_comes_back_is_read_anew() {
     let mut state = state(View::Jobs, vec![]);
-    assert!(!state.ages());
+    assert!(!state.changes_with_time());
     update(&mut state, Input::Lost("refused".to_owned()), now());
     assert_eq!(state.link, Link::Away(now()));
-    assert!(state.ages());
+    assert!(state.changes_with_time());
     let effects = update(&mut state, Input::Listening(None), now());
     assert!(matches!(effects[..], [Effect::Read]), "{effects:?}");
-}
-
-/// Returns what was found of these jobs when something was to be done to them.
-fn prepared(deed: Deed, jobs: &[Job]) -> Input {
-    let places = jobs.iter().map(|job| (job.shelf, job.key.clone()));
-    let dialog = Dialog {
-        jobs: (entries(jobs.to_vec()).into_iter())
-            .map(|entry| (entry, false))
-            .collect(),
-        stage: Stage::Asking,
-        ..Dialog::of(deed, places.clone().collect())
-    };
-    Input::Prepared(deed, places.collect(), Ok(dialog))
-}
-
-#[test]
-fn what_is_marked_is_acted_on_once_somebody_agrees() {
-    let jobs = vec![held(job("a", 9), "ada", 3), job("b", 5)];
-    let mut state = state(View::Jobs, jobs.clone());
-    assert!(press(&mut state, "T").is_empty(), "it only looks");
-    state.may_act = true;
-    let found = || prepared(Deed::Trash, &jobs[..1]);
-    let ask = |state: &mut State| {
-        let effects = press(state, "T");
-        let place = (Shelf::Board, JobKey::new("a"));
-        assert!(
-            matches!(&effects[..], [Effect::Prepare(Deed::Trash, places)] if *places == [place])
-        );
-    };
-    press(&mut state, "x");
-    // Whatever is no yes is a no.
-    ask(&mut state);
-    update(&mut state, found(), now());
-    assert!(press(&mut state, "n").is_empty());
-    assert!(matches!(state.overlay, Overlay::None));
-    // What is typed before the question is there agrees to nothing.
-    ask(&mut state);
-    assert!(press(&mut state, "yyT").is_empty());
-    update(&mut state, found(), now());
-    let effects = press(&mut state, "y");
-    assert!(matches!(effects[..], [Effect::Perform(_)]), "{effects:?}");
-    // Nothing that is typed now is taken for an answer.
-    assert!(press(&mut state, "yq\n").is_empty());
-    update(
-        &mut state,
-        Input::Performed(Stage::Done(String::new(), Vec::new())),
-        now(),
-    );
-    press(&mut state, "q");
-    assert!(state.marks.is_empty());
-    // A protected board is called by its name.
-    state.protected = Some("prod".to_owned());
-    press(&mut state, "gx");
-    ask(&mut state);
-    update(&mut state, found(), now());
-    assert!(press(&mut state, "y\n").is_empty());
-    ask(&mut state);
-    update(&mut state, found(), now());
-    let effects = press(&mut state, "prod\n");
-    assert!(matches!(effects[..], [Effect::Perform(_)]), "{effects:?}");
-}
-
-#[test]
-fn an_answer_belongs_to_its_question() {
-    let jobs = vec![job("a", 9), job("b", 5)];
-    let mut state = state(View::Jobs, jobs.clone());
-    state.may_act = true;
-    press(&mut state, "A\u{1b}C");
-    update(&mut state, prepared(Deed::Abandon, &jobs[..1]), now());
-    assert!(
-        press(&mut state, "y").is_empty(),
-        "that is another question"
-    );
-    update(&mut state, prepared(Deed::Consume, &jobs[..1]), now());
-    // Something happens to it: what was shown is not what would be acted on.
-    tell(&mut state, EventKind::Claimed, &jobs[0]);
-    assert!(press(&mut state, "y").is_empty());
-    // Also while nothing moves.
-    press(&mut state, "C");
-    update(&mut state, prepared(Deed::Consume, &jobs[..1]), now());
-    state.is_paused = true;
-    tell(&mut state, EventKind::Claimed, &jobs[0]);
-    assert!(press(&mut state, "y").is_empty());
-}
-
-#[test]
-fn only_what_is_shown_and_fit_for_it_is_acted_on() {
-    let jobs = vec![job("a", 9), job("b", 5), trashed(job("c", 3))];
-    let mut state = state(View::Trash, jobs.clone());
-    state.may_act = true;
-    // A job on the board may have its key.
-    for keys in ["C", "T", "A"] {
-        assert!(press(&mut state, keys).is_empty(), "{keys}");
-    }
-    let effects = press(&mut state, "xR\u{1b}1C");
-    assert!(
-        matches!(&effects[..], [Effect::Prepare(Deed::Retry, _)]),
-        "{effects:?}"
-    );
-    assert!(matches!(state.overlay, Overlay::None));
-    assert!(
-        state
-            .message
-            .as_ref()
-            .is_some_and(|it| it.1.as_str().contains("not shown here"))
-    );
 }
 
 #[test]
@@ -376,4 +279,76 @@ fn a_board_that_is_silent_is_asked_whether_it_is_there() {
     let effects = update(&mut state, Input::Pinged(Ok(())), now());
     assert!(matches!(effects[..], [Effect::ReadNow]), "{effects:?}");
     assert_eq!(state.link, Link::Live);
+}
+
+/// Has something be looked up, and tells how it is.
+fn look_up(state: &mut State, shelf: Shelf, job: &Job) {
+    state.picture.ask(100);
+    let place = (shelf, job.key.clone());
+    let found = vec![(place, Some(Entry::Job(Box::new(job.clone()))))];
+    update(state, Input::Found(Ok(found)), now());
+}
+
+#[test]
+fn a_failure_is_counted_once_and_by_no_clock_of_ours() {
+    let old = failed(job("a", 90), "no room", 60);
+    let mut state = state(View::Jobs, vec![old.clone()]);
+    let count = |state: &State| (state.rates.of(Rate::Failed) * 10.0).round();
+    assert_eq!(count(&state), 0.0);
+    // Its conductor's clock is an hour ahead.
+    let again = failed(old, "no room", -60);
+    tell(&mut state, EventKind::Abandoned, &again);
+    look_up(&mut state, Shelf::Board, &again);
+    assert_eq!(count(&state), 10.0);
+    // Where it goes then is no other failure, and one that comes along with its past is none.
+    tell(&mut state, EventKind::Trashed, &again);
+    look_up(&mut state, Shelf::Trash, &trashed(again.clone()));
+    tell(&mut state, EventKind::Restored, &again);
+    look_up(&mut state, Shelf::Board, &again);
+    let loaded = failed(job("b", 9), "no room", 5);
+    tell(&mut state, EventKind::Posted, &loaded);
+    look_up(&mut state, Shelf::Board, &loaded);
+    assert_eq!(count(&state), 10.0);
+    // It fails for the last time, and goes to the trash before anybody looked.
+    let last = trashed(failed(again, "no room", -70));
+    tell(&mut state, EventKind::Claimed, &last);
+    tell(&mut state, EventKind::Trashed, &last);
+    look_up(&mut state, Shelf::Trash, &last);
+    assert_eq!(count(&state), 20.0);
+}
+
+#[test]
+fn rows_stay_in_order_whatever_comes_and_goes() {
+    let mut state = state(View::Jobs, Vec::new());
+    let mut known = std::collections::BTreeMap::new();
+    let mut number = 7_u64;
+    for step in 0..2_000 {
+        number = number
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let at = i64::try_from(number >> 33).unwrap() % 97;
+        let job = job(&format!("job-{at:02}"), at);
+        match step % 3 {
+            0 => {
+                tell(&mut state, EventKind::Consumed, &job);
+                known.remove(&at);
+            }
+            _ => {
+                tell(&mut state, EventKind::Claimed, &job);
+                look_up(
+                    &mut state,
+                    Shelf::Board,
+                    &held(job.clone(), "ada", step % 5),
+                );
+                known.insert(at, job.name);
+            }
+        }
+        if step % 500 == 0 {
+            press(&mut state, "S");
+        }
+    }
+    // The older one comes first, and that is reversed four times.
+    let expected: Vec<_> = known.values().rev().map(String::as_str).collect();
+    assert_eq!(names(&state), expected);
+    assert!(expected.len() > 20);
 }

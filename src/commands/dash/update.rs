@@ -3,75 +3,23 @@
 //! Nothing is done here; what has to be done is returned.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use crossterm::event::KeyEvent;
 
 use super::{
-    act::{Deed, Dialog, Stage, Task},
-    draw,
-    picture::{Heeded, Place},
-    press::press,
+    act::{Operation, Stage},
+    effect::{Effect, Input},
+    picture::Stale,
+    press::{press, read},
     rates::Rate,
-    state::{Link, Overlay, PATIENCE, State, View},
+    row::Place,
+    state::{Link, Overlay, PATIENCE, State},
+    view::View,
 };
 use crate::{
-    board::{Event, EventKind, JobRef},
-    commands::{explain::Explanation, watch::Happening},
-    job::{Conductor, Departure, Entry, Pauses, Shelf},
+    board::{Event, EventKind},
+    commands::watch::Happening,
+    job::{Departure, Entry},
     output::Tone,
 };
-
-/// Something that happened.
-#[derive(Debug)]
-pub(super) enum Input {
-    Key(KeyEvent),
-    Paste(String),
-    Resize(u16, u16),
-    /// A second has passed.
-    Tick,
-    /// The board is listened to; what of it is told late.
-    Listening(Option<String>),
-    Lost(String),
-    Event(Event),
-    /// The board is being read from now on.
-    Reading,
-    Entries(Shelf, Vec<Entry>),
-    Read,
-    /// It cannot be read now.
-    Unread(String),
-    /// We may not see this part of it.
-    Hidden(Shelf, String),
-    Found(Result<Vec<(Place, Option<Entry>)>, String>),
-    /// Whether it answers.
-    Pinged(Result<(), String>),
-    Past(Result<Vec<Entry>, String>),
-    Conductors(Result<Vec<Conductor>, String>),
-    Pauses(Pauses),
-    Opened(JobRef, Result<Entry, String>),
-    Explained(JobRef, Result<Explanation, String>),
-    Prepared(Deed, Vec<Place>, Result<Dialog, String>),
-    Performed(Stage),
-}
-
-/// Something that has to be done.
-#[derive(Debug, Clone)]
-pub(super) enum Effect {
-    Quit,
-    Suspend,
-    Redraw,
-    /// Read the board, when it has been left alone for long enough.
-    Read,
-    /// Read it at once: what is shown is not what was asked for.
-    ReadNow,
-    ReadPast,
-    ReadConductors,
-    ReadPauses,
-    Ping,
-    Open(JobRef),
-    Explain(JobRef),
-    Copy(String),
-    Prepare(Deed, Vec<Place>),
-    Perform(Task),
-}
 
 /// How often the conductors are asked for while they are seen, and while only their claims are.
 const CONDUCTORS: [TimeDelta; 2] = [TimeDelta::seconds(2), TimeDelta::seconds(10)];
@@ -115,15 +63,15 @@ pub(super) fn update(state: &mut State, input: Input, now: DateTime<Utc>) -> Vec
         Input::Pinged(answer) => return pinged(state, answer),
         Input::Event(event) => {
             (state.heard, state.patience) = (now, PATIENCE.0);
-            return heed(state, &event);
+            return hear(state, &event);
         }
-        answer => return take(state, answer),
+        answer => return answered(state, answer),
     }
     Vec::new()
 }
 
 /// Takes in what the board answered.
-fn take(state: &mut State, answer: Input) -> Vec<Effect> {
+fn answered(state: &mut State, answer: Input) -> Vec<Effect> {
     let now = state.now;
     match answer {
         Input::Reading => {
@@ -140,16 +88,8 @@ fn take(state: &mut State, answer: Input) -> Vec<Effect> {
                 return vec![Effect::ReadPast];
             }
         }
-        Input::Unread(why) => {
-            state.is_reading = false;
-            state.say(Tone::Bad, why);
-        }
         Input::Hidden(shelf, why) => {
             state.hidden.push(shelf);
-            state.say(Tone::Bad, why);
-        }
-        Input::Found(Err(why)) => {
-            state.picture.ask_again();
             state.say(Tone::Bad, why);
         }
         Input::Found(Ok(found)) => {
@@ -159,12 +99,7 @@ fn take(state: &mut State, answer: Input) -> Vec<Effect> {
         Input::Past(Ok(entries)) => state.past = Some(entries),
         Input::Conductors(Ok(conductors)) => {
             (state.conductors, state.conductors_read) = (conductors, now);
-            state.recount();
-        }
-        Input::Past(Err(why)) => state.say(Tone::Bad, why),
-        Input::Conductors(Err(why)) => {
-            state.conductors_read = now;
-            state.say(Tone::Bad, why);
+            state.summary.version = None;
         }
         Input::Pauses(pauses) => state.pauses = pauses,
         Input::Opened(reference, found) => {
@@ -177,7 +112,7 @@ fn take(state: &mut State, answer: Input) -> Vec<Effect> {
                 opened.explained = Some(explained);
             }
         }
-        Input::Prepared(deed, places, prepared) => ask(state, (deed, &places), prepared),
+        Input::Prepared(operation, places, found) => ask(state, operation, &places, found),
         Input::Performed(stage) => {
             if let Overlay::Dialog(dialog) = &mut state.overlay
                 && dialog.stage == Stage::Acting
@@ -186,9 +121,26 @@ fn take(state: &mut State, answer: Input) -> Vec<Effect> {
                 state.marks.clear();
             }
         }
-        _ => {}
+        failed => failed_to(state, failed),
     }
     Vec::new()
+}
+
+/// Takes in what the board could not be asked.
+fn failed_to(state: &mut State, failed: Input) {
+    match &failed {
+        Input::Unread(_) => state.is_reading = false,
+        Input::Found(_) => state.picture.ask_again(),
+        Input::Conductors(_) => state.conductors_read = state.now,
+        _ => {}
+    }
+    if let Input::Unread(why)
+    | Input::Found(Err(why))
+    | Input::Conductors(Err(why))
+    | Input::Past(Err(why)) = failed
+    {
+        state.say(Tone::Bad, why);
+    }
 }
 
 /// Takes in whether a board answers of which nothing was heard for a while.
@@ -214,32 +166,31 @@ fn pinged(state: &mut State, answer: Result<(), String>) -> Vec<Effect> {
 }
 
 /// Asks what was prepared, if somebody still waits for that.
-fn ask(state: &mut State, (deed, places): (Deed, &[Place]), prepared: Result<Dialog, String>) {
+fn ask(
+    state: &mut State,
+    operation: Operation,
+    places: &[Place],
+    found: Result<Vec<Entry>, String>,
+) {
     let Overlay::Dialog(dialog) = &mut state.overlay else {
         return;
     };
-    if dialog.stage != Stage::Looking || dialog.deed != deed || dialog.places != places {
+    if dialog.stage != Stage::Looking || dialog.operation != operation || dialog.places != places {
         return;
     }
-    match prepared {
-        Ok(prepared) if !prepared.jobs.is_empty() => **dialog = prepared,
-        prepared => {
-            let why = prepared.err();
-            state.overlay = Overlay::None;
-            let gone = || "they are not there any more".to_owned();
-            state.say(Tone::Bad, why.unwrap_or_else(gone));
-        }
-    }
+    let problem = match found {
+        Ok(jobs) if !jobs.is_empty() => return dialog.ask(jobs, &state.pauses, state.now),
+        Ok(_) => "they are not there any more".to_owned(),
+        Err(why) => why,
+    };
+    state.overlay = Overlay::None;
+    state.say(Tone::Bad, problem);
 }
 
 /// Takes in what happened on the board.
-fn heed(state: &mut State, event: &Event) -> Vec<Effect> {
+fn hear(state: &mut State, event: &Event) -> Vec<Effect> {
     if let (Overlay::Dialog(dialog), Some(subject)) = (&mut state.overlay, &event.subject) {
-        dialog.heed(&subject.key);
-    }
-    if state.is_paused {
-        state.has_missed = true;
-        return Vec::new();
+        dialog.note_change(&subject.key);
     }
     let is_failed = event.departure == Some(Departure::Failed);
     let rate = match event.kind {
@@ -252,18 +203,21 @@ fn heed(state: &mut State, event: &Event) -> Vec<Effect> {
         state.rates.count(rate, 1, state.now);
     }
     state.keep(Happening::of(event));
+    if state.is_paused {
+        return Vec::new();
+    }
     let mut effects = Vec::new();
-    if let (Overlay::Job(opened), Some(subject)) = (&mut state.overlay, &event.subject)
+    if let (Overlay::Job(opened), Some(subject)) = (&state.overlay, &event.subject)
         && opened.is_of(&subject.key)
     {
-        effects.extend(opened.read());
+        effects.extend(read(opened));
     }
-    match state.picture.heed(event) {
-        Heeded::Known => {}
-        Heeded::Ended => state.has_past_changed = true,
-        Heeded::Conductors => effects.push(Effect::ReadConductors),
-        Heeded::Pauses => effects.push(Effect::ReadPauses),
-        Heeded::Read => effects.push(Effect::Read),
+    match state.picture.apply(event) {
+        Stale::Nothing => {}
+        Stale::Past => state.has_past_changed = true,
+        Stale::Conductors => effects.push(Effect::ReadConductors),
+        Stale::Pauses => effects.push(Effect::ReadPauses),
+        Stale::Board => effects.push(Effect::Read),
     }
     effects
 }
@@ -289,15 +243,13 @@ fn tick(state: &mut State) -> Vec<Effect> {
     match state.view {
         View::Conductors if asked >= CONDUCTORS[0] => effects.push(Effect::ReadConductors),
         View::Claims if asked >= CONDUCTORS[1] => effects.push(Effect::ReadConductors),
-        View::Past if state.has_past_changed => effects.push(state.read_past()),
+        View::Past if std::mem::take(&mut state.has_past_changed) => effects.push(Effect::ReadPast),
         _ => {}
     }
     if now.timestamp() % RENEWALS == 0 {
         let from = state.cursor().top;
-        let seen = from..from + draw::lines(state);
-        state
-            .picture
-            .look_again(seen, state.view == View::Claims, now);
+        let (seen, are_claims) = (from..from + state.lines, state.view == View::Claims);
+        state.picture.look_again(seen, are_claims, now);
     }
     if now.timestamp() % AGES == 0 && state.picture.filters.change_with_time() {
         effects.push(Effect::Read);

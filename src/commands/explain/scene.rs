@@ -89,7 +89,7 @@ impl Scene {
         let findings = [finding].into_iter().chain(self.beside(case, verdict));
         Explanation {
             job: case.entry.reference().into_owned(),
-            name: case.entry.name().to_owned(),
+            name: case.entry.name().into_owned(),
             verdict,
             will_run,
             findings: findings.collect(),

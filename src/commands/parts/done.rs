@@ -53,7 +53,7 @@ impl Done {
         };
         match job {
             Some(_) => known,
-            None => known.with("key", entry.key().as_str()),
+            None => known.with("key", entry.key().text()),
         }
     }
 

@@ -184,7 +184,7 @@ impl Selection {
         {
             if filters.matches(&entry, now) {
                 chosen.push(Named {
-                    name: entry.name().to_owned(),
+                    name: entry.name().into_owned(),
                     reference: entry.reference().into_owned(),
                     entry: Ok(entry),
                 });

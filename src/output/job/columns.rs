@@ -63,7 +63,7 @@ pub(super) static COLUMNS: [JobColumn; 22] = [
         })
     }),
     column("key", Fit::KeepsEnds, Some(3), |_, job| {
-        Fact::Text(job.key.as_str().into())
+        Fact::Text(job.key.text())
     }),
     column("sequence", Fit::Number, Some(3), |_, job| {
         job.sequence
@@ -142,7 +142,7 @@ impl JobColumn {
         match self.name {
             "name" => Fact::Aside(Cell::vital(Tone::Bad, format!("key:{}", record.key))),
             "state" | "outcome" => state(State::Malformed),
-            "key" => Fact::Text(record.key.as_str().into()),
+            "key" => Fact::Text(record.key.text()),
             "size" => Fact::Number(record.size.into()),
             "note" | "reason" => Fact::Marked(Tone::Bad, (&record.problem).into()),
             _ => Fact::Nothing,

@@ -32,8 +32,8 @@ impl JobView<'_> {
             .plain("  ")
             .add(Tone::of(state), state.name());
         page.fact("uuid", &job.uuid);
-        if job.key.as_str() != job.uuid {
-            page.fact("key", job.key.as_str());
+        if job.key.text() != job.uuid {
+            page.fact("key", job.key.text());
         }
         page.fact("priority", job.priority.name());
         if let Some(sequence) = job.sequence {

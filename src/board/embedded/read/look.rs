@@ -154,7 +154,7 @@ pub(crate) fn find(
             transaction,
             view,
             "uuid = ?1 AND shelf = ?2",
-            params![key.as_str(), shelf],
+            params![key.text(), shelf],
         ),
         // `g` is behind every character that a uuid may go on with. The plus keeps SQLite from
         // walking the whole shelf, by the index that begins with it.

@@ -310,7 +310,7 @@ pub(crate) fn row(
         ))?
         .query_row(
             params![
-                key.as_str(),
+                key.text(),
                 crate::board::embedded::read::record::shelf_number(shelf)
             ],
             RowJob::read,

@@ -127,7 +127,7 @@ impl Picture {
             true => self.trash.remove(&key),
             false => None,
         };
-        let remark = (seen.job.as_ref()).and_then(|job| job.remark.as_deref().cloned());
+        let remark = (seen.job.as_ref()).and_then(|job| job.remark().cloned());
         // One that is gone already may have left itself in the trash.
         let Some(known) = seen.job.or(from_trash).or(seen.trashed) else {
             return Some(Event::resync());
@@ -178,7 +178,7 @@ impl Picture {
         let known = self.board.get_mut(&key)?;
         if let Some(job) = hastened(&key, ahead, observations) {
             *known = job;
-            let remark = known.remark.as_deref().cloned();
+            let remark = known.remark().cloned();
             return Some(Event {
                 remark,
                 ..event(EventKind::Restored, &key, known)

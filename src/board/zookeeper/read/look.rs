@@ -228,7 +228,7 @@ pub(crate) async fn records(
 ) -> Result<Vec<Option<Record>>> {
     let known: Vec<_> = keys
         .iter()
-        .filter(|key| paths.key_of(Shelf::Board, key.as_str()).is_some())
+        .filter(|key| paths.key_of(Shelf::Board, &key.text()).is_some())
         .collect();
     let wanted: Vec<_> = known
         .iter()
@@ -236,7 +236,7 @@ pub(crate) async fn records(
         .collect();
     let mut found = nodes::read(session, &wanted).await?.into_iter();
     let records = keys.iter().map(|key| {
-        paths.key_of(Shelf::Board, key.as_str())?;
+        paths.key_of(Shelf::Board, &key.text())?;
         let (side, posting, lock) = (found.next()?, found.next()?, found.next()?);
         Some(Record {
             shelf,

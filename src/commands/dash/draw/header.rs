@@ -1,14 +1,16 @@
 //! What is above each view: which board, how it is reached, and what it comes to.
 
 use chrono::{DateTime, Utc};
+use clap::ValueEnum as _;
 
-use super::Canvas;
+use super::{Canvas, overlay::board};
 use crate::{
     commands::{
         dash::{
-            lens::Which,
+            listing::Which,
             rates::Rate,
-            state::{Link, State, View},
+            state::{Link, State},
+            view::View,
         },
         parts::{liveness::is_silent, tally::Standing},
     },
@@ -36,7 +38,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>) {
     let columns = usize::from(state.size.0);
     let reached = reached(state);
     let taken: usize = reached.iter().map(|(_, text)| text.width()).sum();
-    let board = Text::from(&state.board).shortened(columns.saturating_sub(taken + 4));
+    let board = Text::from(board(state)).shortened(columns.saturating_sub(taken + 4));
     canvas.line(1, 0, &[(Tone::Strong, board)]);
     canvas.right(0, &reached);
     canvas.line(1, 1, &counts(state));
@@ -68,7 +70,10 @@ fn reached(state: &State) -> Pieces {
             let time = state.now.format("%Y-%m-%d %H:%M:%SZ");
             add(Tone::Faint, &time.to_string());
         }
-        _ if state.is_reading && !state.has_read => add(Tone::Busy, "reading"),
+        _ if state.is_reading && !state.has_read => {
+            let read = state.picture.rows().count();
+            add(Tone::Busy, &format!("reading {read}"));
+        }
         Link::Connecting => add(Tone::Busy, "connecting"),
         Link::Live => add(Tone::Good, "live"),
         Link::Polling => add(Tone::Busy, "polling"),
@@ -81,49 +86,49 @@ fn age(state: &State, time: DateTime<Utc>) -> String {
     duration::between(time, state.now)
 }
 
-/// Says how many jobs there are in each state, and how many conductors.
+/// Says how many jobs there are in each state, and how many conductors; what comes and goes is behind
+/// what stays.
 fn counts(state: &State) -> Pieces {
     let figures = &state.summary.figures;
-    let mut pieces = Pieces::new();
-    let mut add = |count: u64, what: &str, tone| {
-        pieces.push((Tone::Strong, Text::from(count.to_string())));
-        pieces.push((tone, Text::from(format!(" {what}  "))));
+    let silent = state.conductors.iter().filter(|it| is_silent(it)).count() as u64;
+    let alive = state.conductors.len() as u64 - silent;
+    let trashed = match state.summary.trashed {
+        0 => Tone::Plain,
+        _ => Tone::Bad,
     };
-    let bad = |count: u64| if count > 0 { Tone::Bad } else { Tone::Plain };
-    match figures.held_back {
-        0 => add(figures.unclaimed, "unclaimed", Tone::Good),
-        held_back => {
-            let what = format!("unclaimed ({held_back} held back)");
-            add(figures.unclaimed, &what, Tone::Good);
-        }
-    }
-    add(figures.claimed, "claimed", Tone::Busy);
-    if figures.orphaned > 0 {
-        add(figures.orphaned, "orphaned", Tone::Bad);
-    }
-    if !state.hidden.contains(&Shelf::Trash) {
-        add(state.summary.trashed, "trashed", bad(state.summary.trashed));
-    }
-    add(figures.malformed, "malformed", bad(figures.malformed));
-    let silent = state.conductors.iter().filter(|it| is_silent(it)).count();
-    let alive = state.conductors.len() - silent;
-    let what = if alive == 1 {
+    let sees_trash = !state.hidden.contains(&Shelf::Trash);
+    let conductors = if alive == 1 {
         "conductor"
     } else {
         "conductors"
     };
-    add(alive as u64, what, Tone::Plain);
-    if silent > 0 {
-        add(silent as u64, "silent", Tone::Bad);
-    }
-    for shelf in &state.hidden {
-        let what = match shelf {
-            Shelf::Trash => "the trash may not be read",
-            _ => "the board may not be read",
-        };
-        pieces.push((Tone::Bad, Text::from(what)));
-    }
-    pieces
+    let counts = [
+        (true, figures.unclaimed, "unclaimed", Tone::Good),
+        (true, figures.claimed, "claimed", Tone::Busy),
+        (sees_trash, state.summary.trashed, "trashed", trashed),
+        (true, alive, conductors, Tone::Plain),
+        (false, figures.orphaned, "orphaned", Tone::Bad),
+        (false, figures.malformed, "malformed", Tone::Bad),
+        (false, silent, "silent", Tone::Bad),
+        (false, figures.held_back, "held back", Tone::Plain),
+    ];
+    let gap = if state.size.0 < 80 { " " } else { "  " };
+    let told = counts
+        .into_iter()
+        .filter(|(stays, count, ..)| *stays || *count > 0);
+    let told = told.flat_map(|(_, count, what, tone)| {
+        let count = Text::from(count.to_string());
+        [
+            (Tone::Strong, count),
+            (tone, Text::from(format!(" {what}{gap}"))),
+        ]
+    });
+    let hidden = state.hidden.iter().map(|shelf| match shelf {
+        Shelf::Trash => "the trash may not be read",
+        _ => "the board may not be read",
+    });
+    told.chain(hidden.map(|what| (Tone::Bad, Text::from(what))))
+        .collect()
 }
 
 /// Says which job is the oldest that nobody has, and which is held longest.
@@ -173,27 +178,33 @@ fn rates(state: &State, columns: usize) -> Pieces {
 }
 
 fn tabs(state: &State, y: u16, canvas: &mut Canvas<'_>) {
-    let mut x = 0;
-    for (view, number) in View::ALL.into_iter().zip(1..) {
-        let is_shown = view == state.view;
-        let title = match is_shown {
-            true => format!("[{number} {}]", view.title()),
-            false => format!(" {number} {} ", view.title()),
-        };
-        let title = Text::from(title);
-        let tone = if is_shown { Tone::Strong } else { Tone::Faint };
-        let end = canvas.line(x, y, &[(tone, title)]);
-        if is_shown {
-            canvas.highlight(x..end, y);
-        }
-        x = end;
-    }
     let (at, len) = (state.cursor().at + 1, state.len());
     let place = match state.is_once {
         true => len.to_string(),
         false => format!("{}/{len}", at.min(len)),
     };
-    if usize::from(state.size.0) > usize::from(x) + place.len() + 1 {
+    let columns = usize::from(state.size.0);
+    let titles = View::value_variants()
+        .iter()
+        .map(|view| view.title().0.len());
+    let is_narrow = titles.map(|title| title + 4).sum::<usize>() > columns;
+    let mut x = 0;
+    for (view, number) in View::value_variants().iter().zip(1..) {
+        let is_shown = *view == state.view;
+        let (title, least) = view.title();
+        let title = match (is_shown, is_narrow) {
+            (true, _) => format!("[{number} {title}]"),
+            (false, true) => format!(" {number} {}", &title[..least]),
+            (false, false) => format!(" {number} {title} "),
+        };
+        let tone = if is_shown { Tone::Strong } else { Tone::Faint };
+        let end = canvas.line(x, y, &[(tone, Text::from(title))]);
+        if is_shown {
+            canvas.highlight(x..end, y);
+        }
+        x = end;
+    }
+    if columns > usize::from(x) + place.len() + 1 {
         canvas.right(y, &[(Tone::Faint, Text::from(place))]);
     }
 }

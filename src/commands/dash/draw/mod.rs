@@ -17,18 +17,20 @@ use ratatui::{
     style::{Color, Modifier, Style},
 };
 
-pub(super) use self::page::page;
 use super::{
     keys::{KEYS, acts},
     state::{Overlay, State},
 };
-use crate::output::{Pieces, Text, Tone};
+use crate::output::{Text, Tone};
 
 /// The smallest terminal on which there is something to be seen.
-const SMALLEST: (u16, u16) = (60, 12);
+pub(super) const SMALLEST: (u16, u16) = (60, 12);
 
 /// How wide what stands before each line is: whether it is chosen, and whether it is marked.
 const GUTTER: u16 = 2;
+
+/// How wide it is at the bottom where it stands which lines of a page are seen.
+const PLACE: usize = 12;
 
 /// How many characters are used, and whether colours are.
 #[derive(Debug, Clone, Copy)]
@@ -39,18 +41,24 @@ pub(super) struct Look {
 
 /// Returns how many lines of a view are seen at once.
 pub(super) fn lines(state: &State) -> usize {
+    if let Overlay::Help = state.overlay {
+        return usize::from(state.size.1).saturating_sub(2).max(1);
+    }
     let body = body(state);
-    let titles = u16::from(!matches!(
-        state.overlay,
-        Overlay::Job(_) | Overlay::Conductor(..)
-    ));
+    let titles = u16::from(!state.is_page());
     usize::from((body.end - body.start).saturating_sub(titles)).max(1)
+}
+
+/// Has the state fit on the terminal.
+pub(super) fn fit(state: &mut State) {
+    let opened = page::len(state).max(overlay::len(state));
+    state.fit(lines(state), opened);
 }
 
 /// Returns the lines of the screen between what is above the view and what is below it.
 fn body(state: &State) -> Range<u16> {
-    let below = match state.overlay {
-        Overlay::Filter(_) => 3,
+    let below = match &state.overlay {
+        Overlay::Filter(field) => 1 + overlay::under(state, field).len() as u16,
         _ => u16::from(!state.is_once),
     };
     let top = header::height(state);
@@ -66,19 +74,16 @@ pub(super) fn draw(state: &State, look: Look, buffer: &mut Buffer) {
         let text = format!(
             "jobboard dash takes a terminal of {least_columns}x{least_rows}; this one has {columns}x{rows}."
         );
-        let lines = page::wrapped(
-            vec![vec![(Tone::Plain, Text::from(text))]],
-            usize::from(columns),
-        );
+        let lines = page::said(usize::from(columns), &[(Tone::Plain, &text)]);
         for (line, y) in lines.iter().zip(0..rows) {
             canvas.line(0, y, line);
         }
     } else {
         header::draw(state, &mut canvas);
         let body = body(state);
-        match &state.overlay {
-            Overlay::Job(_) | Overlay::Conductor(..) => page::draw(state, body, &mut canvas),
-            _ => table::draw(state, body, &mut canvas),
+        match state.is_page() {
+            true => page::draw(state, body, &mut canvas),
+            false => table::draw(state, body, &mut canvas),
         }
         footer(state, &mut canvas);
         overlay::draw(state, &mut canvas);
@@ -86,29 +91,64 @@ pub(super) fn draw(state: &State, look: Look, buffer: &mut Buffer) {
     plain(look, canvas.0);
 }
 
-/// Draws the bottom line: what there is to say, or else what can be typed.
+/// Draws the bottom line: what there is to say, which may take more of them, or else what can be typed.
 fn footer(state: &State, canvas: &mut Canvas<'_>) {
     let (columns, rows) = state.size;
-    let y = rows - 1;
     if state.is_once || matches!(state.overlay, Overlay::Filter(_)) {
         return;
     }
+    let room = usize::from(columns) - 2;
     if let Some((tone, text)) = &state.message {
-        canvas.line(1, y, &[(*tone, text.cut(usize::from(columns) - 2))]);
+        let lines = page::said(room, &[(*tone, text.as_str())]);
+        let from = rows
+            .saturating_sub(u16::try_from(lines.len()).unwrap_or(rows))
+            .max(rows / 2);
+        for (line, y) in lines.iter().zip(from..rows) {
+            canvas.wipe(0..columns, y);
+            canvas.line(1, y, line);
+        }
         return;
     }
-    let mut line = Pieces::new();
-    if !state.marks.is_empty() {
-        let hidden = state.marks.len() - state.marked().len();
-        let hidden = if hidden > 0 {
-            format!(" ({hidden} not shown here)")
-        } else {
-            String::new()
+    let mut told = keys(state);
+    let width = |told: &[[(Tone, Text); 2]]| -> usize {
+        told.iter().flatten().map(|(_, text)| text.width()).sum()
+    };
+    // How to find the others and how to leave comes last, and stays, as does what comes first.
+    let is_first_kept = state.is_page() || !state.marks.is_empty();
+    let room = room + 2 - if state.is_page() { PLACE } else { 0 };
+    while width(&told) > room && told.len() > 3 {
+        told.remove(usize::from(is_first_kept));
+    }
+    let y = rows - 1;
+    let end = canvas.line(1, y, &told.concat());
+    let listing = state.picture.listing();
+    let way = if listing.is_reversed {
+        ", reversed"
+    } else {
+        ""
+    };
+    let sort = Text::from(format!("by {}{way}", listing.sort.name()));
+    let has_room = usize::from(columns) > usize::from(end) + sort.width();
+    if state.has_rows() && !state.is_page() && has_room {
+        canvas.right(y, &[(Tone::Faint, sort)]);
+    }
+}
+
+/// Returns what is marked, if anything is, and the keys that matter most.
+fn keys(state: &State) -> Vec<[(Tone, Text); 2]> {
+    let mut told = Vec::new();
+    let is_page = state.is_page();
+    if !state.marks.is_empty() && !is_page {
+        let hidden = match state.marks.len() - state.marked().len() {
+            0 => String::new(),
+            hidden => format!(" ({hidden} not shown here)"),
         };
         let marked = format!("{} marked{hidden}  ", state.marks.len());
-        line.push((Tone::Strong, Text::from(marked)));
+        told.push([
+            (Tone::Strong, Text::from(marked)),
+            (Tone::Plain, Text::default()),
+        ]);
     }
-    let is_page = matches!(state.overlay, Overlay::Job(_) | Overlay::Conductor(..));
     let known = KEYS.iter().filter(|keys| state.may_act || !acts(keys));
     let known = known.filter(|(keys, _, is_told, _)| match (is_page, *keys) {
         (true, "Enter Right" | "/" | "x") => false,
@@ -116,22 +156,20 @@ fn footer(state: &State, canvas: &mut Canvas<'_>) {
         (true, "y") => !state.may_act,
         // Those that do something need the room.
         (false, "Enter Right") => !state.may_act,
+        (false, "Esc Left") => !state.marks.is_empty() || !state.picture.filters.is_empty(),
         _ => *is_told,
     });
-    for (keys, does, ..) in known {
+    told.extend(known.map(|(keys, does, ..)| {
         let first = keys.split(' ').next().unwrap_or_default();
-        line.push((Tone::Strong, Text::from(first)));
-        let does = does.split(';').next().unwrap_or_default();
-        line.push((Tone::Faint, Text::from(format!(" {does}  "))));
-    }
-    let end = canvas.line(1, y, &line);
-    let lens = state.picture.lens();
-    let way = if lens.is_reversed { ", reversed" } else { "" };
-    let sort = Text::from(format!("by {}{way}", lens.sort.name()));
-    let has_room = usize::from(columns) > usize::from(end) + sort.width();
-    if state.has_rows() && !is_page && has_room {
-        canvas.right(y, &[(Tone::Faint, sort)]);
-    }
+        let does = match (*keys, is_page) {
+            ("Esc Left", false) if !state.marks.is_empty() => "unmark",
+            ("Esc Left", false) => "no filter",
+            _ => does.split(';').next().unwrap_or_default(),
+        };
+        let does = Text::from(format!(" {does}  "));
+        [(Tone::Strong, Text::from(first)), (Tone::Faint, does)]
+    }));
+    told
 }
 
 /// Takes away what the terminal is not to show.

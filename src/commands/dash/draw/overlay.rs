@@ -1,12 +1,13 @@
 //! What lies over a view: the keys, a filter that is typed, a question.
 
-use super::Canvas;
+use super::{Canvas, page::said};
 use crate::{
     commands::{
         dash::{
             act::{Dialog, Stage},
+            field::Field,
             keys::{KEYS, acts},
-            state::{Field, Overlay, State},
+            state::{Overlay, State},
         },
         parts::select,
     },
@@ -18,169 +19,158 @@ const SAMPLE: (usize, usize) = (5, 8);
 
 pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>) {
     match &state.overlay {
-        Overlay::Help => window(state, "keys", &keys(state), canvas),
+        Overlay::Help => window(state, "keys", keys(state), canvas),
         Overlay::Filter(field) => filter(state, field, canvas),
         Overlay::Dialog(dialog) => {
             let lines = dialog_lines(state, dialog);
-            window(state, &dialog.question(), &lines, canvas);
+            window(state, dialog.operation.words().0, lines, canvas);
         }
-        Overlay::None | Overlay::Job(_) | Overlay::Conductor(..) => {}
+        Overlay::None | Overlay::Job(_) | Overlay::Conductor(_) => {}
     }
 }
 
-/// Draws a window in the middle of the screen.
-fn window(state: &State, title: &str, lines: &[Pieces], canvas: &mut Canvas<'_>) {
+/// Draws a window in the middle of the screen; where there are more lines, it says which they are.
+fn window(state: &State, title: &str, lines: Vec<Pieces>, canvas: &mut Canvas<'_>) {
     let (columns, rows) = state.size;
     let wide = |line: &Pieces| line.iter().map(|(_, text)| text.width()).sum::<usize>();
-    let title = Text::from(format!(" {title} ")).cut(usize::from(columns) - 8);
     let widest = lines.iter().map(wide).max().unwrap_or_default();
-    let width = (widest.max(title.width()) + 4).min(usize::from(columns));
-    let room = width - 4;
-    let height = u16::try_from(lines.len() + 2).unwrap_or(rows).min(rows);
+    let width = (widest.max(title.len() + 16) + 4).min(usize::from(columns));
+    let room = usize::from(rows).saturating_sub(2);
+    let seen = lines.len().min(room);
+    let from = state.scroll.min(lines.len() - seen);
+    let title = match seen < lines.len() {
+        true => format!(" {title} {}-{}/{} ", from + 1, from + seen, lines.len()),
+        false => format!(" {title} "),
+    };
+    let bar = |[left, right]: [&str; 2]| {
+        let bar = format!("{left}{}{right}", "─".repeat(width - 2));
+        vec![(Tone::Plain, Text::from(bar))]
+    };
     let x = (columns - u16::try_from(width).unwrap_or(columns)) / 2;
-    let y = (rows - height) / 2;
-    let bar =
-        |left: &str, right: &str| Text::from(format!("{left}{}{right}", "─".repeat(width - 2)));
     let end = x + u16::try_from(width).unwrap_or(columns);
-    for (at, y) in (y..y + height).enumerate() {
+    let y = (rows - u16::try_from(seen + 2).unwrap_or(rows)) / 2;
+    let inside = lines.into_iter().skip(from).take(seen).map(|line| {
+        let border = vec![(Tone::Plain, Text::from("│ "))];
+        [border, line].concat()
+    });
+    let framed = [bar(["┌", "┐"])].into_iter().chain(inside);
+    for (line, y) in framed.chain([bar(["└", "┘"])]).zip(y..) {
         canvas.wipe(x..end, y);
-        let line = at.checked_sub(1).and_then(|at| lines.get(at));
-        match line {
-            Some(line) if at + 1 < usize::from(height) => {
-                canvas.line(x, y, &[(Tone::Plain, Text::from("│ "))]);
-                for line in super::page::wrapped(vec![line.clone()], room)
-                    .iter()
-                    .take(1)
-                {
-                    canvas.line(x + 2, y, line);
-                }
-                canvas.line(end - 1, y, &[(Tone::Plain, Text::from("│"))]);
-            }
-            _ if at == 0 => {
-                canvas.line(x, y, &[(Tone::Plain, bar("┌", "┐"))]);
-                canvas.line(x + 2, y, &[(Tone::Strong, title.clone())]);
-            }
-            _ => _ = canvas.line(x, y, &[(Tone::Plain, bar("└", "┘"))]),
+        let border = canvas.line(x, y, &line) < end;
+        if border {
+            canvas.line(end - 1, y, &[(Tone::Plain, Text::from("│"))]);
         }
     }
+    canvas.line(x + 2, y, &[(Tone::Strong, Text::from(title))]);
 }
 
-/// Tells of the keys, in two columns where there are not enough lines for one.
+/// Tells of the keys.
 fn keys(state: &State) -> Vec<Pieces> {
     let known = KEYS.iter().filter(|keys| state.may_act || !acts(keys));
     let told = known.map(|(keys, does, ..)| {
         let keys = Text::from(format!("{keys:<14}"));
         vec![(Tone::Strong, keys), (Tone::Plain, Text::from(*does))]
     });
-    let told: Vec<_> = told.collect();
-    if told.len() + 2 <= usize::from(state.size.1) {
-        return told;
-    }
-    let half = told.len().div_ceil(2);
-    let room = (usize::from(state.size.0) - 4) / 2 - 14;
-    let cut = |line: &Pieces| {
-        let does = line[1].1.cut(room - 1);
-        let space = " ".repeat(room - does.width());
-        vec![
-            line[0].clone(),
-            (Tone::Plain, does),
-            (Tone::Plain, Text::from(space)),
-        ]
-    };
-    let (left, right) = told.split_at(half);
-    let rows = left.iter().enumerate().map(|(at, line)| {
-        let right = right.get(at).map(cut).unwrap_or_default();
-        [cut(line), right].concat()
-    });
-    rows.collect()
+    told.collect()
 }
 
-/// Draws the filter that is typed, and under it what is wrong with it.
+/// Returns how many lines there are to scroll through.
+pub(super) fn len(state: &State) -> usize {
+    match state.overlay {
+        Overlay::Help => keys(state).len(),
+        _ => 0,
+    }
+}
+
+/// Returns what is under a filter that is typed: what is wrong with it, or what may be.
+pub(super) fn under(state: &State, field: &Field) -> Vec<Pieces> {
+    let (tone, under) = match &field.error {
+        Some(error) => (Tone::Bad, error.as_str()),
+        None => (
+            Tone::Faint,
+            "such as held>10m and name=backup-*; Enter looks for it, Esc leaves it, Ctrl-U empties it",
+        ),
+    };
+    let mut lines = said(usize::from(state.size.0) - 2, &[(tone, under)]);
+    lines.truncate(usize::from(state.size.1 / 3));
+    lines
+}
+
+/// Draws the filter that is typed.
 fn filter(state: &State, field: &Field, canvas: &mut Canvas<'_>) {
     let (columns, rows) = state.size;
     let room = usize::from(columns).saturating_sub(11);
     let text = Text::from(&field.text);
     // The end is where one types.
     let hidden = text.width().saturating_sub(room);
-    let shown = text.split(hidden).1;
-    let y = rows - 3;
-    let end = canvas.line(
-        1,
-        y,
-        &[(Tone::Strong, Text::from("filter: ")), (Tone::Plain, shown)],
-    );
+    let shown = (Tone::Plain, text.split(hidden).1);
+    let under = under(state, field);
+    let y = rows - 1 - u16::try_from(under.len()).unwrap_or(rows);
+    let end = canvas.line(1, y, &[(Tone::Strong, Text::from("filter: ")), shown]);
     canvas.highlight(end..end + 1, y);
-    let (tone, under) = match &field.error {
-        Some(error) => (Tone::Bad, error.as_str()),
-        None => (
-            Tone::Faint,
-            "such as held>10m and name=backup-*; Enter looks for it, Esc leaves it",
-        ),
-    };
-    let under = vec![vec![(tone, Text::from(under))]];
-    let lines = super::page::wrapped(under, usize::from(columns) - 2);
-    for (line, y) in lines.iter().zip(y + 1..rows) {
+    for (line, y) in under.iter().zip(y + 1..) {
         canvas.line(1, y, line);
     }
 }
 
 /// Shows what is to be done to which jobs, or what came of it.
 fn dialog_lines(state: &State, dialog: &Dialog) -> Vec<Pieces> {
-    let say =
-        |tone, text: String| vec![(tone, Text::from(text).cut(usize::from(state.size.0) - 6))];
     let sample = usize::from(state.size.1)
         .saturating_sub(SAMPLE.1)
         .clamp(1, SAMPLE.0);
-    let mut lines = Vec::new();
+    let more = |all: usize| format!("… and {} more", all - sample);
+    let mut told = Vec::new();
     if let Stage::Done(done, problems) = &dialog.stage {
-        lines.push(say(Tone::Strong, done.clone()));
-        lines.extend(
-            problems
-                .iter()
-                .take(sample)
-                .map(|problem| say(Tone::Bad, problem.clone())),
-        );
+        told.push((Tone::Strong, done.clone()));
+        let problem = |problem: &String| (Tone::Bad, problem.clone());
+        told.extend(problems.iter().take(sample).map(problem));
         if problems.len() > sample {
-            lines.push(say(
-                Tone::Bad,
-                format!("… and {} more", problems.len() - sample),
-            ));
+            told.push((Tone::Bad, more(problems.len())));
         }
-        lines.push(say(Tone::Faint, "any key goes on".to_owned()));
-        return lines;
-    }
-    lines.push(say(Tone::Faint, format!("on {}", state.board)));
-    for (entry, has_changed) in dialog.jobs.iter().take(sample) {
-        let described = select::describe(entry);
-        lines.push(match has_changed {
-            true => say(
-                Tone::Bad,
-                format!("{described}: changed since, and left alone"),
+        told.push((Tone::Faint, "any key goes on".to_owned()));
+    } else {
+        told.push((Tone::Strong, dialog.question()));
+        told.push((Tone::Faint, format!("on {}", board(state))));
+        for (entry, has_changed) in dialog.jobs.iter().take(sample) {
+            let described = select::describe(entry);
+            told.push(match has_changed {
+                true => (
+                    Tone::Bad,
+                    format!("{described}: changed since, and left alone"),
+                ),
+                false => (Tone::Plain, described),
+            });
+        }
+        if dialog.jobs.len() > sample {
+            told.push((Tone::Plain, more(dialog.jobs.len())));
+        }
+        told.extend(dialog.left_out.clone().map(|why| (Tone::Busy, why)));
+        if dialog.gone() > 0 {
+            told.push((Tone::Busy, format!("{} gone meanwhile", dialog.gone())));
+        }
+        told.push(match (&dialog.stage, &state.protected) {
+            (Stage::Looking, _) => (Tone::Busy, "looking at the jobs…".to_owned()),
+            (Stage::Acting, _) => (Tone::Busy, "…".to_owned()),
+            (_, Some(_)) => {
+                let ask = "This board is protected; type its name and Enter to go on:";
+                (Tone::Strong, format!("{ask} {}", dialog.typed))
+            }
+            (_, None) => (
+                Tone::Strong,
+                "Enter does it, any other key does not".to_owned(),
             ),
-            false => say(Tone::Plain, described),
         });
     }
-    if dialog.jobs.len() > sample {
-        lines.push(say(
-            Tone::Plain,
-            format!("… and {} more", dialog.jobs.len() - sample),
-        ));
+    let told: Vec<_> = (told.iter())
+        .map(|(tone, text)| (*tone, text.as_str()))
+        .collect();
+    said(usize::from(state.size.0) - 6, &told)
+}
+
+/// Returns how the board is called, by the name that it has to be called by if it is protected.
+pub(super) fn board(state: &State) -> String {
+    match &state.protected {
+        Some(name) => format!("{name} ({})", state.board),
+        None => state.board.clone(),
     }
-    if dialog.gone > 0 {
-        lines.push(say(Tone::Busy, format!("{} gone meanwhile", dialog.gone)));
-    }
-    lines.push(Pieces::new());
-    lines.push(match (&dialog.stage, &state.protected) {
-        (Stage::Looking, _) => say(Tone::Busy, "looking at the jobs…".to_owned()),
-        (Stage::Acting, _) => say(Tone::Busy, "…".to_owned()),
-        (_, Some(_)) => say(
-            Tone::Strong,
-            format!(
-                "This board is protected; type its name to go on: {}",
-                dialog.typed
-            ),
-        ),
-        (_, None) => say(Tone::Strong, "y does it, any other key does not".to_owned()),
-    });
-    lines
 }

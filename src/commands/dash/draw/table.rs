@@ -7,9 +7,10 @@ use crate::{
     commands::{
         conductors,
         dash::{
-            lens::Which,
-            state::{Anchor, State, View},
+            listing::Which,
+            state::{Anchor, State},
             summary::Alike,
+            view::View,
         },
         status,
     },
@@ -36,7 +37,7 @@ pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
     canvas.line(GUTTER, body.start, &titles);
     for ((at, line), y) in seen.zip(&lines).zip(body.start + 1..) {
         let is_marked = match state.anchor(at) {
-            Some(Anchor::Job(shelf, key)) => state.marks.contains(&(shelf, key)),
+            Some(Anchor::Job(place)) => state.marks.contains(&place),
             _ => false,
         };
         let is_chosen = at == cursor.at && !state.is_once;
@@ -68,12 +69,12 @@ fn laid(state: &State, seen: Range<usize>, room: usize) -> (Pieces, Vec<Pieces>)
     let table = |columns: &[Column], mut rows: Vec<Vec<Cell>>| laid_out(columns, &mut rows, room);
     match state.view {
         _ if state.has_rows() => {
-            let shelf = match state.picture.lens().which {
+            let shelf = match state.picture.listing().which {
                 Which::On(shelf) => shelf,
                 _ => Shelf::Board,
             };
             let rows = seen.filter_map(|at| state.picture.at(at));
-            jobs(shelf, &mut rows.map(|row| row.entry(now)))
+            jobs(shelf, &mut rows.map(|(place, row)| row.entry(place, now)))
         }
         View::Past => {
             let past = state.past.iter().flatten().cloned();
@@ -100,7 +101,12 @@ fn laid(state: &State, seen: Range<usize>, room: usize) -> (Pieces, Vec<Pieces>)
             let lines = state.events.range(seen).map(|(_, happening)| {
                 let mut page = Page::new(false, None);
                 happening.human(&mut page);
-                page.into_lines().into_iter().flatten().collect()
+                let mut line: Pieces = page.into_lines().into_iter().flatten().collect();
+                if line.iter().map(|(_, text)| text.width()).sum::<usize>() > room {
+                    let is_fence = |text: &Text| text.as_str().starts_with("  fence ");
+                    line.retain(|(tone, text)| *tone != Tone::Faint || !is_fence(text));
+                }
+                line
             });
             let title = Text::from("TIME (UTC)    EVENT");
             (vec![(Tone::Strong, title)], lines.collect())

@@ -1,23 +1,26 @@
 //! Frames, as they are seen.
 
 use chrono::TimeDelta;
+use clap::ValueEnum as _;
 use ratatui::{
     Terminal,
     backend::TestBackend,
     style::{Color, Modifier},
 };
 
-use super::{Look, draw, lines};
+use super::{Look, draw, fit};
 use crate::{
     commands::dash::{
-        act::{Deed, Dialog, Stage},
-        rates::Rate,
-        state::{Overlay, State, View},
+        act::{Dialog, Operation, Stage},
+        effect::{Effect, Input},
+        rates::{Rate, Rates},
+        state::{Overlay, State},
         tests::{failed, held, job, now, press, state, trashed},
-        update::{Input, update},
+        update::update,
+        view::View,
     },
-    job::{Entry, Job},
-    output::{Text, Tone},
+    job::{Entry, Job, JobKey, Shelf},
+    output::Tone,
 };
 
 const COLOURED: Look = Look {
@@ -28,7 +31,7 @@ const COLOURED: Look = Look {
 /// Draws a frame of that size.
 fn frame(state: &mut State, size: (u16, u16), look: Look) -> TestBackend {
     state.size = size;
-    state.settle(lines(state));
+    fit(state);
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
     terminal
         .draw(|frame| draw(state, look, frame.buffer_mut()))
@@ -51,6 +54,7 @@ fn busy() -> Vec<Job> {
 
 fn seen(view: View) -> State {
     let mut state = state(view, busy());
+    state.rates = Rates::default();
     for (second, count) in [(0, 2), (1, 8), (5, 4)] {
         let at = now() - TimeDelta::seconds(9 - second);
         state.rates.count(Rate::Posted, count, at);
@@ -69,6 +73,21 @@ fn a_terminal_that_is_too_small_is_told_so() {
 fn the_jobs() {
     insta::assert_snapshot!(frame(&mut seen(View::Jobs), (80, 24), COLOURED));
     insta::assert_snapshot!(frame(&mut seen(View::Jobs), (120, 40), COLOURED));
+}
+
+/// Where there is little room, what is there says how to find the rest, and how to leave.
+#[test]
+fn on_a_small_terminal() {
+    let mut state = seen(View::Jobs);
+    state.may_act = true;
+    press(&mut state, "xx");
+    insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
+    press(&mut state, "?G");
+    insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
+    press(&mut state, "\u{1b}");
+    let refused = "redis://localhost cannot be reached to watch the jobs: connection refused; start the server there, or choose another with --board";
+    update(&mut state, Input::Lost(refused.to_owned()), now());
+    insta::assert_snapshot!(frame(&mut state, (60, 12), COLOURED));
 }
 
 #[test]
@@ -102,16 +121,16 @@ fn what_is_to_be_done_and_what_came_of_it() {
     let mut state = seen(View::Jobs);
     state.may_act = true;
     let jobs = busy().into_iter().rev().take(7);
-    let jobs = jobs.map(|job| (Entry::Job(Box::new(job)), false));
-    let mut jobs: Vec<_> = jobs.collect();
-    jobs[1].1 = true;
-    let dialog = Dialog {
-        jobs,
-        gone: 1,
-        typed: "pr".to_owned(),
-        stage: Stage::Asking,
-        ..Dialog::of(Deed::Trash, Vec::new())
-    };
+    let jobs: Vec<_> = jobs.map(|job| Entry::Job(Box::new(job))).collect();
+    let places = jobs.iter().map(|entry| (Shelf::Board, entry.key().clone()));
+    let places: Vec<_> = places
+        .chain([(Shelf::Board, JobKey::new("gone"))])
+        .collect();
+    let mut dialog = Dialog::new(Operation::Trash, places);
+    let changed = jobs[1].key().clone();
+    dialog.ask(jobs, &state.pauses, now());
+    dialog.note_change(&changed);
+    dialog.typed = "pr".to_owned();
     state.overlay = Overlay::Dialog(Box::new(dialog));
     insta::assert_snapshot!(frame(&mut state, (80, 24), COLOURED));
     state.protected = Some("prod".to_owned());
@@ -126,8 +145,19 @@ fn what_is_to_be_done_and_what_came_of_it() {
 
 #[test]
 fn on_no_columns_at_all_it_comes_to_an_end() {
-    let line = vec![(Tone::Plain, Text::from("text"))];
-    assert_eq!(super::page::wrapped(vec![line], 0).len(), 4);
+    let lines = super::page::said(0, &[(Tone::Plain, "text")]);
+    assert_eq!(lines.len(), 4);
+}
+
+/// Makes sure that nothing that is seen acts on a terminal.
+fn is_inert(state: &mut State) {
+    for size in [(60, 12), (120, 20)] {
+        let frame = frame(state, size, COLOURED);
+        let cells = frame.buffer().content.iter();
+        let mut chars = cells.flat_map(|cell| cell.symbol().chars());
+        let acts = |char: &char| char.is_control() || "\u{202e}\u{200b}\u{9b}".contains(*char);
+        assert_eq!(chars.find(acts), None, "{frame}");
+    }
 }
 
 #[test]
@@ -136,17 +166,46 @@ fn hostile_names_act_on_no_terminal() {
     evil.problem = Some("\u{9b}31m".to_owned());
     let evil = held(evil, "\u{1b}[8m日本\u{200b}", 3);
     let mut state = state(View::Jobs, vec![failed(evil, "\u{1b}c", 1)]);
-    for view in View::ALL {
-        state.view = view;
-        state.aim();
-        let frame = frame(&mut state, (120, 20), COLOURED);
-        let cells = frame.buffer().content.iter();
-        let mut chars = cells.flat_map(|cell| cell.symbol().chars());
-        let acts = |char: &char| char.is_control() || "\u{202e}\u{200b}\u{9b}".contains(*char);
-        assert_eq!(chars.find(acts), None, "{view:?}");
+    for view in View::value_variants() {
+        state.view = *view;
+        state.list();
+        is_inert(&mut state);
     }
     state.view = View::Jobs;
-    state.aim();
+    state.list();
+    // Nor in what lies over the view, at the bottom, on a page, or in what is copied.
+    state.may_act = true;
+    let evil = state
+        .picture
+        .at(0)
+        .map(|(place, row)| row.entry(place, now()))
+        .unwrap();
+    let place = (Shelf::Board, evil.key().clone());
+    for (keys, operation) in [("T", Operation::Trash), ("P", Operation::Pause)] {
+        press(&mut state, keys);
+        let found = Input::Prepared(operation, vec![place.clone()], Ok(vec![evil.clone()]));
+        update(&mut state, found, now());
+        is_inert(&mut state);
+        let done = Stage::Done("\u{1b}[2J".to_owned(), vec!["\u{202e}\n".repeat(90)]);
+        press(&mut state, "\n");
+        update(&mut state, Input::Performed(done), now());
+        is_inert(&mut state);
+        press(&mut state, "q");
+    }
+    update(
+        &mut state,
+        Input::Lost("\u{1b}]0;owned\u{7}\n".repeat(30)),
+        now(),
+    );
+    is_inert(&mut state);
+    let copied = press(&mut state, "y");
+    assert!(matches!(&copied[..], [Effect::Copy(text)] if !text.contains(char::is_control)));
+    let opened = press(&mut state, "\n");
+    if let Some(Effect::Open(reference)) = opened.into_iter().next() {
+        update(&mut state, Input::Opened(reference, Ok(evil)), now());
+    }
+    is_inert(&mut state);
+    press(&mut state, "\u{1b}");
     insta::assert_snapshot!(frame(&mut state, (80, 14), COLOURED));
 }
 
@@ -192,7 +251,7 @@ fn a_frame_of_a_hundred_thousand_jobs() {
     let start = std::time::Instant::now();
     for _ in 0..1000 {
         press(&mut state, "j");
-        state.settle(lines(&state));
+        fit(&mut state);
         let draw = |frame: &mut ratatui::Frame<'_>| draw(&state, COLOURED, frame.buffer_mut());
         terminal.draw(draw).unwrap();
     }

@@ -23,7 +23,7 @@ struct Hammer {
 
 impl Hammer {
     fn start(server: &Server, spared: &JobKey) -> Self {
-        let spared = spared.as_str().to_owned();
+        let spared = spared.to_string();
         let is_over = Arc::new(AtomicBool::new(false));
         let has_ended = Arc::clone(&is_over);
         let client = redis::Client::open(format!("redis://{}", server.host())).unwrap();
@@ -67,7 +67,7 @@ async fn a_job_that_is_removed_is_told_while_many_claims_are_touched() {
         calls(&server, "eval") > before + 2
     })
     .await;
-    server.run::<()>(&["HDEL", "taskflow:listings", removed.as_str()]);
+    server.run::<()>(&["HDEL", "taskflow:listings", &removed.text()]);
     let told = next(&mut events).await;
     assert_eq!(told.kind, EventKind::Consumed);
     assert_eq!(told.subject.unwrap().key, *removed);

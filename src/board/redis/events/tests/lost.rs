@@ -35,7 +35,7 @@ async fn a_flush_while_the_board_is_read_is_no_consumption() {
     assert_eq!(next(&mut events).await.kind, EventKind::Resync);
     let marker = mark(&board).await;
     let mut told = until(&mut events, EventKind::Posted).await;
-    server.run::<()>(&["HDEL", "taskflow:listings", marker.as_str()]);
+    server.run::<()>(&["HDEL", "taskflow:listings", &marker.text()]);
     told.extend(until(&mut events, EventKind::Consumed).await);
     let marked = |kind| (kind, "marker".to_owned());
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use super::row::Row;
+use super::row::{Place, Row};
 use crate::job::Shelf;
 
 /// The order of a list.
@@ -47,14 +47,14 @@ pub(super) enum Which {
 
 /// Which rows are shown, and in which order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Lens {
+pub(super) struct Listing {
     pub(super) which: Which,
     pub(super) sort: Sort,
     pub(super) is_reversed: bool,
 }
 
-impl Lens {
-    pub(super) fn compare(&self, one: &Row, other: &Row) -> Ordering {
+impl Listing {
+    pub(super) fn compare(&self, one: (&Place, &Row), other: (&Place, &Row)) -> Ordering {
         let order = compare(one, other, self.sort);
         match self.is_reversed {
             true => order.reverse(),
@@ -62,9 +62,9 @@ impl Lens {
         }
     }
 
-    pub(super) fn admits(&self, row: &Row) -> bool {
+    pub(super) fn admits(&self, shelf: Shelf, row: &Row) -> bool {
         match &self.which {
-            Which::On(shelf) => row.shelf == *shelf,
+            Which::On(wanted) => shelf == *wanted,
             Which::Of(owner) => {
                 let claim = row.claim.as_ref();
                 claim.is_some_and(|it| it.owner.as_ref().map(|it| it.to_string()) == *owner)
@@ -78,7 +78,11 @@ impl Lens {
 }
 
 /// Compares two records; what has no such value comes last.
-fn compare(one: &Row, other: &Row, sort: Sort) -> Ordering {
+fn compare(
+    (place, one): (&Place, &Row),
+    (other_place, other): (&Place, &Row),
+    sort: Sort,
+) -> Ordering {
     fn known<T: Ord>(one: Option<T>, other: Option<T>) -> Ordering {
         (one.is_none(), one).cmp(&(other.is_none(), other))
     }
@@ -101,15 +105,15 @@ fn compare(one: &Row, other: &Row, sort: Sort) -> Ordering {
         ),
         Sort::Tries => other.attempts.cmp(&one.attempts),
     };
-    let place = |row: &Row| {
+    let rank = |shelf: Shelf, row: &Row| {
         (
-            row.shelf != Shelf::Board,
+            shelf != Shelf::Board,
             row.is_malformed,
             Reverse(row.trashed_on()),
             Reverse(row.priority),
             row.sequence.unwrap_or(i64::MAX),
         )
     };
-    by.then_with(|| place(one).cmp(&place(other)))
-        .then_with(|| one.key.cmp(&other.key))
+    by.then_with(|| rank(place.0, one).cmp(&rank(other_place.0, other)))
+        .then_with(|| place.1.cmp(&other_place.1))
 }

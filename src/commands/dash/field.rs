@@ -1,0 +1,52 @@
+//! A filter that is being typed.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::board::filter::{Filter, Filters};
+
+/// How many characters a filter may have.
+const LONGEST: usize = 2000;
+
+/// What is typed so far.
+#[derive(Debug, Default)]
+pub(super) struct Field {
+    pub(super) text: String,
+    /// What is wrong with it.
+    pub(super) error: Option<String>,
+}
+
+impl Field {
+    /// Takes in a key; returns the filter if that is the end of it.
+    pub(super) fn press(&mut self, key: KeyEvent) -> Option<Filters> {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('u') if is_control => self.text.clear(),
+            KeyCode::Char('w') if is_control => {
+                let kept = self.text.trim_end().rfind(' ').map_or(0, |at| at + 1);
+                self.text.truncate(kept);
+            }
+            KeyCode::Char(char) if !is_control => self.add([char].into_iter()),
+            KeyCode::Backspace => _ = self.text.pop(),
+            _ => {}
+        }
+        let filters = self.check();
+        filters.filter(|_| key.code == KeyCode::Enter)
+    }
+
+    /// Adds what is typed, as long as there is room.
+    pub(super) fn add(&mut self, typed: impl Iterator<Item = char>) {
+        let room = LONGEST.saturating_sub(self.text.chars().count());
+        self.text.extend(typed.take(room));
+        self.check();
+    }
+
+    /// Reads what is typed, or says what is wrong with it; nothing is no filter.
+    fn check(&mut self) -> Option<Filters> {
+        let read = match self.text.trim() {
+            "" => Ok(Filters::default()),
+            text => text.parse::<Filter>().map(|it| Filters::new(vec![it])),
+        };
+        self.error = read.as_ref().err().map(ToString::to_string);
+        read.ok()
+    }
+}

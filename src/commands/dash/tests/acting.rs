@@ -1,0 +1,194 @@
+//! What becomes of the dashboard by keys that do something.
+
+use super::{entries, held, job, now, press, state, tell, trashed};
+use crate::{
+    board::EventKind,
+    commands::dash::{
+        act::{Operation, Stage},
+        effect::{Effect, Input},
+        state::{Overlay, State},
+        update::update,
+        view::View,
+    },
+    job::{Job, JobKey, Pause, Pauses, Remark, Shelf},
+};
+
+/// Returns what was found of these jobs when something was to be done to them.
+fn prepared(operation: Operation, jobs: &[Job]) -> Input {
+    let places = jobs.iter().map(|job| (job.shelf, job.key.clone()));
+    Input::Prepared(operation, places.collect(), Ok(entries(jobs.to_vec())))
+}
+
+#[test]
+fn what_is_marked_is_acted_on_once_somebody_agrees() {
+    let jobs = vec![held(job("a", 9), "ada", 3), job("b", 5)];
+    let mut state = state(View::Jobs, jobs.clone());
+    assert!(press(&mut state, "T").is_empty(), "it only looks");
+    state.may_act = true;
+    let found = || prepared(Operation::Trash, &jobs[..1]);
+    let ask = |state: &mut State| {
+        let effects = press(state, "T");
+        let place = (Shelf::Board, JobKey::new("a"));
+        assert!(matches!(&effects[..], [Effect::Prepare(Operation::Trash, it)] if *it == [place]));
+    };
+    press(&mut state, "x");
+    // Whatever is no yes is a no.
+    ask(&mut state);
+    update(&mut state, found(), now());
+    assert!(press(&mut state, "y").is_empty());
+    assert!(matches!(state.overlay, Overlay::None));
+    // What is typed before the question is there agrees to nothing.
+    ask(&mut state);
+    assert!(press(&mut state, "\ny\nT").is_empty());
+    update(&mut state, found(), now());
+    let effects = press(&mut state, "\n");
+    assert!(matches!(effects[..], [Effect::Perform(_)]), "{effects:?}");
+    // Nothing that is typed now is taken for an answer.
+    assert!(press(&mut state, "yq\n").is_empty());
+    update(
+        &mut state,
+        Input::Performed(Stage::Done(String::new(), Vec::new())),
+        now(),
+    );
+    press(&mut state, "q");
+    assert!(state.marks.is_empty());
+    // A protected board is called by its name.
+    state.protected = Some("prod".to_owned());
+    press(&mut state, "gx");
+    ask(&mut state);
+    update(&mut state, found(), now());
+    assert!(press(&mut state, "y\n").is_empty());
+    ask(&mut state);
+    update(&mut state, found(), now());
+    let effects = press(&mut state, "prod\n");
+    assert!(matches!(effects[..], [Effect::Perform(_)]), "{effects:?}");
+}
+
+#[test]
+fn an_answer_belongs_to_its_question() {
+    let jobs = vec![job("a", 9), job("b", 5)];
+    let mut state = state(View::Jobs, jobs.clone());
+    state.may_act = true;
+    press(&mut state, "A\u{1b}C");
+    update(&mut state, prepared(Operation::Abandon, &jobs[..1]), now());
+    assert!(
+        press(&mut state, "\n").is_empty(),
+        "that is another question"
+    );
+    update(&mut state, prepared(Operation::Consume, &jobs[..1]), now());
+    // Something happens to it: what was shown is not what would be acted on.
+    tell(&mut state, EventKind::Claimed, &jobs[0]);
+    assert!(press(&mut state, "\n").is_empty());
+    // Also while nothing moves.
+    press(&mut state, "C");
+    update(&mut state, prepared(Operation::Consume, &jobs[..1]), now());
+    state.is_paused = true;
+    tell(&mut state, EventKind::Claimed, &jobs[0]);
+    assert!(press(&mut state, "\n").is_empty());
+}
+
+#[test]
+fn only_what_is_shown_and_fit_for_it_is_acted_on() {
+    let jobs = vec![job("a", 9), job("b", 5), trashed(job("c", 3))];
+    let mut state = state(View::Trash, jobs.clone());
+    state.may_act = true;
+    // A job on the board may have its key.
+    for keys in ["C", "T", "A"] {
+        assert!(press(&mut state, keys).is_empty(), "{keys}");
+    }
+    let effects = press(&mut state, "xR\u{1b}1C");
+    assert!(
+        matches!(&effects[..], [Effect::Prepare(Operation::Retry, _)]),
+        "{effects:?}"
+    );
+    assert!(matches!(state.overlay, Overlay::None));
+    assert!(
+        state
+            .message
+            .as_ref()
+            .is_some_and(|it| it.1.as_str().contains("not shown here"))
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_said_at_once() {
+    let jobs = vec![job("a", 9), trashed(job("c", 3))];
+    let mut state = state(View::Jobs, jobs);
+    state.may_act = true;
+    for (keys, problem) in [
+        ("A", "nobody has claimed that"),
+        ("4C", "that is in the trash"),
+        ("2y", "choose a job"),
+        ("6x", "choose a job"),
+        ("3T", "choose a job"),
+    ] {
+        assert!(press(&mut state, &keys[..keys.len() - 1]).len() < 2);
+        assert!(press(&mut state, &keys[keys.len() - 1..]).is_empty());
+        let message = state.message.as_ref().map(|(_, text)| text.to_string());
+        assert!(
+            message.as_ref().is_some_and(|it| it.contains(problem)),
+            "{message:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_paused_is_resumed_by_the_same_key() {
+    let jobs = vec![job("backup-1", 9), job("resize", 5)];
+    let mut state = state(View::Jobs, jobs.clone());
+    state.may_act = true;
+    let pause = Pause {
+        names: "backup-*".to_owned(),
+        until: None,
+        remark: Remark::now("paused", "olga", None),
+    };
+    update(
+        &mut state,
+        Input::Pauses(Pauses::new(vec![pause], now())),
+        now(),
+    );
+    for (keys, operation, asked) in [
+        (
+            "P",
+            Operation::Resume,
+            "have jobs named backup-* taken again?",
+        ),
+        (
+            "\u{1b}jP",
+            Operation::Pause,
+            "leave all jobs named resize alone?",
+        ),
+    ] {
+        let effects = press(&mut state, keys);
+        assert!(matches!(effects[..], [Effect::Prepare(it, _)] if it == operation));
+        let job = &jobs[usize::from(operation == Operation::Pause)];
+        update(
+            &mut state,
+            prepared(operation, std::slice::from_ref(job)),
+            now(),
+        );
+        let Overlay::Dialog(dialog) = &state.overlay else {
+            panic!("{:?}", state.overlay);
+        };
+        assert_eq!(dialog.question(), asked);
+    }
+}
+
+#[test]
+fn escape_goes_back_unmarks_and_then_leaves_the_filter() {
+    let mut state = state(View::Jobs, vec![job("a", 9), job("b", 5)]);
+    state.may_act = true;
+    press(&mut state, "/name=*\n");
+    update(&mut state, Input::Reading, now());
+    let page = Input::Entries(Shelf::Board, entries(vec![job("a", 9), job("b", 5)]));
+    update(&mut state, page, now());
+    update(&mut state, Input::Read, now());
+    press(&mut state, "x?");
+    assert!(press(&mut state, "\u{1b}").is_empty());
+    assert_eq!(state.marks.len(), 1);
+    assert!(press(&mut state, "\u{1b}").is_empty());
+    assert!(state.marks.is_empty() && !state.picture.filters.is_empty());
+    let effects = press(&mut state, "\u{1b}");
+    assert!(matches!(effects[..], [Effect::ReadNow]), "{effects:?}");
+    assert!(state.picture.filters.is_empty());
+}

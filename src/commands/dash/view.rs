@@ -1,0 +1,34 @@
+//! The views, one of which is looked at.
+
+use clap::ValueEnum;
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum View {
+    #[default]
+    Jobs,
+    /// The claims, by owner
+    Claims,
+    /// The failures, by what they have in common
+    Failures,
+    Trash,
+    /// The jobs that have left the board, the latest first
+    Past,
+    Conductors,
+    Events,
+}
+
+impl View {
+    /// Returns what it is called, and in how few letters it is still told from the others.
+    pub(super) fn title(self) -> (&'static str, usize) {
+        match self {
+            Self::Jobs => ("Jobs", 4),
+            Self::Claims => ("Claims", 6),
+            Self::Failures => ("Failures", 4),
+            Self::Trash => ("Trash", 5),
+            Self::Past => ("Past", 4),
+            Self::Conductors => ("Conductors", 4),
+            Self::Events => ("Events", 6),
+        }
+    }
+}

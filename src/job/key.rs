@@ -1,0 +1,101 @@
+//! What points at a record of a board, in few bytes: whoever follows a board keeps one for each job.
+
+use std::{borrow::Cow, cmp::Ordering, fmt};
+
+use serde::{Serialize, Serializer};
+use uuid::Uuid;
+
+/// Points at one record of a board; opaque, and different for each kind of board.
+///
+/// It is the record's own name, which need not be the uuid that its posting states.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct JobKey(Form);
+
+/// A name; that of nearly every job is a uuid in its usual form, of which the number is enough.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Form {
+    Uuid(Uuid),
+    Other(Box<str>),
+}
+
+impl JobKey {
+    pub(crate) fn new(text: impl AsRef<str>) -> Self {
+        let text = text.as_ref();
+        Self(match usual(text) {
+            Some(uuid) => Form::Uuid(uuid),
+            None => Form::Other(text.into()),
+        })
+    }
+
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        match &self.0 {
+            Form::Uuid(uuid) => Cow::Owned(uuid.to_string()),
+            Form::Other(text) => Cow::Borrowed(text),
+        }
+    }
+}
+
+/// Returns the uuid that a text is in the usual form of uuids; there are other ways to write the same one.
+pub(super) fn usual(text: &str) -> Option<Uuid> {
+    let mut buffer = Uuid::encode_buffer();
+    let is_usual = |uuid: &Uuid| *uuid.hyphenated().encode_lower(&mut buffer) == *text;
+    Uuid::try_parse(text).ok().filter(is_usual)
+}
+
+impl Ord for JobKey {
+    /// Compares them as texts, as boards do.
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.0, &other.0) {
+            (Form::Uuid(one), Form::Uuid(other)) => one.cmp(other),
+            _ => self.text().cmp(&other.text()),
+        }
+    }
+}
+
+impl PartialOrd for JobKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for JobKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+impl fmt::Debug for JobKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("JobKey").field(&self.text()).finish()
+    }
+}
+
+impl Serialize for JobKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_its_text_in_no_more_room_than_a_string_without_it() {
+        let text = "1f0c9a58-8f0e-5d0a-8a43-6b0c3f6d2e7b";
+        let mut texts = [
+            text.to_owned(),
+            text.to_uppercase(),
+            text.replace('-', ""),
+            format!("{{{text}}}"),
+            "job0000000007".to_owned(),
+            "1f0d".to_owned(),
+            String::new(),
+        ];
+        let mut keys = texts.clone().map(JobKey::new);
+        texts.sort();
+        keys.sort();
+        assert_eq!(keys.map(|key| key.to_string()), texts);
+        assert_eq!(size_of::<JobKey>(), size_of::<String>());
+    }
+}
