@@ -9,7 +9,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 use futures_util::TryStreamExt;
 
 use self::screen::Status;
-pub(super) use self::screen::{NAMES, OWNERS, name_cells, owner_cells};
+pub(super) use self::screen::{NAMES, OWNERS, ended, name_cells, owner_cells};
 use super::parts::{
     liveness::is_silent,
     peers,

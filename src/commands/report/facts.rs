@@ -101,6 +101,11 @@ impl Facts {
     /// Says in a sentence how the board is.
     pub(super) fn verdict(&self) -> String {
         let (wrong, trouble) = self.wrong();
+        let and = if wrong == 0 && trouble > 0 {
+            "but"
+        } else {
+            "and"
+        };
         let wrong = match wrong {
             0 => "Nothing is wrong with the board, as far as it was seen".to_owned(),
             1 => "One thing is wrong with the board".to_owned(),
@@ -115,19 +120,15 @@ impl Facts {
             0 => String::new(),
             count => format!(" In the trash {} that failed.", are(count)),
         };
-        format!("{wrong}, and {trouble}.{lost}")
+        format!("{wrong}, {and} {trouble}.{lost}")
     }
 
     /// Says why, if it is the same for each job that needs help.
     fn reason(&self) -> String {
         let mut said = self.explained.iter().filter(|it| it.like.is_none());
-        match (self.trouble.len(), said.next(), said.next()) {
-            (1, Some(one), None) => {
-                let summary = one
-                    .trouble()
-                    .map(|it| Text::from(&it.summary).shortened(160));
-                summary.map_or_else(String::new, |it| format!(": {it}"))
-            }
+        let (one, other) = (said.next().and_then(Explanation::trouble), said.next());
+        match (self.trouble.len(), one, other) {
+            (1, Some(one), None) => format!(": {}", Text::from(&one.summary).shortened(160)),
             _ => String::new(),
         }
     }

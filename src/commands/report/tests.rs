@@ -15,7 +15,7 @@ use self::{
 use super::{facts::Facts, gather::Gathered, html, words::More};
 use crate::{
     commands::parts::tally::{Departures, Tally},
-    job::{Departure, Lease, Owner, Shelf},
+    job::{Departure, Entry, Lease, Owner, Shelf},
     output::{Page, Record, Report as _},
 };
 
@@ -253,7 +253,7 @@ fn whatever_strangers_wrote_the_page_stays_small() {
     let mut strangers = Strangers::of(&texts);
     let mut gathered = Gathered::new(at());
     let mut tally = Tally::new(at());
-    for number in 0..300 {
+    for number in 0..60 {
         let mut job = strangers.job(number, 100);
         job.history.failures = vec![strangers.failure(50)];
         let job = strangers.held(job, Lease::None);
@@ -324,4 +324,23 @@ fn what_is_left_out_is_counted() {
     let lines = facts.lines();
     let told = ["more_names", "1234", "false"].map(str::to_owned).to_vec();
     assert!(lines.contains(&told), "{lines:?}");
+}
+
+#[test]
+fn of_very_many_owners_the_rarest_go_and_that_is_said() {
+    let mut strangers = Strangers::of(&USUAL);
+    let mut tally = Tally::new(at());
+    let job = strangers.job(1, 100);
+    let mut entry = told(strangers.held(job, Lease::None));
+    for number in 0..20_101 {
+        if let Entry::Job(job) = &mut entry {
+            let name = format!("ada-{}", number.max(100));
+            job.holding.as_mut().unwrap().owner = Some(Owner::from_stored(name));
+        }
+        tally.add(&entry);
+    }
+    assert_eq!(tally.has_dropped, [false, true]);
+    let (figures, _, owners) = tally.finish(&[]);
+    assert_eq!((figures.claimed, owners.len()), (20_101, 1));
+    assert_eq!(owners[0].claims, 101);
 }

@@ -226,7 +226,7 @@ fn wrong(count: u64) -> Cell {
 }
 
 /// Says what has left the board, what is worst first.
-fn ended(past: &Departures) -> String {
+pub(crate) fn ended(past: &Departures) -> String {
     let counts = [past.failed, past.consumed, past.purged];
     let parts = counts.into_iter().zip(["failed", "consumed", "purged"]);
     let parts = parts.filter(|(count, _)| *count > 0);

@@ -269,3 +269,28 @@ fn unseen(seen: &mut Examined, what: &str, jobs: &Noted) {
 fn quoted(text: &str) -> String {
     format!("\"{}\"", glob::literal(text).replace('"', "\"\""))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Owner;
+
+    #[test]
+    fn of_very_many_who_are_dead_the_last_ones_are_told_together() {
+        let dead = |number: u64| ByOwner {
+            owner: Some(Owner::from_stored(format!("ada-{number}"))),
+            claims: 1000 - number,
+            is_dead: true,
+            ..ByOwner::default()
+        };
+        let look = Look {
+            owners: (0..130).map(dead).collect(),
+            ..Look::default()
+        };
+        let told = look.of_claims().findings;
+        assert_eq!(told.len(), MOST_DEAD + 1);
+        let claims = (870..900).sum::<u64>() + 30;
+        let rest = format!("claims of 30 more owners that seem to be dead: {claims}");
+        assert_eq!(told[MOST_DEAD].summary, rest);
+    }
+}

@@ -1,6 +1,6 @@
 //! What is on the board: how many jobs, for how long, by name and by owner.
 
-use super::{Facts, figure, folded, legend, more, shown, svg, table, words};
+use super::{Facts, figure, legend, more, numbers, shown, svg, table, words};
 use crate::{
     commands::report::{
         measure::Bucket,
@@ -72,8 +72,7 @@ fn histogram(of: &Histogram<'_>, label: svg::Label) -> Html {
         let [plain, marked] = of.kinds;
         drawn.add(&legend(&[("rect.main", plain), ("rect.marked", marked)]));
     }
-    let numbers = table(&of.table(), &[]);
-    drawn.add(&folded("details", ("The numbers", of.title), &numbers));
+    drawn.add(&numbers(&of.table(), of.title));
     figure("figure", (of.title, &words::jobs(all)), &drawn)
 }
 

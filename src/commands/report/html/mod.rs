@@ -177,6 +177,11 @@ fn folded(name: &'static str, (title, about): (&str, &str), content: &Html) -> H
     tag(name, &[&tag("summary", &[&title, &unseen]), content])
 }
 
+/// Writes the numbers behind a figure.
+fn numbers(of: &Table, about: &str) -> Html {
+    folded("details", ("The numbers", about), &table(of, &[]))
+}
+
 /// Writes what the marks of a figure mean.
 fn legend(marks: &[(&'static str, &'static str)]) -> Html {
     let marks = marks.iter().map(|(mark, meaning)| {

@@ -2,9 +2,9 @@
 
 use chrono::TimeDelta;
 
-use super::{Facts, figure, folded, legend, more, svg, table, time, words};
+use super::{Facts, figure, folded, legend, more, numbers, svg, table, time};
 use crate::{
-    commands::report::lanes::RunOutcome,
+    commands::{report::lanes::RunOutcome, status::ended},
     duration,
     output::{Html, tag},
 };
@@ -14,20 +14,20 @@ pub(super) fn past(facts: &Facts) -> Html {
     let Some(remembered) = &facts.remembered else {
         return tag("p", &[&"It cannot be seen."]);
     };
-    let sums = [
-        (remembered.consumed, "finished"),
-        (remembered.failed, "ended as failed"),
-        (remembered.purged, "removed from the trash"),
-    ];
-    let sums = sums.into_iter().filter(|(count, _)| *count > 0);
-    let sums = sums.map(|(count, how)| format!("{} {how}", words::grouped(count)));
-    let sums = sums.collect::<Vec<_>>().join(", ");
     let sums = match remembered.count() {
         0 if facts.course.is_empty() && facts.timeline.lanes.is_empty() => {
             return tag("p", &[&"Nothing is remembered."]);
         }
         0 => Html::default(),
-        _ => tag("p", &[&sums, &" since ", &time(remembered.since), &"."]),
+        _ => tag(
+            "p",
+            &[
+                &ended(remembered),
+                &" since ",
+                &time(remembered.since),
+                &".",
+            ],
+        ),
     };
     Html::of(&[&sums, &course(facts), &spans(facts), &timeline(facts)])
 }
@@ -43,8 +43,7 @@ fn course(facts: &Facts) -> Html {
         duration::exact(length)
     );
     let mut drawn = svg::course(("course-figure", TITLE), &facts.course);
-    let numbers = table(&facts.course_table(), &[]);
-    drawn.add(&folded("details", ("The numbers", TITLE), &numbers));
+    drawn.add(&numbers(&facts.course_table(), TITLE));
     figure("figure.wide", (TITLE, &remark), &drawn)
 }
 
