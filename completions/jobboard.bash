@@ -527,7 +527,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__conduct)
-            opts="-j -o -q -v -h --jobs --create --name --filter --lease --drain --max-jobs --idle-exit --job-timeout --job-timeout-max --max-attempts --max-attempts-max --retry-delay --retry-max --on-failure --output --grace --log-format --handlers --allow --allow-any --allow-env --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-j -o -q -v -h --jobs --create --name --filter --lease --drain --max-jobs --idle-exit --job-timeout --job-timeout-max --max-attempts --max-attempts-max --retry-delay --retry-max --on-failure --output --grace --log-format --metrics --metrics-public --otlp-file --handlers --allow --allow-any --allow-env --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -599,6 +599,14 @@ _jobboard() {
                     ;;
                 --log-format)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --otlp-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --handlers)
@@ -1571,7 +1579,7 @@ _jobboard() {
             return 0
             ;;
         jobboard__subcmd__post)
-            opts="-o -q -v -h --details --priority --book --uuid --unique --from --check-first --create --dry-run --wait --timeout --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
+            opts="-o -q -v -h --details --priority --book --uuid --unique --trace --from --check-first --create --dry-run --wait --timeout --board --config --who --format --json --color --quiet --verbose --op-timeout --password-file --read-only --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

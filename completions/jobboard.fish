@@ -99,6 +99,7 @@ always\t''
 never\t''"
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l op-timeout -d 'How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
+complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l trace -d 'Keep the trace that TRACEPARENT tells of, so that attempts are linked to it'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l check-first -d 'With --from: read and check every line before posting any'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l create -d 'Make also the folder for the file of the board, which only the default board does by itself'
 complete -c jobboard -n "__fish_jobboard_using_subcommand post" -l dry-run -d 'Show the record that would be posted, and post nothing'
@@ -740,6 +741,8 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l output -d 
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l grace -d 'How long running jobs may go on after the first SIGTERM or SIGINT; a second one ends them' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l log-format -d 'The form in which to tell what happens, on stderr; json if --json is given' -r -f -a "text\t'A line each, for people'
 json\t'An object a line'"
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l metrics -d 'Tell Prometheus how the board and the conductor are: ADDRESS:PORT, unix:PATH, or a file *.prom' -r
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l otlp-file -d 'Add each attempt to this file, a line of OTLP as JSON, linked to where its job was posted' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l handlers -d 'Run a job by the program of its name in this folder, with its details on standard input' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l allow -d 'Let jobs name programs whose absolute path is like this; a * ends at a slash' -r
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l allow-env -d 'Let jobs set variables whose name is like this; never LD_*, PATH or JOBBOARD_*' -r
@@ -758,6 +761,7 @@ complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l op-timeout
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l password-file -d 'Read the board\'s password from this file, or from standard input (-)' -r -F
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l create -d 'Make also the folder for the file of the board, which only the default board does by itself'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l drain -d 'Exit once no job is left that this conductor may run'
+complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l metrics-public -d 'Let --metrics listen where other machines can ask'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l allow-any -d 'Let jobs name any program, whoever can post them'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -l json -d 'The same as --format json'
 complete -c jobboard -n "__fish_jobboard_using_subcommand conduct" -s q -l quiet -d 'Say nothing on stderr but errors'

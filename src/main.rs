@@ -23,6 +23,7 @@ mod ready;
 mod retry;
 mod secret;
 mod shell;
+mod trace;
 
 use std::{path::Path, process::ExitCode, time::Instant};
 

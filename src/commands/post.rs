@@ -17,6 +17,7 @@ use crate::{
     duration,
     job::{Book, Draft, Priority},
     output::{Page, Record, Report},
+    trace,
 };
 
 /// Post a job
@@ -36,6 +37,10 @@ pub(crate) struct PostArgs {
     /// A command that performs the job: it becomes `command` in the details
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+
+    /// Keep the trace that TRACEPARENT tells of, so that attempts are linked to it
+    #[arg(long)]
+    trace: bool,
 
     #[command(flatten)]
     bulk: BulkArgs,
@@ -131,10 +136,16 @@ impl Report for DryRun<'_> {
 
 pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()> {
     ctx.create_folder(&args.creation);
-    let Some(name) = &args.name else {
-        return bulk::run(ctx, args.bulk, args.dry_run).await;
+    let trace = if args.trace {
+        kept_trace(ctx)
+    } else {
+        Vec::new()
     };
-    let draft = args.draft.draft(&ctx.config, name, &args.command)?;
+    let Some(name) = &args.name else {
+        return bulk::run(ctx, args.bulk, trace, args.dry_run).await;
+    };
+    let mut draft = args.draft.draft(&ctx.config, name, &args.command)?;
+    trace::add(&trace, &mut draft.details);
     if args.dry_run {
         return ctx.out.report(&DryRun::from(&draft));
     }
@@ -163,6 +174,22 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
         }
     }
     Ok(())
+}
+
+/// Returns what the details of a job keep of the trace that we are in; says so, if there is none.
+fn kept_trace(ctx: &Context) -> Vec<(String, Value)> {
+    let variable = |name| ctx.environment.variable(name)?.into_string().ok();
+    let parent = variable(trace::PARENT);
+    let state = variable(trace::STATE);
+    let kept = parent
+        .as_deref()
+        .map(|it| trace::kept(it, state.as_deref()));
+    match kept {
+        Some(Some(kept)) => return kept,
+        Some(None) => ctx.out.note("TRACEPARENT is of no trace, and none is kept"),
+        None => ctx.out.note("TRACEPARENT is not set, and no trace is kept"),
+    }
+    Vec::new()
 }
 
 async fn post_one(board: &dyn Board, draft: &Draft, is_unique: bool) -> Result<PostReport> {

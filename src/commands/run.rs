@@ -16,6 +16,7 @@ use crate::{
     job::{Claimant, Draft, Fence, History, Identity, JobKey, Shelf},
     process::clock::Boottime,
     retry::Patience,
+    trace::Span,
 };
 
 /// Post a job, run its command here, and consume it
@@ -108,6 +109,7 @@ async fn posted_job(
             ..History::default()
         },
         max_attempts: max_attempts(&draft.details),
+        span: Span::of(Some(&draft.details), false),
         asked,
     })
 }

@@ -1,26 +1,35 @@
 //! What a conductor can say of its work at any moment.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use chrono::{SubsecRound, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
 use parking_lot::Mutex;
 
 use super::{
+    contact::Contact,
+    meter::{End, Measured},
     policy::excerpt,
     progress::{Note, Tag},
     shared::Shared,
 };
-use crate::job::{Counters, MOST_RUNS, Run, Told, Unsettled};
+use crate::{
+    job::{Counters, Job, MOST_RUNS, Run, Told, Unsettled},
+    lease::Renewal,
+};
 
 /// How many jobs that cannot be settled the registry is told of.
 const MOST_UNSETTLED: usize = 100;
 
 /// What a conductor can say of its work.
 #[derive(Debug, Default)]
-pub(super) struct Account(Mutex<State>);
+pub(crate) struct Account {
+    state: Mutex<State>,
+    pub(super) contact: Arc<Contact>,
+}
 
 #[derive(Debug, Default)]
 struct State {
+    measured: Measured,
     begun: u64,
     /// What is being performed, in the order in which it was begun.
     runs: BTreeMap<u64, Run>,
@@ -36,7 +45,7 @@ pub(super) struct Running<'a>(&'a Account, u64);
 impl Account {
     /// Notes that a job is being performed.
     pub(super) fn begin(&self, tag: &Tag, attempt: u32) -> Running<'_> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.begun += 1;
         let begun = state.begun;
         state.runs.insert(
@@ -51,30 +60,80 @@ impl Account {
         Running(self, begun)
     }
 
-    /// Counts how something came to its end.
-    pub(super) fn count(&self, count: impl FnOnce(&mut Counters)) {
-        count(&mut self.0.lock().counters);
+    /// Counts a job that was claimed.
+    pub(super) fn claimed(&self, job: &Job) {
+        let waited = (job.created_on).and_then(|posted| (Utc::now() - posted).to_std().ok());
+        // Later it waits for another attempt.
+        let waited = waited.filter(|_| job.history.attempts == 1);
+        self.state.lock().measured.claimed(waited);
+    }
+
+    /// Counts an exchange in which claims were to be renewed.
+    pub(super) fn renewed(&self, renewal: Renewal) {
+        self.state.lock().measured.renewed(renewal);
+    }
+
+    /// Counts a command that has run for so long.
+    pub(super) fn ran(&self, took: Duration) {
+        self.state.lock().measured.runs.add(took);
+    }
+
+    /// Counts an attempt that has come to its end.
+    pub(super) fn ended(&self, name: &str, end: End) {
+        let mut state = self.state.lock();
+        state.measured.ended(name, end);
+        *match end {
+            End::Consumed => &mut state.counters.done,
+            End::Postponed => &mut state.counters.postponed,
+            End::Lost => &mut state.counters.lost,
+            End::Failed | End::Trashed | End::GivenUp => &mut state.counters.failed,
+            End::Interrupted => return,
+        } += 1;
+    }
+
+    /// Returns when the board last did as it was asked.
+    pub(crate) fn reached(&self) -> Option<DateTime<Utc>> {
+        Some(Utc::now() - self.contact.last()?.elapsed())
+    }
+
+    /// Says for how long the board has not done as it was asked, and what it does instead.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.contact.trouble()
+    }
+
+    /// Returns what was measured so far, and how many jobs are performed.
+    pub(crate) fn measured(&self) -> (Measured, usize) {
+        let state = self.state.lock();
+        let reconnects = self.contact.regained();
+        let measured = state.measured.clone();
+        (
+            Measured {
+                reconnects,
+                ..measured
+            },
+            state.runs.len(),
+        )
     }
 
     /// Sets which jobs are performed and cannot be settled.
     pub(super) fn set_unsettled(&self, jobs: Vec<Unsettled>) {
-        self.0.lock().unsettled = jobs;
+        self.state.lock().unsettled = jobs;
     }
 
     /// Sets how many jobs there are to be claimed, and whether the board has more.
     pub(super) fn set_to_do(&self, to_do: (usize, bool)) {
-        self.0.lock().to_do = to_do;
+        self.state.lock().to_do = to_do;
     }
 
     /// Returns how many jobs are performed, and how many are to be claimed.
     pub(super) fn work(&self) -> (usize, (usize, bool)) {
-        let state = self.0.lock();
+        let state = self.state.lock();
         (state.runs.len(), state.to_do)
     }
 
     /// Adds to what a conductor tells of itself what it does now.
     pub(super) fn add_to(&self, told: &mut Told) {
-        let state = self.0.lock();
+        let state = self.state.lock();
         told.running = Some(state.runs.len());
         told.runs = state.runs.values().take(MOST_RUNS).cloned().collect();
         told.counters = state.counters;
@@ -91,7 +150,7 @@ impl Account {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.0.lock().runs.remove(&self.1);
+        self.0.state.lock().runs.remove(&self.1);
     }
 }
 

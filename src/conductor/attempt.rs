@@ -5,6 +5,7 @@ mod running;
 
 use std::{io, sync::Arc, time::Duration};
 
+use chrono::Utc;
 use rustix::process::Signal;
 use tokio::{
     sync::{SemaphorePermit, watch},
@@ -32,6 +33,7 @@ use crate::{
         spawn::Bonds,
     },
     retry::{Case, Course},
+    trace::Span,
 };
 
 /// A claimed job.
@@ -43,6 +45,8 @@ pub(super) struct Attempt {
     pub(super) lease: KeptLease,
     /// We have had the claim since then or longer.
     pub(super) claimed: Boottime,
+    /// Of a command that was started and that somebody traces.
+    pub(super) span: Option<Span>,
 }
 
 /// An attempt that is over.
@@ -67,6 +71,7 @@ impl Attempt {
         over: impl FnOnce(Finished),
     ) {
         let plan = shared.policy().plan(&self.job);
+        let began = Utc::now();
         let turn = turn(&slot, &mut shutdown).await;
         let start = Instant::now();
         let max_attempts = plan.as_ref().ok().and_then(|plan| plan.max_attempts);
@@ -96,6 +101,9 @@ impl Attempt {
         if has_run {
             slot.took(took);
         }
+        let line = (shared.spans.as_ref())
+            .filter(|_| has_run)
+            .and_then(|spans| spans.line(&self, end.as_ref().ok(), began));
         over(Finished {
             attempt: self,
             end,
@@ -104,6 +112,9 @@ impl Attempt {
         });
         if let Some(capture) = performed.remains {
             capture.finish(&shared.reporter).await;
+        }
+        if let (Some(spans), Some(line)) = (&shared.spans, line) {
+            shared.reporter.write(&spans.file, line).await;
         }
         // Unless somebody else has told it more by now.
         shared.guard.flush();
@@ -154,11 +165,15 @@ impl Attempt {
 
     fn started(&self, process: &Process) -> Note {
         let pid = process.group().leader().as_raw_nonzero().get();
-        Note::new("running_start")
+        let note = Note::new("running_start")
             .of(&self.tag)
             .with("attempt", self.job.history.attempts)
             .with("fence", self.fence.0.as_str())
-            .with("pid", pid)
+            .with("pid", pid);
+        match &self.span {
+            Some(span) => note.with("trace_id", span.trace()),
+            None => note,
+        }
     }
 
     /// Starts the command, unless the claim is lost by now; says how it ended if it did not start.
@@ -171,6 +186,10 @@ impl Attempt {
         let job = &self.job;
         shared.output.apply(command);
         command.introduce(&job.uuid, &job.name, job.history.attempts, &self.fence);
+        self.span = Span::of(job.details.as_ref(), shared.spans.is_some());
+        if let Some(span) = &self.span {
+            command.trace(span);
+        }
         if let Some(folder) = command.cwd.as_deref().filter(|it| !it.is_dir()) {
             // The kernel would say the same as of a program that is not there.
             let source = io::Error::other(format!("there is no folder {}", folder.display()));

@@ -1,10 +1,12 @@
 //! Whether a board does as it is asked, as all parts of a conductor have last seen it.
 
+use std::time::Duration;
+
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::outage::is_away;
-use crate::board::BoardError;
+use crate::{board::BoardError, duration};
 
 /// Since when the board does not do as it is asked, and what it does instead.
 type Lost = (Instant, &'static str);
@@ -21,6 +23,8 @@ struct State {
     lost: Option<Lost>,
     /// The same of what the registry is to be told.
     untold: Option<Lost>,
+    /// How often it did so again.
+    regained: u64,
     /// How many parts of the conductor wait for it to do so again.
     waiting: usize,
 }
@@ -31,7 +35,9 @@ impl Contact {
         let mut state = self.0.lock();
         state.made = Some(Instant::now());
         state.untold = None;
-        state.lost.take().is_some()
+        let is_back = state.lost.take().is_some();
+        state.regained += u64::from(is_back);
+        is_back
     }
 
     /// Notes that it has not; whether that is still to be said.
@@ -72,10 +78,17 @@ impl Contact {
         self.0.lock().made
     }
 
-    /// Returns since when it does not, and what it does instead.
-    pub(super) fn lost(&self) -> Option<Lost> {
+    /// Returns how often it was lost, and is back.
+    pub(super) fn regained(&self) -> u64 {
+        self.0.lock().regained
+    }
+
+    /// Says for how long it does not, and what it does instead.
+    pub(super) fn trouble(&self) -> Option<String> {
         let state = self.0.lock();
-        state.lost.into_iter().chain(state.untold).min()
+        let (since, does) = state.lost.into_iter().chain(state.untold).min()?;
+        let seconds = Duration::from_secs(since.elapsed().as_secs());
+        Some(format!("the board {does} for {}", duration::brief(seconds)))
     }
 }
 
@@ -106,17 +119,21 @@ mod tests {
         assert!(contact.lose(&away()) && !contact.lose(&away()));
         contact.count(true);
         assert!(!contact.tell(&Ok(())));
-        assert!(contact.last() == first && contact.lost().is_some());
+        assert!(contact.last() == first && contact.trouble().is_some());
         contact.count(false);
         assert!(contact.tell(&Ok(())) && !contact.tell(&Ok(())));
-        assert!(contact.last() > first && contact.lost().is_none());
+        assert!(contact.last() > first && contact.trouble().is_none());
     }
 
     #[test]
     fn a_board_that_cannot_be_told_anything_is_away_and_that_is_nothing_to_be_said() {
         let contact = Contact::default();
         assert!(!contact.tell::<()>(&Err(away())) && contact.last().is_none());
-        assert_eq!(contact.lost().map(|(_, does)| does), Some("is away"));
-        assert!(!contact.tell(&Ok(())) && contact.lost().is_none());
+        assert!(
+            contact
+                .trouble()
+                .is_some_and(|it| it.contains("is away for"))
+        );
+        assert!(!contact.tell(&Ok(())) && contact.trouble().is_none());
     }
 }

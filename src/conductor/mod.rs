@@ -14,6 +14,7 @@ mod contact;
 mod in_flight;
 pub(crate) mod judgement;
 mod lease_term;
+pub(crate) mod meter;
 mod outage;
 mod passed_over;
 mod picker;
@@ -25,6 +26,7 @@ mod settler;
 mod shared;
 mod shutdown;
 mod slots;
+mod spans;
 mod supervisor;
 
 use std::{io, sync::Arc, time::Duration};
@@ -32,8 +34,14 @@ use std::{io, sync::Arc, time::Duration};
 use thiserror::Error;
 use tokio::sync::watch;
 
-use self::{
+pub(crate) use self::{
     account::Account,
+    attempt::capture::Destination,
+    service::{Reloaded, Steering, not_notified},
+    settler::Tally,
+    spans::SpanFile,
+};
+use self::{
     in_flight::InFlight,
     lease_term::LeaseTerm,
     passed_over::PassedOver,
@@ -42,12 +50,8 @@ use self::{
     service::Service,
     shared::Shared,
     shutdown::Shutdown,
+    spans::Spans,
     supervisor::Supervisor,
-};
-pub(crate) use self::{
-    attempt::capture::Destination,
-    service::{Reloaded, Steering, not_notified},
-    settler::Tally,
 };
 use crate::{
     board::{Board, BoardError, REFRESH, filter::Filters},
@@ -78,6 +82,10 @@ pub(crate) struct Settings {
     pub(crate) output: Destination,
     pub(crate) time_limit: TimeLimit,
     pub(crate) grace: Duration,
+    /// Where it says of its work what there is to say.
+    pub(crate) account: Arc<Account>,
+    /// Where attempts are told to those who trace them.
+    pub(crate) spans: Option<SpanFile>,
     /// Variables of ours that no command may inherit.
     pub(crate) withheld: Vec<&'static str>,
     pub(crate) service_manager: Option<ServiceManager>,
@@ -136,13 +144,13 @@ pub(crate) enum Halted {
 /// `signals`, which end it, must have been caught since before anything was claimed.
 pub(crate) async fn conduct(
     board: Arc<dyn Board>,
-    settings: Settings,
+    mut settings: Settings,
     reporter: Reporter,
     signals: &mut Signals,
     steering: Steering<'_>,
 ) -> Result<Tally, Halted> {
     Signals::heed_children()?;
-    let shared = Arc::new(shared(&settings, reporter)?);
+    let shared = Arc::new(shared(&mut settings, board.name(), reporter)?);
     let mut service = Service::new(&shared, &settings, steering);
     let done = tokio::select! {
         biased;
@@ -153,7 +161,7 @@ pub(crate) async fn conduct(
     done
 }
 
-fn shared(settings: &Settings, reporter: Reporter) -> io::Result<Shared> {
+fn shared(settings: &mut Settings, board: &str, reporter: Reporter) -> io::Result<Shared> {
     let owner = settings.conductor.owner.clone();
     Ok(Shared {
         guard: Arc::new(Guard::start(Launch::this_program(), &settings.mark)?),
@@ -167,8 +175,9 @@ fn shared(settings: &Settings, reporter: Reporter) -> io::Result<Shared> {
         reporter,
         in_flight: InFlight::default(),
         passed_over: PassedOver::default(),
-        account: Account::default(),
-        contact: Arc::default(),
+        account: Arc::clone(&settings.account),
+        spans: (settings.spans.take()).map(|file| Spans::new(file, board, &settings.conductor)),
+        contact: Arc::clone(&settings.account.contact),
         shutdown: watch::Sender::new(Shutdown::NotYet),
         registered: watch::Sender::new(false),
     })

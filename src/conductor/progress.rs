@@ -73,19 +73,20 @@ impl Note {
     }
 }
 
-/// The file that the output of an attempt goes to.
+/// A file that the output of an attempt goes to, or what is told of all attempts.
 #[derive(Debug)]
 pub(crate) struct Log {
-    job: Arc<Tag>,
+    /// Whose it is, if it is of one job.
+    job: Option<Arc<Tag>>,
     path: PathBuf,
     file: File,
     has_failed: AtomicBool,
 }
 
 impl Log {
-    pub(super) fn new(job: &Arc<Tag>, path: PathBuf, file: File) -> Self {
+    pub(super) fn new(job: Option<&Arc<Tag>>, path: PathBuf, file: File) -> Self {
         Self {
-            job: Arc::clone(job),
+            job: job.cloned(),
             path,
             file,
             has_failed: AtomicBool::new(false),
@@ -100,13 +101,17 @@ impl Log {
         let error = (&self.file).write_all(bytes).err()?;
         self.has_failed.store(true, Ordering::Relaxed);
         let reason = format!("{}: {error}", self.path.display());
-        Some(not_kept(&self.job, reason))
+        Some(not_kept(self.job.as_ref(), reason))
     }
 }
 
-/// Says that the output of an attempt is dropped, or the rest of it.
-pub(super) fn not_kept(job: &Arc<Tag>, reason: String) -> Note {
-    Note::new("output_not_kept").of(job).with("reason", reason)
+/// Says that what was to be in a file is dropped, or the rest of it.
+pub(super) fn not_kept(job: Option<&Arc<Tag>>, reason: String) -> Note {
+    let note = Note::new("output_not_kept").with("reason", reason);
+    match job {
+        Some(job) => note.of(job),
+        None => note,
+    }
 }
 
 /// Something to be shown.
@@ -119,7 +124,7 @@ pub(crate) enum Progress {
         stream: Stream,
         text: Vec<u8>,
     },
-    /// Something for the file of an attempt.
+    /// Something for a file.
     Bytes(Arc<Log>, Vec<u8>),
     /// So many notes found no room.
     Missed(u64),
@@ -180,6 +185,11 @@ impl Reporter {
         self.hand(Progress::End(sender)).await;
         // Whoever shows it may be gone, and is not waited for.
         let _ = shown.await;
+    }
+
+    /// Adds something to a file, and waits until there is room for it.
+    pub(super) async fn write(&self, file: &Arc<Log>, bytes: Vec<u8>) {
+        self.hand(Progress::Bytes(Arc::clone(file), bytes)).await;
     }
 
     /// Hands something over, and waits until there is room for it.

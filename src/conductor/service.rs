@@ -17,10 +17,7 @@ use super::{
     shared::Shared,
     shutdown::Shutdown,
 };
-use crate::{
-    duration,
-    process::{service_manager::ServiceManager, signal::Signals},
-};
+use crate::process::{service_manager::ServiceManager, signal::Signals};
 
 /// How often something is told at most.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -196,10 +193,7 @@ impl<'a> Service<'a> {
     /// Words how the conductor does.
     fn status(&self) -> String {
         let (running, (jobs, or_more)) = self.shared.account.work();
-        let lost = self.shared.contact.lost().map(|(since, does)| {
-            let seconds = Duration::from_secs(since.elapsed().as_secs());
-            format!("the board {does} for {}", duration::brief(seconds))
-        });
+        let lost = self.shared.contact.trouble();
         let running = format!("{running} of {} running", self.slots);
         let is_registered = *self.shared.registered.borrow();
         let work = match *self.shared.shutdown.borrow() {

@@ -18,6 +18,7 @@ use tokio::{
 use self::refused::Refused;
 use super::{
     attempt::{Attempt, Finished, capture::Destination},
+    meter::End,
     outage::{Outage, is_final},
     progress::Note,
     shared::Shared,
@@ -163,6 +164,7 @@ impl Settler {
             }
             Ok(outcome) => {
                 if finished.has_run {
+                    self.shared.account.ran(finished.took);
                     let mut note = Note::new("running_end")
                         .of(&finished.attempt.tag)
                         .with("seconds", (took * 1000.0).round() / 1000.0);
@@ -195,7 +197,7 @@ impl Settler {
 
     fn lose(&mut self, attempt: &Attempt, lost: &Lost) {
         self.tally.lost += 1;
-        self.shared.account.count(|counters| counters.lost += 1);
+        self.shared.account.ended(&attempt.tag.name, End::Lost);
         self.refused.forget(&attempt.job.key);
         let reason = match std::error::Error::source(lost) {
             Some(source) => format!("{lost}: {source}"),
@@ -308,14 +310,7 @@ impl Settler {
             Outcome::Abandon(_) => ("job_abandoned", &mut self.tally.abandoned),
         };
         *count += 1;
-        self.shared.account.count(|counters| {
-            *match outcome {
-                Outcome::Consume => &mut counters.done,
-                Outcome::Abandon(Aftermath::Postponed { .. }) => &mut counters.postponed,
-                _ if outcome.failure().is_none() => return,
-                _ => &mut counters.failed,
-            } += 1;
-        });
+        (self.shared.account).ended(&attempt.tag.name, End::from(&outcome));
         match outcome {
             Outcome::Abandon(Aftermath::Failed { .. }) if self.remembers_failures => {
                 self.tally.failing.insert(key.clone());

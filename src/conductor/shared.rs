@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::{
     TimeLimit, account::Account, attempt::capture::Destination, contact::Contact,
     in_flight::InFlight, passed_over::PassedOver, policy::Policy, progress::Reporter,
-    shutdown::Shutdown,
+    shutdown::Shutdown, spans::Spans,
 };
 use crate::{
     job::Owner,
@@ -35,7 +35,9 @@ pub(super) struct Shared {
     pub(super) reporter: Reporter,
     pub(super) in_flight: InFlight,
     pub(super) passed_over: PassedOver,
-    pub(super) account: Account,
+    pub(super) account: Arc<Account>,
+    /// Where attempts are told to those who trace them.
+    pub(super) spans: Option<Spans>,
     pub(super) contact: Arc<Contact>,
     pub(super) shutdown: watch::Sender<Shutdown>,
     /// Whether the registry of the board has it.

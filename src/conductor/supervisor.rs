@@ -92,6 +92,7 @@ impl Supervisor {
         let (finished, finished_there) = mpsc::unbounded_channel();
         let (returned_there, returned) = mpsc::unbounded_channel();
         let until = settings.until;
+        let account = Arc::clone(&shared.account);
         let picker = Picker {
             board: Arc::clone(&board),
             shared: Arc::clone(&shared),
@@ -129,7 +130,7 @@ impl Supervisor {
         };
         Self {
             shared,
-            keeper: Keeper::start(board),
+            keeper: Keeper::start_telling(board, move |renewal| account.renewed(renewal)),
             grace: settings.grace,
             idle: until.idle,
             won,
@@ -200,6 +201,7 @@ impl Supervisor {
             term,
             slot,
         } = won;
+        self.shared.account.claimed(&claimed.job);
         let claim = Claim {
             key: claimed.job.key.clone(),
             owner: self.shared.owner.clone(),
@@ -215,6 +217,7 @@ impl Supervisor {
             fence: claimed.fence,
             lease: self.keeper.hold(claim, asked),
             claimed: heard,
+            span: None,
         };
         let (shared, shutdown) = (Arc::clone(&self.shared), self.shared.shutdown.subscribe());
         let finished = self.finished.clone();

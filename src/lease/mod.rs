@@ -50,6 +50,15 @@ impl Lost {
     }
 }
 
+/// An exchange in which all claims were to be renewed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Renewal {
+    /// Whether each was granted or refused.
+    pub(crate) is_answered: bool,
+    /// How long after the first of them was due that was known.
+    pub(crate) late: Duration,
+}
+
 /// Renews the claims of one board; dropped, it lets them all lapse.
 #[derive(Debug)]
 pub(crate) struct Keeper {
@@ -61,8 +70,16 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// Starts to keep claims of this board, none at first.
     pub(crate) fn start(board: Arc<dyn Board>) -> Self {
+        Self::start_telling(board, |_| {})
+    }
+
+    /// Starts to keep claims, and tells of each exchange in which they were to be renewed.
+    pub(crate) fn start_telling(
+        board: Arc<dyn Board>,
+        renewed: impl Fn(Renewal) + Send + 'static,
+    ) -> Self {
         let ledger = Arc::new(Ledger::of(&*board));
-        let _task = JoinSet::from_iter([keep(board, Closing(Arc::clone(&ledger)))]);
+        let _task = JoinSet::from_iter([keep(board, Closing(Arc::clone(&ledger)), renewed)]);
         Self { ledger, _task }
     }
 
@@ -134,7 +151,7 @@ impl Drop for Closing {
 }
 
 /// Renews all claims whenever one is due, so that from then on they are due together.
-async fn keep(board: Arc<dyn Board>, closing: Closing) {
+async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)) {
     let ledger = &*closing.0;
     let mut last = None;
     let mut pause = Pause::default();
@@ -153,7 +170,12 @@ async fn keep(board: Arc<dyn Board>, closing: Closing) {
             }
             continue;
         }
-        match renew(&*board, ledger, last.as_ref()).await {
+        let round = renew(&*board, ledger, last.as_ref()).await;
+        renewed(Renewal {
+            is_answered: matches!(round, Round::Settled),
+            late: Boottime::now().since(due),
+        });
+        match round {
             Round::Settled => (last, pause) = (None, Pause::default()),
             Round::Open(error) => {
                 last = error.or(last);

@@ -12,6 +12,10 @@ const LONGEST: usize = 100;
 pub(crate) enum Kind {
     /// It goes up and down.
     Gauge,
+    /// It only grows, until the program begins anew.
+    Counter,
+    /// How many took no longer than so much, and how long all took together.
+    Histogram,
 }
 
 /// Figures, family by family.
@@ -42,6 +46,8 @@ impl Exposition {
     pub(crate) fn family(&mut self, kind: Kind, name: &'static str, help: &str) -> Family<'_> {
         let kind = match kind {
             Kind::Gauge => "gauge",
+            Kind::Counter => "counter",
+            Kind::Histogram => "histogram",
         };
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         self.text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
@@ -80,6 +86,21 @@ impl Exposition {
 }
 
 impl Family<'_> {
+    /// Adds how many of a histogram's values were no larger than each bound, how many there are, and their sum.
+    pub(crate) fn histogram(&mut self, within: &[(f64, u64)], count: u64, sum: f64) {
+        let bounds = within
+            .iter()
+            .map(|(most, count)| (most.to_string(), *count));
+        for (most, count) in bounds.chain([("+Inf".to_owned(), count)]) {
+            let labels = [("le", most.as_str())];
+            self.exposition
+                .figure(self.name, "_bucket", &labels, count as f64);
+        }
+        self.exposition.figure(self.name, "_sum", &[], sum);
+        self.exposition
+            .figure(self.name, "_count", &[], count as f64);
+    }
+
     /// Adds a figure; none has the same labels.
     pub(crate) fn add(&mut self, labels: &[(&str, &str)], value: f64) -> &mut Self {
         self.exposition.figure(self.name, "", labels, value);

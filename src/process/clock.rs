@@ -35,6 +35,11 @@ impl Boottime {
         ))
     }
 
+    /// Returns how much later it is than another moment.
+    pub(crate) fn since(self, other: Self) -> Duration {
+        self.0.saturating_sub(other.0)
+    }
+
     /// Takes a moment as another process of this machine told it.
     pub(crate) fn from_nanos(nanos: u64) -> Self {
         Self(Duration::from_nanos(nanos))

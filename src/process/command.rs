@@ -13,7 +13,7 @@ use rustix::{
 use thiserror::Error;
 
 use super::label::JOB;
-use crate::job::Fence;
+use crate::{job::Fence, trace::Span};
 
 /// Says why a command did not come to run.
 #[derive(Debug, Error)]
@@ -117,6 +117,13 @@ impl Command {
         self.set("JOBBOARD_NAME", name.replace('\0', " "));
         self.set("JOBBOARD_ATTEMPT", attempt.to_string());
         self.set("JOBBOARD_FENCE", &fence.0);
+    }
+
+    /// Tells the command of which trace it is part.
+    pub(crate) fn trace(&mut self, span: &Span) {
+        for (name, value) in span.variables() {
+            self.env.push((name.into(), value.map(OsString::from)));
+        }
     }
 
     /// Sets a variable in the environment of the command.

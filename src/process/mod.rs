@@ -15,3 +15,4 @@ pub(crate) mod service_manager;
 pub(crate) mod signal;
 pub(crate) mod spawn;
 pub(crate) mod terminal;
+pub(crate) mod usage;

@@ -1,25 +1,31 @@
 //! `jobboard conduct`.
 
+mod listener;
+mod metrics;
 mod policy;
 mod show;
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use chrono::{SubsecRound, Utc};
 use rustix::process::Signal;
 use serde_json::json;
 
-use self::{policy::PolicyArgs, show::LogFormat};
+use self::{
+    metrics::{Metrics, Place},
+    policy::PolicyArgs,
+    show::LogFormat,
+};
 use super::parts::under_claim::{LEASE, lease, this_process};
 use crate::{
     board::filter::{Filter, Filters},
     conductor::{
-        Destination, Halted, Reloaded, Settings, Steering, Tally, TimeLimit, Until, conduct,
-        not_notified,
+        Destination, Halted, Reloaded, Settings, SpanFile, Steering, Tally, TimeLimit, Until,
+        conduct, not_notified,
         progress::{Note, Reporter},
     },
-    context::{Context, Creation},
+    context::{Context, Creation, on_file},
     duration,
     exit::CommandError,
     job::{Conductor, Owner, Told},
@@ -29,6 +35,7 @@ use crate::{
         terminal::is_controlled,
     },
     retry::Patience,
+    trace,
 };
 
 /// How long it may take to show the last of what there is to show.
@@ -105,6 +112,22 @@ pub(crate) struct ConductArgs {
     #[arg(long, value_enum, value_name = "FORMAT")]
     log_format: Option<LogFormat>,
 
+    /// Tell Prometheus how the board and the conductor are: ADDRESS:PORT, unix:PATH, or a file *.prom
+    ///
+    /// Who asks there for /metrics gets figures, those of the board at most some seconds old, and for
+    /// /healthz whether the board does as it is asked. A file is written every 30s, and gone with the
+    /// conductor.
+    #[arg(long, value_name = "WHERE", value_parser = metrics::place)]
+    metrics: Option<Place>,
+
+    /// Let --metrics listen where other machines can ask
+    #[arg(long, requires = "metrics")]
+    metrics_public: bool,
+
+    /// Add each attempt to this file, a line of OTLP as JSON, linked to where its job was posted
+    #[arg(long, value_name = "FILE")]
+    otlp_file: Option<PathBuf>,
+
     #[command(flatten)]
     policy: PolicyArgs,
 }
@@ -157,6 +180,13 @@ pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<
         Ok(found) => settings.service_manager = found,
         Err(error) => reporter.tell(not_notified(&error)),
     }
+    let _metrics = match &args.metrics {
+        Some(place) => {
+            let metrics = Metrics::new(Arc::clone(&board), &settings);
+            Some(metrics::start(place, args.metrics_public, metrics, reporter.clone()).await?)
+        }
+        None => None,
+    };
     let ends_by_itself = args.drain || args.max_jobs.is_some();
     let steering = Steering {
         signals: steering,
@@ -260,7 +290,17 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
             most: args.job_timeout_max,
         },
         grace: args.grace,
-        withheld: [&ctx.environment.withheld()[..], &service_manager::VARIABLES].concat(),
+        account: Arc::default(),
+        spans: match &args.otlp_file {
+            Some(path) => Some(on_file(path, "write", SpanFile::open(path))?),
+            None => None,
+        },
+        withheld: [
+            &ctx.environment.withheld()[..],
+            &service_manager::VARIABLES,
+            &trace::VARIABLES,
+        ]
+        .concat(),
         service_manager: None,
     })
 }

@@ -31,6 +31,7 @@ use crate::{
         spawn::Spawner,
     },
     retry::{self, Case, Course, Patience},
+    trace::Span,
 };
 
 /// The shortest and the longest that a claim may be asked to last.
@@ -76,6 +77,8 @@ pub(crate) struct Held {
     pub(crate) history: History,
     /// How often it may be tried, as it says itself.
     pub(crate) max_attempts: Option<u32>,
+    /// Of a job that is part of a trace.
+    pub(crate) span: Option<Span>,
     /// From before the claim was asked for.
     pub(crate) asked: Boottime,
 }
@@ -85,6 +88,7 @@ impl Held {
     pub(crate) fn new(Claimed { job, fence }: Claimed, asked: Boottime) -> Self {
         Self {
             max_attempts: job.details.as_ref().and_then(max_attempts),
+            span: Span::of(job.details.as_ref(), false),
             identity: Identity::from(&job),
             key: job.key,
             fence,
@@ -163,6 +167,9 @@ impl Performer {
         let command = &mut self.command;
         let Identity { uuid, name, .. } = &job.identity;
         command.introduce(uuid, name, job.history.attempts, &job.fence);
+        if let Some(span) = &job.span {
+            command.trace(span);
+        }
         let keeper = Keeper::start(Arc::clone(&board));
         let claim = Claim {
             key: job.key.clone(),

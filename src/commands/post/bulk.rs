@@ -4,6 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use anyhow::Context as _;
 use futures_util::future::join;
+use serde_json::Value;
 use tokio::task::yield_now;
 
 use super::lines::{Lines, Numbered};
@@ -44,7 +45,12 @@ struct Tally {
     failed: usize,
 }
 
-pub(crate) async fn run(ctx: &mut Context, args: BulkArgs, is_dry: bool) -> anyhow::Result<()> {
+pub(crate) async fn run(
+    ctx: &mut Context,
+    args: BulkArgs,
+    trace: Vec<(String, Value)>,
+    is_dry: bool,
+) -> anyhow::Result<()> {
     let source = args.from.as_deref().and_then(draft::source);
     if source.is_none() && ctx.config.takes_stdin() {
         return Err(CommandError::usage("standard input can be read only once").into());
@@ -55,7 +61,7 @@ pub(crate) async fn run(ctx: &mut Context, args: BulkArgs, is_dry: bool) -> anyh
         false => ctx.writable_board()?,
     };
     let mut input = Input {
-        lines: Lines::open(source.as_deref(), ctx.config.max_details.value)?,
+        lines: Lines::open(source.as_deref(), ctx.config.max_details.value, trace)?,
         batch: Batch::default(),
         mistakes: Vec::new(),
         is_ended: false,

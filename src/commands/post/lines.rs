@@ -10,6 +10,7 @@ use crate::{
     commands::parts::{draft, json, line_reader::LineReader},
     exit::CommandError,
     job::{Book, Draft, Priority},
+    trace,
 };
 
 /// Room for what a line has beside the details.
@@ -169,16 +170,24 @@ pub(crate) struct Numbered {
 pub(crate) struct Lines {
     reader: LineReader,
     max_details: u64,
+    trace: Vec<(String, Value)>,
 }
 
 impl Lines {
     /// Opens a file, or standard input.
-    pub(crate) fn open(path: Option<&Path>, max_details: u64) -> anyhow::Result<Self> {
+    ///
+    /// Each draft gets what is kept of a trace.
+    pub(crate) fn open(
+        path: Option<&Path>,
+        max_details: u64,
+        trace: Vec<(String, Value)>,
+    ) -> anyhow::Result<Self> {
         // Escapes may make text up to six times as long as it is.
         let longest = max_details.saturating_mul(6) + BESIDE_DETAILS;
         Ok(Self {
             reader: LineReader::open(path, longest)?,
             max_details,
+            trace,
         })
     }
 
@@ -210,7 +219,7 @@ impl Lines {
         let line = json::object(line).and_then(Line::of);
         let line = line.map_err(CommandError::usage)?;
         let (uuid, chosen) = draft::identity(line.uuid, line.unique.as_deref())?;
-        let draft = Draft {
+        let mut draft = Draft {
             uuid,
             chosen,
             name: draft::checked_name(&line.name.unwrap_or_default())?,
@@ -219,6 +228,7 @@ impl Lines {
             details: Value::Object(line.details),
             former: None,
         };
+        trace::add(&self.trace, &mut draft.details);
         if may_be_too_large {
             draft::check_size(&draft.details, self.max_details)?;
         }

@@ -54,7 +54,7 @@ impl Capture {
         reporter: &Reporter,
     ) -> io::Result<Self> {
         let sink = Sink::of(destination, tag, attempt).unwrap_or_else(|reason| {
-            reporter.tell(not_kept(tag, reason));
+            reporter.tell(not_kept(Some(tag), reason));
             Sink::Nothing
         });
         let streams = [Stream::Output, Stream::Errors].into_iter().zip(pipes);

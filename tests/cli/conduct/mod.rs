@@ -2,6 +2,7 @@
 
 mod ending;
 mod failing;
+mod metrics;
 mod output;
 mod policy;
 mod replaced;
@@ -10,6 +11,7 @@ mod session;
 mod stage;
 mod steering;
 mod telling;
+mod traces;
 mod unit;
 mod unsettled;
 

@@ -64,7 +64,7 @@ impl Sink {
             Destination::Folder(folder) => {
                 let path = path_of(folder, tag, attempt);
                 let file = open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-                Self::File(Arc::new(Log::new(tag, path, file)), 0)
+                Self::File(Arc::new(Log::new(Some(tag), path, file)), 0)
             }
             Destination::Inherit | Destination::Discard => Self::Nothing,
         })
@@ -149,7 +149,7 @@ mod tests {
         let path = path_of(folder.path(), &tag, 2);
         assert_eq!(path, folder.path().join(".._a_b-0123456789.2.log"));
         let file = open(&path).unwrap();
-        let file = Arc::new(Log::new(&Arc::new(tag), path, file));
+        let file = Arc::new(Log::new(Some(&Arc::new(tag)), path, file));
         let (mut sink, mut waiting) = (Sink::File(file, LARGEST_FILE - 1), VecDeque::new());
         for _ in 0..3 {
             sink.take_line(&mut waiting, Stream::Output, b"line".to_vec());

@@ -1,0 +1,226 @@
+//! Answers those who ask over HTTP how a conductor is; whatever they send, it costs little.
+
+use std::{
+    fs, io,
+    net::SocketAddr,
+    os::unix::fs::FileTypeExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+/// How many are answered at once.
+const MOST_CLIENTS: usize = 16;
+
+/// How long a request may be.
+const LONGEST: usize = 8 * 1024;
+
+/// How long who asks may take to ask, and to take the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long it waits if it cannot listen for the moment.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Where it listens.
+#[derive(Debug)]
+pub(super) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, Socket),
+}
+
+/// A socket in the file system; dropped, it is gone.
+#[derive(Debug)]
+pub(super) struct Socket(PathBuf);
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // It is of no use to anybody, and the next one puts its own there.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// What is answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) status: &'static str,
+    pub(super) text: String,
+}
+
+impl Answer {
+    fn refusal(status: &'static str) -> Self {
+        Self {
+            status,
+            text: format!("{status}\n"),
+        }
+    }
+}
+
+/// Knows the answers.
+pub(super) trait Site: Send + Sync + 'static {
+    /// Answers who asks for a path; nothing, if there is none of that name.
+    fn answer(&self, path: &str) -> impl Future<Output = Option<Answer>> + Send;
+}
+
+impl Listener {
+    pub(super) async fn at_address(address: SocketAddr) -> io::Result<Self> {
+        TcpListener::bind(address).await.map(Self::Tcp)
+    }
+
+    /// Makes a socket, also where somebody left one who does not listen there any more.
+    pub(super) fn at_path(path: &Path) -> io::Result<Self> {
+        let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
+        if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+            fs::remove_file(path)?;
+        }
+        let listener = UnixListener::bind(path)?;
+        Ok(Self::Unix(listener, Socket(path.to_owned())))
+    }
+
+    /// Returns where it listens.
+    pub(super) fn address(&self) -> String {
+        match self {
+            Self::Tcp(listener) => listener
+                .local_addr()
+                .map(|it| it.to_string())
+                .unwrap_or_default(),
+            Self::Unix(_, Socket(path)) => format!("unix:{}", path.display()),
+        }
+    }
+
+    /// Answers whoever asks, for ever; more than a few at once are sent away.
+    pub(super) async fn serve(&self, site: Arc<impl Site>) {
+        let mut clients = JoinSet::new();
+        loop {
+            while clients.try_join_next().is_some() {}
+            let accepted = match self {
+                Self::Tcp(listener) => listener.accept().await.map(|(it, _)| Client::Tcp(it)),
+                Self::Unix(listener, _) => listener.accept().await.map(|(it, _)| Client::Unix(it)),
+            };
+            match accepted {
+                Ok(client) if clients.len() < MOST_CLIENTS => {
+                    let site = Arc::clone(&site);
+                    clients.spawn(async move {
+                        // Who goes away, or has no patience, is not told so.
+                        let _ = match client {
+                            Client::Tcp(client) => attend(client, &*site).await,
+                            Client::Unix(client) => attend(client, &*site).await,
+                        };
+                    });
+                }
+                Ok(_) => {}
+                // No descriptor is left, perhaps; one may be in a while.
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+}
+
+/// Whoever has connected.
+enum Client {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// Answers one request.
+async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
+    mut client: C,
+    site: &impl Site,
+) -> io::Result<()> {
+    let answer = match timeout(PATIENCE, request(&mut client)).await {
+        Err(_) => Answer::refusal("408 Request Timeout"),
+        Ok(Err(answer)) => answer,
+        Ok(Ok(path)) => {
+            let answer = site.answer(&path).await;
+            answer.unwrap_or_else(|| Answer::refusal("404 Not Found"))
+        }
+    };
+    let Answer { status, text } = answer;
+    let length = text.len();
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+        Content-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+    );
+    timeout(PATIENCE, async {
+        client.write_all(answer.as_bytes()).await?;
+        client.shutdown().await?;
+        // What was sent and not read would take the answer away with it.
+        let mut rest = [0; 4096];
+        for _ in 0..LONGEST {
+            if client.read(&mut rest).await? == 0 {
+                break;
+            }
+        }
+        Ok(())
+    })
+    .await?
+}
+
+/// Reads what is asked for: the path of a GET.
+async fn request(client: &mut (impl AsyncRead + Unpin)) -> Result<String, Answer> {
+    let mut request = Vec::new();
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        let mut piece = [0; 1024];
+        match client.read(&mut piece).await {
+            Ok(0) | Err(_) => return Err(Answer::refusal("400 Bad Request")),
+            Ok(length) => request.extend(&piece[..length]),
+        }
+        if request.len() > LONGEST {
+            return Err(Answer::refusal("431 Request Header Fields Too Large"));
+        }
+    }
+    let line = String::from_utf8_lossy(&request);
+    let mut words = line.lines().next().unwrap_or_default().split(' ');
+    match (words.next(), words.next(), words.next()) {
+        (Some("GET"), Some(path), Some(version)) if version.starts_with("HTTP/1.") => {
+            Ok(path.split('?').next().unwrap_or_default().to_owned())
+        }
+        (Some(_), Some(_), Some(version)) if version.starts_with("HTTP/1.") => {
+            Err(Answer::refusal("405 Method Not Allowed"))
+        }
+        _ => Err(Answer::refusal("400 Bad Request")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nothing;
+
+    impl Site for Nothing {
+        async fn answer(&self, path: &str) -> Option<Answer> {
+            (path == "/metrics").then(|| Answer::refusal("200 OK"))
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_request_is_answered_in_kind() {
+        for (request, status) in [
+            ("GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n", "200"),
+            ("GET /metrics?x=y HTTP/1.0\r\n\r\n", "200"),
+            ("GET /else HTTP/1.1\r\n\r\n", "404"),
+            ("POST /metrics HTTP/1.1\r\n\r\n", "405"),
+            ("\0\u{1b}[2J\r\n\r\n", "400"),
+            ("GET /metrics SPDY/3\r\n\r\n", "400"),
+            ("GET /met", "400"),
+            (&"x".repeat(3 * LONGEST), "431"),
+        ] {
+            let (mut here, there) = tokio::io::duplex(4 * LONGEST);
+            let attending = tokio::spawn(async move { attend(there, &Nothing).await });
+            here.write_all(request.as_bytes()).await.unwrap();
+            here.shutdown().await.unwrap();
+            let mut answer = String::new();
+            here.read_to_string(&mut answer).await.unwrap();
+            let beginning = format!("HTTP/1.1 {status} ");
+            assert!(answer.starts_with(&beginning), "{request:?}: {answer}");
+            attending.await.unwrap().unwrap();
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! What a conductor tells Prometheus: how its board is, and what it does itself.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use chrono::{DateTime, Utc};
+use tokio::{sync::Mutex, task::JoinSet, time};
+
+use super::listener::{Answer, Listener, Site};
+use crate::{
+    board::Board,
+    commands::parts::{
+        scrape::{OTHERS, scrape},
+        target::Target,
+    },
+    conductor::{
+        Account, Settings,
+        meter::{End, Histogram, Measured, SPANS},
+        progress::{Note, Reporter},
+    },
+    exit::CommandError,
+    output::{Exposition, Kind, label},
+    process::usage::Usage,
+};
+
+/// How often a file is written.
+const EVERY: Duration = Duration::from_secs(30);
+
+/// How long the figures of a board are told again, at least.
+const FRESH: Duration = Duration::from_secs(10);
+
+/// Of all its time the conductor spends so much at most on looking at the board: one part in so many.
+const SHARE: u32 = 20;
+
+/// Where a conductor tells how it is.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    File(PathBuf),
+    Address(SocketAddr),
+    Socket(PathBuf),
+}
+
+/// Reads where figures go.
+pub(super) fn place(text: &str) -> Result<Place, String> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return Ok(Place::Socket(PathBuf::from(path)));
+    }
+    if let Ok(address) = text.parse() {
+        return Ok(Place::Address(address));
+    }
+    match Path::new(text).extension().is_some_and(|it| it == "prom") {
+        true => Ok(Place::File(PathBuf::from(text))),
+        false => {
+            Err("it is ADDRESS:PORT, unix:PATH, or a file whose name ends in .prom".to_owned())
+        }
+    }
+}
+
+/// Begins to tell; what is returned stops it when it is dropped.
+pub(super) async fn start(
+    place: &Place,
+    is_public: bool,
+    metrics: Metrics,
+    reporter: Reporter,
+) -> anyhow::Result<JoinSet<()>> {
+    let metrics = Arc::new(metrics);
+    let listener = match place {
+        Place::File(path) => {
+            let file = Textfile(path.clone());
+            return Ok(JoinSet::from_iter([file.keep(metrics, reporter)]));
+        }
+        Place::Address(address) if !(address.ip().is_loopback() || is_public) => {
+            let message = format!("whoever reaches {address} could read how this conductor is");
+            let hint = "listen on 127.0.0.1, or add --metrics-public";
+            return Err(CommandError::refused(message).hint(hint).into());
+        }
+        Place::Address(address) => Listener::at_address(*address)
+            .await
+            .with_context(|| format!("cannot listen on {address} for --metrics"))?,
+        Place::Socket(path) => Listener::at_path(path)
+            .with_context(|| format!("cannot listen on {} for --metrics", path.display()))?,
+    };
+    let note = Note::new("metrics").with("address", listener.address());
+    reporter.tell(note);
+    Ok(JoinSet::from_iter([async move {
+        listener.serve(metrics).await
+    }]))
+}
+
+/// A file that has the figures as long as the conductor is at work.
+struct Textfile(PathBuf);
+
+impl Textfile {
+    /// Writes it again and again; says once if that fails.
+    async fn keep(self, metrics: Arc<Metrics>, reporter: Reporter) {
+        let mut has_failed = false;
+        loop {
+            let text = metrics.text().await;
+            let written = Target::open(&self.0)
+                .and_then(Target::for_all)
+                .and_then(|mut file| {
+                    file.write(text.as_bytes())?;
+                    file.finish()
+                });
+            if let Err(error) = written
+                && !std::mem::replace(&mut has_failed, true)
+            {
+                let note = Note::new("metrics_not_written");
+                reporter.tell(note.with("reason", format!("{error:#}")));
+            }
+            time::sleep(EVERY).await;
+        }
+    }
+}
+
+impl Drop for Textfile {
+    fn drop(&mut self) {
+        // What is not there any more is told of nobody.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// The figures of a conductor and of its board.
+pub(super) struct Metrics {
+    board: Arc<dyn Board>,
+    account: Arc<Account>,
+    /// The name of the conductor.
+    name: String,
+    since: DateTime<Utc>,
+    slots: usize,
+    seen: Mutex<Option<Seen>>,
+}
+
+/// The figures of a board as they were.
+struct Seen {
+    at: Instant,
+    took: Duration,
+    text: String,
+}
+
+impl Metrics {
+    pub(super) fn new(board: Arc<dyn Board>, settings: &Settings) -> Self {
+        Self {
+            board,
+            account: Arc::clone(&settings.account),
+            name: settings.conductor.name.clone(),
+            since: settings.conductor.since,
+            slots: settings.jobs,
+            seen: Mutex::new(None),
+        }
+    }
+
+    /// Returns all figures; those of the board may be some seconds old.
+    async fn text(&self) -> String {
+        // Several that ask at once wait for one look.
+        let mut seen = self.seen.lock().await;
+        let is_fresh = |it: &Seen| it.at.elapsed() < FRESH.max(it.took * SHARE);
+        if !seen.as_ref().is_some_and(is_fresh) {
+            let start = Instant::now();
+            let mut exposition = Exposition::new(&[("board", self.board.name())]);
+            // That it is not up is among the figures.
+            let _ = scrape(&*self.board, false, &mut exposition).await;
+            *seen = Some(Seen {
+                at: Instant::now(),
+                took: start.elapsed(),
+                text: exposition.into_text(),
+            });
+        }
+        let board = seen.as_ref().map_or("", |seen| seen.text.as_str());
+        let labels = [("board", self.board.name()), ("conductor", &self.name)];
+        let mut own = Exposition::new(&labels);
+        let (measured, running) = self.account.measured();
+        add_work(&measured, &mut own);
+        let slots = self.slots as f64;
+        for (name, help, value) in [
+            (
+                "jobboard_conductor_running",
+                "Jobs that are being performed.",
+                running as f64,
+            ),
+            (
+                "jobboard_conductor_slots",
+                "How many jobs may be performed at once.",
+                slots,
+            ),
+            (
+                "jobboard_conductor_start_time_seconds",
+                "When the conductor began.",
+                seconds(self.since),
+            ),
+        ] {
+            own.gauge(name, help, value);
+        }
+        if let Some(reached) = self.account.reached() {
+            let help = "When the board last did as it was asked.";
+            let name = "jobboard_conductor_last_board_contact_timestamp_seconds";
+            own.gauge(name, help, seconds(reached));
+        }
+        add_process(&mut own);
+        board.to_owned() + &own.into_text()
+    }
+}
+
+impl Site for Metrics {
+    async fn answer(&self, path: &str) -> Option<Answer> {
+        match path {
+            "/metrics" => Some(Answer {
+                status: "200 OK",
+                text: self.text().await,
+            }),
+            "/healthz" => Some(match self.account.trouble() {
+                None => Answer {
+                    status: "200 OK",
+                    text: "ok\n".to_owned(),
+                },
+                Some(trouble) => Answer {
+                    status: "503 Service Unavailable",
+                    text: trouble + "\n",
+                },
+            }),
+            _ => None,
+        }
+    }
+}
+
+fn add_work(measured: &Measured, exposition: &mut Exposition) {
+    let help = "Jobs that were claimed.";
+    let mut claims = exposition.family(Kind::Counter, "jobboard_conductor_claims_total", help);
+    claims.add(&[], measured.claims as f64);
+    let help = "Attempts that have ended, by how and by the names of their jobs.";
+    let mut runs = exposition.family(Kind::Counter, "jobboard_conductor_runs_total", help);
+    for (name, ends) in by_label(measured) {
+        for (end, count) in End::ALL.iter().zip(ends) {
+            runs.add(&[("outcome", end.name()), ("name", &name)], count as f64);
+        }
+    }
+    for (name, help, histogram) in [
+        (
+            "jobboard_conductor_run_duration_seconds",
+            "How long commands ran.",
+            &measured.runs,
+        ),
+        (
+            "jobboard_conductor_wait_seconds",
+            "How long jobs had been on the board when they were first claimed.",
+            &measured.waits,
+        ),
+    ] {
+        let Histogram { within, count, sum } = *histogram;
+        let within: Vec<_> = SPANS.into_iter().zip(within).collect();
+        let mut family = exposition.family(Kind::Histogram, name, help);
+        family.histogram(&within, count, sum);
+    }
+    let help = "Exchanges in which claims were to be renewed.";
+    let name = "jobboard_conductor_renewals_total";
+    let mut renewals = exposition.family(Kind::Counter, name, help);
+    for (result, count) in [
+        ("answered", measured.renewed),
+        ("failed", measured.not_renewed),
+    ] {
+        renewals.add(&[("result", result)], count as f64);
+    }
+    let help = "How long after it was due the last renewal was answered.";
+    let late = measured.lateness.as_secs_f64();
+    exposition.gauge("jobboard_conductor_renewal_lateness_seconds", help, late);
+    let help = "How often the board was away and came back.";
+    let name = "jobboard_conductor_board_reconnects_total";
+    let mut reconnects = exposition.family(Kind::Counter, name, help);
+    reconnects.add(&[], measured.reconnects as f64);
+}
+
+/// Returns what ended how under each label: names that differ where they are cut off are one.
+fn by_label(measured: &Measured) -> BTreeMap<String, [u64; End::ALL.len()]> {
+    let mut counts = BTreeMap::<_, [u64; End::ALL.len()]>::new();
+    for (name, ends) in &measured.ends {
+        let name = name.as_deref().map_or(OTHERS.to_owned(), label);
+        let counted = counts.entry(name).or_default();
+        for (counted, count) in counted.iter_mut().zip(ends) {
+            *counted += count;
+        }
+    }
+    counts
+}
+
+fn add_process(exposition: &mut Exposition) {
+    let usage = Usage::now();
+    let help = "For how long the conductor itself was computing.";
+    let mut processor = exposition.family(Kind::Counter, "process_cpu_seconds_total", help);
+    processor.add(&[], usage.processor.as_secs_f64());
+    for (name, help, value) in [
+        (
+            "process_resident_memory_bytes",
+            "How much memory the conductor itself has.",
+            usage.memory.map(|bytes| bytes as f64),
+        ),
+        (
+            "process_open_fds",
+            "How many files the conductor has open.",
+            usage.files.map(|files| files as f64),
+        ),
+    ] {
+        if let Some(value) = value {
+            exposition.gauge(name, help, value);
+        }
+    }
+}
+
+/// Returns a time as Prometheus has it.
+fn seconds(time: DateTime<Utc>) -> f64 {
+    time.timestamp_micros() as f64 / 1e6
+}

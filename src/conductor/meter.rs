@@ -1,0 +1,143 @@
+//! What a conductor has measured of its work since it began.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::Serialize;
+
+use crate::{
+    job::{Aftermath, Outcome},
+    lease::Renewal,
+    names::named,
+};
+
+/// How many names of jobs are counted apart: those that came first.
+pub(crate) const MOST_NAMES: usize = 50;
+
+/// The spans, in seconds, by which attempts are counted.
+pub(crate) const SPANS: [f64; 11] = [
+    0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0,
+];
+
+named! {
+    /// How an attempt ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    pub(crate) enum End ("end", str::eq) {
+        Consumed => "consumed",
+        /// It failed, and is tried again.
+        Failed => "failed",
+        /// It asked to be tried later.
+        Postponed => "postponed",
+        Trashed => "trashed",
+        /// It failed for good, and its job was consumed nevertheless.
+        GivenUp => "given_up",
+        /// Its claim was lost meanwhile.
+        Lost => "lost",
+        /// It was given back, for no fault of its own.
+        Interrupted => "interrupted",
+    }
+}
+
+impl From<&Outcome> for End {
+    fn from(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Consume => Self::Consumed,
+            Outcome::GiveUp(_) => Self::GivenUp,
+            Outcome::Trash(_) | Outcome::Spent(_) => Self::Trashed,
+            Outcome::Abandon(Aftermath::Failed { .. }) => Self::Failed,
+            Outcome::Abandon(Aftermath::Postponed { .. }) => Self::Postponed,
+            Outcome::Abandon(_) => Self::Interrupted,
+        }
+    }
+}
+
+/// How many spans were no longer than each of [`SPANS`], of how many, and how long all of them were together.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Histogram {
+    pub(crate) within: [u64; SPANS.len()],
+    pub(crate) count: u64,
+    pub(crate) sum: f64,
+}
+
+impl Histogram {
+    pub(super) fn add(&mut self, span: Duration) {
+        let seconds = span.as_secs_f64();
+        for (within, most) in self.within.iter_mut().zip(SPANS) {
+            *within += u64::from(seconds <= most);
+        }
+        self.count += 1;
+        self.sum += seconds;
+    }
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Measured {
+    pub(crate) claims: u64,
+    /// How many attempts ended how, by the names of their jobs; `None` is all for whose names there was no room.
+    pub(crate) ends: BTreeMap<Option<String>, [u64; End::ALL.len()]>,
+    /// How long commands ran.
+    pub(crate) runs: Histogram,
+    /// How long jobs had waited since they were posted until their first attempt.
+    pub(crate) waits: Histogram,
+    /// Exchanges in which claims were renewed, or refused, and in which they were neither.
+    pub(crate) renewed: u64,
+    pub(crate) not_renewed: u64,
+    /// How much later than it was due the last renewal was granted.
+    pub(crate) lateness: Duration,
+    /// How often the board went away and came back.
+    pub(crate) reconnects: u64,
+}
+
+impl Measured {
+    /// Counts a job that was claimed, and how long it had waited.
+    pub(super) fn claimed(&mut self, waited: Option<Duration>) {
+        self.claims += 1;
+        if let Some(waited) = waited {
+            self.waits.add(waited);
+        }
+    }
+
+    /// Counts an attempt that has ended.
+    pub(super) fn ended(&mut self, name: &str, end: End) {
+        let is_known = self.ends.contains_key(&Some(name.to_owned()));
+        let name = (is_known || self.ends.len() < MOST_NAMES).then(|| name.to_owned());
+        self.ends.entry(name).or_default()[end as usize] += 1;
+    }
+
+    /// Counts an exchange in which claims were to be renewed.
+    pub(super) fn renewed(&mut self, renewal: Renewal) {
+        match renewal.is_answered {
+            true => (self.renewed, self.lateness) = (self.renewed + 1, renewal.late),
+            false => self.not_renewed += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_names_than_a_few_are_one() {
+        let mut measured = Measured::default();
+        for number in 0..10_000 {
+            measured.ended(&number.to_string(), End::Consumed);
+        }
+        measured.ended("7", End::Lost);
+        assert_eq!(measured.ends.len(), MOST_NAMES + 1);
+        let count = measured.ends.values().flatten().sum::<u64>();
+        assert_eq!(count, 10_001);
+        let seven = &measured.ends[&Some("7".to_owned())];
+        assert_eq!(seven[End::Lost as usize], 1);
+    }
+
+    #[test]
+    fn a_span_counts_in_all_that_hold_it() {
+        let mut histogram = Histogram::default();
+        for millis in [5, 10, 700, 7_200_000] {
+            histogram.add(Duration::from_millis(millis));
+        }
+        assert_eq!(histogram.within, [2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3]);
+        assert_eq!((histogram.count, histogram.sum), (4, 7200.715));
+    }
+}

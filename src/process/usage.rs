@@ -1,0 +1,48 @@
+//! What this process takes of its machine.
+
+use std::{fs, time::Duration};
+
+use rustix::{
+    param::page_size,
+    time::{ClockId, clock_gettime},
+};
+
+/// What this process takes.
+#[derive(Debug)]
+pub(crate) struct Usage {
+    /// For how long it was computing.
+    pub(crate) processor: Duration,
+    /// How many bytes of memory it has.
+    pub(crate) memory: Option<u64>,
+    /// How many files it has open.
+    pub(crate) files: Option<usize>,
+}
+
+impl Usage {
+    pub(crate) fn now() -> Self {
+        let processor = clock_gettime(ClockId::ProcessCPUTime).try_into();
+        let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        let pages = statm
+            .split(' ')
+            .nth(1)
+            .and_then(|it| it.parse::<u64>().ok());
+        Self {
+            processor: processor.unwrap_or_default(),
+            memory: pages.map(|pages| pages * page_size() as u64),
+            // One of them is what they are listed by.
+            files: fs::read_dir("/proc/self/fd").ok().map(|it| it.count() - 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_used_something() {
+        let usage = Usage::now();
+        assert!(usage.processor > Duration::ZERO);
+        assert!(usage.memory.unwrap() > 100_000 && usage.files.unwrap() >= 3);
+    }
+}

@@ -1,0 +1,256 @@
+//! What a conductor tells Prometheus, and whoever asks whether it is well.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    os::unix::net::UnixStream,
+    time::Instant,
+};
+
+use rustix::process::Signal;
+
+use super::{Stage, on_every_board};
+use crate::{
+    metrics::{figure_of, judged},
+    support::env::{Running, SOON, wait_until},
+};
+
+on_every_board!(what_a_conductor_does_is_counted);
+
+/// Starts a conductor that listens somewhere, and returns where.
+fn listening(stage: &Stage, words: &[&str]) -> (Running, SocketAddr) {
+    let words = [&["--metrics", "127.0.0.1:0", "--name", "c1"], words].concat();
+    let running = stage.start(&words);
+    let said = running.stderr();
+    let (_, rest) = said.split_once("address=").unwrap();
+    let address = rest.split_whitespace().next().unwrap();
+    (running, address.trim_matches('"').parse().unwrap())
+}
+
+/// Sends something, and returns all that comes back.
+fn exchange(mut stream: impl Read + Write, request: &str) -> String {
+    // Who is sent away at once cannot be written to.
+    let _ = stream.write_all(request.as_bytes());
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8(answer).unwrap()
+}
+
+fn get(address: SocketAddr, path: &str) -> String {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    exchange(stream, &format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"))
+}
+
+/// Returns the figures that are told there.
+fn figures(address: SocketAddr) -> String {
+    let answer = get(address, "/metrics");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    assert!(head.contains("text/plain; version=0.0.4"), "{head}");
+    body.to_owned()
+}
+
+fn own(text: &str, name: &str) -> Option<f64> {
+    figure_of(text, name, &["conductor"])
+}
+
+fn what_a_conductor_does_is_counted(stage: &Stage) {
+    let (running, address) = listening(stage, &["-j2", "--retry-delay", "1h"]);
+    for _ in 0..2 {
+        stage.post("good", "true");
+    }
+    stage.post("bad", "exit 3");
+    stage.post("later", "exit 75");
+    let runs = |text: &str, outcome: &str, name: &str| {
+        let name =
+            format!("jobboard_conductor_runs_total{{outcome=\"{outcome}\",name=\"{name}\"}}");
+        own(text, &name).unwrap_or_default()
+    };
+    let mut text = String::new();
+    wait_until("all are counted", || {
+        text = figures(address);
+        runs(&text, "postponed", "later") + runs(&text, "failed", "bad") == 2.0
+            && runs(&text, "consumed", "good") == 2.0
+    });
+    judged(&text);
+    for (name, value) in [
+        ("jobboard_conductor_claims_total", 4.0),
+        ("jobboard_conductor_run_duration_seconds_count", 4.0),
+        ("jobboard_conductor_wait_seconds_count", 4.0),
+        (
+            "jobboard_conductor_run_duration_seconds_bucket{le=\"+Inf\"}",
+            4.0,
+        ),
+        ("jobboard_conductor_running", 0.0),
+        ("jobboard_conductor_slots", 2.0),
+        ("jobboard_conductor_board_reconnects_total", 0.0),
+    ] {
+        assert_eq!(own(&text, name), Some(value), "{name}: {text}");
+    }
+    for name in [
+        "jobboard_conductor_last_board_contact_timestamp_seconds",
+        "jobboard_conductor_start_time_seconds",
+        "process_resident_memory_bytes",
+        "process_cpu_seconds_total",
+    ] {
+        assert!(own(&text, name).unwrap() > 0.0, "{name}: {text}");
+    }
+    assert_eq!(figure_of(&text, "jobboard_up", &[]), Some(1.0), "{text}");
+    assert!(get(address, "/healthz").ends_with("\r\n\r\nok\n"));
+    running.signal(Signal::TERM);
+    running.ended().succeeded();
+}
+
+#[test]
+fn clients_of_every_kind_keep_nobody_from_working() {
+    let stage = Stage::embedded().unwrap();
+    let (running, address) = listening(&stage, &[]);
+    for (request, status) in [
+        ("POST /metrics HTTP/1.1\r\n\r\n".to_owned(), "405"),
+        ("GET / HTTP/1.1\r\n\r\n".to_owned(), "404"),
+        ("\0\u{1b}[2J\r\n\r\n".to_owned(), "400"),
+        (
+            format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(1 << 20)),
+            "431",
+        ),
+    ] {
+        let answer = exchange(TcpStream::connect(address).unwrap(), &request);
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{answer}"
+        );
+    }
+    // Some say nothing, and one never comes to an end.
+    let silent: Vec<_> = (0..40)
+        .map(|_| TcpStream::connect(address).unwrap())
+        .collect();
+    let mut endless = TcpStream::connect(address).unwrap();
+    let since = Instant::now();
+    while endless.write_all(&[b'x'; 4096]).is_ok() {
+        assert!(since.elapsed() < SOON, "it is listened to for ever");
+    }
+    stage.post("a", "echo ran >> log");
+    stage.logged(1);
+    wait_until("somebody is answered again", || {
+        get(address, "/healthz").starts_with("HTTP/1.1 200 ")
+    });
+    drop(silent);
+    let slow = TcpStream::connect(address).unwrap();
+    (&slow).write_all(b"GET /met").unwrap();
+    slow.set_read_timeout(Some(SOON)).unwrap();
+    let mut answer = String::new();
+    (&slow).read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    drop(running);
+}
+
+#[test]
+fn nobody_else_is_answered_unless_that_is_said() {
+    let stage = Stage::embedded().unwrap();
+    let refused = stage.conduct(&["--metrics", "0.0.0.0:0", "--drain"]).run();
+    refused.failed(8);
+    assert!(refused.stderr.contains("--metrics-public"), "{refused}");
+    let public = ["--metrics", "0.0.0.0:0", "--metrics-public", "--drain"];
+    stage.conduct(&public).run().succeeded();
+    for wrong in ["somewhere", "localhost", "file.txt", "127.0.0.1"] {
+        stage
+            .conduct(&["--metrics", wrong, "--drain"])
+            .run()
+            .failed(2);
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let refused = stage.conduct(&["--metrics", &address, "--drain"]).run();
+    refused.failed(1);
+    assert!(refused.stderr.contains(&address), "{refused}");
+}
+
+#[test]
+fn a_socket_and_a_file_are_there_as_long_as_the_conductor() {
+    let stage = Stage::embedded().unwrap();
+    let socket = stage.env.file("metrics.sock");
+    let file = stage.env.file("conductor.prom");
+    let place = format!("unix:{}", socket.display());
+    let running = stage.start(&["--metrics", &place]);
+    let answer = exchange(
+        UnixStream::connect(&socket).unwrap(),
+        "GET /metrics HTTP/1.0\r\n\r\n",
+    );
+    assert!(answer.contains("jobboard_conductor_slots"), "{answer}");
+    // One that was killed leaves its socket to the next.
+    running.kill();
+    assert!(socket.exists());
+    let running = stage.start(&["--metrics", &place]);
+    assert!(UnixStream::connect(&socket).is_ok());
+    running.signal(Signal::TERM);
+    running.ended().succeeded();
+    assert!(!socket.exists());
+
+    let running = stage.start(&["--metrics", file.to_str().unwrap()]);
+    wait_until("the file is there", || file.exists());
+    judged(&fs::read_to_string(&file).unwrap());
+    running.signal(Signal::TERM);
+    running.ended().succeeded();
+    assert!(!file.exists());
+    let nowhere = stage.env.file("none/conductor.prom");
+    let told = stage.start(&["--metrics", nowhere.to_str().unwrap()]);
+    told.says("metrics_not_written");
+}
+
+#[test]
+fn a_conductor_whose_board_is_away_is_not_well() {
+    let Some(mut stage) = Stage::redis_keeping_data() else {
+        return;
+    };
+    let (running, address) = listening(&stage, &[]);
+    wait_until("it is well", || get(address, "/healthz").contains("200 OK"));
+    stage.stop_server();
+    wait_until("it says that it is not", || {
+        get(address, "/healthz").contains("503 Service Unavailable")
+    });
+    let told = get(address, "/healthz");
+    assert!(told.contains("the board is away for "), "{told}");
+    wait_until("the board is told to be down", || {
+        figure_of(&figures(address), "jobboard_up", &[]) == Some(0.0)
+    });
+    stage.start_server();
+    wait_until("it is well again", || {
+        get(address, "/healthz").contains("200 OK")
+    });
+    wait_until("and has counted that", || {
+        own(
+            &figures(address),
+            "jobboard_conductor_board_reconnects_total",
+        ) == Some(1.0)
+    });
+    drop(running);
+}
+
+/// A scrape of many jobs must not keep claims from being renewed.
+#[test]
+fn who_asks_often_has_the_board_looked_at_seldom() {
+    let Some(stage) = Stage::redis() else {
+        return;
+    };
+    let (_running, address) = listening(&stage, &["--filter", "name=none"]);
+    let server = stage.redis_server().unwrap();
+    figures(address);
+    let scans = || {
+        let told = server.run(&["INFO", "commandstats"]);
+        let mut lines = told
+            .lines()
+            .filter_map(|it| it.strip_prefix("cmdstat_hlen:calls="));
+        let count = lines.next().and_then(|it| it.split(',').next());
+        count.map_or(0, |it| it.parse::<u64>().unwrap())
+    };
+    let before = scans();
+    let since = Instant::now();
+    for _ in 0..50 {
+        figures(address);
+    }
+    // Of what is told again nobody has looked.
+    let looks = 1 + since.elapsed().as_secs() / 10;
+    assert!(scans() - before <= 2 * looks, "{} looks", scans() - before);
+}
