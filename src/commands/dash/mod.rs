@@ -134,15 +134,10 @@ fn problem(ctx: &Context, args: &DashArgs) -> Option<(&'static str, &'static str
     let is_dumb = |term: OsString| term == "dumb" || term.is_empty();
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     match args.once {
-        _ if ctx.out.is_json() => Some((
-            "dash draws, and programs cannot read that",
-            "`jobboard status --json` and `jobboard list --json` are for them",
-        )),
         true if args.view == View::Events => Some((
             "--once reads the board, and has heard of no event",
             "`jobboard watch` tells them as they come",
         )),
-        true => None,
         false if !is_terminal => Some((
             "dash needs a terminal, to be read from and written to",
             once,
@@ -151,7 +146,11 @@ fn problem(ctx: &Context, args: &DashArgs) -> Option<(&'static str, &'static str
             "dash needs a terminal that can move its cursor, and TERM names none",
             once,
         )),
-        false => None,
+        _ if ctx.out.is_json() => Some((
+            "dash draws, and programs cannot read that",
+            "`jobboard status --json` and `jobboard list --json` are for them",
+        )),
+        _ => None,
     }
 }
 
