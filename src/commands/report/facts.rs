@@ -101,10 +101,9 @@ impl Facts {
     /// Says in a sentence how the board is.
     pub(super) fn verdict(&self) -> String {
         let (wrong, trouble) = self.wrong();
-        let and = if wrong == 0 && trouble > 0 {
-            "but"
-        } else {
-            "and"
+        let and = match (wrong, trouble) {
+            (0, 1..) => "but",
+            _ => "and",
         };
         let wrong = match wrong {
             0 => "Nothing is wrong with the board, as far as it was seen".to_owned(),
@@ -113,8 +112,11 @@ impl Facts {
         };
         let trouble = match trouble {
             0 => "each job on it runs, or will without help".to_owned(),
-            1 => format!("one job will not run without help{}", self.reason()),
-            count => format!("{} will not run without help{}", jobs(count), self.reason()),
+            1 => format!("one job will not run without help{}", self.reason(": ", "")),
+            count => {
+                let reason = self.reason(" (each: ", ")");
+                format!("{} will not run without help{reason}", jobs(count))
+            }
         };
         let lost = match self.lost {
             0 => String::new(),
@@ -123,12 +125,15 @@ impl Facts {
         format!("{wrong}, {and} {trouble}.{lost}")
     }
 
-    /// Says why, if it is the same for each job that needs help.
-    fn reason(&self) -> String {
+    /// Says why, between these words, if it is the same for each job that needs help.
+    fn reason(&self, before: &str, behind: &str) -> String {
         let mut said = self.explained.iter().filter(|it| it.like.is_none());
         let (one, other) = (said.next().and_then(Explanation::trouble), said.next());
         match (self.trouble.len(), one, other) {
-            (1, Some(one), None) => format!(": {}", Text::from(&one.summary).shortened(160)),
+            (1, Some(one), None) => {
+                let summary = Text::from(&one.summary).shortened(160);
+                format!("{before}{summary}{behind}")
+            }
             _ => String::new(),
         }
     }

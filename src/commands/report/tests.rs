@@ -12,9 +12,17 @@ use self::{
     made_up::{Strangers, ago, at, conductor, explained, facts, found, told},
     markup::{Token, tokens},
 };
-use super::{facts::Facts, gather::Gathered, html, words::More};
+use super::{
+    facts::{Facts, Trouble},
+    gather::Gathered,
+    html,
+    words::More,
+};
 use crate::{
-    commands::parts::tally::{Departures, Tally},
+    commands::{
+        explain::Explanation,
+        parts::tally::{Departures, Tally},
+    },
     job::{Departure, Entry, Lease, Owner, Shelf},
     output::{Page, Record, Report as _},
 };
@@ -343,4 +351,25 @@ fn of_very_many_owners_the_rarest_go_and_that_is_said() {
     let (figures, _, owners) = tally.finish(&[]);
     assert_eq!((figures.claimed, owners.len()), (20_101, 1));
     assert_eq!(owners[0].claims, 101);
+}
+
+#[test]
+fn the_verdict_says_why_if_that_is_the_same_for_all() {
+    let mut strangers = Strangers::of(&["it waits"]);
+    let with = |jobs, explained: Explanation| Facts {
+        trouble: vec![Trouble {
+            code: explained.verdict,
+            jobs,
+        }],
+        explained: vec![explained],
+        ..Gathered::new(at()).into_facts(&[])
+    };
+    let well = "Nothing is wrong with the board, as far as it was seen";
+    for (jobs, told) in [
+        (1, "one job will not run without help: it waits."),
+        (3, "3 jobs will not run without help (each: it waits)."),
+    ] {
+        let facts = with(jobs, explained(&mut strangers));
+        assert_eq!(facts.verdict(), format!("{well}, but {told}"));
+    }
 }
