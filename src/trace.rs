@@ -77,7 +77,7 @@ impl fmt::Display for SpanContext {
 /// Returns what a job keeps of the trace that it is posted in, if there is one.
 pub(crate) fn kept(parent: &str, state: Option<&str>) -> Option<Vec<(String, Value)>> {
     let context: SpanContext = parent.parse().ok()?;
-    let state = state.filter(|it| !it.is_empty() && it.len() <= LONGEST_STATE);
+    let state = state.filter(|it| !it.is_empty() && is_state(it));
     let kept = [
         (PARENT, Some(context.to_string())),
         (STATE, state.map(str::to_owned)),
@@ -86,6 +86,11 @@ pub(crate) fn kept(parent: &str, state: Option<&str>) -> Option<Vec<(String, Val
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_lowercase(), Value::from(value?))));
     Some(kept.collect())
+}
+
+/// Whether it is fit to be told to others.
+fn is_state(text: &str) -> bool {
+    text.len() <= LONGEST_STATE && text.bytes().all(|it| matches!(it, b' '..=b'~'))
 }
 
 /// Adds what is kept of a trace to the details of a job, unless they say so themselves.
@@ -130,7 +135,7 @@ impl Span {
         if link.is_none() && !is_wanted {
             return None;
         }
-        let state = text(STATE).filter(|it| it.len() <= LONGEST_STATE && !it.contains('\0'));
+        let state = text(STATE).filter(|it| is_state(it));
         Some(Self {
             context: SpanContext::new(link.map_or(1, |link| link.flags)),
             state: link.and(state).map(str::to_owned),

@@ -79,20 +79,16 @@ pub(crate) async fn run(ctx: &mut Context, args: MetricsArgs) -> anyhow::Result<
         return Err(CommandError::usage(message).hint(hint).into());
     }
     let board = ctx.board()?;
-    // What cannot be written is told before the board is read.
-    let target = args.textfile.as_deref().map(Target::open).transpose()?;
     let mut exposition = Exposition::new(&[("board", board.name())]);
     let by_name = args.by == Some(By::Name);
     let seen = scrape(&*board, by_name, &mut exposition).await;
     let text = exposition.into_text();
-    let Some(target) = target else {
+    let Some(file) = args.textfile else {
         ctx.out.pass(text.as_bytes())?;
         ctx.out.flush()?;
         return seen.with_context(|| ctx.trying("look at", "the board"));
     };
-    let mut target = target.for_all()?;
-    target.write(text.as_bytes())?;
-    let file = target.finish()?;
+    Target::put(&file, text.as_bytes())?;
     seen.with_context(|| ctx.trying("look at", "the board"))?;
     let bytes = text.len();
     ctx.out.report(&Written { file, bytes })

@@ -1,6 +1,13 @@
 //! What a conductor can say of its work at any moment.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use chrono::{DateTime, SubsecRound, Utc};
 use parking_lot::Mutex;
@@ -17,6 +24,9 @@ use crate::{
     lease::Renewal,
 };
 
+/// How long nothing may be heard of a board that is asked every ten seconds.
+const SILENCE: Duration = Duration::from_secs(60);
+
 /// How many jobs that cannot be settled the registry is told of.
 const MOST_UNSETTLED: usize = 100;
 
@@ -25,6 +35,8 @@ const MOST_UNSETTLED: usize = 100;
 pub(crate) struct Account {
     state: Mutex<State>,
     pub(super) contact: Arc<Contact>,
+    /// Whether the registry of the board has it.
+    pub(super) is_registered: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -63,8 +75,9 @@ impl Account {
     /// Counts a job that was claimed.
     pub(super) fn claimed(&self, job: &Job) {
         let waited = (job.created_on).and_then(|posted| (Utc::now() - posted).to_std().ok());
-        // Later it waits for another attempt.
-        let waited = waited.filter(|_| job.history.attempts == 1);
+        // Later it waits for another attempt, be it one that counts.
+        let is_first = job.history.attempts == 1 && job.history.postponed == 0;
+        let waited = waited.filter(|_| is_first);
         self.state.lock().measured.claimed(waited);
     }
 
@@ -96,9 +109,14 @@ impl Account {
         Some(Utc::now() - self.contact.last()?.elapsed())
     }
 
-    /// Says for how long the board has not done as it was asked, and what it does instead.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        self.contact.trouble()
+    /// Says why the conductor is not at work as it should be.
+    pub(crate) fn ailment(&self) -> Option<String> {
+        let unheard = || match self.contact.last() {
+            Some(last) if last.elapsed() > SILENCE => Some("the board says nothing".to_owned()),
+            Some(_) if self.is_registered.load(Ordering::Relaxed) => None,
+            _ => Some("not registered yet".to_owned()),
+        };
+        self.contact.trouble().or_else(unheard)
     }
 
     /// Returns what was measured so far, and how many jobs are performed.

@@ -5,7 +5,6 @@ mod running;
 
 use std::{io, sync::Arc, time::Duration};
 
-use chrono::Utc;
 use rustix::process::Signal;
 use tokio::{
     sync::{SemaphorePermit, watch},
@@ -71,7 +70,6 @@ impl Attempt {
         over: impl FnOnce(Finished),
     ) {
         let plan = shared.policy().plan(&self.job);
-        let began = Utc::now();
         let turn = turn(&slot, &mut shutdown).await;
         let start = Instant::now();
         let max_attempts = plan.as_ref().ok().and_then(|plan| plan.max_attempts);
@@ -103,7 +101,7 @@ impl Attempt {
         }
         let line = (shared.spans.as_ref())
             .filter(|_| has_run)
-            .and_then(|spans| spans.line(&self, end.as_ref().ok(), began));
+            .and_then(|spans| spans.line(&self, end.as_ref().ok(), took));
         over(Finished {
             attempt: self,
             end,
@@ -136,6 +134,10 @@ impl Attempt {
             Ok(command) => command,
             Err(error) => return Performed::not(Ok(Course::NotRun(error))),
         };
+        self.span = Span::of(self.job.details.as_ref(), shared.spans.is_some());
+        if let Some(span) = &self.span {
+            command.trace(span);
+        }
         // Whoever had the job before may have died together with its guard.
         shared.left_over.end(&self.job.uuid, self.claimed).await;
         let at_our_death = (!slot.is_for_short_ones()).then_some(Signal::TERM);
@@ -186,10 +188,6 @@ impl Attempt {
         let job = &self.job;
         shared.output.apply(command);
         command.introduce(&job.uuid, &job.name, job.history.attempts, &self.fence);
-        self.span = Span::of(job.details.as_ref(), shared.spans.is_some());
-        if let Some(span) = &self.span {
-            command.trace(span);
-        }
         if let Some(folder) = command.cwd.as_deref().filter(|it| !it.is_dir()) {
             // The kernel would say the same as of a program that is not there.
             let source = io::Error::other(format!("there is no folder {}", folder.display()));

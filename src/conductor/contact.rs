@@ -86,7 +86,8 @@ impl Contact {
     /// Says for how long it does not, and what it does instead.
     pub(super) fn trouble(&self) -> Option<String> {
         let state = self.0.lock();
-        let (since, does) = state.lost.into_iter().chain(state.untold).min()?;
+        let (noticed, does) = state.lost.into_iter().chain(state.untold).min()?;
+        let since = state.made.unwrap_or(noticed);
         let seconds = Duration::from_secs(since.elapsed().as_secs());
         Some(format!("the board {does} for {}", duration::brief(seconds)))
     }

@@ -29,7 +29,11 @@ mod slots;
 mod spans;
 mod supervisor;
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use thiserror::Error;
 use tokio::sync::watch;
@@ -202,6 +206,7 @@ async fn work(
         registered = registered => registered?,
     }
     shared.registered.send_replace(true);
+    (shared.account.is_registered).store(true, Ordering::Relaxed);
     let name = settings.conductor.name.as_str();
     let note = Note::new("conducting")
         .with("conductor", name)

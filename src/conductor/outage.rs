@@ -92,16 +92,7 @@ impl Outage {
             true => None,
             false => self.refused_since.or_else(|| Some(Instant::now())),
         };
-        if !self.contact.lose(error) {
-            return;
-        }
-        let event = match is_away {
-            true => "board_unreachable",
-            // It answers, and not as it should.
-            false => "board_failed",
-        };
-        self.reporter
-            .tell(Note::new(event).with("reason", words(error)));
+        lost(&self.contact, &self.reporter, error);
     }
 
     /// Notes that the board has done as it was asked, and says that it is back if it was said to be gone.
@@ -139,6 +130,19 @@ impl Outage {
         self.pause = (pause * 2).min(longest);
         time::sleep(jittered(pause, 0.5)).await;
     }
+}
+
+/// Says that the board is gone, or refuses, unless that was said.
+pub(super) fn lost(contact: &Contact, reporter: &Reporter, error: &BoardError) {
+    if !contact.lose(error) {
+        return;
+    }
+    let event = match is_away(error) {
+        true => "board_unreachable",
+        // It answers, and not as it should.
+        false => "board_failed",
+    };
+    reporter.tell(Note::new(event).with("reason", words(error)));
 }
 
 impl Drop for Outage {

@@ -10,16 +10,23 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use serde_json::Value;
-use tokio::sync::{
-    mpsc::{self, error::TrySendError},
-    oneshot,
+use tokio::{
+    sync::{
+        mpsc::{self, error::TrySendError},
+        oneshot,
+    },
+    time,
 };
 
 /// How many things may wait to be shown before commands wait with their output.
 const ROOM: usize = 1024;
+
+/// How long room is waited for where nobody has to wait.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A job as it is called in what is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,9 +194,12 @@ impl Reporter {
         let _ = shown.await;
     }
 
-    /// Adds something to a file, and waits until there is room for it.
+    /// Adds something to a file; what finds no room for long is counted like what is told.
     pub(super) async fn write(&self, file: &Arc<Log>, bytes: Vec<u8>) {
-        self.hand(Progress::Bytes(Arc::clone(file), bytes)).await;
+        let handed = self.hand(Progress::Bytes(Arc::clone(file), bytes));
+        if time::timeout(PATIENCE, handed).await.is_err() {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Hands something over, and waits until there is room for it.

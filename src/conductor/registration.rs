@@ -8,7 +8,7 @@ use tokio::time::{self, Instant};
 use super::{
     Settings,
     lease_term::LeaseTerm,
-    outage::{Outage, is_final_at_first},
+    outage::{self, Outage, is_away, is_final_at_first},
     progress::Note,
     shared::Shared,
     shutdown::Shutdown,
@@ -96,7 +96,13 @@ impl Teller {
             }
             match answer {
                 Ok(()) => (self.told, heard) = (told, Instant::now()),
-                Err(_) => time::sleep(self.refresh).await,
+                Err(error) => {
+                    // Perhaps nobody else has anything to ask it for.
+                    if is_away(&error) {
+                        outage::lost(&self.shared.contact, &self.shared.reporter, &error);
+                    }
+                    time::sleep(self.refresh).await;
+                }
             }
         }
     }

@@ -156,6 +156,9 @@ impl Settler {
     /// Takes a job over; what was lost is none of ours to settle.
     fn take(&mut self, finished: Finished) -> Option<Due> {
         self.tally.ran += u64::from(finished.has_run);
+        if finished.has_run {
+            self.shared.account.ran(finished.took);
+        }
         let took = finished.took.as_secs_f64();
         match finished.end {
             Err(lost) => {
@@ -164,7 +167,6 @@ impl Settler {
             }
             Ok(outcome) => {
                 if finished.has_run {
-                    self.shared.account.ran(finished.took);
                     let mut note = Note::new("running_end")
                         .of(&finished.attempt.tag)
                         .with("seconds", (took * 1000.0).round() / 1000.0);

@@ -6,9 +6,11 @@ use std::{
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
-use chrono::{DateTime, Utc};
+use chrono::Utc;
+use rustix::fs::OFlags;
 
 use super::{attempt::Attempt, meter::End, progress::Log};
 use crate::{
@@ -27,6 +29,8 @@ impl SpanFile {
     /// Opens a file to add to it; what is new is for its owner alone.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
+        // A pipe that nobody reads is told at once.
+        options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
         let file = options.append(true).create(true).mode(0o600).open(path)?;
         let path = path.to_owned();
         Ok(Self { path, file })
@@ -55,12 +59,13 @@ impl Spans {
         &self,
         attempt: &Attempt,
         outcome: Option<&Outcome>,
-        began: DateTime<Utc>,
+        took: Duration,
     ) -> Option<Vec<u8>> {
         let failure = outcome.and_then(Outcome::failure);
         let exit_code = failure.and_then(|failure| failure.exit_code);
         let is_done = outcome == Some(&Outcome::Consume);
         let lost = "the claim was lost";
+        let ended = Utc::now();
         let told = Told {
             conductor: &self.conductor,
             board: &self.board,
@@ -73,8 +78,8 @@ impl Spans {
                 None => Some(lost),
             },
             exit_code: exit_code.or(is_done.then_some(0)),
-            began,
-            ended: Utc::now(),
+            began: ended - took,
+            ended,
         };
         Some(attempt.span.as_ref()?.line(&told))
     }

@@ -3,7 +3,7 @@
 use std::{
     fs, io,
     net::SocketAddr,
-    os::unix::fs::FileTypeExt,
+    os::unix::fs::{FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -25,6 +25,9 @@ const LONGEST: usize = 8 * 1024;
 /// How long who asks may take to ask, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long an answer may take to be found.
+const LONGEST_LOOK: Duration = Duration::from_secs(60);
+
 /// How long it waits if it cannot listen for the moment.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -35,14 +38,25 @@ pub(super) enum Listener {
     Unix(UnixListener, Socket),
 }
 
-/// A socket in the file system; dropped, it is gone.
+/// A socket in the file system, and which one it is; dropped, it is gone.
 #[derive(Debug)]
-pub(super) struct Socket(PathBuf);
+pub(super) struct Socket(PathBuf, Option<Identity>);
+
+/// Which file it is; the number of one that is gone may be another's, but not with the same time.
+pub(super) type Identity = (u64, i64, i64);
+
+/// Tells a file from what is put in its place.
+pub(super) fn identity(path: &Path) -> Option<Identity> {
+    let facts = fs::symlink_metadata(path).ok()?;
+    Some((facts.ino(), facts.ctime(), facts.ctime_nsec()))
+}
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // It is of no use to anybody, and the next one puts its own there.
-        let _ = fs::remove_file(&self.0);
+        if identity(&self.0) == self.1 {
+            // It is of no use to anybody, and the next one puts its own there.
+            let _ = fs::remove_file(&self.0);
+        }
     }
 }
 
@@ -76,11 +90,14 @@ impl Listener {
     /// Makes a socket, also where somebody left one who does not listen there any more.
     pub(super) fn at_path(path: &Path) -> io::Result<Self> {
         let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
-        if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+        let is_refused = |it: io::Error| it.kind() == io::ErrorKind::ConnectionRefused;
+        let client = || std::os::unix::net::UnixStream::connect(path);
+        if is_socket && client().err().is_some_and(is_refused) {
             fs::remove_file(path)?;
         }
         let listener = UnixListener::bind(path)?;
-        Ok(Self::Unix(listener, Socket(path.to_owned())))
+        let socket = Socket(path.to_owned(), identity(path));
+        Ok(Self::Unix(listener, socket))
     }
 
     /// Returns where it listens.
@@ -90,21 +107,24 @@ impl Listener {
                 .local_addr()
                 .map(|it| it.to_string())
                 .unwrap_or_default(),
-            Self::Unix(_, Socket(path)) => format!("unix:{}", path.display()),
+            Self::Unix(_, Socket(path, _)) => format!("unix:{}", path.display()),
         }
     }
 
-    /// Answers whoever asks, for ever; more than a few at once are sent away.
+    /// Answers whoever asks, for ever; more than a few at once wait for their turn.
     pub(super) async fn serve(&self, site: Arc<impl Site>) {
         let mut clients = JoinSet::new();
         loop {
-            while clients.try_join_next().is_some() {}
+            if clients.len() >= MOST_CLIENTS {
+                clients.join_next().await;
+            }
             let accepted = match self {
                 Self::Tcp(listener) => listener.accept().await.map(|(it, _)| Client::Tcp(it)),
                 Self::Unix(listener, _) => listener.accept().await.map(|(it, _)| Client::Unix(it)),
             };
+            while clients.try_join_next().is_some() {}
             match accepted {
-                Ok(client) if clients.len() < MOST_CLIENTS => {
+                Ok(client) => {
                     let site = Arc::clone(&site);
                     clients.spawn(async move {
                         // Who goes away, or has no patience, is not told so.
@@ -114,7 +134,6 @@ impl Listener {
                         };
                     });
                 }
-                Ok(_) => {}
                 // No descriptor is left, perhaps; one may be in a while.
                 Err(_) => sleep(PAUSE).await,
             }
@@ -137,7 +156,9 @@ async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
         Err(_) => Answer::refusal("408 Request Timeout"),
         Ok(Err(answer)) => answer,
         Ok(Ok(path)) => {
-            let answer = site.answer(&path).await;
+            let answer = timeout(LONGEST_LOOK, site.answer(&path)).await;
+            let late = |_| Some(Answer::refusal("503 Service Unavailable"));
+            let answer = answer.unwrap_or_else(late);
             answer.unwrap_or_else(|| Answer::refusal("404 Not Found"))
         }
     };

@@ -11,9 +11,13 @@ use std::{
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
-use tokio::{sync::Mutex, task::JoinSet, time};
+use tokio::{
+    sync::Mutex,
+    task::{JoinSet, spawn_blocking},
+    time,
+};
 
-use super::listener::{Answer, Listener, Site};
+use super::listener::{Answer, Identity, Listener, Site, identity};
 use crate::{
     board::Board,
     commands::parts::{
@@ -49,7 +53,7 @@ pub(super) enum Place {
 
 /// Reads where figures go.
 pub(super) fn place(text: &str) -> Result<Place, String> {
-    if let Some(path) = text.strip_prefix("unix:") {
+    if let Some(path) = text.strip_prefix("unix:").filter(|it| !it.is_empty()) {
         return Ok(Place::Socket(PathBuf::from(path)));
     }
     if let Ok(address) = text.parse() {
@@ -73,7 +77,11 @@ pub(super) async fn start(
     let metrics = Arc::new(metrics);
     let listener = match place {
         Place::File(path) => {
-            let file = Textfile(path.clone());
+            Target::put(path, metrics.own(false).as_bytes())?;
+            let file = Textfile {
+                written: identity(path),
+                path: path.clone(),
+            };
             return Ok(JoinSet::from_iter([file.keep(metrics, reporter)]));
         }
         Place::Address(address) if !(address.ip().is_loopback() || is_public) => {
@@ -95,35 +103,38 @@ pub(super) async fn start(
 }
 
 /// A file that has the figures as long as the conductor is at work.
-struct Textfile(PathBuf);
+struct Textfile {
+    path: PathBuf,
+    /// Which file it is that was written last.
+    written: Option<Identity>,
+}
 
 impl Textfile {
     /// Writes it again and again; says once if that fails.
-    async fn keep(self, metrics: Arc<Metrics>, reporter: Reporter) {
+    async fn keep(mut self, metrics: Arc<Metrics>, reporter: Reporter) {
         let mut has_failed = false;
         loop {
-            let text = metrics.text().await;
-            let written = Target::open(&self.0)
-                .and_then(Target::for_all)
-                .and_then(|mut file| {
-                    file.write(text.as_bytes())?;
-                    file.finish()
-                });
-            if let Err(error) = written
-                && !std::mem::replace(&mut has_failed, true)
-            {
-                let note = Note::new("metrics_not_written");
-                reporter.tell(note.with("reason", format!("{error:#}")));
-            }
             time::sleep(EVERY).await;
+            let (path, text) = (self.path.clone(), metrics.own(false));
+            // A disk that takes its time holds up nobody who keeps claims alive.
+            let written = spawn_blocking(move || Target::put(&path, text.as_bytes())).await;
+            match written {
+                Ok(Err(error)) if !std::mem::replace(&mut has_failed, true) => {
+                    let note = Note::new("metrics_not_written");
+                    reporter.tell(note.with("reason", format!("{error:#}")));
+                }
+                _ => self.written = identity(&self.path),
+            }
         }
     }
 }
 
 impl Drop for Textfile {
     fn drop(&mut self) {
-        // What is not there any more is told of nobody.
-        let _ = fs::remove_file(&self.0);
+        if identity(&self.path) == self.written {
+            // What is not there any more is told of nobody.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -141,7 +152,8 @@ pub(super) struct Metrics {
 /// The figures of a board as they were.
 struct Seen {
     at: Instant,
-    took: Duration,
+    /// How long they are told again.
+    lasts: Duration,
     text: String,
 }
 
@@ -161,19 +173,27 @@ impl Metrics {
     async fn text(&self) -> String {
         // Several that ask at once wait for one look.
         let mut seen = self.seen.lock().await;
-        let is_fresh = |it: &Seen| it.at.elapsed() < FRESH.max(it.took * SHARE);
+        let is_fresh = |it: &Seen| it.at.elapsed() < it.lasts;
         if !seen.as_ref().is_some_and(is_fresh) {
             let start = Instant::now();
             let mut exposition = Exposition::new(&[("board", self.board.name())]);
-            // That it is not up is among the figures.
-            let _ = scrape(&*self.board, false, &mut exposition).await;
+            let lasts = match scrape(&*self.board, false, &mut exposition).await {
+                Ok(()) => FRESH.max(start.elapsed() * SHARE),
+                // That it is not up is among the figures, and not for longer than it is so.
+                Err(_) => FRESH,
+            };
             *seen = Some(Seen {
                 at: Instant::now(),
-                took: start.elapsed(),
+                lasts,
                 text: exposition.into_text(),
             });
         }
         let board = seen.as_ref().map_or("", |seen| seen.text.as_str());
+        board.to_owned() + &self.own(true)
+    }
+
+    /// Returns the figures of the conductor; those that all programs have stand in no file beside others'.
+    fn own(&self, has_process: bool) -> String {
         let labels = [("board", self.board.name()), ("conductor", &self.name)];
         let mut own = Exposition::new(&labels);
         let (measured, running) = self.account.measured();
@@ -203,8 +223,10 @@ impl Metrics {
             let name = "jobboard_conductor_last_board_contact_timestamp_seconds";
             own.gauge(name, help, seconds(reached));
         }
-        add_process(&mut own);
-        board.to_owned() + &own.into_text()
+        if has_process {
+            add_process(&mut own);
+        }
+        own.into_text()
     }
 }
 
@@ -215,14 +237,14 @@ impl Site for Metrics {
                 status: "200 OK",
                 text: self.text().await,
             }),
-            "/healthz" => Some(match self.account.trouble() {
+            "/healthz" => Some(match self.account.ailment() {
                 None => Answer {
                     status: "200 OK",
                     text: "ok\n".to_owned(),
                 },
-                Some(trouble) => Answer {
+                Some(ailment) => Answer {
                     status: "503 Service Unavailable",
-                    text: trouble + "\n",
+                    text: ailment + "\n",
                 },
             }),
             _ => None,
@@ -249,7 +271,7 @@ fn add_work(measured: &Measured, exposition: &mut Exposition) {
         ),
         (
             "jobboard_conductor_wait_seconds",
-            "How long jobs had been on the board when they were first claimed.",
+            "How long jobs had been on the board when they were claimed for the first time.",
             &measured.waits,
         ),
     ] {

@@ -38,6 +38,9 @@ use crate::{
     trace,
 };
 
+/// Variables that lead to secrets, which no command needs to perform its job.
+const TO_SECRETS: [&str; 2] = ["JOBBOARD_PASSWORD_FILE", "CREDENTIALS_DIRECTORY"];
+
 /// How long it may take to show the last of what there is to show.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -114,9 +117,9 @@ pub(crate) struct ConductArgs {
 
     /// Tell Prometheus how the board and the conductor are: ADDRESS:PORT, unix:PATH, or a file *.prom
     ///
-    /// Who asks there for /metrics gets figures, those of the board at most some seconds old, and for
-    /// /healthz whether the board does as it is asked. A file is written every 30s, and gone with the
-    /// conductor.
+    /// Who asks there for /metrics gets figures, those of the board as they were some seconds ago, longer
+    /// where a look takes long, and for /healthz whether the conductor is at work. A file has the figures of
+    /// the conductor alone, is written every 30s, and gone with the conductor.
     #[arg(long, value_name = "WHERE", value_parser = metrics::place)]
     metrics: Option<Place>,
 
@@ -299,6 +302,7 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
             &ctx.environment.withheld()[..],
             &service_manager::VARIABLES,
             &trace::VARIABLES,
+            &TO_SECRETS,
         ]
         .concat(),
         service_manager: None,

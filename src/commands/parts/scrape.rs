@@ -7,11 +7,11 @@ use futures_util::TryStreamExt;
 
 use super::{
     liveness::is_silent,
-    tally::{AGES, ByName, Figures, Standing, Tally, apart},
+    tally::{ByName, Figures, Standing, Tally, apart, is_exhausted},
 };
 use crate::{
-    board::{Board, BoardError, Detail, Health, Query},
-    job::{Conductor, Shelf},
+    board::{Board, BoardError, BoardExt as _, Detail, Health, Query},
+    job::{Conductor, Job, Pauses, Shelf},
     output::{Exposition, Kind, label},
 };
 
@@ -21,14 +21,46 @@ pub(crate) const MOST_NAMES: usize = 50;
 /// What stands for all other names.
 pub(crate) const OTHERS: &str = "__other__";
 
+/// The ages, in seconds, by which jobs are counted that could be claimed.
+const AGES: [u32; 4] = [60, 600, 3600, 86400];
+
 /// What one look at a board has shown.
 struct Seen {
     health: Health,
     figures: Figures,
+    claimable: Claimable,
     names: Vec<ByName>,
     /// `None`, if they cannot be seen.
     conductors: Option<Vec<Conductor>>,
     now: DateTime<Utc>,
+}
+
+/// Jobs that nobody has, by whether they could be claimed now.
+#[derive(Default)]
+struct Claimable {
+    jobs: u64,
+    /// How many of them were posted longer ago than each of [`AGES`].
+    older: [u64; AGES.len()],
+    /// How many could be if they were not paused.
+    paused: u64,
+}
+
+impl Claimable {
+    fn add(&mut self, job: &Job, pauses: &Pauses, now: DateTime<Utc>) {
+        let is_held_back = job.history.not_before.is_some_and(|time| time > now);
+        if job.holding.is_some() || !job.may_be_offered() || is_held_back || is_exhausted(job) {
+            return;
+        }
+        if pauses.of(&job.name, now).is_some() {
+            self.paused += 1;
+            return;
+        }
+        self.jobs += 1;
+        let age = job.created_on.map_or(0, |it| (now - it).num_seconds());
+        for (count, least) in self.older.iter_mut().zip(AGES) {
+            *count += u64::from(age > i64::from(least));
+        }
+    }
 }
 
 /// Looks at a board, and adds what it has seen; of one that cannot be seen, that it cannot.
@@ -44,6 +76,9 @@ pub(crate) async fn scrape(
     let help = "How long it took to look at the board.";
     let took = start.elapsed().as_secs_f64();
     exposition.gauge("jobboard_scrape_duration_seconds", help, took);
+    let help = "When the board was looked at.";
+    let name = "jobboard_scrape_timestamp_seconds";
+    exposition.gauge(name, help, Utc::now().timestamp_millis() as f64 / 1e3);
     seen?.add_to(exposition, by_name);
     Ok(())
 }
@@ -52,16 +87,22 @@ async fn look(board: &dyn Board, by_name: bool) -> Result<Seen, BoardError> {
     let health = board.health().await?;
     let (conductors, _) = apart(board.conductors().await)?;
     let now = Utc::now();
+    let pauses = board.lasting_pauses(now).await?;
+    let mut claimable = Claimable::default();
     let most_names = if by_name { MOST_NAMES } else { 0 };
     let mut tally = Tally::new(now).with_names(most_names);
     let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await? {
         tally.add(&entry);
+        if let Some(job) = entry.job() {
+            claimable.add(job, &pauses, now);
+        }
     }
     let (figures, names, _) = tally.finish(conductors.as_deref().unwrap_or_default());
     Ok(Seen {
         health,
         figures,
+        claimable,
         names,
         conductors,
         now,
@@ -129,16 +170,25 @@ impl Seen {
 
     fn add_unclaimed(&self, exposition: &mut Exposition) {
         let Figures {
-            claimable,
             held_back,
             exhausted,
             ..
         } = self.figures;
+        let Claimable {
+            jobs,
+            older: aged,
+            paused,
+        } = self.claimable;
         for (name, help, value) in [
             (
                 "jobboard_jobs_claimable",
                 "Jobs that nobody has and that could be claimed now.",
-                claimable,
+                jobs,
+            ),
+            (
+                "jobboard_jobs_paused",
+                "Jobs that could be claimed now if their names were not paused.",
+                paused,
             ),
             (
                 "jobboard_jobs_postponed",
@@ -153,9 +203,10 @@ impl Seen {
         ] {
             exposition.gauge(name, help, value as f64);
         }
-        let help = "Jobs that nobody has and that were posted longer ago than so many seconds.";
+        let help =
+            "Jobs that could be claimed now and were posted longer ago than so many seconds.";
         let mut older = exposition.family(Kind::Gauge, "jobboard_jobs_older_than", help);
-        for (age, count) in AGES.iter().zip(self.figures.older) {
+        for (age, count) in AGES.iter().zip(aged) {
             older.add(&[("seconds", &age.to_string())], count as f64);
         }
         let help = "How long ago the oldest job was posted that nobody has; 0 without one.";
@@ -178,6 +229,9 @@ impl Seen {
     }
 
     fn add_conductors(&self, exposition: &mut Exposition) {
+        let help = "Whether the registry of conductors could be read; without it their figures are missing.";
+        let is_seen = f64::from(u8::from(self.conductors.is_some()));
+        exposition.gauge("jobboard_conductors_seen", help, is_seen);
         let Some(conductors) = &self.conductors else {
             return;
         };

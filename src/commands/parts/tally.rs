@@ -24,21 +24,12 @@ pub(crate) const LONG: TimeDelta = TimeDelta::hours(1);
 /// How many owners are counted to the end; of more than twice as many the rarest are left out.
 const MOST_OWNERS: usize = 10_000;
 
-/// The ages, in seconds, by which the unclaimed are counted.
-pub(crate) const AGES: [u32; 4] = [60, 600, 3600, 86400];
-
 /// How many jobs there are of each kind.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Figures {
     pub(crate) unclaimed: u64,
     /// How many of the unclaimed wait for a time that has not come.
     pub(crate) held_back: u64,
-    /// How many of the unclaimed are neither held back nor tried as often as they may be.
-    #[serde(skip)]
-    pub(crate) claimable: u64,
-    /// How many of the unclaimed were posted longer ago than each of [`AGES`].
-    #[serde(skip)]
-    pub(crate) older: [u64; AGES.len()],
     pub(crate) claimed: u64,
     /// How many of the claimed stay so until somebody ends it.
     pub(crate) never_lapsing: u64,
@@ -248,13 +239,6 @@ impl Tally {
         self.figures.unclaimed += 1;
         let is_held_back = job.history.not_before.is_some_and(|time| time > self.now);
         self.figures.held_back += u64::from(is_held_back);
-        self.figures.claimable += u64::from(!is_held_back && !is_exhausted(job));
-        if let Some(posted) = job.created_on {
-            let age = (self.now - posted).num_seconds();
-            for (count, least) in self.figures.older.iter_mut().zip(AGES) {
-                *count += u64::from(age > i64::from(least));
-            }
-        }
         note(&mut self.figures.oldest_unclaimed, job, job.created_on);
     }
 

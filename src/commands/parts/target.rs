@@ -25,6 +25,10 @@ impl Target {
         // What a link leads to is meant, and what is no file cannot be put in its place.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let is_other = fs::metadata(&path).is_ok_and(|facts| !facts.is_file());
+        Self::at(path, is_other)
+    }
+
+    fn at(path: PathBuf, is_other: bool) -> anyhow::Result<Self> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let partial = format!(".{name}.{}.partial", Uuid::new_v4().simple());
         let partial = (!is_other).then(|| path.with_file_name(partial));
@@ -38,12 +42,25 @@ impl Target {
         })
     }
 
-    /// Lets all read it.
-    pub(crate) fn for_all(self) -> anyhow::Result<Self> {
+    /// Puts a file into its place that all may read, in the place of a link, and of nothing but a file.
+    pub(crate) fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+        let is_other =
+            fs::symlink_metadata(path).is_ok_and(|it| !(it.is_file() || it.is_symlink()));
+        anyhow::ensure!(!is_other, "cannot write {}: it is no file", path.display());
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let folder = fs::canonicalize(if folder == Path::new("") {
+            Path::new(".")
+        } else {
+            folder
+        });
+        let folder = on_file(path, "write", folder)?;
+        let name = path.file_name().unwrap_or_default();
+        let mut target = Self::at(folder.join(name), false)?;
+        target.write(bytes)?;
         let permissions = fs::Permissions::from_mode(0o644);
-        let set = self.writer.get_ref().set_permissions(permissions);
-        on_file(&self.path, "write", set)?;
-        Ok(self)
+        let set = target.writer.get_ref().set_permissions(permissions);
+        on_file(path, "write", set)?;
+        target.finish().map(drop)
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {

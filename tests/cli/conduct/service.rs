@@ -83,7 +83,17 @@ fn lives_by_its_board(run: Invocation, manager: &Manager, go: impl FnOnce(), bac
     go();
     manager.shows("the board is away for ");
     let before = lives();
-    manager.shows("the board is away for 5s");
+    let is_long = |it: &str| {
+        let (_, rest) = it.split_once("the board is away for ")?;
+        rest.split_once('s')?
+            .0
+            .parse::<u32>()
+            .ok()
+            .filter(|it| *it >= 5)
+    };
+    wait_until("it is away for long", || {
+        is_long(&manager.status()).is_some()
+    });
     assert_eq!(lives(), before, "{:?}", manager.heard());
     back();
     manager.shows("0 of 1 running, nothing to do");

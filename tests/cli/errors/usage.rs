@@ -99,6 +99,8 @@ const MISTAKES: &[&str] = &[
     "conduct --jobs 0",
     "conduct --output nowhere",
     "conduct --allow [",
+    "conduct --metrics somewhere",
+    "metrics --textfile board.txt",
     "completions tcsh",
     "list --who ",
     "list --board ",
@@ -139,6 +141,9 @@ pub(super) fn provoke(errors: &mut Errors) {
     }
     mistakes.expect("usage", "post --from nothing");
     mistakes.expect("refused", "conduct --board redis://h");
+    mistakes.expect("refused", "conduct --metrics 0.0.0.0:0");
+    mistakes.expect("failed", "conduct --otlp-file none/spans");
+    mistakes.expect("failed", "metrics --textfile none/board.prom");
     mistakes.expect("failed", "list --board redis://h --password-file nothing");
     for configuration in CONFIGURATIONS {
         let env = Env::new();
