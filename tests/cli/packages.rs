@@ -261,14 +261,21 @@ fn a_static_program_needs_nothing_else() {
             .args(top)
             .arg(root.0.path()),
     );
-    fs::copy(authority.ca(), root.0.path().join("ca.pem")).unwrap();
+    for (name, file) in [
+        ("ca.pem", authority.ca()),
+        ("cert.pem", identity.cert.clone()),
+        ("key.pem", identity.key.clone()),
+    ] {
+        fs::copy(file, root.0.path().join(name)).unwrap();
+    }
     fs::write(root.0.path().join("etc/hosts"), "127.0.0.1 board.hosts\n").unwrap();
     let resolver = "nameserver 127.83.83.83\n";
     fs::write(root.0.path().join("etc/resolv.conf"), resolver).unwrap();
     let socket = UdpSocket::bind("127.83.83.83:53").unwrap();
     thread::spawn(move || answer_names(&socket));
     for host in ["board.hosts", "board.test"] {
-        let url = format!("rediss://{host}:{}?ca=/ca.pem", server.port());
+        let files = "ca=/ca.pem&cert=/cert.pem&key=/key.pem";
+        let url = format!("rediss://{host}:{}?{files}", server.port());
         let ping = done(&mut root.run(&["/jobboard", "--board", &url, "ping"]));
         assert!(ping.contains("redis"), "{ping}");
     }
