@@ -1,16 +1,10 @@
 //! What a conductor can say of its work at any moment.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use chrono::{DateTime, SubsecRound, Utc};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use super::{
     contact::Contact,
@@ -36,7 +30,7 @@ pub(crate) struct Account {
     state: Mutex<State>,
     pub(super) contact: Arc<Contact>,
     /// Whether the registry of the board has it.
-    pub(super) is_registered: AtomicBool,
+    pub(super) registered: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -113,7 +107,7 @@ impl Account {
     pub(crate) fn ailment(&self) -> Option<String> {
         let unheard = || match self.contact.last() {
             Some(last) if last.elapsed() > SILENCE => Some("the board says nothing".to_owned()),
-            Some(_) if self.is_registered.load(Ordering::Relaxed) => None,
+            Some(_) if *self.registered.borrow() => None,
             _ => Some("not registered yet".to_owned()),
         };
         self.contact.trouble().or_else(unheard)

@@ -135,9 +135,7 @@ impl Attempt {
             Err(error) => return Performed::not(Ok(Course::NotRun(error))),
         };
         self.span = Span::of(self.job.details.as_ref(), shared.spans.is_some());
-        if let Some(span) = &self.span {
-            command.trace(span);
-        }
+        command.trace(self.span.as_ref());
         // Whoever had the job before may have died together with its guard.
         shared.left_over.end(&self.job.uuid, self.claimed).await;
         let at_our_death = (!slot.is_for_short_ones()).then_some(Signal::TERM);

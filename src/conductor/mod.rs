@@ -29,11 +29,7 @@ mod slots;
 mod spans;
 mod supervisor;
 
-use std::{
-    io,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{io, sync::Arc, time::Duration};
 
 use thiserror::Error;
 use tokio::sync::watch;
@@ -181,9 +177,7 @@ fn shared(settings: &mut Settings, board: &str, reporter: Reporter) -> io::Resul
         passed_over: PassedOver::default(),
         account: Arc::clone(&settings.account),
         spans: (settings.spans.take()).map(|file| Spans::new(file, board, &settings.conductor)),
-        contact: Arc::clone(&settings.account.contact),
         shutdown: watch::Sender::new(Shutdown::NotYet),
-        registered: watch::Sender::new(false),
     })
 }
 
@@ -205,8 +199,7 @@ async fn work(
         _ = signals.next() => return Ok(Tally::default()),
         registered = registered => registered?,
     }
-    shared.registered.send_replace(true);
-    (shared.account.is_registered).store(true, Ordering::Relaxed);
+    shared.account.registered.send_replace(true);
     let name = settings.conductor.name.as_str();
     let note = Note::new("conducting")
         .with("conductor", name)

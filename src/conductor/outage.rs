@@ -71,7 +71,7 @@ impl Outage {
     pub(super) fn new(shared: &Shared) -> Self {
         Self {
             reporter: shared.reporter.clone(),
-            contact: Arc::clone(&shared.contact),
+            contact: Arc::clone(&shared.account.contact),
             pause: PAUSE.0,
             waits: false,
             refused_since: None,

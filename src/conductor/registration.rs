@@ -91,7 +91,7 @@ impl Teller {
                 continue;
             }
             let answer = self.board.tell(&told).await;
-            if self.shared.contact.tell(&answer) {
+            if self.shared.account.contact.tell(&answer) {
                 self.shared.reporter.tell(Note::new("board_reached"));
             }
             match answer {
@@ -99,7 +99,7 @@ impl Teller {
                 Err(error) => {
                     // Perhaps nobody else has anything to ask it for.
                     if is_away(&error) {
-                        outage::lost(&self.shared.contact, &self.shared.reporter, &error);
+                        outage::lost(&self.shared.account.contact, &self.shared.reporter, &error);
                     }
                     time::sleep(self.refresh).await;
                 }

@@ -82,7 +82,7 @@ impl<'a> Service<'a> {
 
     /// Tells what has changed and does what signals ask, for ever.
     pub(super) async fn attend(&mut self) -> Infallible {
-        let mut registered = self.shared.registered.subscribe();
+        let mut registered = self.shared.account.registered.subscribe();
         let mut shutdown = self.shared.shutdown.subscribe();
         loop {
             self.tell();
@@ -156,10 +156,10 @@ impl<'a> Service<'a> {
     fn tell(&mut self) {
         let Some(manager) = self.manager else { return };
         let now = Told {
-            is_ready: *self.shared.registered.borrow(),
+            is_ready: *self.shared.account.registered.borrow(),
             is_stopping: self.shared.shutdown.borrow().is_ending(),
             status: self.status(),
-            contact: self.shared.contact.last(),
+            contact: self.shared.account.contact.last(),
         };
         let mut lines = Vec::new();
         if now.is_ready && !self.told.is_ready {
@@ -193,9 +193,9 @@ impl<'a> Service<'a> {
     /// Words how the conductor does.
     fn status(&self) -> String {
         let (running, (jobs, or_more)) = self.shared.account.work();
-        let lost = self.shared.contact.trouble();
+        let lost = self.shared.account.contact.trouble();
         let running = format!("{running} of {} running", self.slots);
-        let is_registered = *self.shared.registered.borrow();
+        let is_registered = *self.shared.account.registered.borrow();
         let work = match *self.shared.shutdown.borrow() {
             _ if !is_registered => "not registered yet".to_owned(),
             Shutdown::NotYet => match (jobs, or_more) {

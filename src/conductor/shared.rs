@@ -5,9 +5,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{
-    TimeLimit, account::Account, attempt::capture::Destination, contact::Contact,
-    in_flight::InFlight, passed_over::PassedOver, policy::Policy, progress::Reporter,
-    shutdown::Shutdown, spans::Spans,
+    TimeLimit, account::Account, attempt::capture::Destination, in_flight::InFlight,
+    passed_over::PassedOver, policy::Policy, progress::Reporter, shutdown::Shutdown, spans::Spans,
 };
 use crate::{
     job::Owner,
@@ -38,10 +37,7 @@ pub(super) struct Shared {
     pub(super) account: Arc<Account>,
     /// Where attempts are told to those who trace them.
     pub(super) spans: Option<Spans>,
-    pub(super) contact: Arc<Contact>,
     pub(super) shutdown: watch::Sender<Shutdown>,
-    /// Whether the registry of the board has it.
-    pub(super) registered: watch::Sender<bool>,
 }
 
 impl Shared {

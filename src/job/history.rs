@@ -91,10 +91,14 @@ impl History {
     /// How many failures are kept of a job.
     pub(crate) const FAILURES: usize = 3;
 
+    /// Whether conductors leave the job alone for a time that is not over.
+    pub(crate) fn is_held_back(&self, now: DateTime<Utc>) -> bool {
+        self.not_before.is_some_and(|time| time > now)
+    }
+
     /// Whether a job is held back by it, or would not be tried as if for the first time.
     pub(crate) fn is_in_the_way(&self, now: DateTime<Utc>, keeps_attempts: bool) -> bool {
-        let is_held_back = self.not_before.is_some_and(|time| time > now);
         let is_counted = self.attempts > 0 || self.postponed > 0;
-        is_held_back || (is_counted && !keeps_attempts)
+        self.is_held_back(now) || (is_counted && !keeps_attempts)
     }
 }

@@ -1,6 +1,7 @@
 //! Figures in the text form that Prometheus reads, version 0.0.4.
 
-use std::fmt::Write as _;
+use chrono::{DateTime, Utc};
+use indexmap::IndexMap;
 
 use super::{Text, text::ends};
 
@@ -21,40 +22,46 @@ pub(crate) enum Kind {
 /// Figures, family by family.
 #[derive(Debug)]
 pub(crate) struct Exposition {
-    text: String,
     /// What all figures are labelled with.
-    labels: Vec<(&'static str, String)>,
+    labels: Vec<String>,
+    families: Vec<Family>,
 }
 
-/// Adds the figures of one family.
-pub(crate) struct Family<'a> {
-    exposition: &'a mut Exposition,
+/// The figures of one name.
+#[derive(Debug)]
+pub(crate) struct Family {
     name: &'static str,
+    head: String,
+    shared: Vec<String>,
+    /// Each under what comes behind the name; none is there twice.
+    figures: IndexMap<String, f64>,
 }
 
 impl Exposition {
     /// Begins, with what all figures are labelled with.
     pub(crate) fn new(labels: &[(&'static str, &str)]) -> Self {
-        let labels = labels.iter().map(|(name, value)| (*name, label(value)));
         Self {
-            text: String::new(),
-            labels: labels.collect(),
+            labels: written(labels).collect(),
+            families: Vec::new(),
         }
     }
 
-    /// Begins a family; all of its figures follow.
-    pub(crate) fn family(&mut self, kind: Kind, name: &'static str, help: &str) -> Family<'_> {
+    /// Begins a family.
+    pub(crate) fn family(&mut self, kind: Kind, name: &'static str, help: &str) -> &mut Family {
         let kind = match kind {
             Kind::Gauge => "gauge",
             Kind::Counter => "counter",
             Kind::Histogram => "histogram",
         };
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
-        self.text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
-        Family {
-            exposition: self,
+        let at = self.families.len();
+        self.families.push(Family {
             name,
-        }
+            head: format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"),
+            shared: self.labels.clone(),
+            figures: IndexMap::new(),
+        });
+        &mut self.families[at]
     }
 
     /// Adds a family of one figure.
@@ -63,58 +70,67 @@ impl Exposition {
     }
 
     pub(crate) fn into_text(self) -> String {
-        self.text
-    }
-
-    fn figure(&mut self, name: &str, suffix: &str, labels: &[(&str, &str)], value: f64) {
-        self.text += name;
-        self.text += suffix;
-        let own = self.labels.iter();
-        let own = own.map(|(name, value)| (*name, value.clone()));
-        let labels = labels.iter().map(|(name, value)| (*name, label(value)));
-        let mut before = '{';
-        for (name, value) in own.chain(labels) {
-            // Writing to a text does not fail.
-            let _ = write!(self.text, "{before}{name}=\"{}\"", escaped(&value));
-            before = ',';
+        let mut text = String::new();
+        for Family {
+            name,
+            head,
+            figures,
+            ..
+        } in self.families
+        {
+            text += &head;
+            for (labels, value) in figures {
+                text += &format!("{name}{labels} {value}\n");
+            }
         }
-        if before == ',' {
-            self.text.push('}');
-        }
-        let _ = writeln!(self.text, " {value}");
+        text
     }
 }
 
-impl Family<'_> {
+impl Family {
     /// Adds how many of a histogram's values were no larger than each bound, how many there are, and their sum.
     pub(crate) fn histogram(&mut self, within: &[(f64, u64)], count: u64, sum: f64) {
         let bounds = within
             .iter()
             .map(|(most, count)| (most.to_string(), *count));
         for (most, count) in bounds.chain([("+Inf".to_owned(), count)]) {
-            let labels = [("le", most.as_str())];
-            self.exposition
-                .figure(self.name, "_bucket", &labels, count as f64);
+            self.figure("_bucket", &[("le", &most)], count as f64);
         }
-        self.exposition.figure(self.name, "_sum", &[], sum);
-        self.exposition
-            .figure(self.name, "_count", &[], count as f64);
+        self.figure("_sum", &[], sum);
+        self.figure("_count", &[], count as f64);
     }
 
-    /// Adds a figure; none has the same labels.
-    pub(crate) fn add(&mut self, labels: &[(&str, &str)], value: f64) -> &mut Self {
-        self.exposition.figure(self.name, "", labels, value);
-        self
+    /// Adds a figure; several whose labels are the same, be it by being cut off, are one, their sum.
+    pub(crate) fn add(&mut self, labels: &[(&str, &str)], value: f64) {
+        self.figure("", labels, value);
     }
+
+    fn figure(&mut self, suffix: &str, labels: &[(&str, &str)], value: f64) {
+        let labels: Vec<_> = self.shared.iter().cloned().chain(written(labels)).collect();
+        let figure = match labels.is_empty() {
+            true => suffix.to_owned(),
+            false => format!("{suffix}{{{}}}", labels.join(",")),
+        };
+        *self.figures.entry(figure).or_default() += value;
+    }
+}
+
+/// Writes labels, whoever their values are from.
+fn written(labels: &[(&str, &str)]) -> impl Iterator<Item = String> {
+    labels.iter().map(|(name, value)| {
+        let value = label(value).replace('\\', "\\\\").replace('"', "\\\"");
+        format!("{name}=\"{value}\"")
+    })
+}
+
+/// Returns a time as Prometheus has it.
+pub(crate) fn timestamp(time: DateTime<Utc>) -> f64 {
+    time.timestamp_micros() as f64 / 1e6
 }
 
 /// Returns what can stand as a label of what a stranger wrote; of different texts it may be the same.
-pub(crate) fn label(text: &str) -> String {
+fn label(text: &str) -> String {
     Text::from(ends(text, LONGEST)).to_string()
-}
-
-fn escaped(label: &str) -> String {
-    label.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]
@@ -124,7 +140,7 @@ mod tests {
     #[test]
     fn what_strangers_wrote_stays_within_its_label() {
         let mut exposition = Exposition::new(&[("board", "a\"b\\c\n")]);
-        let mut family = exposition.family(Kind::Gauge, "jobs", "one\ntwo \\");
+        let family = exposition.family(Kind::Gauge, "jobs", "one\ntwo \\");
         family.add(&[("name", "\u{1b}[2J\"} 1\n# x")], 0.25);
         family.add(&[], 3.0);
         exposition.gauge("up", "alive", 1.0);

@@ -34,8 +34,9 @@ fn told(env: &Env, words: &[&str]) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"))
 }
 
-fn figures_are_those_of_status_and_of_listings(stage: &Stage) {
-    let env = &stage.env;
+/// Puts jobs on a board: some claimed, one by somebody who is dead, some in the trash, one that waits, and
+/// one that was tried as often as it may be.
+pub(crate) fn has_jobs_of_all_kinds(env: &Env) {
     let jobs = env.post_many(12);
     for job in &jobs[..3] {
         env.claim(job, "ada");
@@ -52,6 +53,11 @@ fn figures_are_those_of_status_and_of_listings(stage: &Stage) {
     for _ in 0..5 {
         fail(&jobs[7], "1ms");
     }
+}
+
+fn figures_are_those_of_status_and_of_listings(stage: &Stage) {
+    let env = &stage.env;
+    has_jobs_of_all_kinds(env);
     let checked = told(env, &[]);
     let status = env.jobboard(&["status", "--json"]).run().json();
     for (name, key, count) in [

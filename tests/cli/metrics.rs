@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::{
+    check::has_jobs_of_all_kinds,
     conduct::{Stage, on_every_board},
     support::{
         env::{Env, Outcome},
@@ -69,22 +70,7 @@ pub(crate) fn judged(text: &str) {
 
 fn figures_are_those_of_status(stage: &Stage) {
     let env = &stage.env;
-    let jobs = env.post_many(12);
-    for job in &jobs[..3] {
-        env.claim(job, "ada");
-    }
-    env.claim(&jobs[3], "ada:elsewhere.:7:c0ffee01");
-    env.trash(&jobs[4]);
-    env.trash(&jobs[5]);
-    let fail = |job: &str, delay: &str| {
-        let claim = ["claim", job, "--retry-delay", delay, "--retry-max", delay];
-        let claim = [&claim[..], &["--max-attempts", "9", "--", "false"]].concat();
-        env.jobboard(&claim).run().failed(1);
-    };
-    fail(&jobs[6], "1d");
-    for _ in 0..5 {
-        fail(&jobs[7], "1ms");
-    }
+    has_jobs_of_all_kinds(env);
     let told = metrics(env, &[]);
     let text = told.succeeded();
     judged(text);

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::range::Range;
 use crate::{
-    commands::parts::tally::{Figures, Standing},
+    commands::parts::tally::{Figures, Standing, age},
     duration,
     names::named,
 };
@@ -56,11 +56,7 @@ impl Metric {
     /// Returns its value, of spans in seconds; none, if it cannot be seen.
     pub(super) fn value(self, measured: &Measured) -> Option<f64> {
         let figures = &measured.figures;
-        let age = |job: &Option<Standing>| {
-            let since = job.as_ref().map(|job| measured.now - job.since);
-            let span = since.and_then(|span| span.to_std().ok());
-            span.unwrap_or_default().as_secs()
-        };
+        let age = |job: &Option<Standing>| age(job.as_ref(), measured.now).as_secs();
         let count = match self {
             Self::Unclaimed => figures.unclaimed,
             Self::OldestUnclaimed => age(&figures.oldest_unclaimed),

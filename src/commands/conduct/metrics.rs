@@ -1,7 +1,6 @@
 //! What a conductor tells Prometheus: how its board is, and what it does itself.
 
 use std::{
-    collections::BTreeMap,
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -30,7 +29,7 @@ use crate::{
         progress::{Note, Reporter},
     },
     exit::CommandError,
-    output::{Exposition, Kind, label},
+    output::{Exposition, Kind, timestamp},
     process::usage::Usage,
 };
 
@@ -213,7 +212,7 @@ impl Metrics {
             (
                 "jobboard_conductor_start_time_seconds",
                 "When the conductor began.",
-                seconds(self.since),
+                timestamp(self.since),
             ),
         ] {
             own.gauge(name, help, value);
@@ -221,7 +220,7 @@ impl Metrics {
         if let Some(reached) = self.account.reached() {
             let help = "When the board last did as it was asked.";
             let name = "jobboard_conductor_last_board_contact_timestamp_seconds";
-            own.gauge(name, help, seconds(reached));
+            own.gauge(name, help, timestamp(reached));
         }
         if has_process {
             add_process(&mut own);
@@ -254,13 +253,14 @@ impl Site for Metrics {
 
 fn add_work(measured: &Measured, exposition: &mut Exposition) {
     let help = "Jobs that were claimed.";
-    let mut claims = exposition.family(Kind::Counter, "jobboard_conductor_claims_total", help);
+    let claims = exposition.family(Kind::Counter, "jobboard_conductor_claims_total", help);
     claims.add(&[], measured.claims as f64);
     let help = "Attempts that have ended, by how and by the names of their jobs.";
-    let mut runs = exposition.family(Kind::Counter, "jobboard_conductor_runs_total", help);
-    for (name, ends) in by_label(measured) {
+    let runs = exposition.family(Kind::Counter, "jobboard_conductor_runs_total", help);
+    for (name, ends) in &measured.ends {
+        let name = name.as_deref().unwrap_or(OTHERS);
         for (end, count) in End::ALL.iter().zip(ends) {
-            runs.add(&[("outcome", end.name()), ("name", &name)], count as f64);
+            runs.add(&[("outcome", end.name()), ("name", name)], *count as f64);
         }
     }
     for (name, help, histogram) in [
@@ -277,12 +277,12 @@ fn add_work(measured: &Measured, exposition: &mut Exposition) {
     ] {
         let Histogram { within, count, sum } = *histogram;
         let within: Vec<_> = SPANS.into_iter().zip(within).collect();
-        let mut family = exposition.family(Kind::Histogram, name, help);
+        let family = exposition.family(Kind::Histogram, name, help);
         family.histogram(&within, count, sum);
     }
     let help = "Exchanges in which claims were to be renewed.";
     let name = "jobboard_conductor_renewals_total";
-    let mut renewals = exposition.family(Kind::Counter, name, help);
+    let renewals = exposition.family(Kind::Counter, name, help);
     for (result, count) in [
         ("answered", measured.renewed),
         ("failed", measured.not_renewed),
@@ -294,27 +294,14 @@ fn add_work(measured: &Measured, exposition: &mut Exposition) {
     exposition.gauge("jobboard_conductor_renewal_lateness_seconds", help, late);
     let help = "How often the board was away and came back.";
     let name = "jobboard_conductor_board_reconnects_total";
-    let mut reconnects = exposition.family(Kind::Counter, name, help);
+    let reconnects = exposition.family(Kind::Counter, name, help);
     reconnects.add(&[], measured.reconnects as f64);
-}
-
-/// Returns what ended how under each label: names that differ where they are cut off are one.
-fn by_label(measured: &Measured) -> BTreeMap<String, [u64; End::ALL.len()]> {
-    let mut counts = BTreeMap::<_, [u64; End::ALL.len()]>::new();
-    for (name, ends) in &measured.ends {
-        let name = name.as_deref().map_or(OTHERS.to_owned(), label);
-        let counted = counts.entry(name).or_default();
-        for (counted, count) in counted.iter_mut().zip(ends) {
-            *counted += count;
-        }
-    }
-    counts
 }
 
 fn add_process(exposition: &mut Exposition) {
     let usage = Usage::now();
     let help = "For how long the conductor itself was computing.";
-    let mut processor = exposition.family(Kind::Counter, "process_cpu_seconds_total", help);
+    let processor = exposition.family(Kind::Counter, "process_cpu_seconds_total", help);
     processor.add(&[], usage.processor.as_secs_f64());
     for (name, help, value) in [
         (
@@ -332,9 +319,4 @@ fn add_process(exposition: &mut Exposition) {
             exposition.gauge(name, help, value);
         }
     }
-}
-
-/// Returns a time as Prometheus has it.
-fn seconds(time: DateTime<Utc>) -> f64 {
-    time.timestamp_micros() as f64 / 1e6
 }

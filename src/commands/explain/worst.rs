@@ -36,7 +36,7 @@ impl Worst {
         let explanation = scene.explain(&Case::first(entry));
         if let Some(trouble) = explanation.trouble() {
             let kind = self.0.entry((Reverse(trouble.severity), trouble.code));
-            kind.or_default().add(Glimpse::of(entry, scene));
+            kind.or_default().add(Brief::of(entry, scene));
         }
     }
 
@@ -54,7 +54,7 @@ impl Worst {
             let kinds = kinds.iter();
             kinds.filter_map(move |(_, (_, oldest))| oldest.get(round))
         });
-        let chosen: Vec<&Glimpse> = rounds.take(WORST).collect();
+        let chosen: Vec<&Brief> = rounds.take(WORST).collect();
         if chosen.iter().any(|seen| seen.is_doubtful) {
             time::sleep(PAUSE).await;
         }
@@ -91,7 +91,7 @@ fn likened(explanations: &mut [Explanation]) {
 }
 
 /// What is kept of a job until it is known whether it is among the worst; those are read again.
-struct Glimpse {
+struct Brief {
     key: JobKey,
     /// Since when somebody has it, or it is there; what cannot be read has no time, and comes first.
     since: Option<DateTime<Utc>>,
@@ -99,7 +99,7 @@ struct Glimpse {
     left: Option<Duration>,
 }
 
-impl Glimpse {
+impl Brief {
     fn of(entry: &Entry, scene: &Scene) -> Self {
         let job = entry.job();
         Self {
@@ -116,11 +116,11 @@ impl Glimpse {
 struct Kind {
     count: u64,
     /// The oldest among them, and some others.
-    some: Vec<Glimpse>,
+    some: Vec<Brief>,
 }
 
 impl Kind {
-    fn add(&mut self, seen: Glimpse) {
+    fn add(&mut self, seen: Brief) {
         self.count += 1;
         self.some.push(seen);
         if self.some.len() > WORST * 100 {
@@ -134,7 +134,7 @@ impl Kind {
     }
 
     /// Returns how many there are, and the oldest of them.
-    fn oldest(mut self) -> (u64, Vec<Glimpse>) {
+    fn oldest(mut self) -> (u64, Vec<Brief>) {
         self.keep_oldest();
         (self.count, self.some)
     }

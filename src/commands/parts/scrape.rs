@@ -1,22 +1,22 @@
 //! The figures of a board as Prometheus reads them, all from one look.
 
-use std::{collections::BTreeMap, time::Instant};
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 
 use super::{
     liveness::is_silent,
-    tally::{ByName, Figures, Standing, Tally, apart, is_exhausted},
+    tally::{ByName, Figures, Tally, age, apart, is_exhausted},
 };
 use crate::{
     board::{Board, BoardError, BoardExt as _, Detail, Health, Query},
     job::{Conductor, Job, Pauses, Shelf},
-    output::{Exposition, Kind, label},
+    output::{Exposition, Kind, timestamp},
 };
 
 /// How many names have figures of their own.
-pub(crate) const MOST_NAMES: usize = 50;
+const MOST_NAMES: usize = 50;
 
 /// What stands for all other names.
 pub(crate) const OTHERS: &str = "__other__";
@@ -47,8 +47,8 @@ struct Claimable {
 
 impl Claimable {
     fn add(&mut self, job: &Job, pauses: &Pauses, now: DateTime<Utc>) {
-        let is_held_back = job.history.not_before.is_some_and(|time| time > now);
-        if job.holding.is_some() || !job.may_be_offered() || is_held_back || is_exhausted(job) {
+        let is_free = job.holding.is_none() && job.may_be_offered();
+        if !is_free || job.history.is_held_back(now) || is_exhausted(job) {
             return;
         }
         if pauses.of(&job.name, now).is_some() {
@@ -70,7 +70,7 @@ pub(crate) async fn scrape(
     exposition: &mut Exposition,
 ) -> Result<(), BoardError> {
     let start = Instant::now();
-    let seen = look(board, by_name).await;
+    let seen = look(board).await;
     let help = "Whether the board could be looked at.";
     exposition.gauge("jobboard_up", help, f64::from(u8::from(seen.is_ok())));
     let help = "How long it took to look at the board.";
@@ -78,19 +78,18 @@ pub(crate) async fn scrape(
     exposition.gauge("jobboard_scrape_duration_seconds", help, took);
     let help = "When the board was looked at.";
     let name = "jobboard_scrape_timestamp_seconds";
-    exposition.gauge(name, help, Utc::now().timestamp_millis() as f64 / 1e3);
+    exposition.gauge(name, help, timestamp(Utc::now()));
     seen?.add_to(exposition, by_name);
     Ok(())
 }
 
-async fn look(board: &dyn Board, by_name: bool) -> Result<Seen, BoardError> {
+async fn look(board: &dyn Board) -> Result<Seen, BoardError> {
     let health = board.health().await?;
     let (conductors, _) = apart(board.conductors().await)?;
     let now = Utc::now();
     let pauses = board.lasting_pauses(now).await?;
     let mut claimable = Claimable::default();
-    let most_names = if by_name { MOST_NAMES } else { 0 };
-    let mut tally = Tally::new(now).with_names(most_names);
+    let mut tally = Tally::new(now).with_names(MOST_NAMES);
     let mut entries = board.entries(Query::all(Shelf::Board, Detail::Whole));
     while let Some(entry) = entries.try_next().await? {
         tally.add(&entry);
@@ -116,7 +115,7 @@ impl Seen {
             ("server", &self.health.server),
         ];
         let help = "Which program has looked, and what serves the board.";
-        let mut info = exposition.family(Kind::Gauge, "jobboard_info", help);
+        let info = exposition.family(Kind::Gauge, "jobboard_info", help);
         info.add(&labels, 1.0);
         self.add_jobs(exposition, by_name);
         self.add_unclaimed(exposition);
@@ -126,46 +125,26 @@ impl Seen {
 
     fn add_jobs(&self, exposition: &mut Exposition, by_name: bool) {
         let help = "Jobs on the board and in its trash, and records that are no jobs.";
-        let mut jobs = exposition.family(Kind::Gauge, "jobboard_jobs", help);
+        let jobs = exposition.family(Kind::Gauge, "jobboard_jobs", help);
         let Figures {
             unclaimed, claimed, ..
         } = self.figures;
-        match by_name {
-            true => {
-                for (name, [unclaimed, claimed]) in self.by_name() {
-                    for (state, count) in [("unclaimed", unclaimed), ("claimed", claimed)] {
-                        jobs.add(&[("state", state), ("name", &name)], count as f64);
-                    }
-                }
+        let mut rest = [("unclaimed", unclaimed), ("claimed", claimed)];
+        for named in self.names.iter().take(MOST_NAMES).filter(|_| by_name) {
+            for ((state, rest), count) in rest.iter_mut().zip([named.unclaimed, named.claimed]) {
+                let labels = [("state", *state), ("name", &named.name)];
+                jobs.add(&labels, count as f64);
+                *rest -= count;
             }
-            false => {
-                jobs.add(&[("state", "unclaimed")], unclaimed as f64);
-                jobs.add(&[("state", "claimed")], claimed as f64);
-            }
+        }
+        for (state, rest) in rest {
+            let labels = [("state", state), ("name", OTHERS)];
+            let labels = if by_name { &labels[..] } else { &labels[..1] };
+            jobs.add(labels, rest as f64);
         }
         jobs.add(&[("state", "trashed")], self.health.trashed as f64);
         let malformed = self.figures.malformed;
         jobs.add(&[("state", "malformed")], malformed as f64);
-    }
-
-    /// Returns how many jobs of each name nobody has and somebody has, of the most frequent names.
-    fn by_name(&self) -> BTreeMap<String, [u64; 2]> {
-        let mut counts = BTreeMap::<_, [u64; 2]>::new();
-        let mut rest = [self.figures.unclaimed, self.figures.claimed];
-        for named in self.names.iter().take(MOST_NAMES) {
-            let of = [named.unclaimed, named.claimed];
-            // Names that differ where they are cut off are one label.
-            let counted = counts.entry(label(&named.name)).or_default();
-            for ((counted, rest), of) in counted.iter_mut().zip(&mut rest).zip(of) {
-                *counted += of;
-                *rest -= of;
-            }
-        }
-        let others = counts.entry(OTHERS.to_owned()).or_default();
-        for (count, rest) in others.iter_mut().zip(rest) {
-            *count += rest;
-        }
-        counts
     }
 
     fn add_unclaimed(&self, exposition: &mut Exposition) {
@@ -205,18 +184,18 @@ impl Seen {
         }
         let help =
             "Jobs that could be claimed now and were posted longer ago than so many seconds.";
-        let mut older = exposition.family(Kind::Gauge, "jobboard_jobs_older_than", help);
+        let older = exposition.family(Kind::Gauge, "jobboard_jobs_older_than", help);
         for (age, count) in AGES.iter().zip(aged) {
             older.add(&[("seconds", &age.to_string())], count as f64);
         }
         let help = "How long ago the oldest job was posted that nobody has; 0 without one.";
-        let oldest = self.age(self.figures.oldest_unclaimed.as_ref());
+        let oldest = age(self.figures.oldest_unclaimed.as_ref(), self.now).as_secs_f64();
         exposition.gauge("jobboard_oldest_unclaimed_seconds", help, oldest);
     }
 
     fn add_claims(&self, exposition: &mut Exposition) {
         let help = "For how long the claim is held that is held longest; 0 without one.";
-        let longest = self.age(self.figures.longest_held.as_ref());
+        let longest = age(self.figures.longest_held.as_ref(), self.now).as_secs_f64();
         exposition.gauge("jobboard_longest_claim_seconds", help, longest);
         let help = "Claims that never lapse by themselves.";
         let never = self.figures.never_lapsing as f64;
@@ -237,7 +216,7 @@ impl Seen {
         };
         let (silent, alive): (Vec<_>, Vec<_>) = conductors.iter().partition(|it| is_silent(it));
         let help = "Conductors that are registered, by whether they say that they are alive.";
-        let mut family = exposition.family(Kind::Gauge, "jobboard_conductors", help);
+        let family = exposition.family(Kind::Gauge, "jobboard_conductors", help);
         family.add(&[("state", "alive")], alive.len() as f64);
         family.add(&[("state", "silent")], silent.len() as f64);
         let slots = alive.iter().filter(|it| it.told.slots.is_some());
@@ -247,11 +226,5 @@ impl Seen {
         let unsettled: usize = conductors.iter().map(|it| it.told.unsettled.len()).sum();
         let help = "Jobs that were performed and that their conductors cannot settle.";
         exposition.gauge("jobboard_jobs_unsettled", help, unsettled as f64);
-    }
-
-    fn age(&self, standing: Option<&Standing>) -> f64 {
-        let span = standing.map(|it| self.now - it.since);
-        let span = span.and_then(|span| span.to_std().ok());
-        span.unwrap_or_default().as_secs_f64()
     }
 }

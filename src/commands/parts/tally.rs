@@ -237,8 +237,7 @@ impl Tally {
 
     fn add_unclaimed(&mut self, job: &Job) {
         self.figures.unclaimed += 1;
-        let is_held_back = job.history.not_before.is_some_and(|time| time > self.now);
-        self.figures.held_back += u64::from(is_held_back);
+        self.figures.held_back += u64::from(job.history.is_held_back(self.now));
         note(&mut self.figures.oldest_unclaimed, job, job.created_on);
     }
 
@@ -299,6 +298,12 @@ pub(super) fn keep_most<K: Ord, V>(
     let least = counts[most];
     all.retain(|_, of| count(of) > least);
     true
+}
+
+/// Returns for how long a job has been so; no time without one, or with clocks that differ.
+pub(crate) fn age(standing: Option<&Standing>, now: DateTime<Utc>) -> Duration {
+    let age = standing.and_then(|job| (now - job.since).to_std().ok());
+    age.unwrap_or_default()
 }
 
 /// Returns how often a job was tried, and how often it may be.

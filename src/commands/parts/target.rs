@@ -47,15 +47,7 @@ impl Target {
         let is_other =
             fs::symlink_metadata(path).is_ok_and(|it| !(it.is_file() || it.is_symlink()));
         anyhow::ensure!(!is_other, "cannot write {}: it is no file", path.display());
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let folder = fs::canonicalize(if folder == Path::new("") {
-            Path::new(".")
-        } else {
-            folder
-        });
-        let folder = on_file(path, "write", folder)?;
-        let name = path.file_name().unwrap_or_default();
-        let mut target = Self::at(folder.join(name), false)?;
+        let mut target = Self::at(path.to_owned(), false)?;
         target.write(bytes)?;
         let permissions = fs::Permissions::from_mode(0o644);
         let set = target.writer.get_ref().set_permissions(permissions);

@@ -167,9 +167,7 @@ impl Performer {
         let command = &mut self.command;
         let Identity { uuid, name, .. } = &job.identity;
         command.introduce(uuid, name, job.history.attempts, &job.fence);
-        if let Some(span) = &job.span {
-            command.trace(span);
-        }
+        command.trace(job.span.as_ref());
         let keeper = Keeper::start(Arc::clone(&board));
         let claim = Claim {
             key: job.key.clone(),
