@@ -152,21 +152,22 @@ async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
     mut client: C,
     site: &impl Site,
 ) -> io::Result<()> {
-    let answer = match timeout(PATIENCE, request(&mut client)).await {
-        Err(_) => Answer::refusal("408 Request Timeout"),
-        Ok(Err(answer)) => answer,
-        Ok(Ok(path)) => {
+    let (answer, wants_text) = match timeout(PATIENCE, request(&mut client)).await {
+        Err(_) => (Answer::refusal("408 Request Timeout"), true),
+        Ok(Err(answer)) => (answer, true),
+        Ok(Ok(Request { path, wants_text })) => {
             let answer = timeout(LONGEST_LOOK, site.answer(&path)).await;
             let late = |_| Some(Answer::refusal("503 Service Unavailable"));
             let answer = answer.unwrap_or_else(late);
-            answer.unwrap_or_else(|| Answer::refusal("404 Not Found"))
+            let answer = answer.unwrap_or_else(|| Answer::refusal("404 Not Found"));
+            (answer, wants_text)
         }
     };
     let Answer { status, text } = answer;
-    let length = text.len();
+    let (length, text) = (text.len(), if wants_text { &*text } else { "" });
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
-        Content-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+        Allow: GET, HEAD\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
     );
     timeout(PATIENCE, async {
         client.write_all(answer.as_bytes()).await?;
@@ -183,8 +184,15 @@ async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
     .await?
 }
 
-/// Reads what is asked for: the path of a GET.
-async fn request(client: &mut (impl AsyncRead + Unpin)) -> Result<String, Answer> {
+/// What is asked for.
+struct Request {
+    path: String,
+    /// Whether it is not only asked what the answer would be like.
+    wants_text: bool,
+}
+
+/// Reads what is asked for by a GET or a HEAD.
+async fn request(client: &mut (impl AsyncRead + Unpin)) -> Result<Request, Answer> {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         let mut piece = [0; 1024];
@@ -199,13 +207,29 @@ async fn request(client: &mut (impl AsyncRead + Unpin)) -> Result<String, Answer
     let line = String::from_utf8_lossy(&request);
     let mut words = line.lines().next().unwrap_or_default().split(' ');
     match (words.next(), words.next(), words.next()) {
-        (Some("GET"), Some(path), Some(version)) if version.starts_with("HTTP/1.") => {
-            Ok(path.split('?').next().unwrap_or_default().to_owned())
+        (Some(method @ ("GET" | "HEAD")), Some(target), Some(version))
+            if version.starts_with("HTTP/1.") =>
+        {
+            Ok(Request {
+                path: path_of(target).to_owned(),
+                wants_text: method == "GET",
+            })
         }
         (Some(_), Some(_), Some(version)) if version.starts_with("HTTP/1.") => {
             Err(Answer::refusal("405 Method Not Allowed"))
         }
         _ => Err(Answer::refusal("400 Bad Request")),
+    }
+}
+
+/// Returns the path of a target, which who asks by way of a proxy gives with the whole address.
+fn path_of(target: &str) -> &str {
+    let target = target.split('?').next().unwrap_or_default();
+    match target.split_once("://") {
+        Some((scheme, address)) if !scheme.contains('/') => {
+            address.find('/').map_or("/", |start| &address[start..])
+        }
+        _ => target,
     }
 }
 
@@ -226,6 +250,15 @@ mod tests {
         for (request, status) in [
             ("GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n", "200"),
             ("GET /metrics?x=y HTTP/1.0\r\n\r\n", "200"),
+            (
+                "GET http://h:9/metrics HTTP/1.1\r\nHost: h:9\r\n\r\n",
+                "200",
+            ),
+            ("GET HTTP://h/metrics?x=y://z/ HTTP/1.1\r\n\r\n", "200"),
+            ("GET /metrics?x=y://z/ HTTP/1.1\r\n\r\n", "200"),
+            ("GET http://h HTTP/1.1\r\n\r\n", "404"),
+            ("HEAD /metrics HTTP/1.1\r\n\r\n", "200"),
+            ("HEAD /else HTTP/1.1\r\n\r\n", "404"),
             ("GET /else HTTP/1.1\r\n\r\n", "404"),
             ("POST /metrics HTTP/1.1\r\n\r\n", "405"),
             ("\0\u{1b}[2J\r\n\r\n", "400"),
@@ -241,6 +274,10 @@ mod tests {
             here.read_to_string(&mut answer).await.unwrap();
             let beginning = format!("HTTP/1.1 {status} ");
             assert!(answer.starts_with(&beginning), "{request:?}: {answer}");
+            let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+            // As long as it would be, also where it is not sent.
+            assert!(!head.contains("Content-Length: 0"), "{request:?}: {answer}");
+            assert_eq!(text.is_empty(), request.starts_with("HEAD"), "{request:?}");
             attending.await.unwrap().unwrap();
         }
     }
