@@ -2,14 +2,11 @@
 
 use serde_json::Value;
 
-use super::{
-    completions::complete,
-    parts::{
-        draft,
-        reason::ReasonArgs,
-        select::{Chosen, named, references},
-        verb::{Verb, act},
-    },
+use super::parts::{
+    draft,
+    reason::ReasonArgs,
+    select::{Chosen, named, references},
+    verb::{Verb, act},
 };
 use crate::{
     context::Context,
@@ -29,7 +26,7 @@ use crate::{
 pub(crate) struct ChangeArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
     /// line on standard input
-    #[arg(add = complete::jobs(), required = true, value_name = "JOB")]
+    #[arg(required = true, value_name = "JOB")]
     jobs: Vec<String>,
 
     /// How urgent they are: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW

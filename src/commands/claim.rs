@@ -7,14 +7,11 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 
 use self::search::{Limits, Search};
-use super::{
-    completions::complete,
-    parts::{
-        done::Done,
-        select::reference,
-        unconfirmed::{claim_one, settle_kept},
-        under_claim::{Held, LEASE, Performer, expiry, kept_owner, lease, ours},
-    },
+use super::parts::{
+    done::Done,
+    select::reference,
+    unconfirmed::{claim_one, settle_kept},
+    under_claim::{Held, LEASE, Performer, expiry, kept_owner, lease, ours},
 };
 use crate::{
     board::{
@@ -41,7 +38,7 @@ use crate::{
 pub(crate) struct ClaimArgs {
     /// The job: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for standard
     /// input
-    #[arg(add = complete::jobs(), conflicts_with = "next")]
+    #[arg(conflicts_with = "next")]
     job: Option<String>,
 
     /// Claim the best job that nobody has claimed

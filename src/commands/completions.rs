@@ -1,16 +1,28 @@
-//! `jobboard completions`.
+//! `jobboard completions`, and what the scripts that it prints ask of us.
 
+mod ask;
 pub(super) mod complete;
+mod typed;
 
-use clap::CommandFactory;
-use clap_complete::Shell;
+use std::{
+    ffi::OsString,
+    io::{self, Write},
+    path::Path,
+};
 
-use super::Cli;
+use clap::Command;
+use clap_complete::{
+    Shell,
+    engine::{CompletionCandidate, complete},
+    env::{Elvish, EnvCompleter, Powershell, Shells},
+};
+
 use crate::output::Output;
 
 /// Print a completion script for a shell
 ///
-/// For bash: jobboard completions bash > ~/.local/share/bash-completion/completions/jobboard
+/// The script asks jobboard at each press of the key, which knows the jobs, owners and conductors on
+/// the board. For bash: jobboard completions bash > ~/.local/share/bash-completion/completions/jobboard
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionsArgs {
     #[arg(value_enum)]
@@ -18,12 +30,82 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn run(out: &mut Output, args: &CompletionsArgs) -> anyhow::Result<()> {
-    out.document(&script(args.shell))
+    let (name, mut script) = ("jobboard", Vec::new());
+    if let Some(shell) = SHELLS.completer(&args.shell.to_string()) {
+        shell.write_registration("COMPLETE", name, name, name, &mut script)?;
+    }
+    out.document(&script)
 }
 
-/// Returns the script that completes our command line in a shell.
-pub(crate) fn script(shell: Shell) -> Vec<u8> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "jobboard", &mut script);
-    script
+/// All shells that can be told.
+const SHELLS: Shells<'static> = Shells(&[
+    &Scripted("bash", include_str!("../../completions/jobboard.bash")),
+    &Scripted("zsh", include_str!("../../completions/_jobboard")),
+    &Scripted("fish", include_str!("../../completions/jobboard.fish")),
+    &Elvish,
+    &Powershell,
+]);
+
+/// A shell by its name, and the script for it, which asks with the words before the cursor.
+struct Scripted(&'static str, &'static str);
+
+impl EnvCompleter for Scripted {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn is(&self, name: &str) -> bool {
+        name == self.0
+    }
+
+    fn write_registration(
+        &self,
+        _variable: &str,
+        _name: &str,
+        _bin: &str,
+        _completer: &str,
+        buffer: &mut dyn Write,
+    ) -> io::Result<()> {
+        buffer.write_all(self.1.as_bytes())
+    }
+
+    /// Answers with a value a line, and a tab and what is to be said of it behind it.
+    fn write_complete(
+        &self,
+        command: &mut Command,
+        words: Vec<OsString>,
+        folder: Option<&Path>,
+        buffer: &mut dyn Write,
+    ) -> io::Result<()> {
+        let Some((last, before)) = words.split_last() else {
+            return Ok(());
+        };
+        // Behind it stands the command line of another program.
+        if before.iter().any(|word| word == "--") {
+            return Ok(());
+        }
+        let (at, is_begun) = (before.len(), !last.is_empty());
+        let mut found = complete(command, words, at, folder).unwrap_or_default();
+        let is_option = |it: &CompletionCandidate| {
+            let value = it.get_value().as_encoded_bytes();
+            value.starts_with(b"-")
+        };
+        // Options are for who asks for them, and where there is nothing else.
+        if !is_begun && !found.iter().all(is_option) {
+            found.retain(|it| !is_option(it));
+        }
+        for candidate in found {
+            let help = candidate
+                .get_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            let help = help.lines().next().unwrap_or_default();
+            writeln!(
+                buffer,
+                "{}\t{help}",
+                candidate.get_value().to_string_lossy()
+            )?;
+        }
+        Ok(())
+    }
 }

@@ -20,10 +20,7 @@ pub(crate) use self::{
     worst::Worst,
 };
 use self::{scene::Case, takers::Taker, worst::WORST};
-use super::{
-    completions::complete,
-    parts::{select::references, tally::apart},
-};
+use super::parts::{select::references, tally::apart};
 use crate::{
     board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
     context::Context,
@@ -50,7 +47,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct ExplainArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
     /// line on standard input
-    #[arg(add = complete::jobs_or_trashed(), value_name = "JOB")]
+    #[arg(value_name = "JOB")]
     jobs: Vec<String>,
 }
 

@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use super::{
-    completions::complete,
-    parts::{
-        done::Done,
-        select::{Chosen, confirm, named, references},
-        settle::stated_owner,
-        under_claim::expiry,
-        verb::{Verb, act},
-    },
+use super::parts::{
+    done::Done,
+    select::{Chosen, confirm, named, references},
+    settle::stated_owner,
+    under_claim::expiry,
+    verb::{Verb, act},
 };
 use crate::{
     board::BoardError,
@@ -28,7 +25,7 @@ use crate::{
 pub(crate) struct ExtendArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
     /// line on standard input
-    #[arg(add = complete::jobs(), required = true, value_name = "JOB")]
+    #[arg(required = true, value_name = "JOB")]
     jobs: Vec<String>,
 
     /// Let the claim lapse after this long, such as 15m

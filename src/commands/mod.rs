@@ -180,12 +180,9 @@ pub(crate) enum Command {
     Abandon(abandon::AbandonArgs),
     Consume(consume::ConsumeArgs),
     Trash(trash::TrashArgs),
-    #[command(mut_arg("jobs", |jobs| jobs.add(completions::complete::trashed_jobs())))]
     Restore(restore::RestoreArgs),
-    #[command(mut_arg("jobs", |jobs| jobs.add(completions::complete::jobs_or_trashed())))]
     Retry(retry::RetryArgs),
     Change(change::ChangeArgs),
-    #[command(mut_arg("jobs", |jobs| jobs.add(completions::complete::trashed_jobs())))]
     Purge(purge::PurgeArgs),
     Pause(pause::PauseArgs),
     Resume(resume::ResumeArgs),
@@ -282,38 +279,12 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
-
     use clap::CommandFactory;
-    use clap_complete::Shell;
 
     use super::*;
 
     #[test]
     fn the_grammar_is_sound() {
         Cli::command().debug_assert();
-    }
-
-    /// Writes the scripts anew when `JOBBOARD_UPDATE` is set.
-    #[test]
-    fn the_completion_scripts_in_the_repository_are_current() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("completions");
-        for (shell, name) in [
-            (Shell::Bash, "jobboard.bash"),
-            (Shell::Zsh, "_jobboard"),
-            (Shell::Fish, "jobboard.fish"),
-        ] {
-            let script = completions::script(shell);
-            let path = folder.join(name);
-            if std::env::var_os("JOBBOARD_UPDATE").is_some() {
-                fs::create_dir_all(&folder).unwrap();
-                fs::write(&path, &script).unwrap();
-            }
-            let stored = fs::read(&path).unwrap_or_default();
-            assert!(
-                stored == script,
-                "{name} is out of date: JOBBOARD_UPDATE=1 cargo test completion_scripts writes it"
-            );
-        }
     }
 }

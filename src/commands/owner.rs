@@ -4,10 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::{
-    completions::complete,
-    parts::select::{Named, named, references},
-};
+use super::parts::select::{Named, named, references};
 use crate::{
     board::BoardError,
     context::Context,
@@ -24,7 +21,7 @@ use crate::{
 pub(crate) struct OwnerArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
     /// line on standard input
-    #[arg(add = complete::jobs(), required = true, value_name = "JOB")]
+    #[arg(required = true, value_name = "JOB")]
     jobs: Vec<String>,
 }
 

@@ -3,10 +3,7 @@
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::{
-    completions::complete,
-    parts::{peers, select::references},
-};
+use super::parts::{peers, select::references};
 use crate::{
     board::{Board, BoardError, BoardExt, JobRef},
     context::Context,
@@ -24,7 +21,7 @@ use crate::{
 pub(crate) struct ShowArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
     /// line on standard input
-    #[arg(add = complete::jobs(), value_name = "JOB", required = true)]
+    #[arg(value_name = "JOB", required = true)]
     jobs: Vec<String>,
 
     /// Show secrets too

@@ -10,7 +10,6 @@ use serde_json::json;
 
 use self::ended::{InVain, learn};
 use super::{
-    completions::complete,
     parts::{done::Done, select::references, unused},
     show,
 };
@@ -36,7 +35,7 @@ use crate::{
 pub(crate) struct WaitArgs {
     /// The jobs to wait for: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or -
     /// for one a line on standard input
-    #[arg(add = complete::jobs(), value_name = "JOB")]
+    #[arg(value_name = "JOB")]
     jobs: Vec<String>,
 
     /// Wait until no job is on the board

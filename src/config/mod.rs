@@ -152,6 +152,20 @@ impl Config {
         self.password.value.fetch(self.op_timeout.value)
     }
 
+    /// Returns the password if it is at hand: nobody is asked for it, and nothing is run.
+    pub(crate) fn password_at_hand(&self) -> Option<Secret> {
+        match self.password.value {
+            Password::File(_) | Password::Given(_) => self.password().ok()?,
+            Password::None | Password::Stdin | Password::Command { .. } => None,
+        }
+    }
+
+    /// Returns the names that boards have in the files that would be in effect.
+    pub(crate) fn board_names(flags: &Flags, env: &Environment) -> anyhow::Result<Vec<String>> {
+        let files = ConfigFiles::read(config_file(flags, env)?.as_ref(), env)?;
+        Ok(files.names().into_iter().map(str::to_owned).collect())
+    }
+
     /// Returns the configuration files that are in effect.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| file.value.as_path())

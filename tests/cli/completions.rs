@@ -1,68 +1,271 @@
-//! `jobboard completions`.
+//! `jobboard completions`, and what its scripts ask the program.
 
-use crate::support::env::Env;
+use std::{path::Path, time::Duration};
+
+use crate::support::{
+    env::{Env, SOON, comes_true, wait_until},
+    servers::Server,
+    tmux::Pane,
+};
 
 #[test]
-fn each_shell_gets_a_script_that_knows_the_commands() {
+fn each_shell_gets_a_script_that_asks_the_program() {
     let env = Env::new();
-    for shell in ["bash", "zsh", "fish"] {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let run = env.jobboard(&["completions", shell]).run();
         let script = run.succeeded();
-        assert!(script.contains("conductors"), "{shell}");
-        assert!(script.contains("check-first"), "{shell}");
+        assert!(script.contains("COMPLETE"), "{shell}");
+        // Wherever the program is, it is found by its name.
+        assert!(!script.contains(env!("CARGO_BIN_EXE_jobboard")), "{shell}");
         assert_eq!(run.stderr, "");
     }
 }
 
 #[test]
-fn the_script_for_bash_is_one() {
+fn the_packages_have_the_same_scripts() {
     let env = Env::new();
-    let script = env.jobboard(&["completions", "bash"]).run();
-    let check = env
-        .program("bash".as_ref(), &["-n"])
-        .stdin(script.succeeded());
-    assert_eq!(check.run().stderr, "");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("completions");
+    for (shell, file) in [
+        ("bash", "jobboard.bash"),
+        ("zsh", "_jobboard"),
+        ("fish", "jobboard.fish"),
+    ] {
+        let stored = std::fs::read_to_string(folder.join(file)).unwrap();
+        let run = env.jobboard(&["completions", shell]).run();
+        assert_eq!(run.succeeded(), stored, "{shell}");
+    }
 }
 
-/// Asks for completions of the last word, as a shell would.
+/// Asks for completions of the last word, as a shell would, and returns the values without their help.
 fn completed(env: &Env, words: &[&str]) -> Vec<String> {
-    let words = [&["--", "jobboard"], words].concat();
-    let run = env.jobboard(&words).env("COMPLETE", "fish").run();
-    let lines = run.succeeded().lines().map(str::to_owned);
-    lines.filter(|line| !line.starts_with('-')).collect()
+    let call = [&["--", "jobboard"], words].concat();
+    let run = env.jobboard(&call).env("COMPLETE", "fish").run();
+    assert_eq!(run.stderr, "");
+    let lines = run.succeeded().lines();
+    let values = lines.map(|line| line.split('\t').next().unwrap());
+    // Where there is no value, options are offered.
+    let is_begun = words.last().is_some_and(|word| !word.is_empty());
+    let values = values.filter(|value| is_begun || !value.starts_with('-'));
+    values.map(str::to_owned).collect()
+}
+
+/// Requires just these, which come within the time that a shell has, or with another press of the key.
+fn offers(env: &Env, words: &[&str], expected: &[&str]) {
+    let mut shown = Vec::new();
+    let is_shown = comes_true(SOON, || {
+        shown = completed(env, words);
+        shown == expected
+    });
+    assert!(is_shown, "{words:?}: {shown:?} and not {expected:?}");
 }
 
 #[test]
-fn references_are_completed_from_what_is_on_the_board_or_in_the_trash() {
+fn words_of_ours_are_completed() {
     let env = Env::new();
-    let uuids = env.post_many(2);
-    env.trash("@2");
-    let [one, other] = [&uuids[0], &uuids[1]].map(|uuid| &uuid[..8]);
-    let shown = completed(&env, &["consume", ""]);
-    assert!(shown.iter().any(|line| line.starts_with(one)), "{shown:?}");
-    assert!(
-        !shown.iter().any(|line| line.starts_with(other)),
-        "{shown:?}"
-    );
-    let shown = completed(&env, &["restore", ""]);
-    assert!(
-        shown.iter().any(|line| line.starts_with(other)),
-        "{shown:?}"
-    );
-    assert!(!shown.iter().any(|line| line.starts_with(one)), "{shown:?}");
-    let shown = completed(&env, &["retry", ""]);
-    for job in [one, other] {
-        assert!(shown.iter().any(|line| line.starts_with(job)), "{shown:?}");
+    env.configure("[board.prod]\nurl = 'redis://127.0.0.1:1'\n[board.past]\nurl = 'sqlite:past'\n");
+    for (words, expected) in [
+        (&["list", "--state", "un"][..], &["UNCLAIMED"][..]),
+        (&["list", "--state=U"], &["--state=UNCLAIMED"]),
+        (&["consume", "--state", "T"], &["TRASHED"]),
+        (
+            &["post", "a", "--priority", "v"],
+            &["VERY_HIGH", "VERY_LOW"],
+        ),
+        (&["watch", "--event", "conductor-j"], &["conductor-joined"]),
+        (&["list", "--sort", "-h"], &["-held"]),
+        (&["list", "--columns", "name,+si"], &["name,+size"]),
+        (&["list", "--count", "--by", "state,own"], &["state,owner"]),
+        (&["list", "--filter", "'state=UN"], &["state=UNCLAIMED"]),
+        (
+            &["wait", "--any", "--filter", "pri"],
+            &[
+                "priority=",
+                "priority!=",
+                "priority<",
+                "priority<=",
+                "priority>",
+                "priority>=",
+            ],
+        ),
+        (&["list", "--board", "p"], &["past", "prod"]),
+        (&["copy", "--to", "pr"], &["prod"]),
+        (&["help", "exit"], &["exit-codes"]),
+        (&["help", "abandon"], &["abandon"]),
+        // What follows is somebody else's.
+        (&["run", "a", "--", "list", "--state", "un"], &[]),
+    ] {
+        offers(&env, words, expected);
     }
+}
+
+/// Posts four jobs: one free, one claimed, one held back, one in the trash; and returns their ids.
+fn peopled(env: &Env) -> [String; 4] {
+    let uuids: [String; 4] = env.post_many(4).try_into().unwrap();
+    env.claim("@2", "ada");
+    let failing = ["claim", "@3", "--", "sh", "-c", "exit 75"];
+    assert_ne!(env.jobboard(&failing).run().code, 0);
+    env.trash("@4");
+    let pause = env.jobboard(&["pause", "night-*"]).run();
+    pause.succeeded();
+    uuids.map(|uuid| uuid[..8].to_owned())
+}
+
+fn only_what_makes_sense_is_offered_on(env: &Env) {
+    let [free, claimed, held_back, trashed] = &peopled(env);
+    let at = |ids: &[&String]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
+    for (words, expected) in [
+        (&["claim", ""][..], at(&[free, held_back])),
+        (&["change", ""], at(&[free, held_back])),
+        (&["consume", ""], at(&[claimed])),
+        (&["abandon", ""], at(&[claimed])),
+        (&["extend", ""], at(&[claimed])),
+        (&["owner", ""], at(&[claimed])),
+        (&["trash", "--force", ""], at(&[free, claimed, held_back])),
+        (&["restore", ""], at(&[trashed])),
+        (&["purge", ""], at(&[trashed])),
+        (&["retry", ""], at(&[held_back, trashed])),
+        (&["wait", ""], at(&[free, claimed, held_back])),
+        (&["explain", ""], at(&[free, claimed, held_back, trashed])),
+        (&["consume", &claimed[..5]], at(&[claimed])),
+        (&["extend", "--force", "--owner", "a"], vec!["ada".into()]),
+        (
+            &["list", "--filter", "held>1h and owner=a"],
+            vec!["held>1h and owner=ada".into()],
+        ),
+        (
+            &["list", "--name", "job-"],
+            ["job-0", "job-1", "job-2"].map(str::to_owned).to_vec(),
+        ),
+        (&["pause", "job-1"], vec!["job-1".into()]),
+        (&["resume", ""], vec!["night-*".into()]),
+    ] {
+        let expected: Vec<_> = expected.iter().map(String::as_str).collect();
+        offers(env, words, &expected);
+    }
+}
+
+#[test]
+fn only_what_makes_sense_is_offered() {
+    only_what_makes_sense_is_offered_on(&Env::new());
+}
+
+#[test]
+fn so_it_is_on_redis() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let env = Env::new();
+    server.serves(&env, "");
+    only_what_makes_sense_is_offered_on(&env);
+}
+
+#[test]
+fn a_job_is_offered_with_what_tells_it_from_others() {
+    let env = Env::new();
+    let uuid = env.post("resize");
+    env.claim("@1", "ada");
+    let call = ["--", "jobboard", "consume", ""];
+    wait_until("it is offered", || {
+        let run = env.jobboard(&call).env("COMPLETE", "fish").run();
+        let offer = format!("{}\tresize CLAIMED by ada\n", &uuid[..8]);
+        run.succeeded().starts_with(&offer)
+    });
+}
+
+#[test]
+fn conductors_are_completed() {
+    let env = Env::new();
+    env.post("resize");
+    let row = "INSERT INTO conductor (name, host, pid, since, owner, token, alive_boot) VALUES
+        ('c1', 'h1', 42, 1700000000000000, CAST('c1:owner' AS BLOB), 't', 9000000000000)";
+    env.database().execute(row, []).unwrap();
+    offers(&env, &["conductors", ""], &["c1"]);
+}
+
+#[test]
+fn what_a_shell_would_not_take_for_one_word_is_not_offered() {
+    let env = Env::new();
+    for name in ["two words", "$(reboot)", "it's", "plain"] {
+        env.post(name);
+    }
+    offers(&env, &["pause", ""], &["plain"]);
 }
 
 #[test]
 fn whatever_goes_wrong_while_completing_is_silence() {
     let env = Env::new();
-    assert_eq!(completed(&env, &["consume", ""]), [""; 0]);
-    assert!(!env.board().exists());
+    let questions: [&[&str]; 4] = [
+        &["consume", ""],
+        &["conductors", ""],
+        &["resume", ""],
+        &["list", "--filter", "owner="],
+    ];
+    for words in questions {
+        assert_eq!(completed(&env, words), [""; 0]);
+        assert!(!env.board().exists());
+        let gone = [&["--board", "redis://127.0.0.1:1"], words].concat();
+        assert_eq!(completed(&env, &gone), [""; 0]);
+    }
     env.configure("nonsense");
-    assert_eq!(completed(&env, &["consume", ""]), [""; 0]);
+    for words in questions {
+        assert_eq!(completed(&env, words), [""; 0]);
+    }
+}
+
+#[test]
+fn bash_completes() {
+    let env = Env::new();
+    let Some(pane) = Pane::open(&env, &[]) else {
+        return;
+    };
+    let uuids = env.post_many(2);
+    env.claim("@1", "ada");
+    env.claim("@2", "ada");
+    env.jobboard(&["pause", "night-*"]).run().succeeded();
+    pane.line("source <(jobboard completions bash)");
+    for (typed, shown) in [
+        ("jobboard li", "jobboard list$"),
+        (
+            "jobboard list --filter state=UN",
+            "--filter state=UNCLAIMED$",
+        ),
+        (
+            "jobboard list --filter=state=UN",
+            "--filter=state=UNCLAIMED$",
+        ),
+        (
+            "jobboard list --filter 'held>1h and out",
+            "'held>1h and outcome$",
+        ),
+        ("jobboard list --filter de", "--filter details\\.$"),
+        ("jobboard list --columns name,si", "name,size$"),
+        (
+            "X=1 jobboard list --board=sqlite:x --state un",
+            "--state UNCLAIMED$",
+        ),
+        (
+            "jobboard resume --reason 'a b' ",
+            r"resume --reason 'a b' night-\\\*$",
+        ),
+    ] {
+        pane.text(typed);
+        completes(&pane, shown);
+        pane.press("C-u");
+        pane.line("clear");
+    }
+    pane.text("jobboard consume ");
+    completes(
+        &pane,
+        &format!(r"^{}  \(job-0 CLAIMED by ada\)", &uuids[0][..8]),
+    );
+}
+
+/// Presses the key until the screen shows it: at first there may have been no time.
+fn completes(pane: &Pane, shown: &str) {
+    wait_until(shown, || {
+        pane.press("Tab");
+        comes_true(Duration::from_secs(3), || pane.has(shown))
+    });
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{
     details::{Check, Path},
     error::Fault,
     number,
-    operator::{Comparison, Operator, Relation},
+    operator::{self, Comparison, Operator, Relation},
     reading::{self, Found},
     text::Pattern,
 };
@@ -125,6 +125,18 @@ impl Field {
                 })?,
         };
         Ok(Self { name, kind })
+    }
+
+    /// Returns the operators that go with it, the usual one first.
+    pub(crate) fn operators(&self) -> Vec<&'static str> {
+        let words = self.kind.operators().split([' ', ',']);
+        let mut operators: Vec<_> = words.filter(|it| it.starts_with(operator::CHARS)).collect();
+        // What has lasted long is what is looked for.
+        let usual = operators.iter().position(|it| *it == ">=");
+        if let (Kind::Span(_) | Kind::Since(_), Some(usual)) = (&self.kind, usual) {
+            operators.rotate_left(usual);
+        }
+        operators
     }
 
     /// Whether the value is inside the details.

@@ -31,6 +31,7 @@ use self::{
 pub(crate) use self::{
     error::InvalidFilter,
     field::Field,
+    operator::CHARS as OPERATOR_CHARS,
     order::{FieldOrder, compare_values},
 };
 use crate::{

@@ -8,7 +8,7 @@ use std::{
 use super::error::Fault;
 
 /// The characters that operators are made of.
-pub(super) const CHARS: [char; 5] = ['=', '!', '~', '<', '>'];
+pub(crate) const CHARS: [char; 5] = ['=', '!', '~', '<', '>'];
 
 /// All operators; the negated ones ask for the exact opposite of those before them.
 const OPERATORS: [Operator; 8] = [

@@ -1,142 +1,223 @@
-//! Completing references to jobs while they are typed, from what is on the board.
+//! Completing what is typed: what the values of our options and arguments can be.
 //!
 //! A shell asks at every press of a key: whatever goes wrong is silence, and soon.
 
-use std::{ffi::OsStr, time::Duration};
+use std::ffi::{OsStr, OsString};
 
-use clap::CommandFactory;
+use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::{
     CompleteEnv,
     engine::{ArgValueCompleter, CompletionCandidate},
 };
-use futures_util::TryStreamExt;
 
+use super::{
+    SHELLS,
+    ask::{Fitting, Wish, ask, is_harmless},
+    typed,
+};
 use crate::{
     board::{
-        self, Board, Detail, JobRef, Order, Query, Which,
-        open::{Bounds, open},
+        EventKind,
+        filter::{Field, OPERATOR_CHARS},
     },
-    commands::Cli,
-    config::{Config, Environment, Flags},
-    job::{Entry, Job, Origin, Shelf},
-    output::{Text, short},
+    commands::{Cli, help::TOPICS},
+    config::{Config, Environment},
+    job::{Departure, Priority, State},
 };
-
-/// How long a shell is kept waiting.
-const PATIENCE: Duration = Duration::from_millis(300);
-
-/// How many jobs are offered.
-const MOST: usize = 50;
 
 /// Answers a shell that asks for completions; returns whether it was one that called.
 pub(crate) fn answer_shell() -> bool {
+    let call = std::env::args_os().take(2);
+    let words = typed::words().into_iter().map(OsString::from);
     let here = std::env::current_dir().ok();
-    CompleteEnv::with_factory(Cli::command)
-        .try_complete(std::env::args_os(), here.as_deref())
+    CompleteEnv::with_factory(grammar)
+        .shells(SHELLS)
+        .try_complete(call.chain(words), here.as_deref())
         .unwrap_or_default()
 }
 
-/// Completes references to jobs on the board.
-pub(crate) fn jobs() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| on_shelf(Shelf::Board, typed))
-}
-
-/// Completes references to jobs in the trash.
-pub(crate) fn trashed_jobs() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| on_shelf(Shelf::Trash, typed))
-}
-
-/// Completes references to jobs on the board or in the trash.
-pub(crate) fn jobs_or_trashed() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| {
-        let mut all = on_shelf(Shelf::Board, typed);
-        all.extend(on_shelf(Shelf::Trash, typed));
-        all
+/// Returns the grammar, with what completes its values.
+fn grammar() -> Command {
+    let program = Cli::command().mut_args(|arg| completed("", arg));
+    program.mut_subcommands(|command| {
+        let name = command.get_name().to_owned();
+        command.mut_args(|arg| completed(&name, arg))
     })
 }
 
-fn on_shelf(shelf: Shelf, typed: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(typed) = typed.to_str() else {
-        return Vec::new();
-    };
-    look(shelf, &typed.to_ascii_lowercase()).unwrap_or_default()
+/// What a value can be.
+#[derive(Debug, Clone)]
+enum Value {
+    /// One of these words, and before it perhaps one of these signs.
+    Word(Vec<String>, &'static [char]),
+    Filter,
+    Board,
+    /// Something that the board knows.
+    Known(Wish),
 }
 
-fn look(shelf: Shelf, typed: &str) -> anyhow::Result<Vec<CompletionCandidate>> {
-    let config = Config::load(flags(std::env::args()), &Environment::of_process())?;
-    // Nobody is asked for a password at the press of a key.
-    let board = open(
-        &config.board.value.url,
-        PATIENCE,
-        None,
-        Bounds {
-            max_details: config.max_details.value,
-            history: config.history.value,
-        },
-    )?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let found = runtime.block_on(async {
-        let found = tokio::time::timeout(PATIENCE, matching(&*board, shelf, typed)).await;
-        board.close().await;
-        found
-    });
-    Ok(found??)
+/// Gives an argument of a command what completes it: what it is called in the help says what it is.
+fn completed(command: &str, arg: Arg) -> Arg {
+    let id = arg.get_id().as_str();
+    let names = arg.get_value_names().unwrap_or_default();
+    let value = match (command, names.first().map_or(id, |name| name.as_str()), id) {
+        (_, "EXPR", _) => Value::Filter,
+        (_, "STATE", _) => Value::of_field("state"),
+        (_, "PRIORITY", _) => Value::of_field("priority"),
+        ("watch", _, "event") => Value::words(EventKind::ALL.iter().map(|it| it.name())),
+        ("help", _, "about") => {
+            let topics = TOPICS.iter().map(|(topic, ..)| *topic);
+            let program = Cli::command();
+            let commands = program.get_subcommands().map(Command::get_name);
+            Value::words(commands.chain(topics))
+        }
+        (_, "URL|NAME", _) => Value::Board,
+        (_, "JOB" | "job", _) => Value::Known(Wish::Job(Fitting::of(command))),
+        (_, "NAME", "who" | "owner") => Value::Known(Wish::Owner),
+        ("conductors", _, "name") => Value::Known(Wish::Conductor),
+        (_, "GLOB", "name" | "with_name") | ("pause", "NAME-GLOB", _) => Value::Known(Wish::Name),
+        ("resume", "NAME-GLOB", _) => Value::Known(Wish::Pause),
+        (_, "FILE" | "FILE|-", _) => return arg.value_hint(ValueHint::AnyPath),
+        _ if arg.is_allow_hyphen_values_set() => {
+            let words = arg.get_possible_values().into_iter();
+            let words = words.map(|word| word.get_name().to_owned()).collect();
+            Value::Word(words, &['+', '-'])
+        }
+        _ => return arg,
+    };
+    let complete = move |typed: &OsStr| value.complete(&typed.to_string_lossy());
+    arg.add(ArgValueCompleter::new(complete))
 }
 
-/// Returns which board the words typed so far are about.
-fn flags(words: impl Iterator<Item = String>) -> Flags {
-    let words: Vec<_> = words.skip_while(|word| word != "--").collect();
-    let value = |name: &str| {
-        words.iter().enumerate().find_map(|(at, word)| {
-            let assigned = word.strip_prefix(name)?;
-            match assigned.strip_prefix('=') {
-                Some(value) => Some(value.to_owned()),
-                None if assigned.is_empty() => words.get(at + 1).cloned(),
-                None => None,
-            }
-        })
-    };
-    Flags {
-        board: value("--board"),
-        config: value("--config").map(Into::into),
-        ..Flags::default()
+impl Value {
+    fn words<'a>(words: impl Iterator<Item = &'a str>) -> Self {
+        Self::Word(words.map(str::to_owned).collect(), &[])
     }
-}
 
-async fn matching(
-    board: &dyn Board,
-    shelf: Shelf,
-    typed: &str,
-) -> board::Result<Vec<CompletionCandidate>> {
-    let mut entries = board.entries(Query {
-        shelf,
-        which: Which::All,
-        order: Order::Rank,
-        detail: Detail::Brief,
-    });
-    let mut candidates = Vec::new();
-    while candidates.len() < MOST
-        && let Some(entry) = entries.try_next().await?
-    {
-        if let Entry::Job(job) = entry
-            && !matches!(job.origin, Origin::Beside(_))
-            && job.uuid.starts_with(typed)
-            // The shell takes what it is offered as it is.
-            && job.uuid.parse::<JobRef>().is_ok()
-        {
-            candidates.push(candidate(&job, typed));
+    /// Returns what a field of filters is compared with.
+    fn of_field(name: &str) -> Self {
+        match name {
+            "state" => Self::words(State::ALL.iter().map(|it| it.name())),
+            "priority" => Self::words(Priority::ALL.iter().map(|it| it.name())),
+            "outcome" => Self::words(Departure::ALL.iter().map(|it| it.name())),
+            "name" => Self::Known(Wish::Name),
+            "owner" => Self::Known(Wish::Owner),
+            _ => Self::words([].into_iter()),
         }
     }
-    Ok(candidates)
+
+    fn complete(&self, typed: &str) -> Vec<CompletionCandidate> {
+        match self {
+            Self::Word(words, signs) => {
+                let begin = typed.trim_start_matches(*signs);
+                let sign = &typed[..typed.len() - begin.len()];
+                let is_meant =
+                    |word: &&String| word.to_lowercase().starts_with(&begin.to_lowercase());
+                let words = words.iter().filter(is_meant);
+                words
+                    .map(|word| CompletionCandidate::new(format!("{sign}{word}")))
+                    .collect()
+            }
+            Self::Filter => of_filter(typed),
+            Self::Board => {
+                let names = Config::board_names(&typed::flags(), &Environment::of_process());
+                let names = names.unwrap_or_default().into_iter();
+                names
+                    .filter(|name| name.starts_with(typed) && is_harmless(name))
+                    .map(CompletionCandidate::new)
+                    .collect()
+            }
+            Self::Known(wish) => ask(*wish, typed),
+        }
+    }
 }
 
-fn candidate(job: &Job, typed: &str) -> CompletionCandidate {
-    let uuid = match typed.len() < short(&job.uuid).len() {
-        true => short(&job.uuid),
-        false => &job.uuid,
-    };
-    let about = Text::from(format!("{} {}", job.name, job.state()));
-    CompletionCandidate::new(uuid).help(Some(about.to_string().into()))
+/// Completes the last comparison of a filter: its field, its operator or its value.
+fn of_filter(typed: &str) -> Vec<CompletionCandidate> {
+    const AND: &str = " and ";
+    let start = typed.to_ascii_lowercase().rfind(AND);
+    let last = &typed[start.map_or(0, |at| at + AND.len())..];
+    let (field, rest) = last.split_at(last.find(OPERATOR_CHARS).unwrap_or(last.len()));
+    let value = rest.trim_start_matches(OPERATOR_CHARS);
+    let operator = &rest[..rest.len() - value.len()];
+    let before = |text: &str| &typed[..typed.len() - text.len()];
+    if operator.is_empty() {
+        let (field, names) = (field.trim_start(), Field::names().into_iter());
+        let fields: Vec<_> = names.filter(|name| name.starts_with(field)).collect();
+        let most = if fields.len() == 1 { usize::MAX } else { 1 };
+        let comparisons = fields.into_iter().flat_map(|name| {
+            let operators = operators(name).into_iter().take(most);
+            operators.map(move |operator| format!("{}{name}{operator}", before(field)))
+        });
+        return comparisons.map(CompletionCandidate::new).collect();
+    }
+    let operators = operators(field.trim());
+    let mut found = Vec::new();
+    if value.is_empty() {
+        let longer = operators.iter().filter_map(|it| it.strip_prefix(operator));
+        let longer = longer.filter(|more| !more.is_empty());
+        found.extend(longer.map(|more| CompletionCandidate::new(format!("{typed}{more}"))));
+    }
+    if operators.contains(&operator) {
+        let value = value.trim_start();
+        let values = Value::of_field(field.trim()).complete(value).into_iter();
+        found.extend(values.map(|it| it.add_prefix(before(value))));
+    }
+    found
+}
+
+/// Returns what goes on behind the name of a field, the usual operator first.
+fn operators(field: &str) -> Vec<&'static str> {
+    match Field::read(field) {
+        Ok(known) if known.needs_details() => vec!["."],
+        Ok(known) => known.operators(),
+        Err(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_completed_where_it_ends() {
+        for (typed, expected) in [
+            ("sta", "state= state!= state~ state!~"),
+            ("st", "state= state!= state~ state!~"),
+            ("a", "age>= attempts= action="),
+            ("det", "details."),
+            ("held", "held>= held= held!= held< held<= held>"),
+            ("state=un", "state=UNCLAIMED"),
+            ("state = un", "state = UNCLAIMED"),
+            ("state!", "state!= state!~"),
+            ("priority>=ve", "priority>=VERY_HIGH priority>=VERY_LOW"),
+            (
+                "held>1h and out",
+                "held>1h and outcome= held>1h and outcome!= held>1h and outcome~ held>1h and outcome!~",
+            ),
+            ("held>1h AND outcome=c", "held>1h AND outcome=consumed"),
+            ("held>1h an", ""),
+            ("colour=r", ""),
+            ("colour", ""),
+        ] {
+            let found = of_filter(typed).into_iter();
+            let found: Vec<_> = found
+                .map(|it| it.get_value().to_string_lossy().into_owned())
+                .collect();
+            assert_eq!(found.join(" "), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn every_filter_and_every_reference_is_completed() {
+        for command in grammar().get_subcommands() {
+            for arg in command.get_arguments() {
+                let name = arg.get_value_names().and_then(|names| names.first());
+                if name.is_some_and(|name| ["EXPR", "JOB", "STATE"].contains(&name.as_str())) {
+                    let completer = arg.get::<ArgValueCompleter>();
+                    assert!(completer.is_some(), "{}: {arg}", command.get_name());
+                }
+            }
+        }
+    }
 }

@@ -15,7 +15,6 @@ use crate::{
         self, Board, BoardExt, Detail, JobRef, Order, Query, Which,
         filter::{Filter, Filters},
     },
-    commands::completions::complete,
     context::{Consent, Context},
     exit::CommandError,
     job::{Entry, Shelf, State},
@@ -33,7 +32,7 @@ const LONGEST_LINE: u64 = 64 * 1024;
 pub(crate) struct Selection {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
     /// line on standard input
-    #[arg(add = complete::jobs(), value_name = "JOB",
+    #[arg(value_name = "JOB",
           conflicts_with_all = ["filter", "state", "with_name", "limit"])]
     pub(crate) jobs: Vec<String>,
 

@@ -101,6 +101,12 @@ impl<'a> Pane<'a> {
         found.map_or("", |group| group.as_str()).to_owned()
     }
 
+    /// Whether a line of the screen matches a pattern now.
+    pub(crate) fn has(&self, pattern: &str) -> bool {
+        let pattern = Regex::new(&format!("(?m){pattern}")).unwrap();
+        pattern.is_match(&self.screen())
+    }
+
     /// Waits until the shell has the terminal back, and returns the code of what it ran last.
     pub(crate) fn code(&self) -> i32 {
         let current = ["display-message", "-p", "#{pane_current_command}"];

@@ -1,0 +1,214 @@
+//! Asking the board what could be meant by what was typed so far, which takes a moment and no longer.
+
+use std::{
+    collections::HashSet,
+    sync::mpsc::{self, Sender},
+    thread,
+    time::{Duration, Instant},
+};
+
+use chrono::Utc;
+use clap_complete::engine::CompletionCandidate;
+use futures_util::TryStreamExt;
+
+use super::typed;
+use crate::{
+    board::{
+        self, Board, Detail, JobRef, Order, Query, Which,
+        open::{Bounds, open},
+    },
+    commands::retry,
+    config::{Config, Environment},
+    job::{Entry, Job, Origin, Shelf},
+    output::{Text, short},
+};
+
+/// How long a shell is kept waiting.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// How many are offered.
+const MOST: usize = 50;
+
+/// What is looked for on the board.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wish {
+    Job(Fitting),
+    /// The names that jobs have.
+    Name,
+    /// Those who have claimed jobs.
+    Owner,
+    Conductor,
+    /// The names that are paused, as they were given.
+    Pause,
+}
+
+/// The jobs that a command can be about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fitting {
+    shelves: &'static [Shelf],
+    which: Which,
+    is_fit: fn(&Entry) -> bool,
+}
+
+impl Fitting {
+    /// Returns those for a command; with force some may be about more.
+    pub(super) fn of(command: &str) -> Self {
+        let claimed: fn(&Entry) -> bool = |entry| entry.holding().is_some();
+        let (shelves, which, is_fit): (&'static [Shelf], _, fn(&Entry) -> bool) = match command {
+            "claim" | "change" => (&[Shelf::Board], Which::Unclaimed, |_| true),
+            "consume" | "trash" => (&[Shelf::Board], Which::All, |entry| {
+                entry.holding().is_some() || typed::words().iter().any(|word| word == "--force")
+            }),
+            "abandon" | "extend" | "owner" => (&[Shelf::Board], Which::All, claimed),
+            "restore" | "purge" => (&[Shelf::Trash], Which::All, |_| true),
+            "retry" => (&[Shelf::Board, Shelf::Trash], Which::All, |entry| {
+                retry::judge(entry, Utc::now(), false).is_ok()
+            }),
+            "show" | "explain" => (&[Shelf::Board, Shelf::Trash], Which::All, |_| true),
+            _ => (&[Shelf::Board], Which::All, |_| true),
+        };
+        Self {
+            shelves,
+            which,
+            is_fit,
+        }
+    }
+}
+
+/// Returns what the board has of it that begins as it was typed, or as much as has come in time.
+pub(super) fn ask(wish: Wish, typed: &str) -> Vec<CompletionCandidate> {
+    let end = Instant::now() + PATIENCE;
+    let (sender, found) = mpsc::channel();
+    let offer = Offer {
+        typed: typed.to_owned(),
+        seen: HashSet::new(),
+        sender,
+    };
+    // Whatever it waits for there, a name or a file, goes with this process.
+    let _ = thread::Builder::new().spawn(move || look(wish, offer));
+    let rest = || end.saturating_duration_since(Instant::now());
+    let found = std::iter::from_fn(|| found.recv_timeout(rest()).ok());
+    let mut found: Vec<_> = found.collect();
+    if !matches!(wish, Wish::Job(_)) {
+        found.sort();
+    }
+    let candidate = |(text, help): (String, String)| {
+        let help = Some(help).filter(|help| !help.is_empty());
+        CompletionCandidate::new(text).help(help.map(Into::into))
+    };
+    found.into_iter().map(candidate).collect()
+}
+
+fn look(wish: Wish, mut offer: Offer) -> anyhow::Result<()> {
+    let config = Config::load(typed::flags(), &Environment::of_process())?;
+    let bounds = Bounds {
+        max_details: config.max_details.value,
+        history: config.history.value,
+    };
+    let url = &config.board.value.url;
+    let board = open(url, PATIENCE, config.password_at_hand(), bounds)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let gathered = tokio::time::timeout(PATIENCE, gather(wish, &*board, &mut offer)).await;
+        board.close().await;
+        Ok(gathered??)
+    })
+}
+
+async fn gather(wish: Wish, board: &dyn Board, offer: &mut Offer) -> board::Result<()> {
+    match wish {
+        Wish::Job(Fitting {
+            shelves,
+            which,
+            is_fit,
+        }) => {
+            for &shelf in shelves {
+                let mut entries = board.entries(Query {
+                    shelf,
+                    which,
+                    order: Order::Rank,
+                    detail: Detail::Brief,
+                });
+                while let Some(entry) = entries.try_next().await?
+                    && !offer.is_enough()
+                {
+                    if is_fit(&entry)
+                        && let Entry::Job(job) = &entry
+                    {
+                        offer.job(job);
+                    }
+                }
+            }
+        }
+        Wish::Name | Wish::Owner => {
+            let mut entries = board.entries(Query::all(Shelf::Board, Detail::Brief));
+            while let Some(entry) = entries.try_next().await?
+                && !offer.is_enough()
+            {
+                let owner = entry.holding().and_then(|holding| holding.owner.as_ref());
+                match (wish, owner) {
+                    (Wish::Name, _) => offer.add(&entry.name(), ""),
+                    (_, Some(owner)) => offer.add(&owner.text(), ""),
+                    (_, None) => {}
+                }
+            }
+        }
+        Wish::Conductor => {
+            for conductor in board.conductors().await? {
+                offer.add(&conductor.name, &format!("on {}", conductor.host));
+            }
+        }
+        Wish::Pause => {
+            for pause in board.pauses().await? {
+                offer.add(&pause.names, &pause.to_string());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Hands over, once each, what begins as it was typed.
+struct Offer {
+    typed: String,
+    seen: HashSet<String>,
+    sender: Sender<(String, String)>,
+}
+
+impl Offer {
+    fn is_enough(&self) -> bool {
+        self.seen.len() >= MOST
+    }
+
+    fn job(&mut self, job: &Job) {
+        self.typed.make_ascii_lowercase();
+        let uuid = match self.typed.len() < short(&job.uuid).len() {
+            true => short(&job.uuid),
+            false => &job.uuid,
+        };
+        let is_ours = !matches!(job.origin, Origin::Beside(_)) && uuid.parse::<JobRef>().is_ok();
+        let owner = job
+            .owner()
+            .map_or_else(String::new, |it| format!(" by {it}"));
+        if is_ours {
+            self.add(uuid, &format!("{} {}{owner}", job.name, job.state()));
+        }
+    }
+
+    fn add(&mut self, text: &str, help: &str) {
+        let begins = text.starts_with(&self.typed);
+        if begins && is_harmless(text) && self.seen.insert(text.to_owned()) {
+            // Whoever asked may have lost patience.
+            let _ = self
+                .sender
+                .send((text.to_owned(), Text::from(help).to_string()));
+        }
+    }
+}
+
+/// Whether a shell can take it as it is, even between quotes: strangers have written it.
+pub(super) fn is_harmless(text: &str) -> bool {
+    let is_plain = |it: char| it.is_alphanumeric() || "_@%+=:,./-*?[]".contains(it);
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
+}

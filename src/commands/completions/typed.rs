@@ -1,0 +1,64 @@
+//! The command line as a shell hands it over, word by word, while somebody is still typing it.
+
+use crate::config::Flags;
+
+/// Returns its words up to the one that is to be completed.
+pub(super) fn words() -> Vec<String> {
+    let words = std::env::args_os().skip(2);
+    words.map(|word| plain(&word.to_string_lossy())).collect()
+}
+
+/// Returns what it says of where the board is.
+pub(super) fn flags() -> Flags {
+    let words = words();
+    let value = |name: &str| {
+        words.iter().enumerate().find_map(|(at, word)| {
+            let assigned = word.strip_prefix(name)?;
+            match assigned.strip_prefix('=') {
+                Some(value) => Some(value.to_owned()),
+                None if assigned.is_empty() => words.get(at + 1).cloned(),
+                None => None,
+            }
+        })
+    };
+    Flags {
+        board: value("--board"),
+        config: value("--config").map(Into::into),
+        ..Flags::default()
+    }
+}
+
+/// Takes the quotes off a word, as its shell will; the last one may still be open.
+fn plain(word: &str) -> String {
+    let (mut text, mut open, mut characters) = (String::new(), None, word.chars());
+    while let Some(character) = characters.next() {
+        match (character, open) {
+            ('\'' | '"', None) => open = Some(character),
+            (quote, Some(begin)) if quote == begin => open = None,
+            ('\\', None | Some('"')) => text.extend(characters.next()),
+            (character, _) => text.push(character),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_word_loses_its_quotes() {
+        for (typed, expected) in [
+            ("state=UN", "state=UN"),
+            ("'state=UN", "state=UN"),
+            (r"age\>", "age>"),
+            (
+                r#"'name="big one" and '"s\"t""#,
+                r#"name="big one" and s"t"#,
+            ),
+            (r"it'\'s", r"it\s"),
+        ] {
+            assert_eq!(plain(typed), expected, "{typed}");
+        }
+    }
+}
