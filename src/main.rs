@@ -83,6 +83,7 @@ fn run(cli: Cli) -> ExitCode {
         color: cli.global.color,
         verbosity: cli.global.verbosity(),
         is_plain: environment.wants_plain_text(),
+        shows_progress: environment.has_progress_sign(),
     };
     let way = Way::of(&cli.global.flags());
     let teller = Teller::new(&Output::new(style), way, early().command);

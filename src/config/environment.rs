@@ -77,6 +77,18 @@ impl Environment {
                 .is_some_and(|terminal| terminal == "dumb")
     }
 
+    /// Whether the terminal says that it is one of those that show how far work has come (OSC 9;4).
+    pub(crate) fn has_progress_sign(&self) -> bool {
+        // Older iTerm2, which is not told from newer ones, makes a notification of each.
+        const TERMINALS: [(&str, &str); 3] = [
+            ("ConEmuANSI", "ON"),
+            ("TERM_PROGRAM", "WezTerm"),
+            ("TERM_PROGRAM", "ghostty"),
+        ];
+        let says = |(name, value)| self.variable(name).is_some_and(|it| it == value);
+        self.variable("WT_SESSION").is_some() || TERMINALS.into_iter().any(says)
+    }
+
     /// Returns a variable as it is.
     pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
         (self.variables)(name)

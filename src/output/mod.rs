@@ -61,6 +61,8 @@ pub(crate) struct Output {
     color: ColorChoice,
     /// Whether the environment asks for plain text.
     is_plain: bool,
+    /// Whether the terminal is one that shows by itself how far work has come.
+    shows_progress: bool,
     is_coloured: bool,
     stdout: BufWriter<io::Stdout>,
     /// Takes what is said instead, while that is not to reach the reader yet.
@@ -78,6 +80,7 @@ impl Output {
             verbosity: style.verbosity,
             color: style.color,
             is_plain: style.is_plain,
+            shows_progress: style.shows_progress,
             is_coloured: style.color.applies(is_terminal, style.is_plain),
             stdout: BufWriter::new(io::stdout()),
             aside: None,

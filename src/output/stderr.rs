@@ -51,7 +51,8 @@ impl Output {
     ) -> Progress {
         let is_wanted =
             self.verbosity != Verbosity::Quiet && !self.is_json() && io::stderr().is_terminal();
-        Progress::new(what, total, is_wanted)
+        let has_sign = is_wanted && self.shows_progress && self.colours_errors();
+        Progress::new(what, total, (is_wanted, has_sign))
     }
 
     /// Whether there is a person to ask.

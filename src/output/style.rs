@@ -64,4 +64,6 @@ pub(crate) struct Style {
     pub(crate) verbosity: Verbosity,
     /// Whether the environment asks for plain text.
     pub(crate) is_plain: bool,
+    /// Whether the terminal is one that shows by itself how far work has come.
+    pub(crate) shows_progress: bool,
 }

@@ -1,6 +1,6 @@
 //! The signals that reach this process.
 
-use std::{fs, future, io, task::Poll};
+use std::{fs, future, io, task::Poll, thread};
 
 use nix::sys::signal::{self as nix_signal, SigSet};
 use rustix::process::Signal;
@@ -106,6 +106,23 @@ impl Signals {
             () = future::ready(()) => None,
         }
     }
+}
+
+/// Has something done when one of the [`ENDING`] signals comes, which then ends this process as ever.
+///
+/// It is for a process that heeds none of them itself.
+pub(crate) fn before_the_end(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let ignored = Ignored::now();
+    let ending = ENDING.into_iter().filter(|&it| !ignored.has(it));
+    let mut signals = signal_hook::iterator::Signals::new(ending.map(Signal::as_raw))?;
+    let wait = move || {
+        if let Some(signal) = signals.forever().next() {
+            act();
+            // It fails for signals without a usual end alone.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    };
+    thread::Builder::new().spawn(wait).map(drop)
 }
 
 /// The signals that this process ignores, as those below `nohup` do.

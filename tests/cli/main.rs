@@ -32,6 +32,7 @@ mod owner;
 mod pause;
 mod ping;
 mod post;
+mod progress;
 mod purge;
 mod report;
 mod restore;

@@ -78,6 +78,8 @@ impl Env {
             .env("XDG_STATE_HOME", self.root().join("state"))
             .env("XDG_CONFIG_HOME", self.root().join("config"))
             .env_remove("NO_COLOR")
+            .env_remove("TERM_PROGRAM")
+            .env_remove("WT_SESSION")
             .env("TERM", "xterm-256color")
             .current_dir(self.root().join("work"));
         Invocation {
