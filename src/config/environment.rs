@@ -7,7 +7,11 @@ use nix::unistd::{Uid, User};
 use rustix::system::uname;
 
 use super::{Source, Sourced};
-use crate::{board::url::BoardUrl, process::job_control, secret::SECRET_VARIABLES};
+use crate::{
+    board::url::BoardUrl,
+    process::{job_control, service_manager},
+    secret::SECRET_VARIABLES,
+};
 
 /// Finds a variable by its name.
 type Lookup = Box<dyn Fn(&str) -> Option<OsString>>;
@@ -52,6 +56,8 @@ impl Environment {
     /// Returns the variables that no command may inherit: they hold a secret, or are for us alone.
     pub(crate) fn withheld(&self) -> Vec<&'static str> {
         let [password, url] = SECRET_VARIABLES;
+        let mut withheld = vec![job_control::MARK, password];
+        withheld.extend(service_manager::VARIABLES);
         // The name of a board, or an address that is understood and has no password.
         let is_harmless = |text: &str| {
             !text.contains(':')
@@ -60,12 +66,11 @@ impl Environment {
                     .is_ok_and(|url| !url.has_password())
         };
         // A board that is no secret may be of use to the command.
-        match self.variable(url) {
-            Some(board) if !board.to_str().is_some_and(is_harmless) => {
-                vec![job_control::MARK, password, url]
-            }
-            _ => vec![job_control::MARK, password],
+        let board = self.variable(url);
+        if board.is_some_and(|board| !board.to_str().is_some_and(is_harmless)) {
+            withheld.push(url);
         }
+        withheld
     }
 
     /// Whether output is asked to have no colour.

@@ -119,7 +119,10 @@ fn what_is_said_again_and_again_can_be_said_in_the_environment() {
     assert!(!run.succeeded().contains('{'), "{run}");
     let script = env.jobboard(&["completions", "bash"]);
     let run = script.env("JOBBOARD_FORMAT", "json").run();
-    assert!(run.succeeded().starts_with("# Completion for bash."), "{run}");
+    assert!(
+        run.succeeded().starts_with("# Completion for bash."),
+        "{run}"
+    );
     let trash = env.jobboard(&["trash", "@1", "--force"]);
     trash.env("JOBBOARD_YES", "1").run().succeeded();
     for (name, value) in [

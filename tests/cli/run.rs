@@ -187,7 +187,7 @@ fn a_command_is_told_which_job_it_performs() {
 }
 
 #[test]
-fn a_command_does_not_inherit_what_is_secret() {
+fn a_command_does_not_inherit_what_is_secret_or_for_us() {
     let env = Env::new();
     let board = format!("sqlite:{}", env.file("board.db").display());
     let words = ["run", "resize", "--board", &board, "--", "env"];
@@ -196,9 +196,19 @@ fn a_command_does_not_inherit_what_is_secret() {
         .env("JOBBOARD_PASSWORD", "swordfish")
         .env("JOBBOARD_URL", "redis://ada:trustno1@[::1]:1/0")
         .env("JOBBOARD_WHO", "ada")
+        .env("NOTIFY_SOCKET", "@manager")
+        .env("WATCHDOG_USEC", "1000000")
         .run();
     let told = run.succeeded();
-    for secret in ["swordfish", "trustno1", "JOBBOARD_PASSWORD", "JOBBOARD_URL"] {
+    // Nor may it speak for us.
+    for secret in [
+        "swordfish",
+        "trustno1",
+        "JOBBOARD_PASSWORD",
+        "JOBBOARD_URL",
+        "NOTIFY_",
+        "WATCHDOG_",
+    ] {
         assert!(
             !told.contains(secret) && !run.stderr.contains(secret),
             "{run:?}"

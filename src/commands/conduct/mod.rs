@@ -30,7 +30,7 @@ use crate::{
     exit::CommandError,
     job::{Conductor, Owner, Told},
     process::{
-        service_manager::{self, ServiceManager},
+        service_manager::ServiceManager,
         signal::{ENDING, ENDING_TOO, STEERING, Signals},
         terminal::is_controlled,
     },
@@ -300,7 +300,6 @@ fn settings(ctx: &Context, args: &ConductArgs) -> anyhow::Result<Settings> {
         },
         withheld: [
             &ctx.environment.withheld()[..],
-            &service_manager::VARIABLES,
             &trace::VARIABLES,
             &TO_SECRETS,
         ]
