@@ -19,7 +19,7 @@ use super::{
     policy::Plan,
     progress::{Note, Tag},
     shared::Shared,
-    shutdown::{Shutdown, told_to_end},
+    shutdown::{Shutdown, aborted, told_to_end},
     slots::{PATIENCE, Slot},
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
     lease::{KeptLease, Lost},
     process::{
         child::Process,
-        clock::Boottime,
+        clock::{self, Boottime},
         command::{Command, NotRun},
         spawn::Bonds,
     },
@@ -109,7 +109,11 @@ impl Attempt {
             took,
         });
         if let Some(capture) = performed.remains {
-            capture.finish(&shared.reporter).await;
+            tokio::select! {
+                () = capture.finish(&shared.reporter) => {}
+                // Whoever takes what was written may never take it.
+                () = out_of_time(&mut shutdown) => {}
+            }
         }
         if let (Some(spans), Some(line)) = (&shared.spans, line) {
             shared.reporter.write(&spans.file, line).await;
@@ -145,7 +149,7 @@ impl Attempt {
         };
         if let Err(error) = process.begun(&command).await {
             process.clear_away(&shared.guard).await;
-            return Performed::not(Ok(not_run(error)));
+            return Performed::not(Ok(self.not_run(shared, error)));
         }
         shared.reporter.tell(self.started(&process));
         let mut running = Running {
@@ -194,8 +198,8 @@ impl Attempt {
         }
         let label = shared.guard.label(&self.job.uuid);
         // Without a guard nothing is started; it is no fault of the job.
-        if self.lease.announce(&shared.guard, label).is_err() {
-            return Err(Ok(Course::NoRoom));
+        if let Err(error) = self.lease.announce(&shared.guard, label) {
+            return Err(Ok(self.no_room(shared, "not_watched", &error)));
         }
         if let Some(lost) = self.lease.lost_by_now() {
             shared.guard.not_started();
@@ -209,7 +213,7 @@ impl Attempt {
             Ok(process) => process,
             Err(error) => {
                 shared.guard.not_started();
-                return Err(Ok(not_run(error)));
+                return Err(Ok(self.not_run(shared, error)));
             }
         };
         let capture = self
@@ -223,27 +227,35 @@ impl Attempt {
         match capture {
             Ok(capture) => Ok((process, capture)),
             Err(error) => {
-                shared.reporter.tell(
-                    Note::new("not_watched")
-                        .of(&self.tag)
-                        .with("reason", error.to_string()),
-                );
                 let group = process.group();
                 // Dropped, it kills the group and reaps its leader.
                 drop(process);
                 shared.guard.forget(group);
-                Err(Ok(Course::NoRoom))
+                Err(Ok(self.no_room(shared, "not_watched", &error)))
             }
         }
     }
+
+    fn not_run(&self, shared: &Shared, error: NotRun) -> Course {
+        match error {
+            // That says nothing of the job.
+            NotRun::Failed { source, .. } => self.no_room(shared, "not_started", &source),
+            error => Course::NotRun(error),
+        }
+    }
+
+    /// Tells why the job cannot be performed here and now.
+    fn no_room(&self, shared: &Shared, event: &'static str, why: &io::Error) -> Course {
+        let note = Note::new(event).of(&self.tag);
+        shared.reporter.tell(note.with("reason", why.to_string()));
+        Course::NoRoom
+    }
 }
 
-fn not_run(error: NotRun) -> Course {
-    match error {
-        // That says nothing of the job.
-        NotRun::Failed { .. } => Course::NoRoom,
-        error => Course::NotRun(error),
-    }
+/// Waits until everything that runs was to have ended.
+async fn out_of_time(shutdown: &mut watch::Receiver<Shutdown>) {
+    let end = aborted(shutdown).await;
+    clock::sleep_until(end).await;
 }
 
 /// Waits for the turn of a claimed job to run; none, if it is better given back.

@@ -15,7 +15,7 @@ use super::{
     policy::{Policy, excerpt},
     progress::Note,
     shared::Shared,
-    shutdown::Shutdown,
+    shutdown::{GRACE, Shutdown},
 };
 use crate::process::{service_manager::ServiceManager, signal::Signals};
 
@@ -50,6 +50,8 @@ pub(super) struct Service<'a> {
     steering: Steering<'a>,
     manager: Option<&'a ServiceManager>,
     slots: usize,
+    /// How long it is said at most that its end goes on, and since when it is.
+    end: (Duration, Option<Instant>),
     told: Told,
     /// Why what may be run is not as it is written by now.
     not_reloaded: Option<String>,
@@ -74,6 +76,8 @@ impl<'a> Service<'a> {
             steering,
             manager: settings.service_manager.as_ref(),
             slots: settings.jobs,
+            // By then no claim is left of those it had, whatever keeps it.
+            end: (settings.grace + GRACE + settings.lease, None),
             told: Told::default(),
             not_reloaded: None,
             has_complained: false,
@@ -168,7 +172,10 @@ impl<'a> Service<'a> {
         if now.is_stopping {
             let is_new = !self.told.is_stopping;
             lines.extend(is_new.then(|| "STOPPING=1".to_owned()));
-            lines.push(EXTENSION.to_owned());
+            let since = self.end.1.get_or_insert_with(Instant::now);
+            if since.elapsed() < self.end.0 {
+                lines.push(EXTENSION.to_owned());
+            }
         }
         if now.status != self.told.status {
             lines.push(format!("STATUS={}", now.status));

@@ -1,12 +1,19 @@
 //! What all parts of one conductor share.
 
-use std::sync::Arc;
+use std::{convert::Infallible, io, sync::Arc};
 
 use tokio::sync::watch;
 
 use super::{
-    TimeLimit, account::Account, attempt::capture::Destination, in_flight::InFlight,
-    passed_over::PassedOver, policy::Policy, progress::Reporter, shutdown::Shutdown, spans::Spans,
+    TimeLimit,
+    account::Account,
+    attempt::capture::Destination,
+    in_flight::InFlight,
+    passed_over::PassedOver,
+    policy::Policy,
+    progress::{Note, Reporter},
+    shutdown::Shutdown,
+    spans::Spans,
 };
 use crate::{
     job::Owner,
@@ -44,5 +51,14 @@ impl Shared {
     /// Returns what may be run, as it was read last.
     pub(super) fn policy(&self) -> Arc<Policy> {
         Arc::clone(&self.policy.borrow())
+    }
+
+    /// Has a guard at work whenever there can be one, as long as this is polled.
+    pub(super) async fn tend_guard(&self) -> Infallible {
+        let tell = |why: io::Error| {
+            let note = Note::new("not_watched");
+            self.reporter.tell(note.with("reason", why.to_string()));
+        };
+        self.guard.tend(tell).await
     }
 }

@@ -187,7 +187,7 @@ impl Supervisor {
                     // It ends when everybody else has.
                     (_, None) => Err(Halted::Broken),
                 },
-                never = self.shared.guard.tend() => match never {},
+                never = self.shared.tend_guard() => match never {},
                 () = idle(&self.shared, self.idle) => return Ok(Rest::Idle),
             }
         }
@@ -274,7 +274,7 @@ impl Supervisor {
                     }
                     last = Boottime::now();
                 }
-                never = self.shared.guard.tend() => match never {},
+                never = self.shared.tend_guard() => match never {},
             }
         }
     }

@@ -151,7 +151,7 @@ impl Watch<'_> {
                         terminal.attend(event, self.process).await;
                     }
                 }
-                never = self.guard.tend() => match never {},
+                never = self.guard.tend(drop) => match never {},
             }
         };
         // A command that ended too late has achieved nothing that is ours to settle.

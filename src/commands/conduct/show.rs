@@ -198,9 +198,8 @@ fn is_bad(note: &Note) -> bool {
     let tells = |fact: &str| note.facts.iter().any(|(name, _)| *name == fact);
     match note.event {
         "board_unreachable" | "claim_lost" | "missed" | "not_remembered" | "not_settled"
-        | "not_notified" | "not_reloaded" | "not_watched" | "output_not_kept" | "job_trashed" => {
-            true
-        }
+        | "not_notified" | "not_reloaded" | "not_started" | "not_watched" | "output_not_kept"
+        | "job_trashed" => true,
         "job_abandoned" => tells("reason"),
         _ => tells("failure"),
     }

@@ -99,6 +99,8 @@ struct State {
     starting: Option<Ward>,
     /// `None` while one cannot be started.
     helper: Option<Helper>,
+    /// Whether it was told that one cannot be started.
+    is_missing: bool,
     /// What the guard is still to be told, and need not hear at once.
     held: String,
     /// When the remains of orphans were taken away last.
@@ -139,6 +141,7 @@ impl Guard {
                 watched: HashMap::new(),
                 starting: None,
                 helper: None,
+                is_missing: false,
                 held: String::new(),
                 reaped: Instant::now(),
             }),
@@ -225,8 +228,8 @@ impl Guard {
         self.replace(&mut state)
     }
 
-    /// Replaces the guard whenever it dies, as long as this is polled.
-    pub(crate) async fn tend(&self) -> Infallible {
+    /// Replaces the guard whenever it dies, as long as this is polled; tells once why it cannot.
+    pub(crate) async fn tend(&self, tell: impl Fn(io::Error)) -> Infallible {
         loop {
             let end = self
                 .state
@@ -240,7 +243,13 @@ impl Guard {
                     never = self.reap() => match never {},
                 }
             }
-            if self.check().is_err() {
+            let checked = self.check();
+            let was_missing =
+                std::mem::replace(&mut self.state.lock().is_missing, checked.is_err());
+            if let Err(error) = checked {
+                if !was_missing {
+                    tell(error);
+                }
                 time::sleep(Duration::from_millis(200)).await;
             }
         }

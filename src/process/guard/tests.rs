@@ -174,7 +174,7 @@ async fn a_dead_guard_is_replaced_by_one_that_knows_as_much() {
             time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::select! { never = guard.tend() => match never {}, () = soon(replaced) => {} }
+    tokio::select! { never = guard.tend(drop) => match never {}, () = soon(replaced) => {} }
     guard.check().unwrap();
     assert_eq!(soon(process.ended()).await.unwrap(), TERMINATED);
 }

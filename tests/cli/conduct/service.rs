@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use serde_json::json;
 
 use super::{Stage, on_every_board};
@@ -173,4 +173,56 @@ fn one_that_cannot_be_told_is_told_of_and_keeps_nobody_from_work() {
         assert_eq!(run.stderr.matches("not_notified").count(), 1, "{run}");
     }
     assert_eq!(stage.log().len(), 4);
+}
+
+#[test]
+fn one_whose_output_nobody_takes_ends_in_its_time() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let manager = Manager::start(&stage.env);
+    stage.post("talks", "echo began >> log; yes");
+    let (reader, writer) = std::io::pipe().unwrap();
+    let run = stage.conduct(&["--grace", "1s"]);
+    let mut conductor = manager.over(run).spawn_into(writer);
+    wait_until("it began", || stage.log() == ["began"]);
+    // By then there is no room any more for what it writes.
+    stays("it talks", Duration::from_secs(1), || {
+        !conductor.has_ended()
+    });
+    conductor.signal(Signal::TERM);
+    manager.hears("EXTEND_TIMEOUT_USEC");
+    conductor.ended().succeeded();
+    drop(reader);
+    assert_eq!(stage.env.names(), ["talks"]);
+}
+
+#[test]
+fn a_guard_that_cannot_be_started_is_told_and_missed_only_as_long() {
+    let Some(stage) = Stage::embedded() else {
+        return;
+    };
+    let conductor = stage.start(&[]);
+    let own = Pid::from_raw(conductor.pid().try_into().unwrap()).unwrap();
+    let guard = guards(own)[0];
+    // No more files than are open.
+    let files = |current| {
+        let limit = getrlimit(Resource::Nofile);
+        let current = Some(current);
+        prlimit(Some(own), Resource::Nofile, Rlimit { current, ..limit }).unwrap()
+    };
+    let before = files(4);
+    signal(guard, Signal::KILL);
+    stage.says(&conductor, "not_watched reason=");
+    stays("it is told once", Duration::from_secs(1), || {
+        conductor.stderr().matches("not_watched").count() == 1
+    });
+    files(before.current.unwrap_or(1024));
+    wait_until("there is one again", || {
+        guards(own).iter().any(|now| *now != guard)
+    });
+    stage.post("fine", "echo fine >> log");
+    wait_until("it is performed", || stage.log() == ["fine"]);
+    conductor.signal(Signal::TERM);
+    conductor.ended().succeeded();
 }
