@@ -28,7 +28,6 @@ mod trace;
 use std::{path::Path, process::ExitCode, time::Instant};
 
 use anyhow::{Context as _, bail};
-use clap::Parser;
 use nix::sys::prctl::set_dumpable;
 use rustix::process::{Resource, getrlimit};
 
@@ -66,7 +65,7 @@ fn main() -> ExitCode {
     if answer_shell() {
         return ExitCode::SUCCESS;
     }
-    match Cli::try_parse() {
+    match Cli::read() {
         Ok(cli) => run(cli),
         Err(error) => complain(&error),
     }

@@ -20,9 +20,6 @@ use crate::{
 /// somebody has is refused. Conductors of jobboard take it as it is from then on, and whoever listens is
 /// told that it is `restored`. A Python service that listed it before may still go by what it was.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:
-  jobboard change 1f0c --priority VERY_HIGH --reason 'the customer waits'
-  jobboard change 1f0c --set size:=20 --unset retries")]
 pub(crate) struct ChangeArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
     /// line on standard input

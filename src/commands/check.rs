@@ -37,9 +37,7 @@ const LONGEST_LOOK: Duration = Duration::from_secs(5);
 /// Check the board for monitoring, as a plugin of Nagios, Icinga or Sensu
 ///
 /// Prints one line with performance data, and one for each value that is not as it should be, with the
-/// command that shows more. Exits as such plugins do: with 0 if all is well, 1 for a warning, 2 if it is
-/// critical, which a board is that cannot be reached, and 3 if nobody knows, as when access is denied or
-/// the command line makes no sense. Only --help ends with 0 there, too.
+/// command that shows more. Exits as such plugins do.
 ///
 /// A range is `[@]START:END`: outside of it, or with @ inside of it, something is wrong. `10` is 0:10, `10:`
 /// has no end and `~:10` no beginning. Spans of time (oldest_unclaimed, longest_claim, rtt) may be
@@ -51,10 +49,6 @@ const LONGEST_LOOK: Duration = Duration::from_secs(5);
 /// somebody keeps them, which takes up to 5s more to tell; exhausted are jobs that were tried as often as
 /// they may be; postponed those that wait for their time.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    jobboard check\n  \
-    jobboard check --warn oldest_unclaimed=15m --crit oldest_unclaimed=1h --crit conductors=1:\n  \
-    jobboard check --filter 'name=backup-*' --warn trashed=0")]
 pub(crate) struct CheckArgs {
     /// Warn if a value is outside of a range
     #[arg(

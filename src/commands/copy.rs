@@ -51,9 +51,6 @@ const BYTES: usize = 4 << 20;
 /// What somebody has is left here, and told. What is in the trash is copied and stays. It asks first,
 /// unless --yes is given.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:
-  jobboard --board old copy --to new
-  jobboard --board old copy --to redis://db/0?namespace=jobs --move --filter 'name=backup-*'")]
 pub(crate) struct CopyArgs {
     /// The other board: a URL, or a name from the configuration
     #[arg(long, value_name = "URL|NAME")]

@@ -47,15 +47,9 @@ const WHOLE: Duration = Duration::from_secs(60);
 /// code, what was seen, what comes of it, and the command that mends it or shows more. A check that fails
 /// or is forbidden does not keep others from going on; what could not be seen is said.
 ///
-/// Exits with 0 if nothing is worse than a note, with 7 if something is, and with 5 if the board cannot
-/// be reached. In a pipe each line has, separated by tabs: group, code, state or severity, summary,
-/// consequence, command.
+/// In a pipe each line has, separated by tabs: group, code, state or severity, summary, consequence,
+/// command. `jobboard help triage` tells what each code means.
 #[derive(Debug, Default, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    jobboard doctor\n  \
-    jobboard doctor --only claims,conductors\n  \
-    jobboard doctor --skip not-persistent --json\n  \
-    jobboard doctor --fix --dry-run")]
 pub(crate) struct DoctorArgs {
     /// Look for these alone: groups, such as claims, or codes
     #[arg(long, value_name = "CHECK", value_delimiter = ',', conflicts_with = "skip",

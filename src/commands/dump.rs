@@ -35,9 +35,6 @@ const STEP: u64 = 500;
 /// alone. Jobs that come and go meanwhile may be in it or not. What is remembered of jobs that have
 /// left the board is not dumped.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:
-  jobboard dump night.jsonl
-  jobboard dump --filter 'name=backup-*' | zstd > backups.jsonl.zst")]
 pub(crate) struct DumpArgs {
     /// The file to write, once all of it is there; standard output without it
     #[arg(value_name = "FILE")]

@@ -40,10 +40,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Without a JOB it explains the ten that are worst of those on the board that will not run without
 /// help. Whether a conductor would take a job is judged with the code by which conductors decide, over
 /// what each tells of itself; a claim that seems not to be renewed is looked at twice. Nothing is
-/// changed. Exits with 0 if each job runs or will without help, or is done; with 4 if somebody has to
-/// act; with 3 if nothing is known of one.
+/// changed. `jobboard help triage` tells what each verdict means, and what mends it.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = include_str!("explain/codes.txt"))]
 pub(crate) struct ExplainArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
     /// line on standard input

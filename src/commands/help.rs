@@ -1,19 +1,58 @@
 //! `jobboard help`: of commands, and of what several of them have in common.
 
-use clap::{CommandFactory, builder::StyledStr};
+pub(super) mod guide;
+pub(super) mod prose;
 
+use std::io;
+
+use clap::{Command, CommandFactory, builder::StyledStr};
+
+use self::guide::{PROGRAM, grammar};
 use super::Cli;
-use crate::{exit::CommandError, output::Output};
+use crate::{
+    exit::CommandError,
+    output::{Output, size_of},
+};
 
-/// What is told of no single command, by its name.
-pub(super) const TOPICS: [(&str, &str); 4] = [
-    ("output", include_str!("help/output.txt")),
-    ("filters", include_str!("help/filters.txt")),
-    ("boards", include_str!("help/boards.txt")),
-    ("exit-codes", include_str!("help/exit-codes.txt")),
+/// The widest that help is.
+const WIDEST: usize = 100;
+
+/// The topic that is made from the grammar.
+pub(super) const OPTIONS: &str = "options";
+
+/// What is told of all codes.
+const EXIT_CODES: &str = include_str!("../../docs/exit-codes.md");
+
+/// What is told of no single command.
+pub(super) struct Topic {
+    pub(super) name: &'static str,
+    /// What its manual page is called, behind the name of the program.
+    pub(super) page: &'static str,
+    pub(super) text: &'static str,
+}
+
+pub(super) const TOPICS: [Topic; 6] = [
+    topic("boards", include_str!("../../docs/boards.md")),
+    topic("filters", include_str!("../../docs/filters.md")),
+    topic("output", include_str!("../../docs/output.md")),
+    topic("exit-codes", EXIT_CODES),
+    Topic {
+        name: "triage",
+        page: "explain",
+        text: include_str!("../../docs/triage.md"),
+    },
+    topic("conducting", include_str!("../../docs/conducting.md")),
 ];
 
-/// Print the help of a command, or of a topic: output, filters, boards or exit-codes
+const fn topic(name: &'static str, text: &'static str) -> Topic {
+    let page = name;
+    Topic { name, page, text }
+}
+
+/// Print the help of a command, or of a topic
+///
+/// The topics are boards, filters, output, exit-codes, triage (what each verdict of `explain` and each
+/// finding of `doctor` means), conducting, and options, those of every command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HelpArgs {
     /// The command, or the topic
@@ -21,26 +60,71 @@ pub(crate) struct HelpArgs {
     about: Option<String>,
 }
 
-pub(crate) fn run(out: &mut Output, args: &HelpArgs) -> anyhow::Result<()> {
-    out.help(&text(args.about.as_deref())?)
+/// What somebody wants to know about.
+enum Subject<'a> {
+    Program,
+    Command(&'a str),
+    Options,
+    Topic(&'a Topic),
 }
 
-fn text(about: Option<&str>) -> anyhow::Result<StyledStr> {
-    let mut program = Cli::command();
-    program.build();
-    let Some(name) = about else {
-        return Ok(program.render_long_help());
+pub(crate) fn run(out: &mut Output, args: &HelpArgs) -> anyhow::Result<()> {
+    let subject = subject(args.about.as_deref())?;
+    out.help(&text(&subject))
+}
+
+fn subject(name: Option<&str>) -> anyhow::Result<Subject<'_>> {
+    let Some(name) = name else {
+        return Ok(Subject::Program);
     };
-    if let Some((_, text)) = TOPICS.iter().find(|(topic, _)| *topic == name) {
-        return Ok(StyledStr::from(*text));
+    if name == OPTIONS {
+        return Ok(Subject::Options);
     }
-    match program.find_subcommand_mut(name) {
-        Some(command) => Ok(command.render_long_help()),
+    if let Some(topic) = TOPICS.iter().find(|topic| topic.name == name) {
+        return Ok(Subject::Topic(topic));
+    }
+    match Cli::command().find_subcommand(name) {
+        Some(_) => Ok(Subject::Command(name)),
         None => {
-            let topics = TOPICS.map(|(topic, _)| topic).join(", ");
+            let topics = TOPICS.map(|topic| topic.name).join(", ");
             let message = format!("there is no command and no topic `{name}`");
-            let hint = format!("`jobboard help` lists the commands; the topics are {topics}");
+            let hint =
+                format!("`jobboard help` lists the commands; the topics are {topics}, {OPTIONS}");
             Err(CommandError::usage(message).hint(hint).into())
         }
     }
+}
+
+fn text(subject: &Subject) -> StyledStr {
+    match subject {
+        Subject::Program => asked(&[PROGRAM, "--help"]),
+        Subject::Command(name) => asked(&[PROGRAM, name, "--help"]),
+        Subject::Options => options(),
+        Subject::Topic(topic) => {
+            let width = size_of(io::stdout()).map_or(WIDEST, |(columns, _)| columns);
+            prose::on_terminal(topic.text, width.min(WIDEST))
+        }
+    }
+}
+
+/// Returns what is told to whoever types this.
+fn asked(words: &[&str]) -> StyledStr {
+    let asked = grammar().try_get_matches_from(words);
+    asked.map_or_else(|help| help.render(), |_| StyledStr::new())
+}
+
+/// Returns what is told of the options of all commands.
+fn options() -> StyledStr {
+    let program = Cli::command();
+    let mut options = Command::new(PROGRAM)
+        .args(program.get_arguments())
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .max_term_width(WIDEST)
+        .before_help(
+            "Every command has these options, before its name or behind it. What scripts say again and \
+             again can be said in the environment, too: `jobboard help boards`.",
+        )
+        .help_template("{before-help}{all-args}");
+    options.render_long_help()
 }

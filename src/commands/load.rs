@@ -49,10 +49,6 @@ const LONGEST: (u64, u64) = (10, 64 << 20);
 ///
 /// What `list -o jsonl` prints is loaded as well.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:
-  jobboard load night.jsonl --dry-run
-  zstd -dc night.jsonl.zst | jobboard --board other load -
-  jobboard list --name 'backup-*' -o jsonl | jobboard --board other load -")]
 pub(crate) struct LoadArgs {
     /// The file, or - for standard input
     #[arg(value_name = "FILE|-")]

@@ -1,61 +1,164 @@
 //! `jobboard man`.
 
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
+use clap_mangen::{
+    Man,
+    roff::{Roff, bold, roman},
+};
 use serde::Serialize;
 
-use super::{Cli, help};
+use super::{
+    Cli,
+    help::{
+        TOPICS, Topic,
+        guide::{Guide, PROGRAM},
+        prose,
+    },
+};
 use crate::{
     context::on_file,
     output::{Output, Page, Record, Report},
 };
 
-/// Print the manual page, or write the pages of all commands to a folder
+/// Where a page comes from.
+const SOURCE: &str = concat!("jobboard ", env!("CARGO_PKG_VERSION"));
+
+/// The section of topics; commands are in the first.
+const TOPIC_SECTION: &str = "7";
+
+/// Print the manual page, or write the pages of all commands and topics to a folder
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
-    /// The folder for jobboard.1, jobboard-post.1 and so on; created if need be
+    /// The folder for jobboard.1, jobboard-post.1, jobboard-boards.7 and so on; created if need be
     dir: Option<PathBuf>,
 }
 
 pub(crate) fn run(out: &mut Output, args: &ManArgs) -> anyhow::Result<()> {
-    let command = Cli::command();
-    let mut page = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut page)?;
-    for (topic, text) in help::TOPICS {
-        page.extend(section(topic, text).into_bytes());
-    }
+    let mut program = Cli::command();
+    program.build();
     let Some(dir) = &args.dir else {
-        return out.document(&page);
+        return out.document(&page_of_command(&program)?);
     };
     on_file(dir, "create", std::fs::create_dir_all(dir))?;
-    on_file(dir, "write to", clap_mangen::generate_to(command, dir))?;
-    // With what no single command tells.
-    let main = dir.join("jobboard.1");
-    on_file(&main, "write", std::fs::write(&main, page))?;
+    let commands = program.get_subcommands().chain([&program]).map(|command| {
+        let name = command.get_display_name().unwrap_or(PROGRAM);
+        (format!("{name}.1"), page_of_command(command))
+    });
+    let topics = TOPICS.iter().map(|topic| {
+        let name = format!("{PROGRAM}-{}.{TOPIC_SECTION}", topic.page);
+        (name, page_of_topic(topic))
+    });
+    for (name, page) in commands.chain(topics) {
+        let path = dir.join(name);
+        on_file(
+            &path,
+            "write",
+            page.and_then(|page| std::fs::write(&path, page)),
+        )?;
+    }
     out.report(&Written { dir: dir.clone() })
 }
 
-/// Returns a section of a manual page, its lines as they are.
-fn section(topic: &str, text: &str) -> String {
-    let title = topic.replace('-', " ").to_uppercase();
-    let mut section = format!(".SH {title}\n.nf\n");
-    for line in text.lines() {
-        let line = line.replace('\\', "\\e").replace('-', "\\-");
-        // What begins like this would be a request.
-        let guard = if line.starts_with(['.', '\'']) {
-            "\\&"
-        } else {
-            ""
-        };
-        section.push_str(&format!("{guard}{line}\n"));
+/// Writes the page of a command, or of the program, which alone has the options of them all.
+fn page_of_command(command: &Command) -> io::Result<Vec<u8>> {
+    let is_program = command.get_name() == PROGRAM;
+    let own = command.clone().mut_args(|arg| {
+        let is_hidden = arg.is_global_set() && !is_program;
+        arg.hide(is_hidden)
+    });
+    let man = Man::new(own)
+        .date("\"\"")
+        .source(SOURCE)
+        .manual("Job boards");
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    synopsis(command).to_writer(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    let mut rest = Roff::new();
+    if is_program {
+        man.render_subcommands_section(&mut page)?;
+    } else {
+        rest.control("PP", []).text([
+            roman("The options of every command, such as "),
+            bold("--board"),
+            roman(" and "),
+            bold("--json"),
+            roman(", are in "),
+            bold(PROGRAM),
+            roman("(1)."),
+        ]);
     }
-    section.push_str(".fi\n");
+    let guide = Guide::of(command.get_name());
+    rest.control("SH", ["EXAMPLES"]);
+    for example in &guide.examples {
+        let line = [bold(example.line)];
+        match example.about {
+            Some(about) => rest.control("TP", []).text(line).text([roman(about)]),
+            None => rest.control("PP", []).text(line),
+        };
+    }
+    rest.control("SH", ["EXIT STATUS"]);
+    for code in &guide.codes {
+        rest.control("TP", []).text([bold(code.code)]);
+        rest.text([roman(code.meaning)]);
+    }
+    let program = (!is_program).then_some(PROGRAM);
+    see_also(&mut rest, program.into_iter().chain(guide.related));
+    rest.to_writer(&mut page)?;
+    Ok(page)
+}
+
+/// Tells how a command is called, in short.
+fn synopsis(command: &Command) -> Roff {
+    let usage = command.clone().render_usage().to_string();
+    let name = command.get_bin_name().unwrap_or(PROGRAM);
+    let arguments = usage.trim_start_matches("Usage: ").trim_start_matches(name);
+    let mut section = Roff::new();
+    section.control("SH", ["SYNOPSIS"]);
+    section.text([bold(name), roman(arguments)]);
     section
+}
+
+fn page_of_topic(topic: &Topic) -> io::Result<Vec<u8>> {
+    let name = format!("{PROGRAM}-{}", topic.page);
+    let mut page = Roff::new();
+    let title = [name.as_str(), TOPIC_SECTION, "\"\"", SOURCE, "Job boards"];
+    page.control("TH", title).control("SH", ["NAME"]);
+    page.text([roman(format!("{name} - {}", prose::title(topic.text).1))]);
+    prose::on_page(topic.text, &mut page);
+    let others = TOPICS.iter().map(|topic| topic.name);
+    let others = others.filter(|other| *other != topic.name);
+    see_also(&mut page, [PROGRAM].into_iter().chain(others));
+    let mut bytes = Vec::new();
+    page.to_writer(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Names the pages of the program, of commands and of topics.
+fn see_also<'a>(page: &mut Roff, names: impl Iterator<Item = &'a str>) {
+    page.control("SH", ["SEE ALSO"]);
+    let mut line = Vec::new();
+    for name in names {
+        let (name, section) = match TOPICS.iter().find(|topic| topic.name == name) {
+            Some(topic) => (format!("{PROGRAM}-{}", topic.page), TOPIC_SECTION),
+            None if name == PROGRAM => (PROGRAM.to_owned(), "1"),
+            None => (format!("{PROGRAM}-{name}"), "1"),
+        };
+        if !line.is_empty() {
+            line.push(roman(", "));
+        }
+        line.extend([bold(name), roman(format!("({section})"))]);
+    }
+    page.text(line);
 }
 
 #[derive(Debug, Serialize)]
 struct Written {
+    /// The folder that has the pages.
     dir: PathBuf,
 }
 

@@ -23,10 +23,6 @@ use crate::{
 /// file is there whole or not at all, and all may read it. `conduct --metrics` tells the same of its board,
 /// and what it does itself.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    jobboard metrics\n  \
-    jobboard metrics --by name | grep jobboard_jobs\n  \
-    jobboard metrics --textfile /var/lib/prometheus/node-exporter/jobboard.prom")]
 pub(crate) struct MetricsArgs {
     /// Also count jobs by this: the 50 most frequent names, and all others together as __other__
     #[arg(long, value_enum, value_name = "WHAT")]

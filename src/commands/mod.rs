@@ -39,6 +39,9 @@ mod watch;
 
 use std::{path::PathBuf, time::Duration};
 
+use clap::FromArgMatches;
+
+use self::help::guide::grammar;
 pub(crate) use self::{
     completions::complete::answer_shell,
     parts::{early_format::EarlyFormat, misuse::misuse, under_claim::ours},
@@ -52,6 +55,9 @@ use crate::{
 };
 
 /// Administer job boards: post, list, claim and finish jobs, and run commands for them
+///
+/// The board is chosen by --board, JOBBOARD_URL or the configuration; without any it is a file of your
+/// own.
 #[derive(clap::Parser)]
 #[command(
     name = "jobboard",
@@ -60,18 +66,19 @@ use crate::{
     disable_help_subcommand = true,
     max_term_width = 100
 )]
-#[command(
-    after_help = "The board is chosen by --board, JOBBOARD_URL or the configuration; \
-    without any it is a file of your own.\n\
-    `jobboard help COMMAND` tells all about a command; `jobboard help output`, `filters`, `boards`\n\
-    and `exit-codes` tell what they have in common."
-)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
 
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Reads the arguments of the program.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        Self::from_arg_matches_mut(&mut grammar().try_get_matches()?)
+    }
 }
 
 /// What every command understands.
@@ -123,7 +130,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration::parse)]
     op_timeout: Option<Duration>,
 
-    /// Read the board's password from this file, or from standard input (-)
+    /// Read the board's password from this file, or from standard input: - (or JOBBOARD_PASSWORD_FILE)
     #[arg(long, global = true, value_name = "FILE")]
     password_file: Option<PathBuf>,
 
@@ -279,12 +286,10 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_grammar_is_sound() {
-        Cli::command().debug_assert();
+        grammar().debug_assert();
     }
 }

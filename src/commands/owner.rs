@@ -15,8 +15,7 @@ use crate::{
 
 /// Print who has claimed a job
 ///
-/// Exits with 6 when nobody has; stdout has nothing then. Of several jobs each is named before its owner,
-/// and the code is 7 if some have none.
+/// When nobody has, stdout has nothing. Of several jobs each is named before its owner.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OwnerArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a

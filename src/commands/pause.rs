@@ -23,9 +23,6 @@ use crate::{
 /// claimed by hand. `status` shows what is paused, `list` notes it, and `resume` ends it. Python
 /// services know nothing of it.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    jobboard pause --for 2h --reason 'the volume is full'\n  \
-    jobboard pause 'backup-*'")]
 pub(crate) struct PauseArgs {
     /// The names of the jobs, such as 'backup-*'; without any, all of them
     #[arg(value_name = "NAME-GLOB", default_value = "*", hide_default_value = true, value_parser = glob)]

@@ -16,8 +16,7 @@ use crate::{
 ///
 /// Says what serves it, how long an exchange takes, and how many jobs it has; on stderr, whether a
 /// Redis server is set up to remove keys when it is full, which ends claims, and whether you may not
-/// read or write what is remembered of jobs that have left the board. Exits with 5 if the board cannot
-/// be reached.
+/// read or write what is remembered of jobs that have left the board.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PingArgs {
     #[command(flatten)]

@@ -12,9 +12,6 @@ use crate::{
 
 /// Have jobs taken again that were paused
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    jobboard resume\n  \
-    jobboard resume 'backup-*'")]
 pub(crate) struct ResumeArgs {
     /// The names as `pause` was told them, and `status` shows them; without any, all that are paused
     #[arg(value_name = "NAME-GLOB")]

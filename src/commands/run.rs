@@ -23,8 +23,7 @@ use crate::{
 ///
 /// The job is on the board, claimed, while its command runs on this terminal. When the command
 /// succeeds the job is consumed; otherwise it goes back to the board, to be tried again after a
-/// while, or to the trash in the end, as with `conduct`. Exits as the command does, with 125 for what
-/// is about the board and not about the command.
+/// while, or to the trash in the end, as with `conduct`.
 ///
 /// With --unique a job that an earlier run has left on the board is tried again instead of being
 /// posted; while somebody has it, nothing is run, and the code is 0.

@@ -29,8 +29,7 @@ use crate::{
 
 /// Wait until jobs are finished, the board is empty, or a job can be claimed
 ///
-/// Exits with 9 if a job that was waited for ended in the trash, was purged, or was consumed although
-/// it failed, and says why; with 3 if nothing is known of a job; with 124 at the timeout.
+/// Of a job that ended in the trash, was purged, or was consumed although it failed, it says why.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
     /// The jobs to wait for: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or -

@@ -23,7 +23,21 @@ fn help_for_a_command_tells_what_it_does_and_each_option() {
     let run = Env::new().jobboard(&["help", "claim"]).run();
     let text = run.succeeded();
     assert!(
-        text.starts_with("Claim a job\n\nThe claim is under"),
+        text.starts_with("Claim a job\n\nExamples:\n  jobboard claim 3f9a --expiry 15m "),
+        "{run}"
+    );
+    let parts = [
+        "\nUsage: ",
+        "\nThe claim is under",
+        "\nArguments:",
+        "\nOptions:",
+        "\nExit codes:\n  0    it is",
+    ];
+    let at = parts.map(|part| text.find(part).unwrap_or_else(|| panic!("{part}: {run}")));
+    assert!(at.is_sorted(), "{run}");
+    let last = text.lines().last().unwrap();
+    assert!(
+        last.starts_with("Global options: ") && last.contains("`jobboard help options`"),
         "{run}"
     );
     for option in [
@@ -132,22 +146,29 @@ fn what_commands_have_in_common_has_a_topic() {
         ("output", "an object a line"),
         ("filters", "name=\"big resize\""),
         ("boards", "JOBBOARD_OP_TIMEOUT"),
-        ("exit-codes", "  124  timed out"),
+        ("exit-codes", "  124       timed out"),
+        ("triage", "\n  held-forever  Its claim never lapses"),
+        ("conducting", "Which jobs it runs"),
+        ("options", "  -o, --format <FORMAT>\n"),
     ] {
         let run = env.jobboard(&["help", topic]).run();
         assert!(run.succeeded().contains(said), "{run}");
-        assert!(run.stdout.lines().all(|line| line.len() <= 100), "{run}");
-        let manual = env.jobboard(&["man"]).run();
-        let title = topic.replace('-', " ").to_uppercase();
         assert!(
-            manual.succeeded().contains(&format!(".SH {title}\n")),
-            "{manual}"
+            run.stdout.lines().all(|line| line.chars().count() <= 100),
+            "{run}"
         );
+        let narrow = env.jobboard(&["help", topic]).at_terminal(60).run();
+        let is_text = |line: &&str| !line.starts_with("  ") && !line.contains('\u{1b}');
+        let lines = narrow.succeeded().lines().filter(is_text);
+        assert!(lines.clone().count() > 1, "{narrow}");
+        for line in lines {
+            assert!(line.trim_end().chars().count() <= 60, "{line}");
+        }
     }
     let run = env.jobboard(&["help", "outptu"]).run();
     assert!(
         run.failed(2)
-            .contains("the topics are output, filters, boards"),
+            .contains("the topics are boards, filters, output"),
         "{run}"
     );
 }
@@ -155,15 +176,16 @@ fn what_commands_have_in_common_has_a_topic() {
 #[test]
 fn the_filters_that_are_shown_are_filters() {
     let env = Env::new();
-    let run = env.jobboard(&["help", "filters"]).run();
-    let examples = run.succeeded().lines().filter_map(|line| {
-        let (example, _) = line.strip_prefix("  ")?.split_once("   ")?;
-        Some(example.to_owned())
+    let page = std::fs::read_to_string("docs/filters.md").unwrap();
+    let (_, examples) = page.split_once("## Examples").unwrap();
+    let examples = examples.lines().filter_map(|line| {
+        let (example, _) = line.strip_prefix("| `")?.split_once("` | ")?;
+        Some(example)
     });
     let examples: Vec<_> = examples.collect();
-    assert_eq!(examples.len(), 6, "{run}");
+    assert_eq!(examples.len(), 7);
     for example in examples {
-        env.jobboard(&["list", "--filter", &example])
+        env.jobboard(&["list", "--filter", example])
             .run()
             .succeeded();
     }
@@ -172,7 +194,7 @@ fn the_filters_that_are_shown_are_filters() {
 #[test]
 fn help_says_of_each_command_what_its_own_option_says() {
     let env = Env::new();
-    for command in ["list", "purge", "conduct", "help"] {
+    for command in ["list", "ls", "purge", "conduct", "help"] {
         let asked = env.jobboard(&["help", command]).run();
         let own = env.jobboard(&[command, "--help"]).run();
         assert_eq!(asked.succeeded(), own.succeeded());

@@ -9,13 +9,72 @@ fn the_page_is_printed() {
 }
 
 #[test]
-fn a_page_for_each_command_is_written_to_a_folder() {
+fn pages_are_written_to_a_folder() {
     let env = Env::new();
-    let run = env.jobboard(&["man", "share/man1"]).run();
-    assert_eq!(run.succeeded(), "share/man1\n");
+    let run = env.jobboard(&["man", "share/man"]).run();
+    assert_eq!(run.succeeded(), "share/man\n");
+    let read = |page: &str| {
+        let path = env.file("share/man").join(page);
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{page}: {error}"))
+    };
     for page in ["jobboard.1", "jobboard-post.1", "jobboard-conductors.1"] {
-        let path = env.file("share/man1").join(page);
-        assert!(std::fs::metadata(path).unwrap().len() > 200, "{page}");
+        let text = read(page);
+        let parts = [
+            "NAME",
+            "SYNOPSIS",
+            "DESCRIPTION",
+            "OPTIONS",
+            "EXAMPLES",
+            "\"EXIT STATUS\"",
+            "\"SEE ALSO\"",
+        ];
+        let at = parts.map(|part| {
+            text.find(&format!("\n.SH {part}\n"))
+                .unwrap_or_else(|| panic!("{page} {part}"))
+        });
+        assert!(at.is_sorted(), "{page}");
+        assert_eq!(
+            text.contains("op\\-timeout"),
+            page == "jobboard.1",
+            "{page}"
+        );
+    }
+    for (topic, said) in [
+        ("boards", "redis+unix"),
+        ("filters", "details.disks.0.size>10"),
+        ("output", "RFC 3339"),
+        ("exit-codes", "\\fB124\\fR"),
+        ("explain", "\\fBheld\\-forever\\fR"),
+        ("conducting", "JOBBOARD_FENCE"),
+    ] {
+        let text = read(&format!("jobboard-{topic}.7"));
+        let title = format!(".TH jobboard-{topic} 7");
+        assert!(text.contains(&title) && text.contains(said), "{text}");
+        assert!(
+            text.contains(".SH \"SEE ALSO\"\n\\fBjobboard\\fR(1)"),
+            "{text}"
+        );
+    }
+}
+
+/// Where there is no `man` nobody reads the pages.
+#[test]
+fn the_pages_are_well_formed() {
+    let env = Env::new();
+    env.jobboard(&["man", "pages"]).run().succeeded();
+    for page in std::fs::read_dir(env.file("pages")).unwrap() {
+        let mut man = std::process::Command::new("man");
+        man.args(["--warnings", "--local-file", "--encoding=utf8"])
+            .arg(page.unwrap().path());
+        man.env("MANWIDTH", "80")
+            .env("LC_ALL", "C.UTF-8")
+            .env("MANROFFSEQ", "");
+        let Ok(read) = man.output() else { return };
+        let complaints = String::from_utf8_lossy(&read.stderr);
+        assert!(
+            read.status.success() && complaints.is_empty(),
+            "{man:?}: {complaints}"
+        );
     }
 }
 

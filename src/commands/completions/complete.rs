@@ -20,7 +20,10 @@ use crate::{
         EventKind,
         filter::{Field, OPERATOR_CHARS},
     },
-    commands::{Cli, help::TOPICS},
+    commands::{
+        Cli,
+        help::{OPTIONS, TOPICS},
+    },
     config::{Config, Environment},
     job::{Departure, Priority, State},
 };
@@ -66,10 +69,10 @@ fn completed(command: &str, arg: Arg) -> Arg {
         (_, "PRIORITY", _) => Value::of_field("priority"),
         ("watch", _, "event") => Value::words(EventKind::ALL.iter().map(|it| it.name())),
         ("help", _, "about") => {
-            let topics = TOPICS.iter().map(|(topic, ..)| *topic);
+            let topics = TOPICS.iter().map(|topic| -> &str { topic.name });
             let program = Cli::command();
             let commands = program.get_subcommands().map(Command::get_name);
-            Value::words(commands.chain(topics))
+            Value::words(commands.chain(topics).chain([OPTIONS]))
         }
         (_, "URL|NAME", _) => Value::Board,
         (_, "JOB" | "job", _) => Value::Known(Wish::Job(Fitting::of(command))),

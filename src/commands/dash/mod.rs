@@ -64,10 +64,6 @@ const ONCE: (u16, usize) = (80, 100);
 /// It takes a terminal of 60x12, and its sixteen colours; no meaning is in a colour alone. Screen readers
 /// and tickets are better served by --once, `watch` and `list`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    jobboard dash\n  \
-    jobboard dash --view claims --filter 'held>10m'\n  \
-    jobboard dash --once > ticket.txt")]
 pub(crate) struct DashArgs {
     /// Begin with this view
     #[arg(

@@ -11,7 +11,7 @@ use crate::{
 };
 
 named! {
-    /// Why a job is as it is; each has its paragraph in `codes.txt`, and its meaning never changes.
+    /// Why a job is as it is; each has its paragraph in `docs/triage.md`, and its meaning never changes.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
     pub(crate) enum Code ("code", str::eq) {
         Claimable => "claimable",

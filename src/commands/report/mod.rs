@@ -37,10 +37,6 @@ use crate::{
 /// Without FILE the same is told as text on a terminal, and with --json as figures. Nothing on the board
 /// is changed.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    jobboard report board.html\n  \
-    jobboard report - | ssh www tee board.html\n  \
-    jobboard report --json | jq .failures")]
 pub(crate) struct ReportArgs {
     /// The file to write; - is standard output
     #[arg(value_name = "FILE")]

@@ -51,9 +51,7 @@ fn json_has_a_fixed_set_of_keys() {
 
 #[test]
 fn each_code_has_its_paragraph() {
-    let env = Env::new();
-    let help = env.jobboard(&["help", "explain"]).run();
-    let page = std::fs::read_to_string("docs/triage.md").unwrap();
+    let help = Env::new().jobboard(&["help", "triage"]).run();
     let codes = "claimable postponed exhausted no-conductor no-taker not-runnable policy-refuses \
                  outranked held held-forever held-by-dead lapsing not-renewed lock-broken malformed \
                  hidden-from-peers trashed ended not-known clock-skew unseen";
@@ -63,7 +61,6 @@ fn each_code_has_its_paragraph() {
             lines.any(|line| line.starts_with(&format!("{code} "))),
             "{code}"
         );
-        assert!(page.contains(&format!("**`{code}`**")), "{code}");
     }
 }
 

@@ -1,0 +1,330 @@
+//! Texts that are told on terminals and as manual pages: written once, in a little of Markdown.
+
+use clap::builder::{StyledStr, Styles};
+use clap_mangen::roff::{Inline, Roff, bold, roman};
+use unicode_width::UnicodeWidthStr;
+
+/// The widest term that has its explanation beside it; that of others stands below them.
+const WIDEST: usize = 36;
+
+/// A part of a text, in Markdown as to what stands within a line.
+enum Block {
+    Heading {
+        text: String,
+        is_below: bool,
+    },
+    Paragraph(String),
+    Verbatim(Vec<String>),
+    /// A row of a table or an item of a list: a term or a mark, and what is said of it.
+    Entry {
+        term: String,
+        text: String,
+    },
+}
+
+impl Block {
+    fn term(&self) -> Option<String> {
+        match self {
+            Self::Entry { term, .. } => Some(bare(term)),
+            _ => None,
+        }
+    }
+
+    /// Whether both are entries of one kind, which are laid out together.
+    fn goes_with(&self, next: &Self) -> bool {
+        let marks = [self, next].map(|block| block.term().map(|term| is_mark(&term)));
+        marks[0].is_some() && marks[0] == marks[1]
+    }
+}
+
+/// Whether it stands for no more than the beginning of an item.
+fn is_mark(term: &str) -> bool {
+    !term.contains(char::is_alphanumeric)
+}
+
+/// Returns the title of a text and what it is about: `# TITLE: ABOUT` is its first line.
+pub(in crate::commands) fn title(text: &str) -> (&str, &str) {
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.trim_start_matches("# ");
+    line.split_once(": ").unwrap_or((line, line))
+}
+
+/// Writes a text for a terminal that is so wide.
+pub(in crate::commands) fn on_terminal(text: &str, width: usize) -> StyledStr {
+    let styles = Styles::styled();
+    let header = styles.get_header();
+    let (title, about) = title(text);
+    let mut shown = format!("{header}{title}{header:#}: {about}\n");
+    let blocks = blocks(text);
+    for group in blocks.chunk_by(Block::goes_with) {
+        shown.push('\n');
+        let widths = group.iter().filter_map(Block::term).map(|it| it.width());
+        let column = widths.filter(|width| *width <= WIDEST).max().unwrap_or(2);
+        let indent = 2 + column + if column < 3 { 1 } else { 2 };
+        for block in group {
+            match block {
+                Block::Heading { text, .. } => {
+                    shown.push_str(&format!("{header}{}{header:#}\n", bare(text)));
+                }
+                Block::Paragraph(text) => fill(&mut shown, 0, text, width),
+                Block::Verbatim(lines) => {
+                    shown.extend(
+                        lines
+                            .iter()
+                            .map(|line| format!("  {line}").trim_end().to_owned() + "\n"),
+                    );
+                }
+                Block::Entry { term, text } => {
+                    let term = bare(term);
+                    match term.width() > column {
+                        true => shown.push_str(&format!("  {term}\n{:indent$}", "")),
+                        false => shown.push_str(&format!("{:indent$}", format!("  {term}"))),
+                    }
+                    fill(&mut shown, indent, text, width);
+                }
+            }
+        }
+    }
+    StyledStr::from(shown)
+}
+
+/// Writes a text as the body of a manual page.
+pub(in crate::commands) fn on_page(text: &str, page: &mut Roff) {
+    page.control("SH", ["DESCRIPTION"]);
+    for block in blocks(text) {
+        match block {
+            Block::Heading { text, is_below } => {
+                let (name, text) = match is_below {
+                    true => ("SS", bare(&text)),
+                    false => ("SH", bare(&text).to_uppercase()),
+                };
+                page.control(name, [text.as_str()]);
+            }
+            Block::Paragraph(text) => {
+                page.control("PP", []).text(inlines(&text));
+            }
+            Block::Verbatim(lines) => {
+                page.control("PP", []).control("nf", []);
+                for line in lines {
+                    page.text([roman(line)]);
+                }
+                page.control("fi", []);
+            }
+            Block::Entry { term, text } => {
+                page.control("TP", is_mark(&term).then_some("3"));
+                page.text([bold(bare(&term))]).text(inlines(&text));
+            }
+        }
+    }
+}
+
+/// Takes a text apart, without its title.
+fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut titles = Vec::new();
+    // Whether a line goes on with what the last one has begun.
+    let mut is_open = false;
+    let mut lines = text.lines().skip(1);
+    while let Some(line) = lines.next() {
+        let was_open = std::mem::replace(&mut is_open, true);
+        if let Some(row) = line.strip_prefix('|') {
+            let cells = cells(row);
+            match titles.is_empty() {
+                true => titles = cells,
+                false => blocks.extend(entry_of_row(&titles, &cells)),
+            }
+            continue;
+        }
+        titles.clear();
+        if line.starts_with("```") {
+            let verbatim = lines.by_ref().take_while(|line| !line.starts_with("```"));
+            blocks.push(Block::Verbatim(verbatim.map(str::to_owned).collect()));
+            is_open = false;
+        } else if line.is_empty() {
+            is_open = false;
+        } else if line.starts_with('#') {
+            blocks.push(Block::Heading {
+                text: line.trim_start_matches('#').trim().to_owned(),
+                is_below: line.starts_with("###"),
+            });
+        } else if let Some((term, text)) = entry(line) {
+            blocks.push(Block::Entry { term, text });
+        } else if let Some(Block::Paragraph(text) | Block::Entry { text, .. }) =
+            blocks.last_mut().filter(|_| was_open)
+        {
+            text.push(' ');
+            text.push_str(line.trim());
+        } else {
+            blocks.push(Block::Paragraph(line.to_owned()));
+        }
+    }
+    blocks
+}
+
+/// Returns what a line begins: an item of a list, or a paragraph about a term.
+fn entry(line: &str) -> Option<(String, String)> {
+    let (term, text) = match line.strip_prefix("**`") {
+        Some(line) => line.split_once("`** ")?,
+        None => line.split_once(' ').filter(|(mark, _)| {
+            let number = mark.strip_suffix('.').unwrap_or("none");
+            *mark == "-" || number.parse::<u8>().is_ok()
+        })?,
+    };
+    Some((term.to_owned(), text.to_owned()))
+}
+
+fn cells(row: &str) -> Vec<String> {
+    let cells = row.trim_end().trim_end_matches('|').split(" | ");
+    cells.map(|cell| cell.trim().to_owned()).collect()
+}
+
+/// Returns what a row says, unless it is the line below the titles.
+fn entry_of_row(titles: &[String], cells: &[String]) -> Option<Block> {
+    let (term, said) = cells.split_first()?;
+    let mut text = said.first()?.clone();
+    for (title, more) in titles.iter().zip(cells).skip(2) {
+        let (first, rest) = title.split_at_checked(1)?;
+        text.push_str(&format!(". {}{rest}: {more}", first.to_uppercase()));
+    }
+    (!term.starts_with("--")).then(|| Block::Entry {
+        term: term.clone(),
+        text,
+    })
+}
+
+/// Adds a text whose lines are no longer than that, all but the first of them indented.
+fn fill(shown: &mut String, indent: usize, text: &str, width: usize) {
+    let text: String = (spans(text).into_iter())
+        .map(|(kind, text)| match kind {
+            Kind::Code => format!("`{text}`"),
+            Kind::Plain | Kind::Strong => text,
+        })
+        .collect();
+    let mut at = indent;
+    for word in text.split_whitespace() {
+        if at > indent && at + 1 + word.width() > width {
+            shown.push_str(&format!("\n{:indent$}", ""));
+            at = indent;
+        } else if at > indent {
+            shown.push(' ');
+            at += 1;
+        }
+        shown.push_str(word);
+        at += word.width();
+    }
+    shown.push('\n');
+}
+
+/// How a part of a line is set.
+enum Kind {
+    Plain,
+    Code,
+    Strong,
+}
+
+/// Takes a line apart.
+fn spans(mut text: &str) -> Vec<(Kind, String)> {
+    let mut spans = Vec::new();
+    while let Some((before, rest)) = text.find(['`', '*', '[']).map(|at| text.split_at(at)) {
+        spans.push((Kind::Plain, before.to_owned()));
+        let enclosed = |mark: &str| rest.strip_prefix(mark)?.split_once(mark);
+        let (kind, inner, behind) = if let Some((code, behind)) = enclosed("`") {
+            (Kind::Code, code, behind)
+        } else if let Some((strong, behind)) = enclosed("**").or_else(|| enclosed("*")) {
+            (Kind::Strong, strong, behind)
+        } else if let Some((label, behind)) = link(rest) {
+            (Kind::Plain, label, behind)
+        } else {
+            let (mark, behind) = rest.split_at(1);
+            (Kind::Plain, mark, behind)
+        };
+        spans.push((kind, inner.replace('`', "")));
+        text = behind;
+    }
+    spans.push((Kind::Plain, text.to_owned()));
+    spans
+}
+
+/// Returns the label of a link, and what comes behind the link.
+fn link(text: &str) -> Option<(&str, &str)> {
+    let (label, rest) = text.strip_prefix('[')?.split_once("](")?;
+    let (_, behind) = rest.split_once(')')?;
+    (!label.contains(']')).then_some((label, behind))
+}
+
+/// Returns a line without its marks.
+fn bare(text: &str) -> String {
+    spans(text).into_iter().map(|(_, text)| text).collect()
+}
+
+fn inlines(text: &str) -> Vec<Inline> {
+    let spans = spans(text).into_iter().filter(|(_, text)| !text.is_empty());
+    spans
+        .map(|(kind, text)| match kind {
+            Kind::Plain => roman(text),
+            Kind::Code | Kind::Strong => bold(text),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# Nuts: what they are for\n\nOne `nut`, [two](x.md) *nuts* and\nmore.\n\n\
+        ## Kinds\n\n| kind | taste | price |\n|---|---|---|\n| `wal` | good | low |\n| hazel | `a|b` | high |\n\n\
+        - first\n  of all\n- then\n\n```sh\ncrack  it\n```\n\n**`shell`** is hard.\n";
+
+    #[test]
+    fn a_text_is_laid_out_for_a_terminal() {
+        let shown = on_terminal(TEXT, 30).to_string();
+        insta::assert_snapshot!(shown, @r"
+        Nuts: what they are for
+
+        One `nut`, two nuts and more.
+
+        Kinds
+
+          wal    good. Price: low
+          hazel  `a|b`. Price: high
+
+          - first of all
+          - then
+
+          crack  it
+
+          shell  is hard.
+        ");
+    }
+
+    #[test]
+    fn a_text_is_a_manual_page() {
+        let mut page = Roff::new();
+        on_page(TEXT, &mut page);
+        insta::assert_snapshot!(page.to_roff(), @r"
+        .SH DESCRIPTION
+        .PP
+        One \fBnut\fR, two \fBnuts\fR and more.
+        .SH KINDS
+        .TP
+        \fBwal\fR
+        good. Price: low
+        .TP
+        \fBhazel\fR
+        \fBa|b\fR. Price: high
+        .TP 3
+        \fB\-\fR
+        first of all
+        .TP 3
+        \fB\-\fR
+        then
+        .PP
+        .nf
+        crack  it
+        .fi
+        .TP
+        \fBshell\fR
+        is hard.
+        ");
+    }
+}
