@@ -2,6 +2,7 @@
 
 pub(super) mod guide;
 pub(super) mod prose;
+mod tree;
 
 use std::io;
 
@@ -52,7 +53,8 @@ const fn topic(name: &'static str, text: &'static str) -> Topic {
 /// Print the help of a command, or of a topic
 ///
 /// The topics are boards, filters, output, exit-codes, triage (what each verdict of `explain` and each
-/// finding of `doctor` means), conducting, and options, those of every command.
+/// finding of `doctor` means), conducting, and options, those of every command. With --json all of it
+/// is an object: commands, arguments, options, their values, examples and exit codes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HelpArgs {
     /// The command, or the topic
@@ -70,7 +72,10 @@ enum Subject<'a> {
 
 pub(crate) fn run(out: &mut Output, args: &HelpArgs) -> anyhow::Result<()> {
     let subject = subject(args.about.as_deref())?;
-    out.help(&text(&subject))
+    match out.is_json() {
+        true => tree::tell(out, &subject),
+        false => out.help(&text(&subject)),
+    }
 }
 
 fn subject(name: Option<&str>) -> anyhow::Result<Subject<'_>> {

@@ -191,6 +191,104 @@ fn the_filters_that_are_shown_are_filters() {
     }
 }
 
+/// All fields that there are, each with its meaning.
+#[test]
+fn each_field_of_filters_is_told() {
+    let env = Env::new();
+    let page = std::fs::read_to_string("docs/filters.md").unwrap();
+    let (_, fields) = page.split_once("## The fields").unwrap();
+    let fields = fields
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let told: Vec<_> = fields.skip(1).flat_map(|names| names.split(", ")).collect();
+    let run = env.jobboard(&["help", "list", "--json"]).run();
+    let told_by_grammar = run.json();
+    let options = told_by_grammar["options"].as_array().unwrap();
+    let by = options
+        .iter()
+        .find(|option| option["long"] == "by")
+        .unwrap();
+    for value in by["possible_values"].as_array().unwrap() {
+        let name = value["name"].as_str().unwrap();
+        let name = if name == "details" {
+            "details.PATH"
+        } else {
+            name
+        };
+        assert!(told.contains(&name), "{name}: {told:?}");
+    }
+}
+
+/// Some that change nothing, and need nothing but a board.
+#[test]
+fn examples_can_be_typed() {
+    let env = Env::new();
+    env.post("resize");
+    let run = env.jobboard(&["help", "--json"]).run();
+    let program = run.json();
+    let commands = program["commands"].as_array().unwrap();
+    let mut typed = 0;
+    for command in commands {
+        let name = command["name"].as_str().unwrap();
+        if !"list status report doctor ping config completions help metrics dump"
+            .split(' ')
+            .any(|it| it == name)
+        {
+            continue;
+        }
+        for example in command["examples"].as_array().unwrap() {
+            let line = example["line"].as_str().unwrap();
+            if line.contains(['|', '>']) || line.contains(".prom") || line.contains("--board") {
+                continue;
+            }
+            let words = line.replace('\'', "");
+            let words: Vec<_> = words.split(' ').skip(1).collect();
+            env.jobboard(&words).run().succeeded();
+            typed += 1;
+        }
+    }
+    assert!(typed > 15, "{typed}");
+}
+
+#[test]
+fn programs_are_told_what_can_be_typed() {
+    let env = Env::new();
+    let run = env.jobboard(&["help", "--json"]).run();
+    let program = run.json();
+    let commands = program["commands"].as_array().unwrap();
+    let option = |options: &serde_json::Value, long: &str| {
+        let options = options.as_array().unwrap();
+        let found = options.iter().find(|option| option["long"] == long);
+        found.unwrap_or_else(|| panic!("{long}: {run}")).clone()
+    };
+    let format = option(&program["global_options"], "format");
+    assert_eq!(
+        (&format["short"], &format["env"]),
+        (&"o".into(), &"JOBBOARD_FORMAT".into())
+    );
+    assert_eq!(format["possible_values"].as_array().unwrap().len(), 5);
+    let run = commands
+        .iter()
+        .find(|command| command["name"] == "run")
+        .unwrap();
+    assert_eq!(run["arguments"][2]["several"], true);
+    let attempts = option(&run["options"], "max-attempts");
+    assert_eq!(
+        (&attempts["default"], &attempts["value_name"]),
+        (&"5".into(), &"N".into())
+    );
+    let list = env.jobboard(&["help", "list", "--json"]).run();
+    let list = list.json();
+    assert_eq!(list["aliases"], serde_json::json!(["ls"]));
+    assert!(commands.contains(&list), "{list}");
+    for subject in ["options", "boards", "help"] {
+        let run = env.jobboard(&["help", subject, "-o", "json"]).run();
+        assert!(run.json().is_object(), "{run}");
+    }
+    let run = env.jobboard(&["help", "nothing", "--json"]).run();
+    assert_eq!(run.error()["kind"], "usage");
+}
+
 #[test]
 fn help_says_of_each_command_what_its_own_option_says() {
     let env = Env::new();

@@ -6,6 +6,7 @@ use clap::{
     Command, CommandFactory,
     builder::{Resettable, StyledStr, styling::Style},
 };
+use serde::Serialize;
 
 use super::EXIT_CODES;
 use crate::commands::Cli;
@@ -19,7 +20,7 @@ const GUIDES: &str = include_str!("commands.txt");
 pub(in crate::commands) const PROGRAM: &str = "jobboard";
 
 /// A command line that can be typed.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(in crate::commands) struct Example {
     /// The line.
     pub(in crate::commands) line: &'static str,
@@ -28,7 +29,7 @@ pub(in crate::commands) struct Example {
 }
 
 /// A way in which a command can end.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(in crate::commands) struct ExitCode {
     /// The code, or `else` for whatever the command ends with that it runs.
     pub(in crate::commands) code: &'static str,
