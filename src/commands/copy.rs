@@ -40,7 +40,7 @@ const BATCH: usize = 200;
 /// How many bytes they may have, but for the last one of them: few enough for a slow network.
 const BYTES: usize = 4 << 20;
 
-/// Copy all jobs of the board and its trash to another board, or move the jobs there
+/// Copy all jobs of the board and its trash to another board, or move them there
 ///
 /// As `dump` and `load` do without a file, and then by reading both boards: what is missing there, or
 /// another one, is told (7). It can be done again.

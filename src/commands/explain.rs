@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long after the first look at a claim the second one comes.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Explain why a job is where it is, who has it or what it waits for, and what to type
+/// Explain why a job is where it is, what it waits for, and what to type
 ///
 /// Without a JOB it explains the ten that are worst of those on the board that will not run without
 /// help. Whether a conductor would take a job is judged with the code by which conductors decide, over

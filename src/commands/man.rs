@@ -81,6 +81,12 @@ fn page_of_command(command: &Command) -> io::Result<Vec<u8>> {
     let mut rest = Roff::new();
     if is_program {
         man.render_subcommands_section(&mut page)?;
+        rest.control("SH", ["TOPICS"]);
+        for topic in &TOPICS {
+            let page = format!("{PROGRAM}-{}({TOPIC_SECTION})", topic.page);
+            rest.control("TP", []).text([roman(page)]);
+            rest.text([roman(prose::title(topic.text).1)]);
+        }
     } else {
         rest.control("PP", []).text([
             roman("The options of every command, such as "),

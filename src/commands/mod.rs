@@ -54,10 +54,14 @@ use crate::{
     output::{ColorChoice, Format, Output, Verbosity},
 };
 
-/// Administer job boards: post, list, claim and finish jobs, and run commands for them
+/// Administer job boards: post, list, claim and finish jobs, run commands for them
 ///
-/// The board is chosen by --board, JOBBOARD_URL or the configuration; without any it is a file of your
-/// own.
+/// A board is a list of work that several share: somebody posts a job, somebody claims it, performs it,
+/// and consumes it. What does not end well is tried again, and ends up in the trash. The board is chosen
+/// by --board, JOBBOARD_URL or the configuration; without any it is a file of your own.
+///
+/// JOB is a uuid or the beginning of one, @SEQUENCE, key:TEXT (as `list --json` has it), unique:KEY (what
+/// it was posted under), or - for such on standard input. DURATION is 500ms, 90s, 15m, 1h30m or 2d.
 #[derive(clap::Parser)]
 #[command(
     name = "jobboard",

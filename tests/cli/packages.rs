@@ -139,6 +139,7 @@ fn comes_and_goes(root: &Root, manager: impl Fn(&[&str])) {
         assert_eq!(use_it(root, "/usr/bin/jobboard").trim(), version());
         for there in [
             "usr/share/man/man1/jobboard-claim.1.gz",
+            "usr/share/man/man7/jobboard-boards.7.gz",
             "usr/share/bash-completion/completions/jobboard",
             "usr/share/doc/jobboard/examples/config.toml",
             "usr/lib/systemd/system/jobboard-conduct@.service",

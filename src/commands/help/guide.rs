@@ -170,9 +170,13 @@ mod tests {
 
     #[test]
     fn each_command_has_examples_and_codes_that_fit_a_terminal() {
+        let program = Cli::command();
         each(|name, guide| {
             assert!(matches!(guide.examples.len(), 2..=5), "{name}");
             assert!(guide.codes.iter().any(|it| it.code == "0"), "{name}");
+            let about = program.find_subcommand(name).and_then(Command::get_about);
+            let about = about.or(program.get_about()).unwrap().to_string();
+            assert!(about.len() <= 80, "{about}");
             let plain = Style::new();
             let shown = guide.examples(plain) + "\n" + &guide.codes(plain);
             for line in shown.lines() {

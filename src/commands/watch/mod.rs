@@ -38,8 +38,8 @@ use crate::{
 /// Tell what happens on the board, as it happens
 ///
 /// Prints a line for each event, whoever made it happen: posted claimed abandoned expired consumed
-/// trashed restored purged extended conductor-joined conductor-left. A resync says that something
-/// may have been missed, as after a broken connection: look at the board again. Events of one moment
+/// trashed restored purged extended conductor-joined conductor-left paused resumed. A resync says that
+/// something may have been missed, as after a broken connection: look at the board again. Events of one moment
 /// (of one look at the board) have the same time, and nothing is said of their order.
 ///
 /// In a pipe each line has, separated by tabs: time, event, uuid, name, owner, fence, key, and where
