@@ -2,10 +2,12 @@
 
 use std::{path::Path, time::Duration};
 
-use crate::support::{
-    env::{Env, SOON, comes_true, wait_until},
-    servers::Server,
-    tmux::Pane,
+use crate::{
+    conduct::Stage,
+    support::{
+        env::{Env, SOON, comes_true, wait_until},
+        tmux::Pane,
+    },
 };
 
 #[test]
@@ -101,10 +103,10 @@ fn words_of_ours_are_completed() {
 /// Posts four jobs: one free, one claimed, one held back, one in the trash; and returns their ids.
 fn peopled(env: &Env) -> [String; 4] {
     let uuids: [String; 4] = env.post_many(4).try_into().unwrap();
-    env.claim("@2", "ada");
-    let failing = ["claim", "@3", "--", "sh", "-c", "exit 75"];
+    env.claim(&uuids[1], "ada");
+    let failing = ["claim", &uuids[2], "--", "sh", "-c", "exit 75"];
     assert_ne!(env.jobboard(&failing).run().code, 0);
-    env.trash("@4");
+    env.trash(&uuids[3]);
     let pause = env.jobboard(&["pause", "night-*"]).run();
     pause.succeeded();
     uuids.map(|uuid| uuid[..8].to_owned())
@@ -150,13 +152,10 @@ fn only_what_makes_sense_is_offered() {
 }
 
 #[test]
-fn so_it_is_on_redis() {
-    let Some(server) = Server::start() else {
-        return;
-    };
-    let env = Env::new();
-    server.serves(&env, "");
-    only_what_makes_sense_is_offered_on(&env);
+fn so_it_is_on_servers() {
+    for stage in [Stage::redis(), Stage::zookeeper()].into_iter().flatten() {
+        only_what_makes_sense_is_offered_on(&stage.env);
+    }
 }
 
 #[test]

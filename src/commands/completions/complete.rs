@@ -213,14 +213,18 @@ mod tests {
 
     #[test]
     fn every_filter_and_every_reference_is_completed() {
+        let mut seen = 0;
         for command in grammar().get_subcommands() {
             for arg in command.get_arguments() {
-                let name = arg.get_value_names().and_then(|names| names.first());
-                if name.is_some_and(|name| ["EXPR", "JOB", "STATE"].contains(&name.as_str())) {
+                let is_number = arg.get_short() == Some('j');
+                if ["filter", "state", "jobs", "job"].contains(&arg.get_id().as_str()) && !is_number
+                {
                     let completer = arg.get::<ArgValueCompleter>();
                     assert!(completer.is_some(), "{}: {arg}", command.get_name());
+                    seen += 1;
                 }
             }
         }
+        assert!(seen > 30, "{seen}");
     }
 }
