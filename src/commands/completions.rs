@@ -22,7 +22,7 @@ use crate::output::Output;
 /// Print a completion script for a shell
 ///
 /// The script asks jobboard at each press of the key, which knows the jobs, owners and conductors on
-/// the board. For bash: jobboard completions bash > ~/.local/share/bash-completion/completions/jobboard
+/// the board. The packages bring those for bash, zsh and fish.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionsArgs {
     #[arg(value_enum)]

@@ -129,6 +129,7 @@ fn only_what_makes_sense_is_offered_on(env: &Env) {
         (&["wait", ""], at(&[free, claimed, held_back])),
         (&["explain", ""], at(&[free, claimed, held_back, trashed])),
         (&["consume", &claimed[..5]], at(&[claimed])),
+        (&["wait", free, held_back, ""], at(&[claimed])),
         (&["extend", "--force", "--owner", "a"], vec!["ada".into()]),
         (
             &["list", "--filter", "held>1h and owner=a"],

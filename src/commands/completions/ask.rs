@@ -79,9 +79,14 @@ impl Fitting {
 pub(super) fn ask(wish: Wish, typed: &str) -> Vec<CompletionCandidate> {
     let end = Instant::now() + PATIENCE;
     let (sender, found) = mpsc::channel();
+    let named = match wish {
+        // One that is named already is not named once more.
+        Wish::Job(_) => typed::words().into_iter().rev().skip(1).collect(),
+        _ => HashSet::new(),
+    };
     let offer = Offer {
         typed: typed.to_owned(),
-        seen: HashSet::new(),
+        seen: named,
         sender,
     };
     // Whatever it waits for there, a name or a file, goes with this process.
@@ -118,51 +123,38 @@ fn look(wish: Wish, mut offer: Offer) -> anyhow::Result<()> {
 }
 
 async fn gather(wish: Wish, board: &dyn Board, offer: &mut Offer) -> board::Result<()> {
-    match wish {
-        Wish::Job(Fitting {
-            shelves,
-            which,
-            is_fit,
-        }) => {
-            for &shelf in shelves {
-                let mut entries = board.entries(Query {
-                    shelf,
-                    which,
-                    order: Order::Rank,
-                    detail: Detail::Brief,
-                });
-                while let Some(entry) = entries.try_next().await?
-                    && !offer.is_enough()
-                {
-                    if is_fit(&entry)
-                        && let Entry::Job(job) = &entry
-                    {
-                        offer.job(job);
-                    }
-                }
-            }
-        }
-        Wish::Name | Wish::Owner => {
-            let mut entries = board.entries(Query::all(Shelf::Board, Detail::Brief));
-            while let Some(entry) = entries.try_next().await?
-                && !offer.is_enough()
-            {
-                let owner = entry.holding().and_then(|holding| holding.owner.as_ref());
-                match (wish, owner) {
-                    (Wish::Name, _) => offer.add(&entry.name(), ""),
-                    (_, Some(owner)) => offer.add(&owner.text(), ""),
-                    (_, None) => {}
-                }
-            }
-        }
+    let (jobs, order) = match wish {
+        Wish::Job(fitting) => (fitting, Order::Rank),
+        Wish::Name | Wish::Owner => (Fitting::of(""), Order::Any),
         Wish::Conductor => {
             for conductor in board.conductors().await? {
                 offer.add(&conductor.name, &format!("on {}", conductor.host));
             }
+            return Ok(());
         }
         Wish::Pause => {
             for pause in board.pauses().await? {
                 offer.add(&pause.names, &pause.to_string());
+            }
+            return Ok(());
+        }
+    };
+    for &shelf in jobs.shelves {
+        let mut entries = board.entries(Query {
+            shelf,
+            which: jobs.which,
+            order,
+            detail: Detail::Brief,
+        });
+        while let Some(entry) = entries.try_next().await?
+            && offer.seen.len() < MOST
+        {
+            let owner = entry.holding().and_then(|holding| holding.owner.as_ref());
+            match (wish, &entry, owner) {
+                (Wish::Job(_), Entry::Job(job), _) if (jobs.is_fit)(&entry) => offer.job(job),
+                (Wish::Name, ..) => offer.add(&entry.name(), ""),
+                (Wish::Owner, _, Some(owner)) => offer.add(&owner.text(), ""),
+                _ => {}
             }
         }
     }
@@ -177,10 +169,6 @@ struct Offer {
 }
 
 impl Offer {
-    fn is_enough(&self) -> bool {
-        self.seen.len() >= MOST
-    }
-
     fn job(&mut self, job: &Job) {
         self.typed.make_ascii_lowercase();
         let uuid = match self.typed.len() < short(&job.uuid).len() {
