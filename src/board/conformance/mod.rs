@@ -4,7 +4,9 @@
 
 pub(crate) mod claiming;
 pub(crate) mod events;
+pub(crate) mod histories;
 pub(crate) mod listing;
+mod model;
 pub(crate) mod past;
 pub(crate) mod pausing;
 pub(crate) mod posting;
@@ -19,6 +21,7 @@ use futures_util::TryStreamExt;
 use serde_json::json;
 use uuid::Uuid;
 
+pub(crate) use self::histories::WHO;
 use super::{Board, BoardExt, ClaimRules, Detail, JobRef, Order, Query, Result, Which};
 use crate::job::{
     Aftermath, Authority, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Owner, Priority,
@@ -31,6 +34,11 @@ use crate::job::{
 /// the machine lacks what it takes.
 macro_rules! keeps_its_promises {
     ($open:path) => {
+        #[test]
+        fn whatever_is_done_it_is_as_the_model() {
+            $crate::board::conformance::histories::agree(24, $open);
+        }
+
         $crate::board::conformance::keeps_its_promises! { $open =>
             posting::a_posted_job_is_found_as_it_was_posted,
             posting::posts_are_numbered_in_the_order_in_which_they_are_given,

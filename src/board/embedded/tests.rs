@@ -10,7 +10,7 @@ use crate::{
     board::{
         BoardError, BoardExt, EventKind,
         conformance::{
-            ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant,
+            ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, claim_one, claimant, histories,
             keeps_its_promises, on_board, owner, past, post_one,
         },
         wire::posting::Limit,
@@ -48,6 +48,24 @@ fn some() -> Option<(Subject, tempfile::TempDir)> {
 }
 
 keeps_its_promises!(some);
+
+/// A board that forgets something is found out, and what shows it is a handful of acts.
+#[test]
+fn what_a_board_forgets_is_found_by_comparing_it_with_the_model() {
+    let (board, folder) = open();
+    // So that there is a file.
+    histories::agree(1, || Some((board, ())));
+    let forgetful = "CREATE TRIGGER forgetful AFTER UPDATE OF owner ON job WHEN NEW.owner IS NULL \
+        BEGIN UPDATE job SET attempts = 0 WHERE sequence = NEW.sequence; END";
+    sqlite(&folder).execute(forgetful, []).unwrap();
+    let board = board_in(&folder);
+    let (acts, how) = histories::difference(100, || Some((board, ()))).expect("it differs");
+    assert_eq!(
+        acts.len(),
+        3,
+        "post, claim, give back: {how}, after {acts:#?}"
+    );
+}
 
 #[tokio::test]
 async fn what_is_remembered_for_too_long_is_dropped() {

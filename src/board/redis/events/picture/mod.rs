@@ -162,7 +162,9 @@ impl Picture {
 
     /// Adds what must have happened for this event to be possible.
     fn prove(&self, event: &Event, place: &mut Place<Known>, told: &mut Vec<Event>) {
-        use EventKind::{Abandoned, Claimed, Consumed, Expired, Extended, Posted, Trashed};
+        use EventKind::{
+            Abandoned, Claimed, Consumed, Expired, Extended, Posted, Restored, Trashed,
+        };
         let Some(subject) = &event.subject else {
             return;
         };
@@ -178,6 +180,13 @@ impl Picture {
         match event.kind {
             // How the one before it ended cannot be asked any more.
             Posted if place.board.is_some() => told.push(Event::resync()),
+            // Nobody has it then.
+            Restored => {
+                let claim = place.board.as_mut().and_then(|known| known.claim.take());
+                if let Some(held) = claim {
+                    before(held.end(Instant::now()), held.owner, held.fence);
+                }
+            }
             Claimed | Abandoned | Expired | Extended | Consumed | Trashed => {
                 let is_new = place.board.is_none();
                 let known = place.board.get_or_insert_with(|| Known::told(subject));
@@ -187,8 +196,11 @@ impl Picture {
                 let owner = (event.kind != Claimed)
                     .then_some(event.owner.as_ref())
                     .flatten();
+                // Whoever ends a job that nobody has says no owner.
+                let is_free = matches!(event.kind, Consumed | Trashed) && owner.is_none();
                 if let Some(held) = &known.claim
                     && (event.kind == Claimed
+                        || is_free && held.owner.is_some()
                         || owner.is_some() && !held.is_same_claim(owner, event.fence.as_ref()))
                 {
                     let end = held.end(Instant::now());

@@ -1,0 +1,490 @@
+//! Whatever is done to a board, in whatever order: it answers, is and tells as the model does.
+
+use std::time::Duration;
+
+use chrono::Utc;
+use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
+
+use super::{
+    events::{Events, next_event},
+    model::{Act, Answer, Ending, JOBS, Known, Model, Right, Told, act},
+    settling::failure,
+    *,
+};
+use crate::{
+    board::{BoardError, EventKind},
+    job::{Claim, Fence, Holding, Purge, Restore, Witness},
+};
+
+/// Who acts.
+pub(crate) const WHO: [&str; 3] = ["ada", "bob", "eve"];
+
+/// How long a claim lasts that is to lapse.
+const SOON: Duration = Duration::from_millis(20);
+
+/// Has histories made up and played on a board; returns the shortest that differs from the model, and how.
+///
+/// The same ones each time, unless `JOBBOARD_FAULTS=full` asks for many, and others each time.
+pub(crate) fn difference<S>(
+    histories: u32,
+    open: impl FnOnce() -> Option<(Subject, S)>,
+) -> Option<(Vec<Act>, String)> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let _entered = runtime.enter();
+    let (board, _server) = open()?;
+    let is_full = std::env::var_os("JOBBOARD_FAULTS").is_some_and(|asked| asked == "full");
+    let config = Config {
+        cases: if is_full { histories * 100 } else { histories },
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let mut runner = match is_full {
+        true => TestRunner::new(config),
+        false => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
+    };
+    let acts = proptest::collection::vec(act(), 1..40);
+    let outcome = runner.run(&acts, |acts| {
+        let played = runtime.block_on(History::play(&board, &acts));
+        played.map_err(proptest::test_runner::TestCaseError::fail)
+    });
+    runtime.block_on(board.close());
+    match outcome {
+        Ok(()) => None,
+        Err(TestError::Fail(reason, acts)) => Some((acts, reason.to_string())),
+        Err(TestError::Abort(reason)) => panic!("{reason}"),
+    }
+}
+
+/// Requires that a board does not differ from the model.
+pub(crate) fn agree<S>(histories: u32, open: impl FnOnce() -> Option<(Subject, S)>) {
+    if let Some((acts, how)) = difference(histories, open) {
+        panic!("{how}, after {acts:#?}");
+    }
+}
+
+/// What was done so far, to the board and to the model.
+struct History<'a> {
+    board: &'a Subject,
+    jobs: [Played; JOBS],
+}
+
+/// A uuid on the board, and in the model.
+struct Played {
+    uuid: Uuid,
+    model: Model,
+    /// Where it is on the board, and in the trash; or was last.
+    keys: [JobKey; 2],
+    /// Of each claim that was won.
+    fences: Vec<Fence>,
+}
+
+impl Played {
+    fn on(board: &Subject) -> Self {
+        let able = board.capabilities();
+        // One key of Redis has the record of a uuid, wherever its job is.
+        let shares_record = able.has_expiring_claims && able.has_peers();
+        let uuid = Uuid::new_v4();
+        let key = JobKey::new(uuid.to_string());
+        Self {
+            uuid,
+            model: Model {
+                shares_record,
+                ..Model::default()
+            },
+            keys: [key.clone(), key],
+            fences: Vec::new(),
+        }
+    }
+
+    /// Returns the fence of a claim, or one that was never given.
+    fn fence(&self, back: usize) -> Fence {
+        let claim = self.model.claim_before(back).wrapping_sub(1);
+        self.fences
+            .get(claim)
+            .cloned()
+            .unwrap_or_else(|| Fence("999999999".to_owned()))
+    }
+
+    fn authority(&self, right: Right) -> Authority {
+        match right {
+            Right::Name(who) => by_name(WHO[who]),
+            Right::Claim { who, back } => Authority::Claim(owner(WHO[who]), self.fence(back)),
+            Right::SeenFree => Authority::Override(Witness::Unclaimed),
+            Right::Seen { who, back } => Authority::Override(Witness::Claimed {
+                owner: Some(owner(WHO[who])),
+                fence: back.map(|back| self.fence(back)),
+            }),
+        }
+    }
+
+    /// Returns of a job what is compared.
+    fn known(&self, job: &Job) -> Known {
+        let claim = |it: &Holding| {
+            let owner = it.owner.as_ref();
+            let who = WHO
+                .iter()
+                .position(|who| owner.is_some_and(|it| it.text() == *who));
+            let claim = self
+                .fences
+                .iter()
+                .position(|fence| Some(fence) == it.fence.as_ref());
+            (
+                who.unwrap_or(usize::MAX),
+                claim.map_or(usize::MAX, |claim| claim + 1),
+            )
+        };
+        Known {
+            number: job.name.parse().unwrap_or_default(),
+            priority: job.priority,
+            claim: job.holding.as_ref().map(claim),
+            attempts: job.history.attempts,
+            postponed: job.history.postponed,
+            failures: job.history.failures.len(),
+            is_held_back: job.history.is_held_back(Utc::now()),
+        }
+    }
+
+    /// Compares a record of the board with that of the model.
+    fn compare(&self, shelf: Shelf, found: Option<&Entry>) -> Result<(), String> {
+        let known = match shelf {
+            Shelf::Trash => &self.model.trash,
+            _ => &self.model.board,
+        };
+        let found = found.and_then(Entry::job).map(|job| self.known(job));
+        // In the trash nothing waits; and there may be nothing but the record of the other one.
+        let found = found.map(|it| match known {
+            Some(known) if shelf == Shelf::Trash => Known {
+                is_held_back: known.is_held_back,
+                ..match self.model.shares_record && self.model.board.is_some() {
+                    true => Known {
+                        number: it.number,
+                        priority: it.priority,
+                        ..known.clone()
+                    },
+                    false => it,
+                }
+            },
+            _ => it,
+        });
+        match found == *known {
+            true => Ok(()),
+            false => Err(format!(
+                "on the shelf {shelf:?} there is {found:?}, and not {known:?}"
+            )),
+        }
+    }
+}
+
+impl<'a> History<'a> {
+    async fn play(board: &'a Subject, acts: &[Act]) -> Result<(), String> {
+        let mut history = Self {
+            board,
+            jobs: std::array::from_fn(|_| Played::on(board)),
+        };
+        let mut events = board.events().await.unwrap().stream;
+        for act in acts {
+            let (answers, expected) = history.perform(act).await;
+            if answers != expected {
+                return Err(format!(
+                    "{act:?} was answered with {answers:?}, and not with {expected:?}"
+                ));
+            }
+            history
+                .compare()
+                .await
+                .map_err(|how| format!("after {act:?} {how}"))?;
+        }
+        history.compare_events(&mut events).await?;
+        history.clear().await;
+        Ok(())
+    }
+
+    /// Does something on the board and in the model, and returns what both answer.
+    async fn perform(&mut self, act: &Act) -> (Vec<Answer>, Vec<Answer>) {
+        let has_expiring_claims = self.board.capabilities().has_expiring_claims;
+        match act {
+            Act::Post(job, priority) => self.post(*job, *priority).await,
+            Act::Claim {
+                jobs,
+                who,
+                is_attempt,
+                is_kept,
+            } => {
+                let term = if *is_kept {
+                    Term::Kept(LONG)
+                } else {
+                    Term::Indefinite
+                };
+                let rules = if *is_attempt { ATTEMPT } else { BY_HAND };
+                self.claim(jobs, *who, term, rules).await
+            }
+            Act::Lapse(..) if !has_expiring_claims => Default::default(),
+            Act::Lapse(job, who) => {
+                let answers = self.claim(&[*job], *who, Term::For(SOON), BY_HAND).await;
+                if answers.1 == ["ok"] {
+                    until_free(self.board, &self.jobs[*job].keys[0]).await;
+                    self.jobs[*job].model.lapse(*who);
+                }
+                answers
+            }
+            Act::Renew { .. } if !has_expiring_claims => Default::default(),
+            Act::Renew { job, who, back } => {
+                let it = &self.jobs[*job];
+                let claim = Claim {
+                    key: it.keys[0].clone(),
+                    owner: owner(WHO[*who]),
+                    fence: Some(it.fence(*back)),
+                    term: LONG,
+                };
+                let answers = self.board.renew(&[claim]).await.unwrap();
+                (words(&answers), vec![it.model.renew(*who, Some(*back))])
+            }
+            Act::Settle(job, ending, right) => self.settle(*job, *ending, *right).await,
+            Act::Restore {
+                job,
+                keeps_attempts,
+            } => self.restore(*job, Shelf::Trash, *keeps_attempts).await,
+            Act::Retry {
+                job,
+                keeps_attempts,
+            } => self.restore(*job, Shelf::Board, *keeps_attempts).await,
+            Act::Purge(job) => {
+                let it = &mut self.jobs[*job];
+                let answers = self
+                    .board
+                    .purge(&[Purge::of(it.keys[1].clone())])
+                    .await
+                    .unwrap();
+                (words(&answers), vec![it.model.purge()])
+            }
+        }
+    }
+
+    async fn post(&mut self, job: usize, priority: Priority) -> (Vec<Answer>, Vec<Answer>) {
+        let it = &mut self.jobs[job];
+        let expected = it.model.post(priority);
+        let number = it.model.board.as_ref().unwrap().number;
+        let draft = Draft {
+            uuid: it.uuid,
+            chosen: true,
+            ..urgent(&number.to_string(), priority)
+        };
+        let answers = self.board.post(&[draft], None).await.unwrap();
+        if let Ok(posted) = &answers[0] {
+            it.keys[0] = posted.key.clone();
+        }
+        (words(&answers), vec![expected])
+    }
+
+    /// Claims the first of some jobs that is free.
+    async fn claim(
+        &mut self,
+        jobs: &[usize],
+        who: usize,
+        term: Term,
+        rules: ClaimRules,
+    ) -> (Vec<Answer>, Vec<Answer>) {
+        let keys: Vec<_> = jobs
+            .iter()
+            .map(|job| self.jobs[*job].keys[0].clone())
+            .collect();
+        let answers = self
+            .board
+            .claim(&keys, &claimant(WHO[who], term), 1, rules)
+            .await
+            .unwrap();
+        let mut expected = Vec::new();
+        for job in jobs {
+            expected.push(self.jobs[*job].model.claim(who, rules.is_attempt));
+            if expected.last().unwrap() == "ok" {
+                break;
+            }
+        }
+        for (job, answer) in jobs.iter().zip(&answers) {
+            if let Ok(claimed) = answer {
+                self.jobs[*job].fences.push(claimed.fence.clone());
+            }
+        }
+        (words(&answers), expected)
+    }
+
+    async fn settle(
+        &mut self,
+        job: usize,
+        ending: Ending,
+        right: Right,
+    ) -> (Vec<Answer>, Vec<Answer>) {
+        let it = &mut self.jobs[job];
+        let authority = it.authority(right);
+        let expected = it.model.settle(ending, right);
+        let settled = self
+            .board
+            .settle_one(&it.keys[0], outcome(ending), authority)
+            .await;
+        if settled.is_ok() && outcome(ending).is_trash() {
+            it.keys[1] = it.keys[0].clone();
+        }
+        let answer = match settled {
+            Ok(settled) if settled.replaced_namesake => "ok, in the place of another".to_owned(),
+            settled => word(&settled),
+        };
+        (vec![answer], vec![expected])
+    }
+
+    async fn restore(
+        &mut self,
+        job: usize,
+        shelf: Shelf,
+        keeps_attempts: bool,
+    ) -> (Vec<Answer>, Vec<Answer>) {
+        let it = &mut self.jobs[job];
+        let (key, expected) = match shelf {
+            Shelf::Trash => (it.keys[1].clone(), it.model.restore(keeps_attempts)),
+            _ => (it.keys[0].clone(), it.model.retry(keeps_attempts)),
+        };
+        let restore = Restore {
+            shelf,
+            keeps_attempts,
+            ..Restore::from_trash(key.clone(), None)
+        };
+        let answers = self.board.restore(&[restore]).await.unwrap();
+        if answers[0].is_ok() {
+            it.keys[0] = key;
+        }
+        (words(&answers), vec![expected])
+    }
+
+    async fn compare(&self) -> Result<(), String> {
+        let wanted = self
+            .jobs
+            .each_ref()
+            .map(|it| it.uuid.to_string().parse::<JobRef>().unwrap());
+        for shelf in [Shelf::Board, Shelf::Trash] {
+            let found = self.board.find(shelf, &wanted).await.unwrap();
+            for (it, found) in self.jobs.iter().zip(&found) {
+                it.compare(shelf, found.first())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares what was told of each job with what happened to it, where a board tells all of it.
+    async fn compare_events(&self, events: &mut Events<'_>) -> Result<(), String> {
+        if !self.board.capabilities().has_expiring_claims {
+            return Ok(());
+        }
+        let last = post_one(self.board, "last").await;
+        let mut told: [Vec<Told>; JOBS] = Default::default();
+        let mut is_last = false;
+        // Whoever listens counts the time of a claim by a clock of their own, which may be behind.
+        let lapses_are_missing = |told: &[Vec<Told>; JOBS]| {
+            let missing = |(it, told): (&Played, &Vec<Told>)| {
+                let is_so_far =
+                    is_told(told, &it.model.told[..told.len().min(it.model.told.len())]);
+                let mut rest = it.model.told.iter().skip(told.len());
+                is_so_far && rest.any(|it| it.0 == EventKind::Expired)
+            };
+            self.jobs.iter().zip(told).any(missing)
+        };
+        while !is_last || lapses_are_missing(&told) {
+            let event = next_event(events).await;
+            let Some(subject) = event.subject else {
+                continue;
+            };
+            is_last |= subject.key == last;
+            if let Some(job) = (self.jobs.iter()).position(|it| it.uuid.to_string() == subject.uuid)
+            {
+                let is_of_claim = !matches!(
+                    event.kind,
+                    EventKind::Posted | EventKind::Restored | EventKind::Purged
+                );
+                let who = event.owner.filter(|_| is_of_claim);
+                let who = who.and_then(|who| WHO.iter().position(|it| *it == who.text()));
+                told[job].push((event.kind, who));
+            }
+        }
+        let free = Authority::Override(Witness::Unclaimed);
+        self.board
+            .settle_one(&last, Outcome::Consume, free)
+            .await
+            .unwrap();
+        for (it, told) in self.jobs.iter().zip(told) {
+            if !is_told(&told, &it.model.told) {
+                return Err(format!("{told:?} was told, and not {:?}", it.model.told));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what is left.
+    async fn clear(&self) {
+        for it in &self.jobs {
+            let found = self
+                .board
+                .find(Shelf::Board, &[JobRef::Key(it.keys[0].clone())])
+                .await
+                .unwrap();
+            for entry in found.iter().flatten() {
+                let seen = Authority::Override(Witness::of(entry));
+                self.board
+                    .settle_one(entry.key(), Outcome::Consume, seen)
+                    .await
+                    .unwrap();
+            }
+            self.board
+                .purge(&[Purge::of(it.keys[1].clone())])
+                .await
+                .unwrap();
+        }
+    }
+}
+
+/// Whether what was told is what happened; a claim that lapses before anybody could look at it may
+/// be told as abandoned.
+fn is_told(told: &[Told], happened: &[Told]) -> bool {
+    let is_same = |(told, happened): (&Told, &Told)| {
+        let is_end = happened.0 == EventKind::Expired && told.0 == EventKind::Abandoned;
+        told.1 == happened.1 && (is_end || told.0 == happened.0)
+    };
+    told.len() == happened.len() && told.iter().zip(happened).all(is_same)
+}
+
+fn outcome(ending: Ending) -> Outcome {
+    let not_before = Utc::now() + LONG;
+    match ending {
+        Ending::Release => release(),
+        Ending::Failed { is_held_back } => Outcome::Abandon(Aftermath::Failed {
+            failure: failure("it failed"),
+            not_before: is_held_back.then_some(not_before),
+        }),
+        Ending::Postponed => Outcome::Abandon(Aftermath::Postponed { not_before }),
+        Ending::Interrupted => Outcome::Abandon(Aftermath::Interrupted),
+        Ending::Consume => Outcome::Consume,
+        Ending::GiveUp => Outcome::GiveUp(failure("no use")),
+        Ending::Trash { has_failed } => Outcome::Trash(has_failed.then(|| failure("broken"))),
+        Ending::Spent => Outcome::Spent(failure("too often")),
+    }
+}
+
+fn words<T>(answers: &[Result<T, BoardError>]) -> Vec<Answer> {
+    answers.iter().map(word).collect()
+}
+
+fn word<T>(answer: &Result<T, BoardError>) -> Answer {
+    let whose = |owner: &Option<Owner>| owner.as_ref().map(ToString::to_string).unwrap_or_default();
+    match answer {
+        Ok(_) => "ok".to_owned(),
+        Err(BoardError::NoSuchJob) => "no such job".to_owned(),
+        Err(BoardError::AlreadyClaimed { owner }) => format!("claimed by {}", whose(owner)),
+        Err(BoardError::NotClaimed) => "not claimed".to_owned(),
+        Err(BoardError::NotOwner { owner, .. }) => format!("belongs to {}", whose(owner)),
+        Err(BoardError::Postponed { .. }) => "postponed".to_owned(),
+        Err(BoardError::NotHeldBack) => "not held back".to_owned(),
+        Err(BoardError::Changed) => "changed".to_owned(),
+        Err(BoardError::Exists { .. }) => "exists".to_owned(),
+        Err(error) => format!("{error:?}"),
+    }
+}

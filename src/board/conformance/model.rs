@@ -1,0 +1,323 @@
+//! What a board is, in a few lines and in memory, to compare the real ones with.
+
+use proptest::{
+    prelude::*,
+    sample::{select, subsequence},
+};
+
+use super::WHO;
+use crate::{board::EventKind, job::Priority};
+
+/// How many jobs are acted on: few, so that the acts meet.
+pub(crate) const JOBS: usize = 3;
+
+/// Something that somebody does; a job and an actor by their numbers.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    Post(usize, Priority),
+    /// Whether it counts as an attempt, and whether the claim is one that is kept.
+    Claim {
+        jobs: Vec<usize>,
+        who: usize,
+        is_attempt: bool,
+        is_kept: bool,
+    },
+    /// Somebody claims a job for a time, which passes.
+    Lapse(usize, usize),
+    Renew {
+        job: usize,
+        who: usize,
+        back: usize,
+    },
+    Settle(usize, Ending, Right),
+    Restore {
+        job: usize,
+        keeps_attempts: bool,
+    },
+    Retry {
+        job: usize,
+        keeps_attempts: bool,
+    },
+    Purge(usize),
+}
+
+/// What is to become of a job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Ending {
+    Release,
+    Failed { is_held_back: bool },
+    Postponed,
+    Interrupted,
+    Consume,
+    GiveUp,
+    Trash { has_failed: bool },
+    Spent,
+}
+
+/// By what right: a claim is named by how many were won of the job since.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Right {
+    Name(usize),
+    Claim { who: usize, back: usize },
+    SeenFree,
+    Seen { who: usize, back: Option<usize> },
+}
+
+/// Makes an act of any kind; those of ordinary life are more frequent.
+pub(crate) fn act() -> impl Strategy<Value = Act> {
+    let job = || 0..JOBS;
+    let who = || 0..WHO.len();
+    let back = || prop_oneof![3 => Just(0), 1 => Just(1)];
+    let claim = (
+        subsequence((0..JOBS).collect::<Vec<_>>(), 1..=JOBS),
+        who(),
+        any::<bool>(),
+        any::<bool>(),
+    );
+    let ending = prop_oneof![
+        2 => Just(Ending::Release),
+        1 => any::<bool>().prop_map(|is_held_back| Ending::Failed { is_held_back }),
+        1 => Just(Ending::Postponed),
+        1 => Just(Ending::Interrupted),
+        2 => Just(Ending::Consume),
+        1 => Just(Ending::GiveUp),
+        1 => any::<bool>().prop_map(|has_failed| Ending::Trash { has_failed }),
+        1 => Just(Ending::Spent),
+    ];
+    let right = prop_oneof![
+        3 => who().prop_map(Right::Name),
+        3 => (who(), back()).prop_map(|(who, back)| Right::Claim { who, back }),
+        1 => Just(Right::SeenFree),
+        1 => (who(), prop::option::of(back())).prop_map(|(who, back)| Right::Seen { who, back }),
+    ];
+    let restore = (job(), any::<bool>());
+    prop_oneof![
+        4 => (job(), select(Priority::ALL)).prop_map(|(job, priority)| Act::Post(job, priority)),
+        6 => claim.prop_map(|(jobs, who, is_attempt, is_kept)| Act::Claim { jobs, who, is_attempt, is_kept }),
+        1 => (job(), who()).prop_map(|(job, who)| Act::Lapse(job, who)),
+        1 => (job(), who(), back()).prop_map(|(job, who, back)| Act::Renew { job, who, back }),
+        8 => (job(), ending, right).prop_map(|(job, ending, right)| Act::Settle(job, ending, right)),
+        2 => restore.clone().prop_map(|(job, keeps_attempts)| Act::Restore { job, keeps_attempts }),
+        1 => restore.prop_map(|(job, keeps_attempts)| Act::Retry { job, keeps_attempts }),
+        1 => job().prop_map(Act::Purge),
+    ]
+}
+
+/// What is told of a job: what happened, and whose claim that is about.
+pub(crate) type Told = (EventKind, Option<usize>);
+
+/// What a board answers, in words.
+pub(crate) type Answer = String;
+
+fn ok() -> Answer {
+    "ok".to_owned()
+}
+
+/// A job, as far as it is compared.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Known {
+    /// Which of those that were posted with its uuid it is.
+    pub(crate) number: usize,
+    pub(crate) priority: Priority,
+    /// Who has it, and how many claims of it were won by then.
+    pub(crate) claim: Option<(usize, usize)>,
+    pub(crate) attempts: u32,
+    pub(crate) postponed: u32,
+    pub(crate) failures: usize,
+    pub(crate) is_held_back: bool,
+}
+
+impl Known {
+    fn new(number: usize, priority: Priority) -> Self {
+        Self {
+            number,
+            priority,
+            claim: None,
+            attempts: 0,
+            postponed: 0,
+            failures: 0,
+            is_held_back: false,
+        }
+    }
+}
+
+/// What there is of one uuid.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Model {
+    pub(crate) board: Option<Known>,
+    pub(crate) trash: Option<Known>,
+    /// Whether one record is kept beside both of them, and posting the one forgets the other's.
+    pub(crate) shares_record: bool,
+    pub(crate) posts: usize,
+    pub(crate) claims: usize,
+    pub(crate) told: Vec<Told>,
+}
+
+impl Model {
+    fn tell(&mut self, kind: EventKind, who: Option<usize>) -> Answer {
+        self.told.push((kind, who));
+        ok()
+    }
+
+    pub(crate) fn post(&mut self, priority: Priority) -> Answer {
+        if self.board.is_some() {
+            return "exists".to_owned();
+        }
+        self.posts += 1;
+        self.board = Some(Known::new(self.posts, priority));
+        if let Some(namesake) = self.trash.as_mut().filter(|_| self.shares_record) {
+            *namesake = Known::new(namesake.number, namesake.priority);
+        }
+        self.tell(EventKind::Posted, None)
+    }
+
+    pub(crate) fn claim(&mut self, who: usize, is_attempt: bool) -> Answer {
+        match &mut self.board {
+            None => "no such job".to_owned(),
+            Some(Known {
+                claim: Some((owner, _)),
+                ..
+            }) => format!("claimed by {}", WHO[*owner]),
+            Some(job) if is_attempt && job.is_held_back => "postponed".to_owned(),
+            Some(job) => {
+                self.claims += 1;
+                job.claim = Some((who, self.claims));
+                job.attempts += u32::from(is_attempt);
+                self.tell(EventKind::Claimed, Some(who))
+            }
+        }
+    }
+
+    /// Has a claim that was just won lapse.
+    pub(crate) fn lapse(&mut self, who: usize) {
+        self.board.as_mut().unwrap().claim = None;
+        self.tell(EventKind::Expired, Some(who));
+    }
+
+    /// Says what a claim has to say against somebody who names it.
+    pub(crate) fn renew(&self, who: usize, back: Option<usize>) -> Answer {
+        let Some(job) = &self.board else {
+            return "no such job".to_owned();
+        };
+        match job.claim {
+            None => "not claimed".to_owned(),
+            Some((owner, _)) if owner != who => format!("belongs to {}", WHO[owner]),
+            Some((_, claim)) if back.is_some_and(|back| claim != self.claim_before(back)) => {
+                "changed".to_owned()
+            }
+            Some(_) => ok(),
+        }
+    }
+
+    /// Returns the number of the claim that so many were won after; there may have been none.
+    pub(crate) fn claim_before(&self, back: usize) -> usize {
+        self.claims.wrapping_sub(back)
+    }
+
+    pub(crate) fn settle(&mut self, ending: Ending, right: Right) -> Answer {
+        let refusal = match right {
+            Right::Name(who) => self.renew(who, None),
+            Right::Claim { who, back } => self.renew(who, Some(back)),
+            Right::SeenFree | Right::Seen { .. } => self.is_as_seen(ending, right),
+        };
+        if refusal != ok() {
+            return refusal;
+        }
+        let mut job = self.board.take().unwrap();
+        let who = job.claim.take().map(|claim| claim.0);
+        if matches!(
+            ending,
+            Ending::Postponed | Ending::Interrupted | Ending::Spent
+        ) {
+            job.attempts = job.attempts.saturating_sub(1);
+        }
+        let has_failed = matches!(
+            ending,
+            Ending::Failed { .. } | Ending::Spent | Ending::Trash { has_failed: true }
+        );
+        // The last three are kept.
+        job.failures = (job.failures + usize::from(has_failed)).min(3);
+        job.postponed += u32::from(ending == Ending::Postponed);
+        job.is_held_back |= matches!(
+            ending,
+            Ending::Postponed | Ending::Failed { is_held_back: true }
+        );
+        match ending {
+            Ending::Consume | Ending::GiveUp => self.tell(EventKind::Consumed, who),
+            Ending::Trash { .. } | Ending::Spent => {
+                let namesake = self.trash.replace(job);
+                self.tell(EventKind::Trashed, who);
+                namesake.map_or_else(ok, |_| "ok, in the place of another".to_owned())
+            }
+            _ => {
+                self.board = Some(job);
+                self.tell(EventKind::Abandoned, who)
+            }
+        }
+    }
+
+    /// Says what an operator is answered who saw the job so.
+    fn is_as_seen(&self, ending: Ending, right: Right) -> Answer {
+        let is_given_back = matches!(
+            ending,
+            Ending::Release | Ending::Failed { .. } | Ending::Postponed | Ending::Interrupted
+        );
+        let Some(job) = &self.board else {
+            return "no such job".to_owned();
+        };
+        let is_so = match (right, job.claim) {
+            (Right::SeenFree, None) if is_given_back => return "not claimed".to_owned(),
+            (Right::SeenFree, claim) => claim.is_none(),
+            (Right::Seen { who, back }, Some((owner, claim))) => {
+                who == owner && back.is_none_or(|back| claim == self.claim_before(back))
+            }
+            _ => false,
+        };
+        if is_so { ok() } else { "changed".to_owned() }
+    }
+
+    pub(crate) fn restore(&mut self, keeps_attempts: bool) -> Answer {
+        if self.trash.is_none() {
+            return "no such job".to_owned();
+        }
+        if self.board.is_some() {
+            return "exists".to_owned();
+        }
+        self.board = self.trash.take();
+        self.untried(keeps_attempts)
+    }
+
+    pub(crate) fn retry(&mut self, keeps_attempts: bool) -> Answer {
+        match &self.board {
+            None => "no such job".to_owned(),
+            Some(Known {
+                claim: Some((owner, _)),
+                ..
+            }) => format!("claimed by {}", WHO[*owner]),
+            Some(job) => {
+                let is_counted = job.attempts + job.postponed > 0;
+                if !job.is_held_back && (keeps_attempts || !is_counted) {
+                    return "not held back".to_owned();
+                }
+                self.untried(keeps_attempts)
+            }
+        }
+    }
+
+    /// Makes the job on the board one that is to be tried now.
+    fn untried(&mut self, keeps_attempts: bool) -> Answer {
+        let job = self.board.as_mut().unwrap();
+        job.is_held_back = false;
+        if !keeps_attempts {
+            (job.attempts, job.postponed) = (0, 0);
+        }
+        self.tell(EventKind::Restored, None)
+    }
+
+    pub(crate) fn purge(&mut self) -> Answer {
+        match self.trash.take() {
+            None => "no such job".to_owned(),
+            Some(_) => self.tell(EventKind::Purged, None),
+        }
+    }
+}
