@@ -31,6 +31,7 @@ mod restore;
 mod resume;
 mod retry;
 mod run;
+mod schema;
 mod show;
 mod status;
 mod trash;
@@ -212,6 +213,7 @@ pub(crate) enum Command {
     Doctor(doctor::DoctorArgs),
     Ping(ping::PingArgs),
     Config(config::ConfigArgs),
+    Schema(schema::SchemaArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Help(help::HelpArgs),
@@ -241,6 +243,7 @@ impl Command {
 pub(crate) fn dispatch_alone(out: &mut Output, command: &Command) -> Option<anyhow::Result<()>> {
     match command {
         Command::Completions(args) => Some(completions::run(out, args)),
+        Command::Schema(args) => Some(schema::run(out, args)),
         Command::Man(args) => Some(man::run(out, args)),
         Command::Help(args) => Some(help::run(out, args)),
         _ => None,
@@ -282,6 +285,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Doctor(args) => doctor::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,
         Command::Config(args) => config::run(ctx, args),
+        Command::Schema(args) => schema::run(&mut ctx.out, &args),
         Command::Completions(args) => completions::run(&mut ctx.out, &args),
         Command::Man(args) => man::run(&mut ctx.out, &args),
         Command::Help(args) => help::run(&mut ctx.out, &args),

@@ -5,5 +5,6 @@ pub(crate) mod manager;
 pub(crate) mod needs;
 pub(crate) mod process;
 pub(crate) mod proxy;
+pub(crate) mod schema;
 pub(crate) mod servers;
 pub(crate) mod tmux;

@@ -280,18 +280,10 @@ impl Peer {
 
     /// Starts one for the board that a configuration of TaskFlow names.
     pub(crate) fn with(conf: &Value) -> Option<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let python = env::var_os("JOBBOARD_TEST_PYTHON").map_or_else(
-            || root.join("target/taskflow-venv/bin/python"),
-            PathBuf::from,
-        );
-        if !is_there("Python TaskFlow", python.exists()) {
-            return None;
-        }
         // Isolated, because next to the script Python would find it under the name of the library.
-        let mut process = Command::new(python)
+        let mut process = python()?
             .arg("-I")
-            .arg(root.join("tests/cli/support/taskflow.py"))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/support/taskflow.py"))
             .arg(conf.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -322,6 +314,15 @@ impl Peer {
         self.ask(request)
             .unwrap_or_else(|error| panic!("{request}: {error}"))
     }
+}
+
+/// Returns the Python that knows TaskFlow and what that needs, if there is one.
+pub(crate) fn python() -> Option<Command> {
+    let python = env::var_os("JOBBOARD_TEST_PYTHON").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/taskflow-venv/bin/python"),
+        PathBuf::from,
+    );
+    is_there("Python TaskFlow", python.exists()).then(|| Command::new(python))
 }
 
 impl Drop for Peer {

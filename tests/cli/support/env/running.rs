@@ -13,6 +13,7 @@ use std::{
 use serde_json::Value;
 
 use super::{normal::normalised, wait_until};
+use crate::support::schema;
 
 /// A process that is killed when the test is done with it.
 pub(crate) struct Running {
@@ -21,6 +22,8 @@ pub(crate) struct Running {
     stderr: Collector,
     root: PathBuf,
     what: String,
+    /// Of the program itself, if it is that.
+    arguments: Option<Vec<String>>,
 }
 
 impl Running {
@@ -30,7 +33,12 @@ impl Running {
         let what = format!("{command:?}");
         command.stdin(std::process::Stdio::null());
         command.stdout(std::process::Stdio::null());
+        let arguments = command
+            .get_args()
+            .map(|it| it.to_string_lossy().into_owned());
+        let is_ours = command.get_program() == env!("CARGO_BIN_EXE_jobboard");
         Self {
+            arguments: is_ours.then(|| arguments.collect()),
             stdout: Collector::new(child.stdout.take()),
             stderr: Collector::new(child.stderr.take()),
             child,
@@ -122,12 +130,16 @@ impl Running {
         let what = self.what.clone();
         wait_until(&format!("the end of {what}"), || self.has_ended());
         let status = self.child.wait().unwrap();
+        let (stdout, stderr) = (self.stdout.finish(), self.stderr.finish());
+        if let Some(arguments) = &self.arguments {
+            schema::judge(arguments, &stdout, &stderr);
+        }
         Outcome {
             code: status
                 .code()
                 .unwrap_or_else(|| 128 + status.signal().unwrap_or_default()),
-            stdout: self.stdout.finish(),
-            stderr: self.stderr.finish(),
+            stdout,
+            stderr,
             root: self.root.clone(),
         }
     }

@@ -1,0 +1,259 @@
+//! `jobboard schema`: what is printed as JSON, described for programs.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    exit::CommandError,
+    output::{Cell, Column, Fit, Output, Record, Row, Tone},
+};
+
+/// How the names of our schemas begin where one refers to another.
+const PREFIX: &str = "urn:jobboard:";
+
+macro_rules! schemas {
+    ($($name:literal)+) => {
+        [$(($name, include_str!(concat!("../../schemas/", $name, ".json")))),+]
+    };
+}
+
+/// All schemas, by their names.
+const SCHEMAS: [(&str, &str); 24] = schemas![
+    "check" "common" "conductor" "count" "diagnosis" "draft" "dump" "error" "event" "explanation"
+    "file" "help" "job" "note" "owner" "pause" "ping" "posted" "report" "result" "schema" "setting"
+    "status" "text"
+];
+
+/// Print the JSON Schema of what is printed as JSON
+///
+/// It describes one object: a command that prints several makes an array of them with --json, and a
+/// line of each with -o jsonl. Without NAME the schemas are listed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SchemaArgs {
+    /// A schema, or a command: what that prints
+    name: Option<String>,
+}
+
+/// A schema, as it is listed.
+#[derive(Debug, Serialize)]
+struct Listed {
+    name: &'static str,
+    title: String,
+    printed_by: Vec<String>,
+}
+
+impl Record for Listed {
+    fn fields(&self) -> Vec<String> {
+        vec![
+            self.name.to_owned(),
+            self.title.clone(),
+            self.printed_by.join(" "),
+        ]
+    }
+}
+
+impl Row for Listed {
+    fn cells(&self) -> Vec<Cell> {
+        vec![
+            Cell::toned(Tone::Strong, self.name),
+            Cell::new(&self.title),
+            Cell::toned(Tone::Faint, self.printed_by.join(" ")),
+        ]
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::new("schema", Fit::Whole),
+    Column::new("describes", Fit::Shrinks),
+    Column::new("printed by", Fit::Shrinks),
+];
+
+pub(crate) fn run(out: &mut Output, args: &SchemaArgs) -> anyhow::Result<()> {
+    let Some(name) = &args.name else {
+        let mut rows = out.rows(COLUMNS);
+        for (name, _) in SCHEMAS {
+            rows.push(&listed(name))?;
+        }
+        return rows.finish();
+    };
+    let Some(schema) = own(name).or_else(|| of_command(name)) else {
+        let message =
+            format!("there is no schema `{name}`, and no command that prints such a thing");
+        return Err(CommandError::usage(message)
+            .hint("`jobboard schema` lists them")
+            .into());
+    };
+    let schema = bundled(schema);
+    let text = serde_json::to_string_pretty(&schema)?;
+    // It is JSON already, whatever form was asked for.
+    out.pass(format!("{text}\n").as_bytes())?;
+    out.flush()
+}
+
+fn listed(name: &'static str) -> Listed {
+    let schema = own(name).unwrap_or_default();
+    Listed {
+        name,
+        title: schema["title"].as_str().unwrap_or_default().to_owned(),
+        printed_by: printed_by(&schema),
+    }
+}
+
+fn printed_by(schema: &Value) -> Vec<String> {
+    let commands = schema["x-printed-by"].as_array().into_iter().flatten();
+    commands
+        .filter_map(|command| Some(command.as_str()?.to_owned()))
+        .collect()
+}
+
+fn own(name: &str) -> Option<Value> {
+    let (_, text) = SCHEMAS.iter().find(|(own, _)| *own == name)?;
+    serde_json::from_str(text).ok()
+}
+
+/// Describes all that a command may print; `None`, if that is no JSON.
+fn of_command(command: &str) -> Option<Value> {
+    let kinds = SCHEMAS.map(|(name, _)| listed(name)).into_iter();
+    let kinds = kinds.filter(|it| it.printed_by.iter().any(|by| by == command));
+    let kinds: Vec<_> = kinds
+        .map(|it| json!({ "$ref": format!("{PREFIX}{}", it.name) }))
+        .collect();
+    (!kinds.is_empty()).then(|| {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": format!("What `jobboard {command}` prints"),
+            "anyOf": [{ "anyOf": kinds }, { "type": "array", "items": { "anyOf": kinds } }],
+        })
+    })
+}
+
+/// Adds the schemas to which one refers, so that it stands alone.
+fn bundled(mut schema: Value) -> Value {
+    let mut needed = Vec::new();
+    references(&schema, &mut needed);
+    let mut at = 0;
+    while let Some(name) = needed.get(at).cloned() {
+        let other = own(&name).unwrap_or_default();
+        references(&other, &mut needed);
+        schema["$defs"][name] = other;
+        at += 1;
+    }
+    schema
+}
+
+/// Adds the names of those to which a part of a schema refers.
+fn references(part: &Value, names: &mut Vec<String>) {
+    match part {
+        Value::Object(map) => {
+            let reference = map.get("$ref").and_then(Value::as_str);
+            let name = reference.and_then(|it| it.strip_prefix(PREFIX)?.split('#').next());
+            if let Some(name) = name.filter(|it| !names.iter().any(|known| known == it)) {
+                names.push(name.to_owned());
+            }
+            map.values().for_each(|part| references(part, names));
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| references(part, names)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::{
+        board::{
+            EventKind,
+            examine::{Code, Group, Severity},
+        },
+        commands::{Cli, explain},
+        exit::PluginState,
+        job::{Departure, Priority, State},
+    };
+
+    /// The commands whose results are no JSON, whatever form is asked for.
+    const SILENT: [&str; 2] = ["run", "dash"];
+
+    #[test]
+    fn each_command_has_a_schema_and_each_schema_is_of_commands_that_are_there() {
+        let program = Cli::command();
+        let printed: Vec<_> = SCHEMAS
+            .iter()
+            .flat_map(|it| listed(it.0).printed_by)
+            .collect();
+        for name in &printed {
+            assert!(program.find_subcommand(name).is_some(), "{name}");
+        }
+        for command in program.get_subcommands().map(clap::Command::get_name) {
+            let is_silent = SILENT.contains(&command);
+            let is_printed = printed.iter().any(|it| it == command);
+            assert!(is_silent || is_printed, "{command}");
+        }
+    }
+
+    #[test]
+    fn each_reference_leads_somewhere() {
+        for (name, _) in SCHEMAS {
+            let schema = own(name).unwrap();
+            assert_eq!(schema["$id"], format!("{PREFIX}{name}"));
+            assert_ne!(listed(name).title, "", "{name}");
+            let whole = bundled(schema);
+            each_leads_somewhere(&whole, &whole);
+        }
+    }
+
+    fn each_leads_somewhere(part: &Value, within: &Value) {
+        let within = match part["$id"].as_str() {
+            Some(_) => part,
+            None => within,
+        };
+        if let Some(reference) = part["$ref"].as_str() {
+            let (name, pointer) = reference.split_once('#').unwrap_or((reference, ""));
+            let target = match name.strip_prefix(PREFIX) {
+                Some(name) => own(name),
+                None => Some(within.clone()),
+            };
+            let target = target.unwrap_or_else(|| panic!("{reference}"));
+            assert!(target.pointer(pointer).is_some(), "{reference}");
+        }
+        match part {
+            Value::Object(map) => map
+                .values()
+                .for_each(|part| each_leads_somewhere(part, within)),
+            Value::Array(parts) => parts
+                .iter()
+                .for_each(|part| each_leads_somewhere(part, within)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn names_are_those_that_the_program_has() {
+        fn are<T: std::fmt::Display>(schema: &str, pointer: &str, names: &[T]) {
+            let schema = own(schema).unwrap();
+            let told = schema.pointer(pointer).unwrap().as_array().unwrap();
+            let told: Vec<_> = told.iter().filter_map(Value::as_str).collect();
+            let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+            assert_eq!(told, names, "{pointer}");
+        }
+        are("common", "/$defs/state/enum", State::ALL);
+        are("common", "/$defs/priority/enum", Priority::ALL);
+        are("job", "/properties/outcome/enum", Departure::ALL);
+        are("event", "/properties/event/enum", EventKind::ALL);
+        are(
+            "explanation",
+            "/properties/verdict/enum",
+            explain::Code::ALL,
+        );
+        let finding = "/$defs/finding/properties";
+        are("diagnosis", &format!("{finding}/code/enum"), Code::ALL);
+        are("diagnosis", &format!("{finding}/group/enum"), Group::ALL);
+        are(
+            "diagnosis",
+            &format!("{finding}/severity/enum"),
+            Severity::ALL,
+        );
+        are("check", "/$defs/state/enum", PluginState::ALL);
+    }
+}

@@ -1,0 +1,139 @@
+//! `scripts/release --check`: what names a version or describes the program agrees with it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use tempfile::TempDir;
+
+use crate::support::needs::has;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Makes something disagree.
+type Planted = fn(&Release);
+
+/// A copy of what a release is about, as a repository of its own that is ready for one.
+struct Release(TempDir);
+
+impl Release {
+    fn new() -> Self {
+        let release = Self(TempDir::new().unwrap());
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for name in [
+            "Cargo.toml",
+            "Cargo.lock",
+            "scripts/release",
+            "scripts/need",
+        ] {
+            release.copy(root, Path::new(name));
+        }
+        for folder in ["schemas", "completions"] {
+            for file in fs::read_dir(root.join(folder)).unwrap() {
+                release.copy(root, &Path::new(folder).join(file.unwrap().file_name()));
+            }
+        }
+        let heading = format!(
+            "# Changes\n\n## {}, 2026-11-22\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        fs::write(release.file("CHANGELOG.md"), heading).unwrap();
+        release.git(&["init", "--quiet"]);
+        release.commit();
+        release
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn copy(&self, root: &Path, name: &Path) {
+        let target = self.0.path().join(name);
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::copy(root.join(name), target).unwrap();
+    }
+
+    fn git(&self, words: &[&str]) {
+        let identity = [
+            "-c",
+            "user.name=ada",
+            "-c",
+            "user.email=ada@jobboard.example",
+        ];
+        let status = Command::new("git")
+            .current_dir(&self.0)
+            .args(identity)
+            .args(words)
+            .status();
+        assert!(status.unwrap().success(), "{words:?}");
+    }
+
+    fn commit(&self) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", "all"]);
+    }
+
+    /// Changes a text of a file, and commits it.
+    fn alter(&self, name: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.file(name)).unwrap();
+        assert!(text.contains(from), "{name}");
+        fs::write(self.file(name), text.replacen(from, to, 1)).unwrap();
+        self.commit();
+    }
+
+    fn check(&self) -> Output {
+        let binary = env!("CARGO_BIN_EXE_jobboard");
+        let mut check = Command::new(self.file("scripts/release"));
+        check
+            .args(["--check", "--without-deny", "--binary", binary])
+            .output()
+            .unwrap()
+    }
+}
+
+#[test]
+fn a_release_whose_parts_agree_is_ready_and_each_that_does_not_is_named() {
+    if !has("jq") || !has("git") {
+        return;
+    }
+    let ready = Release::new().check();
+    assert!(ready.status.success(), "{ready:?}");
+    let planted: [(&str, Planted); 8] = [
+        ("Cargo.lock says 9.9.9", |it| {
+            let ours = |version| format!("name = \"jobboard\"\nversion = \"{version}\"");
+            it.alter("Cargo.lock", &ours(VERSION), &ours("9.9.9"));
+        }),
+        ("begins with `## Unreleased`", |it| {
+            it.alter("CHANGELOG.md", "## ", "## Unreleased\n\n## ")
+        }),
+        ("begins with", |it| {
+            it.alter("CHANGELOG.md", "2026-11-22", "2026-13-22")
+        }),
+        ("not committed", |it| fs::write(it.file("new"), "").unwrap()),
+        ("is on another commit", |it| {
+            it.git(&["tag", &format!("v{VERSION}")]);
+            it.alter("CHANGELOG.md", "# Changes", "# What changes");
+        }),
+        ("completions/_jobboard is not", |it| {
+            it.alter("completions/_jobboard", "jobboard", "jobbord")
+        }),
+        ("schemas/event.json is not", |it| {
+            it.alter("schemas/event.json", "resync: ", "")
+        }),
+        ("has others than", |it| {
+            fs::remove_file(it.file("schemas/job.json")).unwrap();
+            it.commit();
+        }),
+    ];
+    for (told, plant) in planted {
+        let release = Release::new();
+        plant(&release);
+        let check = release.check();
+        let said = String::from_utf8_lossy(&check.stderr);
+        assert_eq!(check.status.code(), Some(1), "{told}: {said}");
+        assert!(said.contains(told), "{told}: {said}");
+        assert_eq!(said.lines().count(), 1, "{told}: {said}");
+    }
+}

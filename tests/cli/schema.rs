@@ -1,0 +1,178 @@
+//! `jobboard schema`; what is printed is compared with the schemas wherever a test runs the program.
+
+use std::{io::Write, process::Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    env::Env,
+    schema::{SCHEMAS, mismatch},
+    servers::python,
+};
+
+#[test]
+fn schemas_are_listed_and_printed_by_name_and_by_command() {
+    let env = Env::new();
+    let listed = env.jobboard(&["schema", "--json"]).run().json();
+    let names: Vec<_> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, SCHEMAS.keys().collect::<Vec<_>>());
+    let event = env.jobboard(&["schema", "event"]).run().json();
+    assert_eq!(event, SCHEMAS["event"]);
+    let job = env.jobboard(&["schema", "job"]).run().json();
+    assert_eq!(job["$defs"]["common"], SCHEMAS["common"]);
+    let list = env.jobboard(&["schema", "list"]).run().json();
+    let kinds = json!([{ "$ref": "urn:jobboard:count" }, { "$ref": "urn:jobboard:job" }]);
+    assert_eq!(
+        list["anyOf"],
+        json!([{ "anyOf": kinds }, { "type": "array", "items": { "anyOf": kinds } }])
+    );
+    assert_eq!(list["$defs"]["job"], SCHEMAS["job"]);
+    let table = env.jobboard(&["schema"]).at_terminal(100).run();
+    assert!(
+        table
+            .succeeded()
+            .contains("Something that happened on a board"),
+        "{table}"
+    );
+    let unknown = env.jobboard(&["schema", "jop"]).run();
+    assert!(
+        unknown.failed(2).contains("`jobboard schema` lists them"),
+        "{unknown}"
+    );
+}
+
+/// Returns what is printed, each with the schema that describes it.
+fn printed(env: &Env) -> Vec<(&'static str, Value)> {
+    let mut printed = Vec::new();
+    let mut print = |schema, words: &[&str]| {
+        let run = env.jobboard(words).run();
+        for value in run.values() {
+            match value {
+                Value::Array(values) => printed.extend(values.into_iter().map(|it| (schema, it))),
+                value => printed.push((schema, value)),
+            }
+        }
+    };
+    print("posted", &["post", "resize", "vm=1", "--json"]);
+    print("draft", &["post", "resize", "--dry-run", "--json"]);
+    let doomed = ["run", "doomed", "--on-failure", "trash", "--", "false"];
+    assert_eq!(env.jobboard(&doomed).run().code, 1);
+    print("result", &["claim", "--next", "--json"]);
+    print("owner", &["owner", "@1", "--json"]);
+    print("pause", &["pause", "night-*", "--json"]);
+    print("job", &["list", "--json"]);
+    print("job", &["list", "--trash", "--json"]);
+    print("count", &["list", "--count", "--json"]);
+    print("count", &["list", "--count", "--by", "name", "--json"]);
+    print("explanation", &["explain", "@1", "--json"]);
+    print("diagnosis", &["doctor", "--json"]);
+    print("diagnosis", &["doctor", "--list", "--json"]);
+    print("status", &["status", "--json"]);
+    print("report", &["report", "--json"]);
+    print("file", &["report", "page.html", "--json"]);
+    print("check", &["check", "--json"]);
+    print(
+        "check",
+        &["check", "--board", "sqlite:no/such.db", "--json"],
+    );
+    print("ping", &["ping", "--json"]);
+    print("setting", &["config", "--json"]);
+    print("dump", &["dump", "-"]);
+    print("file", &["dump", "all.dump", "--json"]);
+    print("text", &["metrics", "--json"]);
+    print("schema", &["schema", "--json"]);
+    print("help", &["help", "claim", "--json"]);
+    print("help", &["help", "boards", "--json"]);
+    print("help", &["help", "options", "--json"]);
+    print("pause", &["resume", "night-*", "--json"]);
+    let failed = env.jobboard(&["show", "no-such", "--json"]).run();
+    printed.push(("error", serde_json::from_str(&failed.stderr).unwrap()));
+    printed
+}
+
+/// Returns a value, and those like it of which a member is missing or of another type.
+fn altered(value: &Value) -> Vec<Value> {
+    let mut all = vec![value.clone()];
+    for name in value
+        .as_object()
+        .into_iter()
+        .flat_map(serde_json::Map::keys)
+    {
+        let mut without = value.clone();
+        without.as_object_mut().unwrap().shift_remove(name);
+        let mut other = value.clone();
+        other[name] = json!([{ "another": "type" }]);
+        all.extend([without, other]);
+    }
+    all
+}
+
+#[test]
+fn a_member_that_is_missing_or_of_another_type_is_seen_by_us_and_by_python() {
+    let Some(mut python) = python() else { return };
+    let env = Env::new();
+    let cases: Vec<_> = printed(&env)
+        .into_iter()
+        .map(|(schema, value)| (schema, altered(&value)))
+        .collect();
+    let mut judge = python
+        .args([
+            "-c",
+            "import json, sys
+from jsonschema import Draft202012Validator as Validator
+for line in sys.stdin:
+    schema, values = json.loads(line)
+    Validator.check_schema(schema)
+    judge = Validator(schema)
+    print(json.dumps([judge.is_valid(value) for value in values]))",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = judge.stdin.take().unwrap();
+    let lines: String = cases
+        .iter()
+        .map(|(schema, values)| {
+            let schema = env.jobboard(&["schema", schema]).run().json();
+            format!("{}\n", json!([schema, values]))
+        })
+        .collect();
+    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()).unwrap());
+    let output = judge.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let verdicts: Vec<Vec<bool>> = output
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(verdicts.len(), cases.len());
+    let mut refused = 0;
+    for ((schema, values), verdicts) in cases.iter().zip(verdicts) {
+        let ours = values.iter().map(|value| mismatch(schema, value));
+        for ((value, ours), python) in values.iter().zip(ours).zip(&verdicts) {
+            assert_eq!(ours.is_ok(), *python, "{schema}: {value}: {ours:?}");
+            refused += usize::from(!python);
+        }
+        assert!(verdicts[0], "{schema}: {}", values[0]);
+    }
+    // All but what may be of any type, or need not be there.
+    let altered: usize = cases.iter().map(|(_, values)| values.len() - 1).sum();
+    assert!(refused * 10 > altered * 9, "{refused} of {altered}");
+}
+
+#[test]
+fn what_no_schema_knows_is_seen() {
+    let known = json!({ "uuid": "x", "name": "y", "owner": "ada" });
+    assert_eq!(mismatch("owner", &known), Ok(()));
+    let more = json!({ "uuid": "x", "name": "y", "owner": "ada", "since": 1 });
+    assert_eq!(
+        mismatch("owner", &more),
+        Err("owner.since: is in no schema".to_owned())
+    );
+}
