@@ -63,7 +63,7 @@ pub(crate) struct ClaimArgs {
     #[arg(long)]
     hold: bool,
 
-    /// How long a kept claim outlives us if we die; it is renewed all the while
+    /// How long a kept claim outlives us if we die; it is renewed all the while (otherwise 30s)
     #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 

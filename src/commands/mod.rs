@@ -131,7 +131,7 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     verbose: bool,
 
-    /// How long one operation of the board may take, and connecting, if that is less than 3s (or JOBBOARD_OP_TIMEOUT; otherwise 5s)
+    /// How long one operation of the board may take, and connecting at most 3s of it (or JOBBOARD_OP_TIMEOUT; otherwise 5s)
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration::parse)]
     op_timeout: Option<Duration>,
 

@@ -41,7 +41,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     patience: Patience,
 
-    /// How long the claim outlives us if we die; it is renewed all the while
+    /// How long the claim outlives us if we die; it is renewed all the while (otherwise 30s)
     #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 

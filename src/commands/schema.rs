@@ -18,7 +18,7 @@ macro_rules! schemas {
 }
 
 /// All schemas, by their names.
-const SCHEMAS: [(&str, &str); 24] = schemas![
+pub(super) const SCHEMAS: [(&str, &str); 24] = schemas![
     "check" "common" "conductor" "count" "diagnosis" "draft" "dump" "error" "event" "explanation"
     "file" "help" "job" "note" "owner" "pause" "ping" "posted" "report" "result" "schema" "setting"
     "status" "text"
@@ -26,8 +26,8 @@ const SCHEMAS: [(&str, &str); 24] = schemas![
 
 /// Print the JSON Schema of what is printed as JSON
 ///
-/// It describes one object: a command that prints several makes an array of them with --json, and a
-/// line of each with -o jsonl. Without NAME the schemas are listed.
+/// It describes one object, whether that stands alone, in an array or on a line of its own: `help
+/// output` says which command prints how. Without NAME the schemas are listed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SchemaArgs {
     /// A schema, or a command: what that prints

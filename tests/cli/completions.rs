@@ -93,6 +93,7 @@ fn words_of_ours_are_completed() {
         (&["copy", "--to", "pr"], &["prod"]),
         (&["help", "exit"], &["exit-codes"]),
         (&["help", "abandon"], &["abandon"]),
+        (&["schema", "ev"], &["event"]),
         // What follows is somebody else's.
         (&["run", "a", "--", "list", "--state", "un"], &[]),
     ] {

@@ -23,6 +23,7 @@ use crate::{
     commands::{
         Cli,
         help::{OPTIONS, TOPICS},
+        schema::SCHEMAS,
     },
     config::{Config, Environment},
     job::{Departure, Priority, State},
@@ -68,6 +69,7 @@ fn completed(command: &str, arg: Arg) -> Arg {
         (_, "STATE", _) => Value::of_field("state"),
         (_, "PRIORITY", _) => Value::of_field("priority"),
         ("watch", _, "event") => Value::words(EventKind::ALL.iter().map(|it| it.name())),
+        ("schema", _, "name") => Value::words(SCHEMAS.iter().map(|it| it.0)),
         ("help", _, "about") => {
             let topics = TOPICS.iter().map(|topic| -> &str { topic.name });
             let program = Cli::command();

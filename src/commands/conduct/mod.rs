@@ -51,7 +51,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// other end is a failure, after which the job is tried again, later each time, and goes to the
 /// trash in the end. Every other job is left alone.
 ///
-/// SIGTERM, SIGINT or SIGQUIT end it once its jobs are done, a second one at once. SIGUSR1 has it take
+/// SIGTERM, SIGINT or SIGQUIT end it once its jobs are done, or after --grace, a second one at once. SIGUSR1 has it take
 /// no more, and a second one take jobs again. SIGUSR2 has it tell on stderr what it does, and which jobs
 /// it leaves alone, and why. SIGHUP has it read again what may be run, and ends it if a terminal has hung
 /// up in which it was started. A service manager that waits for READY=1 is told how it does.
@@ -72,7 +72,7 @@ pub(crate) struct ConductArgs {
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
-    /// How long a claim outlives us if we die; it is renewed all the while
+    /// How long a claim outlives us if we die; it is renewed all the while (otherwise 30s)
     #[arg(long, value_name = "DURATION", value_parser = lease)]
     lease: Option<Duration>,
 

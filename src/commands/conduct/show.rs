@@ -19,7 +19,7 @@ const SHORTEST: usize = 20;
 pub(super) enum LogFormat {
     /// A line each, for people
     Text,
-    /// An object a line
+    /// An object a line, beside what --output has commands say there
     Json,
 }
 

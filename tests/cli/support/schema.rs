@@ -4,6 +4,9 @@ use std::{collections::BTreeMap, fs, path::Path, sync::LazyLock};
 
 use serde_json::{Map, Value};
 
+/// How many of one listing are looked at.
+const MOST: usize = 200;
+
 /// The schemas of the repository, by their names.
 pub(crate) static SCHEMAS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
@@ -62,12 +65,12 @@ fn kinds_of(command: &str) -> Vec<&'static str> {
 fn told(text: &str, kinds: &[&str], arguments: &[String]) {
     let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     // A run that was ended has said less; whoever needs all of it finds that by reading it.
-    for value in values.map_while(Result::ok) {
+    for value in values.map_while(Result::ok).take(MOST) {
         let parts = match &value {
             Value::Array(parts) => parts.as_slice(),
             _ => std::slice::from_ref(&value),
         };
-        for part in parts {
+        for part in parts.iter().take(MOST) {
             let wrong: Vec<_> = kinds
                 .iter()
                 .map_while(|kind| mismatch(kind, part).err())
