@@ -12,7 +12,7 @@ use crate::{
     conduct::{Stage, on_every_board, set_mode},
     faults::SmallDisk,
     support::{
-        env::{Env, Outcome, wait_until},
+        env::{Env, Outcome, copy_program, wait_until},
         servers::{Host, Peer},
     },
 };
@@ -351,7 +351,7 @@ fn a_file_that_can_only_be_read_is_told() {
         .run()
         .succeeded();
     let program = env.root().join("jobboard");
-    fs::copy(env!("CARGO_BIN_EXE_jobboard"), &program).unwrap();
+    copy_program(&program);
     set_mode(env.root(), 0o755);
     for file in fs::read_dir(&shared).unwrap() {
         set_mode(&file.unwrap().path(), 0o444);

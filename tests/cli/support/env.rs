@@ -306,6 +306,18 @@ impl Invocation {
     }
 }
 
+/// Puts a copy of the program there.
+///
+/// Not by ourselves: what another test starts meanwhile would have the copy open for writing until it has become
+/// a program, and nobody can run a file that is.
+pub(crate) fn copy_program(to: &Path) {
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_jobboard"))
+        .arg(to)
+        .status();
+    assert!(copied.unwrap().success());
+}
+
 /// Waits until something holds, and fails if it does not soon.
 pub(crate) fn wait_until(what: &str, holds: impl FnMut() -> bool) {
     assert!(comes_true(SOON, holds), "waited in vain: {what}");

@@ -10,7 +10,7 @@ use crate::{
     conduct::{Stage, on_every_board},
     faults::size,
     support::{
-        env::{Running, wait_until},
+        env::{Running, copy_program, wait_until},
         manager::Manager,
     },
 };
@@ -20,7 +20,7 @@ on_every_board!(jobs_run_once_across_reloads_and_upgrades);
 /// Puts another copy of the program in the place of the one that runs, as package managers do.
 fn install(stage: &Stage) -> PathBuf {
     let (program, new) = (stage.env.file("jobboard"), stage.env.file("jobboard.new"));
-    fs::copy(env!("CARGO_BIN_EXE_jobboard"), &new).unwrap();
+    copy_program(&new);
     fs::rename(&new, &program).unwrap();
     program
 }
