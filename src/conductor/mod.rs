@@ -178,6 +178,7 @@ fn shared(settings: &mut Settings, board: &str, reporter: Reporter) -> io::Resul
         account: Arc::clone(&settings.account),
         spans: (settings.spans.take()).map(|file| Spans::new(file, board, &settings.conductor)),
         shutdown: watch::Sender::new(Shutdown::NotYet),
+        has_looked: watch::Sender::new(false),
     })
 }
 

@@ -45,6 +45,8 @@ pub(super) struct Shared {
     /// Where attempts are told to those who trace them.
     pub(super) spans: Option<Spans>,
     pub(super) shutdown: watch::Sender<Shutdown>,
+    /// Whether the board was looked at, or could not be, since jobs may be claimed.
+    pub(super) has_looked: watch::Sender<bool>,
 }
 
 impl Shared {

@@ -297,15 +297,21 @@ impl Supervisor {
     }
 }
 
-/// Waits until there was nothing to do for so long; one that is quiet stays.
+/// Waits until there was nothing to do for so long; one that is quiet stays, and one that has yet to look.
 async fn idle(shared: &Shared, long: Option<Duration>) {
     let mut shutdown = shared.shutdown.subscribe();
+    let mut has_looked = shared.has_looked.subscribe();
+    let mut idle = async |long| {
+        // Whoever looks is gone: that is an end as well.
+        let _ = has_looked.wait_for(|it| *it).await;
+        shared.in_flight.idle(long).await;
+    };
     while let Some(long) = long
         && may_claim(&mut shutdown).await
     {
         tokio::select! {
             () = may_not_claim(&mut shutdown) => {}
-            () = shared.in_flight.idle(long) => return,
+            () = idle(long) => return,
         }
     }
     std::future::pending().await

@@ -46,6 +46,7 @@ impl Pick<'_> {
     /// Waits until there may be something to claim that was not there before.
     pub(super) async fn wait_for_more(&mut self) -> Result<()> {
         self.outage.wait(false);
+        self.shared.has_looked.send_replace(true);
         let ripe = self.backlog.next_not_before();
         let end_of_pause = self.pauses.first_end();
         let others_work = self.drains && self.shared.in_flight.are_empty();

@@ -219,6 +219,7 @@ impl Pick<'_> {
                 Err(error) if !self.has_looked && is_final_at_first(&error) => return Err(error),
                 Err(error) => {
                     self.outage.begin(&error);
+                    self.shared.has_looked.send_replace(true);
                     if self.is_to_end && self.outage.is_hopeless() {
                         return Err(error);
                     }
@@ -239,6 +240,7 @@ impl Pick<'_> {
         if *shutdown.borrow() != Shutdown::NotYet {
             // By then much has happened.
             self.lose_touch();
+            self.shared.has_looked.send_replace(false);
             self.outage.wait(false);
         }
         may_claim(shutdown).await

@@ -5,13 +5,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use super::{Stage, on_every_board, stage::set_mode};
 use crate::support::{
     env::{Invocation, Running, stays, wait_until},
     manager::Manager,
+    process::is_alive,
+    proxy::Mood,
     servers::Host,
 };
 
@@ -51,6 +53,21 @@ fn one_that_is_quiet_takes_nothing_more_and_stays(stage: &Stage) {
     stage.logged(2);
     conductor.ended().succeeded();
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
+}
+
+#[test]
+fn one_that_has_yet_to_look_at_the_board_is_not_idle() {
+    let Some(stage) = Stage::redis() else { return };
+    stage.post("a", "echo ran >> log");
+    let (board, proxy) = stage.through_proxy();
+    proxy.set_at("HSCAN", Mood::Stall);
+    let conductor = stage.start(&["--board", &board, "--idle-exit", "200ms"]);
+    wait_until("it looks", || proxy.has_sprung());
+    let pid = Pid::from_raw(i32::try_from(conductor.pid()).unwrap()).unwrap();
+    stays("at work", Duration::from_secs(2), || is_alive(pid));
+    proxy.set(Mood::PassOn);
+    conductor.ended().succeeded();
+    assert_eq!(stage.log(), ["ran"]);
 }
 
 fn clocks_and_limits_end_it_as_people_do(stage: &Stage) {
