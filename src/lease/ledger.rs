@@ -42,6 +42,8 @@ pub(super) struct Ledger {
 struct Entry {
     claim: Claim,
     /// Before the last two requests were sent that the board granted, the last one first.
+    ///
+    /// Before a claim there was none; but a client leaves its server without a word for a quarter of its session at most.
     confirmed: [Boottime; 2],
     ward: Option<(Arc<Guard>, Group)>,
     lost: oneshot::Sender<Lost>,
@@ -80,8 +82,8 @@ impl Ledger {
     pub(super) fn add(&self, claim: Claim, asked: Boottime) -> (u64, oneshot::Receiver<Lost>) {
         let (sender, lost) = oneshot::channel();
         let entry = Entry {
+            confirmed: [asked, asked - claim.term / 4],
             claim,
-            confirmed: [asked; 2],
             ward: None,
             lost: sender,
         };

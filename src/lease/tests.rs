@@ -226,6 +226,16 @@ async fn a_session_counts_from_the_last_confirmation_but_one() {
 }
 
 #[tokio::test]
+async fn a_session_may_have_been_silent_for_a_while_before_its_first_claim() {
+    let board = Renewals::new(false, &[Answer::Unreachable]);
+    let keeper = board.keeper();
+    let asked = Boottime::now();
+    let mut lease = keeper.hold(claim("a", LONG), asked);
+    let lost = soon(lease.lost()).await;
+    assert_eq!(lost.kill_at(), asked + LONG * 3 / 4 - LONG / 12);
+}
+
+#[tokio::test]
 async fn claims_come_and_go_while_others_are_kept() {
     let board = Renewals::new(true, &[Answer::Grant]);
     let keeper = board.keeper();
