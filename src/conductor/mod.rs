@@ -15,6 +15,8 @@ mod in_flight;
 pub(crate) mod judgement;
 mod lease_term;
 pub(crate) mod meter;
+#[cfg(test)]
+mod model;
 mod outage;
 mod passed_over;
 mod picker;

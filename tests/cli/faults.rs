@@ -21,14 +21,7 @@ use std::{
 };
 
 use crate::support::env::{Env, Outcome, Running};
-
-/// Returns the size for a full run, or that for every day.
-pub(crate) fn size(full: usize, everyday: usize) -> usize {
-    match std::env::var_os("JOBBOARD_FAULTS") {
-        Some(asked) if asked == "full" => full,
-        _ => everyday,
-    }
-}
+pub(crate) use crate::support::needs::size;
 
 /// Returns a number below the limit that nobody can foresee.
 pub(crate) fn random(limit: u64) -> u64 {

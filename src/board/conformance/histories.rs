@@ -12,7 +12,7 @@ use super::{
     *,
 };
 use crate::{
-    board::{BoardError, EventKind},
+    board::{BoardError, EventKind, testing::needs::is_full},
     job::{Claim, Fence, Holding, Purge, Restore, Witness},
 };
 
@@ -35,13 +35,16 @@ pub(crate) fn difference<S>(
         .unwrap();
     let _entered = runtime.enter();
     let (board, _server) = open()?;
-    let is_full = std::env::var_os("JOBBOARD_FAULTS").is_some_and(|asked| asked == "full");
     let config = Config {
-        cases: if is_full { histories * 100 } else { histories },
+        cases: if is_full() {
+            histories * 100
+        } else {
+            histories
+        },
         failure_persistence: None,
         ..Config::default()
     };
-    let mut runner = match is_full {
+    let mut runner = match is_full() {
         true => TestRunner::new(config),
         false => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
     };

@@ -18,6 +18,7 @@ use crate::{
             ATTEMPT, BY_HAND, LONG, Subject, WHOLE_BOARD, ada, by_name, claim_one, claimant, draft,
             get, keeps_its_promises, post_one, release, until_free, urgent,
         },
+        testing::needs::size,
         wire::posting::Limit,
     },
     job::{
@@ -68,8 +69,7 @@ async fn faults_of_many_claimants_with_connections_of_their_own_one_wins() {
         return;
     };
     let boards: Vec<_> = (0..64).map(|_| board_of(&server, None)).collect();
-    let is_full = std::env::var_os("JOBBOARD_FAULTS").is_some_and(|asked| asked == "full");
-    let (rounds, start) = (if is_full { 1000 } else { 20 }, Instant::now());
+    let (rounds, start) = (size(1000, 20), Instant::now());
     for _ in 0..rounds {
         let key = post_one(&board, "resize").await;
         let claims = boards.iter().enumerate().map(|(number, board)| {

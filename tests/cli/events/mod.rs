@@ -19,16 +19,13 @@ use crate::{
     interop::shared::Shared,
     support::{
         env::{Env, Running},
+        needs::is_full,
         servers::{Host, Peer, Server, ZooKeeper},
     },
 };
 
 /// About as long as a look is put off that follows another one.
 const QUIET: Duration = Duration::from_millis(100);
-
-fn is_full() -> bool {
-    std::env::var_os("JOBBOARD_FAULTS").is_some_and(|asked| asked == "full")
-}
 
 /// A board that tells what happens on it.
 trait Told: Host {

@@ -39,3 +39,13 @@ pub(crate) fn has(program: &str) -> bool {
 pub(crate) fn may_start_servers() -> bool {
     env::var_os("JOBBOARD_TEST_FAST").is_none()
 }
+
+/// Whether all is to be tried, however long it takes; `scripts/faults` asks for that.
+pub(crate) fn is_full() -> bool {
+    env::var_os("JOBBOARD_FAULTS").is_some_and(|asked| asked == "full")
+}
+
+/// Returns the size for a full run, or that for every day.
+pub(crate) fn size(full: usize, everyday: usize) -> usize {
+    if is_full() { full } else { everyday }
+}

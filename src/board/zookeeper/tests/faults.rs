@@ -5,15 +5,7 @@
 use futures_util::future::join_all;
 
 use super::*;
-use crate::board::zookeeper::testing::Ensemble;
-
-/// Returns the size for a full run, or that for every day.
-fn size(full: usize, everyday: usize) -> usize {
-    match std::env::var_os("JOBBOARD_FAULTS") {
-        Some(asked) if asked == "full" => full,
-        _ => everyday,
-    }
-}
+use crate::board::{testing::needs::size, zookeeper::testing::Ensemble};
 
 #[tokio::test]
 async fn of_64_claimants_one_wins_and_the_others_know_who() {

@@ -44,7 +44,7 @@ impl Afar {
     }
 
     fn jobboard(&self, words: &[&str]) -> Invocation {
-        let all = [&["--board", &self.board, "--op-timeout", "1s"], words].concat();
+        let all = [&["--board", &self.board, "--op-timeout", "5s"], words].concat();
         self.stage.env.jobboard(&all)
     }
 

@@ -1,0 +1,112 @@
+//! A search through all that can happen, by the fewest steps first.
+
+use std::{collections::HashMap, fmt};
+
+use super::{
+    step::Step,
+    world::{Broken, Scene, World},
+};
+
+/// How a promise comes to be broken, by the fewest steps.
+#[derive(Debug)]
+pub(super) struct Course {
+    pub(super) broken: Broken,
+    pub(super) steps: Vec<Step>,
+}
+
+impl fmt::Display for Course {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:?} after", self.broken)?;
+        self.steps
+            .iter()
+            .try_for_each(|step| writeln!(f, "  {step:?}"))
+    }
+}
+
+/// All worlds that were found.
+#[derive(Default)]
+struct Found {
+    numbers: HashMap<World, u32>,
+    worlds: Vec<World>,
+    /// From which world each was reached first.
+    origins: Vec<u32>,
+    /// Which worlds follow upon which, where nothing goes wrong.
+    ordinary: Vec<(u32, u32)>,
+}
+
+impl Found {
+    /// Returns the number of a world, which is a new one if it was never found before.
+    fn add(&mut self, world: World, origin: u32) -> u32 {
+        let world = world.unnamed();
+        let next = self.worlds.len() as u32;
+        let number = *self.numbers.entry(world).or_insert(next);
+        if number == next {
+            self.worlds.push(world);
+            self.origins.push(origin);
+        }
+        number
+    }
+
+    fn course(&self, broken: Broken, mut at: u32, scene: &Scene) -> Course {
+        let mut path = Vec::new();
+        while at != 0 {
+            path.push(self.worlds[at as usize]);
+            at = self.origins[at as usize];
+        }
+        let mut world = World::first(scene);
+        let mut steps = Vec::new();
+        for next in path.into_iter().rev() {
+            let found = world
+                .steps(scene)
+                .into_iter()
+                .find(|(_, it)| it.unnamed() == next);
+            let (step, after) = found.expect("a world that was found so");
+            steps.push(step);
+            world = after;
+        }
+        Course { broken, steps }
+    }
+
+    /// Returns a world from which the job does not come to its end any more, though somebody works.
+    fn stuck(&self) -> Option<u32> {
+        let mut before = vec![Vec::new(); self.worlds.len()];
+        for &(from, to) in &self.ordinary {
+            before[to as usize].push(from);
+        }
+        let mut ends: Vec<bool> = self.worlds.iter().map(World::is_settled).collect();
+        let mut open: Vec<u32> = (0..ends.len() as u32)
+            .filter(|&at| ends[at as usize])
+            .collect();
+        while let Some(at) = open.pop() {
+            for &from in &before[at as usize] {
+                if !std::mem::replace(&mut ends[from as usize], true) {
+                    open.push(from);
+                }
+            }
+        }
+        ends.iter().position(|ends| !ends).map(|at| at as u32)
+    }
+}
+
+/// Goes through all that can happen: how many worlds there are, or how a promise comes to be broken.
+pub(super) fn explore(scene: &Scene) -> Result<usize, Course> {
+    let mut found = Found::default();
+    found.add(World::first(scene), 0);
+    let mut at = 0;
+    while let Some(world) = found.worlds.get(at).copied() {
+        if let Some(broken) = world.broken {
+            return Err(found.course(broken, at as u32, scene));
+        }
+        for (step, next) in world.steps(scene) {
+            let number = found.add(next, at as u32);
+            if world.is_ordinary(step) {
+                found.ordinary.push((at as u32, number));
+            }
+        }
+        at += 1;
+    }
+    match found.stuck() {
+        Some(at) => Err(found.course(Broken::Stuck, at, scene)),
+        None => Ok(found.worlds.len()),
+    }
+}

@@ -1,0 +1,110 @@
+//! A model of two conductors with one job, gone through whole: whatever may happen, in whatever order.
+//!
+//! It has what is decided on different sides of a wire: a claim, its renewals and settlement, the guard, an operator who
+//! forces or pauses, messages that are lost or late, and processes that are stopped or killed at any point. What it says
+//! of the program holds as far as its steps are the program's; [`source`] knows which functions they are taken from.
+
+mod board;
+mod explore;
+mod source;
+mod step;
+mod taken;
+mod world;
+
+use self::{
+    explore::explore,
+    world::{Broken, Kind, Planted, Scene},
+};
+use crate::board::testing::needs::is_full;
+
+const SCENE: Scene = Scene {
+    kind: Kind::Expiry,
+    is_one_machine: false,
+    faults: 1,
+    planted: None,
+};
+
+fn keeps_its_promises(scene: Scene) {
+    match explore(&scene) {
+        Ok(worlds) => eprintln!("faults: {worlds} worlds keep what is promised in {scene:?}"),
+        Err(course) => panic!("{scene:?}: {course}"),
+    }
+}
+
+#[test]
+fn claims_that_expire_keep_their_promises() {
+    let faults = if is_full() { 2 } else { 1 };
+    keeps_its_promises(Scene { faults, ..SCENE });
+}
+
+#[test]
+fn claims_that_live_with_a_session_keep_their_promises() {
+    let faults = if is_full() { 2 } else { 1 };
+    keeps_its_promises(Scene {
+        kind: Kind::Session,
+        faults,
+        ..SCENE
+    });
+}
+
+#[test]
+fn where_guards_fail_the_next_one_on_the_machine_ends_what_is_left() {
+    // Of sessions there are twice as many, and each fault has them grow by a factor of fifteen.
+    let (kinds, faults) = match is_full() {
+        true => (&[Kind::Expiry, Kind::Session][..], 2),
+        false => (&[Kind::Expiry][..], 1),
+    };
+    for &kind in kinds {
+        keeps_its_promises(Scene {
+            kind,
+            is_one_machine: true,
+            faults,
+            ..SCENE
+        });
+    }
+}
+
+#[test]
+fn whatever_is_made_wrong_breaks_a_promise() {
+    let one_machine = Scene {
+        is_one_machine: true,
+        ..SCENE
+    };
+    let session = Scene {
+        kind: Kind::Session,
+        ..SCENE
+    };
+    for (planted, scene, faults, broken) in [
+        (Planted::SettlesWithoutFence, SCENE, 0, Broken::SettledLate),
+        (Planted::RenewsAnyClaim, SCENE, 0, Broken::RanTwice),
+        (Planted::ForcesUnseen, SCENE, 1, Broken::ForcedAnother),
+        (Planted::GuardForgets, SCENE, 1, Broken::RanTwice),
+        (
+            Planted::StartsBesideLeftovers,
+            one_machine,
+            1,
+            Broken::RanTwice,
+        ),
+        (
+            Planted::CountsFromTheLastConfirmation,
+            session,
+            0,
+            Broken::RanTwice,
+        ),
+        (
+            Planted::CountsFromTheClaimItself,
+            session,
+            0,
+            Broken::RanTwice,
+        ),
+        (Planted::NoticesNoLateClaim, session, 0, Broken::Stuck),
+    ] {
+        let scene = Scene {
+            planted: Some(planted),
+            faults,
+            ..scene
+        };
+        let course = explore(&scene).expect_err(&format!("{planted:?} breaks something"));
+        assert_eq!(course.broken, broken, "{planted:?}: {course}");
+    }
+}

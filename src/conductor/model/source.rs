@@ -1,0 +1,167 @@
+//! Which functions the model's steps are taken from, and whether they are as they were then.
+
+use std::{fs, path::Path};
+
+use uuid::Uuid;
+
+/// What a step does, in which file, in which functions of it, and the digest of those; of scripts, all is one function.
+const SOURCES: [(&str, &str, &[&str], &str); 16] = [
+    (
+        "a claim is served",
+        "board/redis/write/scripts/claim.lua",
+        &[],
+        "61f3b84f",
+    ),
+    (
+        "a renewal is served",
+        "board/redis/write/scripts/renew.lua",
+        &[],
+        "9378e1c0",
+    ),
+    (
+        "a settlement is served",
+        "board/redis/write/scripts/settle.lua",
+        &[],
+        "e8522e61",
+    ),
+    (
+        "who has the job, and by which claim",
+        "board/redis/write/scripts/prelude.lua",
+        &[
+            "last_fence",
+            "holder_now",
+            "give_to",
+            "fence_of",
+            "refusal_of",
+        ],
+        "e26e799a",
+    ),
+    (
+        "a claim or a renewal is served",
+        "board/zookeeper/write/claim.rs",
+        &["attempt", "renew"],
+        "da386c4e",
+    ),
+    (
+        "a settlement is served",
+        "board/zookeeper/write/settle.rs",
+        &["settle_one", "permitted", "settling"],
+        "064cf8e4",
+    ),
+    (
+        "a claim or a renewal is served",
+        "board/embedded/write/change.rs",
+        &["take", "renew", "check_owner"],
+        "84de9f41",
+    ),
+    (
+        "a settlement is served",
+        "board/embedded/write/settle.rs",
+        &["settle", "check_authority"],
+        "e293bb86",
+    ),
+    (
+        "a conductor counts what is left of a claim",
+        "lease/ledger.rs",
+        &["renew_at", "limits", "add", "expire", "confirm", "refuse"],
+        "02dbd7b4",
+    ),
+    (
+        "before its deadline a command is ended",
+        "process/guard/line.rs",
+        &["before"],
+        "dcf71a1b",
+    ),
+    (
+        "the guard is told, and the command is started",
+        "conductor/attempt.rs",
+        &["carry_out", "start"],
+        "54aa2f1a",
+    ),
+    (
+        "what is left of earlier attempts is ended",
+        "process/guard/leftover.rs",
+        &["end", "end_left_over", "left_over"],
+        "609e0839",
+    ),
+    (
+        "the guard ends a command",
+        "process/guard/helper.rs",
+        &["enforce", "end_all"],
+        "642b856f",
+    ),
+    (
+        "a conductor settles",
+        "conductor/settler.rs",
+        &["settle", "drop_lost"],
+        "485ef27e",
+    ),
+    (
+        "what may be ours is given back",
+        "board/ext.rs",
+        &["give_back"],
+        "fb03bc2e",
+    ),
+    (
+        "a claim is noticed of which nothing was heard",
+        "conductor/picker/claim.rs",
+        &["unanswered", "let_slip", "heed_claim"],
+        "3832918a",
+    ),
+];
+
+/// Returns what counts of a source: neither its comments nor how it is laid out.
+fn code(text: &str) -> String {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.starts_with("//") && !line.starts_with("--"));
+    lines
+        .flat_map(str::split_whitespace)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Returns a function, up to the line that ends what its first line has begun.
+fn function<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let heads = ["fn {name}(", "fn {name}<", "function {name}("];
+    let heads = heads.map(|head| head.replace("{name}", name));
+    let begin = heads.iter().find_map(|head| text.find(head))?;
+    let first = text[begin..].lines().next()?;
+    if first.ends_with(" end") {
+        return Some(first);
+    }
+    let line = text[..begin].rfind('\n').map_or(0, |at| at + 1);
+    let indent: String = text[line..].chars().take_while(|it| *it == ' ').collect();
+    let ends = [format!("\n{indent}}}\n"), format!("\n{indent}end\n")];
+    let ends = ends.iter().filter_map(|end| text[begin..].find(end));
+    Some(&text[begin..begin + ends.min()?])
+}
+
+fn digest(file: &str, functions: &[&str]) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file);
+    let text = fs::read_to_string(path).unwrap();
+    let found =
+        |name: &&str| function(&text, name).unwrap_or_else(|| panic!("{file} has no {name}"));
+    let parts: Vec<_> = match functions {
+        [] => vec![code(&text)],
+        names => names.iter().map(|name| code(found(name))).collect(),
+    };
+    let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, parts.join("\n").as_bytes());
+    digest.simple().to_string()[..8].to_owned()
+}
+
+#[test]
+fn the_steps_of_the_model_are_those_of_the_program() {
+    let changed = SOURCES.iter().filter_map(|(step, file, functions, known)| {
+        let digest = digest(file, functions);
+        (digest != *known)
+            .then(|| format!("{file} {functions:?}: {digest}"))
+            .map(|line| format!("{step}: {line}"))
+    });
+    let changed: Vec<_> = changed.collect();
+    assert!(
+        changed.is_empty(),
+        "these are not as they were when the model was made from them. See whether its steps are still theirs, then write \
+         down their digests:\n{}",
+        changed.join("\n")
+    );
+}

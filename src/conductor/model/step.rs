@@ -1,0 +1,152 @@
+//! What may happen next, and what comes of it.
+//!
+//! Whatever is sent may arrive late, or its answer never; whoever works may be stopped or killed between any two steps.
+
+use super::world::{Scene, World};
+
+/// Something that happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Tick,
+    SessionEnds,
+    Asks(usize),
+    Serves(usize),
+    ServesRenewal(usize),
+    ServesLate(usize),
+    Hears(usize),
+    HearsOfRenewal(usize),
+    TellsGuard(usize),
+    Starts(usize),
+    CommandEnds(usize),
+    Renews(usize),
+    Settles(usize),
+    GivesBack(usize),
+    NoticesClaim(usize),
+    GivesUp(usize),
+    GuardKills(usize),
+    ReplacesGuard(usize),
+    OperatorForces,
+    OperatorResumes,
+    Continues(usize),
+    GuardContinues(usize),
+    IsRestarted(usize),
+    // Faults from here on.
+    OperatorLooks,
+    OperatorPauses,
+    CallIsLost(usize),
+    RenewalIsLost(usize),
+    IsStopped(usize),
+    GuardIsStopped(usize),
+    BothAreStopped(usize),
+    IsKilled(usize),
+    GuardIsKilled(usize),
+    BothAreKilled(usize),
+}
+
+impl Step {
+    pub(super) fn is_fault(self) -> bool {
+        matches!(
+            self,
+            Self::OperatorLooks
+                | Self::OperatorPauses
+                | Self::CallIsLost(_)
+                | Self::RenewalIsLost(_)
+                | Self::IsStopped(_)
+                | Self::GuardIsStopped(_)
+                | Self::BothAreStopped(_)
+                | Self::IsKilled(_)
+                | Self::GuardIsKilled(_)
+                | Self::BothAreKilled(_)
+        )
+    }
+}
+
+/// The steps that everybody may take who is told by a number.
+const OF_EACH: [fn(usize) -> Step; 23] = [
+    Step::Asks,
+    Step::Serves,
+    Step::ServesRenewal,
+    Step::ServesLate,
+    Step::Hears,
+    Step::HearsOfRenewal,
+    Step::TellsGuard,
+    Step::Starts,
+    Step::CommandEnds,
+    Step::Renews,
+    Step::Settles,
+    Step::GivesBack,
+    Step::NoticesClaim,
+    Step::GivesUp,
+    Step::GuardKills,
+    Step::ReplacesGuard,
+    Step::Continues,
+    Step::GuardContinues,
+    Step::IsRestarted,
+    Step::CallIsLost,
+    Step::RenewalIsLost,
+    Step::IsStopped,
+    Step::IsKilled,
+];
+
+impl World {
+    /// Returns all that may happen next, and what it leads to.
+    pub(super) fn steps(&self, scene: &Scene) -> Vec<(Step, Self)> {
+        let alone = [
+            Step::Tick,
+            Step::SessionEnds,
+            Step::OperatorForces,
+            Step::OperatorResumes,
+            Step::OperatorLooks,
+            Step::OperatorPauses,
+        ];
+        let of_each = (0..2).flat_map(|i| OF_EACH.map(|step| step(i)));
+        let with_guards = (0..2).flat_map(|i| {
+            [
+                Step::GuardIsStopped(i),
+                Step::GuardIsKilled(i),
+                Step::BothAreStopped(i),
+                Step::BothAreKilled(i),
+            ]
+        });
+        let with_guards = with_guards.filter(|_| scene.is_one_machine);
+        let steps = alone.into_iter().chain(of_each).chain(with_guards);
+        steps
+            .filter_map(|step| Some((step, self.after(step, scene)?)))
+            .collect()
+    }
+
+    /// Returns what a step leads to; nothing, if it cannot be taken now.
+    pub(super) fn after(&self, step: Step, scene: &Scene) -> Option<Self> {
+        let mut next = *self;
+        (!self.is_ended).then_some(())?;
+        if step.is_fault() {
+            (!self.comes_too_soon(step, scene)).then_some(())?;
+            next.faults = next.faults.checked_sub(1)?;
+        }
+        next.take(step, scene)?;
+        next.spare_the_vain(scene);
+        next.number_fences_anew();
+        Some(next)
+    }
+
+    /// Whether a fault strikes twice within a moment in which nobody could do anything.
+    ///
+    /// A conductor that was stopped between its last look at the claim and the start of the command, for longer than the
+    /// claim lasts, starts it all the same. If it is struck once more, and its guard is out of action, before it has seen
+    /// that, the command goes on, and the next one's look at what is left came too early. Nobody can rule that out.
+    pub(super) fn comes_too_soon(&self, step: Step, scene: &Scene) -> bool {
+        let is_overdue = |i: usize| {
+            let it = &self.conductors[i];
+            it.command.is_some() && (it.is_command_due(scene) == Some(true) || it.is_over(scene))
+        };
+        match step {
+            Step::IsStopped(i)
+            | Step::GuardIsStopped(i)
+            | Step::BothAreStopped(i)
+            | Step::IsKilled(i)
+            | Step::GuardIsKilled(i)
+            | Step::BothAreKilled(i) => scene.is_one_machine && is_overdue(i),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! What each step does.
+
+use super::{
+    step::Step,
+    world::{
+        Answer, Broken, Call, Conductor, Doing, GONE, Hold, IDLE, Kind, Life, Planted, Request,
+        SILENCE, Scene, TERM, World,
+    },
+};
+
+impl World {
+    /// Takes a step; nothing, if that cannot be done now.
+    pub(super) fn take(&mut self, step: Step, scene: &Scene) -> Option<()> {
+        match step {
+            Step::Tick => self.tick(scene),
+            Step::SessionEnds => self.end_session(scene),
+            Step::Asks(i) => self.ask(i, scene),
+            Step::Serves(i) => {
+                let mut call = self.conductors[i].call.filter(|it| it.answer.is_none())?;
+                call.answer = Some(self.serve(i, call.request, scene));
+                self.conductors[i].call = Some(call);
+                Some(())
+            }
+            Step::ServesRenewal(i) => {
+                let mut call = self.conductors[i]
+                    .renewal
+                    .filter(|it| it.answer.is_none())?;
+                call.answer = Some(self.serve(i, call.request, scene));
+                self.conductors[i].renewal = Some(call);
+                Some(())
+            }
+            Step::ServesLate(i) => {
+                let (owner, request) = self.conductors[i].late.take()?;
+                self.serve(owner, request, scene);
+                Some(())
+            }
+            Step::Hears(i) => self.hear(i),
+            Step::HearsOfRenewal(i) => self.hear_of_renewal(i, scene),
+            Step::TellsGuard(i) => self.prepare(i, scene),
+            Step::OperatorForces => self.force(scene),
+            _ => self.work(step, scene),
+        }
+    }
+
+    /// Has somebody do something about a command or its claim.
+    fn work(&mut self, step: Step, scene: &Scene) -> Option<()> {
+        match step {
+            Step::Starts(i) => {
+                let conductor = self.able(i)?;
+                (conductor.doing == Doing::Starts).then_some(())?;
+                conductor.doing = Doing::Runs;
+                conductor.command = Some(conductor.fence);
+                Some(())
+            }
+            Step::CommandEnds(i) => {
+                self.conductors[i].command.take()?;
+                self.leader_ended(i, true);
+                Some(())
+            }
+            Step::Renews(i) => {
+                let conductor = self.able(i)?;
+                let is_due = conductor.has_claim() && conductor.confirmed[0] < TERM;
+                (is_due && conductor.renewal.is_none()).then_some(())?;
+                conductor.renewal = Some(ask(Request::Renew(conductor.fence), TERM));
+                Some(())
+            }
+            Step::Settles(i) => {
+                let conductor = self.able(i)?;
+                let is_consumed = match conductor.doing {
+                    Doing::Ended { is_success } => is_success,
+                    Doing::Settles { is_consumed } => is_consumed,
+                    _ => return None,
+                };
+                (conductor.call.is_none() && !conductor.is_over(scene)).then_some(())?;
+                conductor.doing = Doing::Settles { is_consumed };
+                conductor.is_watched = false;
+                conductor.call = Some(ask(
+                    Request::Settle {
+                        fence: conductor.fence,
+                        is_consumed,
+                    },
+                    0,
+                ));
+                Some(())
+            }
+            Step::GivesUp(i) => {
+                let conductor = self.able(i)?;
+                conductor.is_over(scene).then_some(())?;
+                conductor.command = None;
+                let call = conductor.call.take();
+                call.into_iter()
+                    .for_each(|call| conductor.forget_call(i, call));
+                conductor.let_go();
+                Some(())
+            }
+            Step::GuardKills(i) => {
+                self.conductors[i].is_command_due(scene)?;
+                self.conductors[i].command = None;
+                self.leader_ended(i, false);
+                Some(())
+            }
+            Step::ReplacesGuard(i) => {
+                let conductor = self.able(i)?;
+                (conductor.guard == Life::Dead).then_some(())?;
+                conductor.guard = Life::Up;
+                Some(())
+            }
+            _ => self.tidy(step, scene),
+        }
+    }
+
+    /// Has somebody see to what was lost track of, or go on.
+    fn tidy(&mut self, step: Step, scene: &Scene) -> Option<()> {
+        match step {
+            Step::GivesBack(i) => {
+                let ours = self.hold.filter(|it| it.owner == i);
+                let conductor = self.able(i)?;
+                (conductor.is_adrift && conductor.call.is_none()).then_some(())?;
+                match ours {
+                    Some(Hold { fence, .. }) => {
+                        let request = Request::Settle {
+                            fence,
+                            is_consumed: false,
+                        };
+                        conductor.call = Some(ask(request, 0));
+                    }
+                    None => conductor.is_adrift = false,
+                }
+                Some(())
+            }
+            Step::NoticesClaim(i) => {
+                let is_ours = self.hold.is_some_and(|it| it.owner == i);
+                let conductor = self.able(i)?;
+                let is_left = is_ours && conductor.doing == Doing::Nothing && !conductor.is_adrift;
+                (is_left && !scene.has(Planted::NoticesNoLateClaim)).then_some(())?;
+                conductor.is_adrift = true;
+                Some(())
+            }
+            Step::OperatorResumes => std::mem::take(&mut self.is_paused).then_some(()),
+            Step::Continues(i) => change(&mut self.conductors[i].life, Life::Stopped, Life::Up),
+            Step::GuardContinues(i) => {
+                change(&mut self.conductors[i].guard, Life::Stopped, Life::Up)
+            }
+            Step::IsRestarted(i) => {
+                let Conductor {
+                    life,
+                    guard,
+                    command,
+                    late,
+                    ..
+                } = self.conductors[i];
+                // What a guard has in its care is not ours.
+                (life == Life::Dead && (command.is_none() || guard == Life::Dead)).then_some(())?;
+                self.conductors[i] = Conductor {
+                    command,
+                    late,
+                    ..IDLE
+                };
+                Some(())
+            }
+            _ => self.strike(step),
+        }
+    }
+
+    /// Has something happen that nobody wants.
+    fn strike(&mut self, step: Step) -> Option<()> {
+        match step {
+            Step::OperatorLooks => {
+                let hold = self.hold.filter(|_| self.seen.is_none())?;
+                self.seen = Some((hold.owner, hold.fence));
+                Some(())
+            }
+            Step::OperatorPauses => (!std::mem::replace(&mut self.is_paused, true)).then_some(()),
+            Step::CallIsLost(i) => {
+                let conductor = self.able(i)?;
+                let call = conductor.call.take()?;
+                conductor.forget_call(i, call);
+                if call.request == Request::Claim {
+                    conductor.let_go();
+                    conductor.is_adrift = true;
+                }
+                Some(())
+            }
+            Step::RenewalIsLost(i) => {
+                let conductor = self.able(i)?;
+                let call = conductor.renewal.take()?;
+                conductor.forget_call(i, call);
+                Some(())
+            }
+            Step::IsStopped(i) => change(&mut self.conductors[i].life, Life::Up, Life::Stopped),
+            Step::GuardIsStopped(i) => {
+                change(&mut self.conductors[i].guard, Life::Up, Life::Stopped)
+            }
+            Step::BothAreStopped(i) => {
+                change(&mut self.conductors[i].life, Life::Up, Life::Stopped)?;
+                change(&mut self.conductors[i].guard, Life::Up, Life::Stopped)
+            }
+            Step::IsKilled(i) => self.kill(i),
+            Step::GuardIsKilled(i) => {
+                let guard = &mut self.conductors[i].guard;
+                (std::mem::replace(guard, Life::Dead) != Life::Dead).then_some(())
+            }
+            Step::BothAreKilled(i) => {
+                self.conductors[i].guard = Life::Dead;
+                self.kill(i)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn ask(&mut self, i: usize, scene: &Scene) -> Option<()> {
+        (!self.is_ended && !self.is_paused).then_some(())?;
+        let conductor = self.able(i)?;
+        let is_free = conductor.doing == Doing::Nothing && !conductor.is_adrift;
+        (is_free && conductor.call.is_none()).then_some(())?;
+        conductor.doing = Doing::Asks;
+        let before = match scene.kind {
+            Kind::Expiry => 0,
+            Kind::Session if scene.has(Planted::CountsFromTheClaimItself) => TERM,
+            Kind::Session => TERM - SILENCE,
+        };
+        conductor.confirmed = [TERM, before];
+        conductor.call = Some(ask(Request::Claim, 0));
+        Some(())
+    }
+
+    pub(super) fn hear(&mut self, i: usize) -> Option<()> {
+        let conductor = self.able(i)?;
+        let Call {
+            request, answer, ..
+        } = conductor.call?;
+        let answer = answer?;
+        conductor.call = None;
+        match (request, answer) {
+            (Request::Claim, Answer::Won(fence)) => {
+                (conductor.doing, conductor.fence) = (Doing::Won, fence);
+            }
+            (Request::Claim, _) => conductor.let_go(),
+            // Given back.
+            _ if conductor.is_adrift => conductor.is_adrift = false,
+            _ => conductor.let_go(),
+        }
+        Some(())
+    }
+
+    pub(super) fn hear_of_renewal(&mut self, i: usize, scene: &Scene) -> Option<()> {
+        let conductor = self.able(i)?;
+        let call = conductor.renewal?;
+        let answer = call.answer?;
+        conductor.renewal = None;
+        match answer {
+            Answer::Refused => {
+                conductor.command = None;
+                let call = conductor.call.take();
+                call.into_iter()
+                    .for_each(|call| conductor.forget_call(i, call));
+                conductor.let_go();
+            }
+            Answer::Done | Answer::Won(_) => {
+                let before = conductor.confirmed[0];
+                conductor.confirmed = [
+                    call.left,
+                    if scene.kind == Kind::Session {
+                        before
+                    } else {
+                        0
+                    },
+                ];
+            }
+        }
+        Some(())
+    }
+
+    /// Ends what earlier attempts have left on this machine, and tells the guard of the command.
+    pub(super) fn prepare(&mut self, i: usize, scene: &Scene) -> Option<()> {
+        let conductor = self.able(i)?;
+        let may_start = conductor.doing == Doing::Won && !conductor.is_over(scene);
+        (may_start && conductor.guard != Life::Dead).then_some(())?;
+        let near = |j: &usize| *j == i || scene.is_one_machine;
+        if !scene.has(Planted::StartsBesideLeftovers) {
+            for j in (0..2).filter(near) {
+                let other = &mut self.conductors[j];
+                let is_guarded = j != i && other.guard == Life::Up;
+                match other.command {
+                    Some(fence) if is_guarded && fence > self.forced => return None,
+                    Some(_) if is_guarded => {}
+                    _ => other.command = None,
+                }
+                if j != i && !is_guarded {
+                    self.leader_ended(j, false);
+                }
+            }
+        }
+        let conductor = &mut self.conductors[i];
+        conductor.doing = Doing::Starts;
+        conductor.is_watched = !scene.has(Planted::GuardForgets);
+        Some(())
+    }
+
+    /// Has the conductor find, once it can, that its command has ended.
+    pub(super) fn leader_ended(&mut self, i: usize, is_success: bool) {
+        let conductor = &mut self.conductors[i];
+        if conductor.doing == Doing::Runs
+            && conductor.life != Life::Dead
+            && conductor.command.is_none()
+        {
+            conductor.doing = Doing::Ended { is_success };
+        }
+    }
+
+    /// Has an operator end the claim that was looked at.
+    pub(super) fn force(&mut self, scene: &Scene) -> Option<()> {
+        let (owner, fence) = self.seen.take()?;
+        let Some(hold) = self.hold else {
+            return Some(());
+        };
+        let is_the_same = (hold.owner, hold.fence) == (owner, fence);
+        if !is_the_same && !scene.has(Planted::ForcesUnseen) {
+            return Some(());
+        }
+        if !is_the_same {
+            self.broken = Some(Broken::ForcedAnother);
+        }
+        self.hold = None;
+        self.forced = hold.fence;
+        Some(())
+    }
+
+    pub(super) fn kill(&mut self, i: usize) -> Option<()> {
+        let mut conductor = self.conductors[i];
+        (conductor.life != Life::Dead).then_some(())?;
+        for call in conductor.renewal.into_iter().chain(conductor.call) {
+            conductor.forget_call(GONE, call);
+        }
+        conductor.late = conductor.late.map(|(_, request)| (GONE, request));
+        let Conductor {
+            guard,
+            command,
+            late,
+            ..
+        } = conductor;
+        let (is_watched, confirmed) = match command {
+            Some(_) => (conductor.is_watched, conductor.confirmed),
+            None => (false, [0; 2]),
+        };
+        self.conductors[i] = Conductor {
+            life: Life::Dead,
+            guard,
+            is_watched,
+            confirmed,
+            command,
+            late,
+            ..IDLE
+        };
+        if let Some(hold) = self.hold.as_mut().filter(|it| it.owner == i) {
+            hold.owner = GONE;
+        }
+        Some(())
+    }
+}
+
+fn ask(request: Request, left: u8) -> Call {
+    Call {
+        request,
+        answer: None,
+        left,
+    }
+}
+
+fn change(life: &mut Life, from: Life, to: Life) -> Option<()> {
+    (*life == from).then_some(())?;
+    *life = to;
+    Some(())
+}
