@@ -137,6 +137,7 @@ fn parts(duration: Duration) -> [(u128, &'static str); UNITS.len()] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
     const SECOND: u64 = 1000;
     const MINUTE: u64 = 60 * SECOND;
@@ -271,5 +272,17 @@ mod tests {
         ] {
             assert_eq!(brief(Duration::from_millis(millis)), text);
         }
+    }
+
+    #[test]
+    fn untrusted_durations_are_told_as_they_were_read() {
+        let texts = EXACT.map(|(text, _)| text);
+        Corpus::of(Bounds::TYPED, texts).hold_for_text(|text| match parse(text) {
+            Ok(duration) => {
+                let _ = brief(duration);
+                same("told again", &Ok(duration), &parse(&exact(duration))).and(Ok(Answer::Read))
+            }
+            Err(invalid) => refused(&invalid),
+        });
     }
 }

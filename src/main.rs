@@ -24,6 +24,8 @@ mod retry;
 mod secret;
 mod shell;
 mod trace;
+#[cfg(test)]
+mod untrusted;
 
 use std::{path::Path, process::ExitCode, time::Instant};
 

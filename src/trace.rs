@@ -220,6 +220,7 @@ impl Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
     const PARENT_OF_ALL: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -259,5 +260,18 @@ mod tests {
         );
         assert!(Span::of(Some(&json!({"traceparent": 7})), false).is_none());
         assert!(Span::of(None, true).unwrap().link.is_none());
+    }
+
+    #[test]
+    fn untrusted_traces_are_told_as_they_were_read() {
+        let later = PARENT_OF_ALL.replacen("00", "cc", 1) + "-what will be";
+        let texts = [PARENT_OF_ALL, &later];
+        Corpus::of(Bounds::TYPED, texts).hold_for_text(|text| match text.parse::<SpanContext>() {
+            Ok(context) => {
+                same("told again", &Ok(context), &context.to_string().parse())?;
+                Ok(Answer::Read)
+            }
+            Err(NoContext) => refused("it is none"),
+        });
     }
 }

@@ -97,6 +97,7 @@ impl FromStr for JobRef {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
     #[test]
     fn uuids_and_beginnings_of_them_are_references() {
@@ -145,5 +146,21 @@ mod tests {
         ] {
             assert!(text.parse::<JobRef>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn untrusted_references_are_told_as_they_were_read() {
+        let uuid = "3f9a12cd-0000-4000-8000-000000000001";
+        let texts = [uuid, "3F9A", "@12", "@-1", "key:job %ff", "unique:nightly"];
+        Corpus::of(Bounds::TYPED, texts).hold_for_text(|text| match text.parse::<JobRef>() {
+            Ok(reference) => {
+                let again = reference
+                    .to_string()
+                    .parse()
+                    .map_err(|it: NotAReference| it.to_string());
+                same("told again", &Ok(reference), &again).and(Ok(Answer::Read))
+            }
+            Err(wrong) => refused(&wrong),
+        });
     }
 }

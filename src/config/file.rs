@@ -295,3 +295,58 @@ impl TryFrom<Value> for Program {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused};
+
+    /// Stands in the corpus for what nobody may be told.
+    const PASSWORD: &str = "hunter2";
+
+    const FILES: [&str; 3] = [
+        "default = \"prod\"\nop_timeout = \"5s\"\nmax_details = \"1MiB\"\n\n[board.prod]\n\
+         url = \"redis://:hunter2@localhost/0\"\nwho = \"ada\"\nread_only = true\nhistory = 100\n",
+        "max_details = 4096\n[board.\"a b\"]\nurl = \"zk://h1/jobs\"\nprotected = true\n\
+         password_command = [\"pass\", \"show\", \"zk\"]\n",
+        "[board.b]\nurl = \"sqlite:/b.db\"\n\
+         conduct = { handlers = \"h\", allow = [\"/bin/*\"], allow_any = false, allow_env = [] }\n",
+    ];
+
+    #[test]
+    fn untrusted_configurations_are_read_or_refused_without_telling_a_password() {
+        let bounds = Bounds {
+            longest: 4096,
+            memory: (256 << 10, 16 << 10),
+            words: 8192,
+            ..Bounds::STORED
+        };
+        Corpus::of(bounds, FILES).hold_for_text(|text| {
+            let file = match ConfigFile::parse(Path::new("config.toml"), text) {
+                Ok(file) => file,
+                Err(error) => {
+                    let told = format!("{error:#}");
+                    let mut lines = text.lines().filter(|line| line.contains(PASSWORD));
+                    let is_a_value = lines.all(|line| line.starts_with("url = \""));
+                    return match told.contains(PASSWORD) && is_a_value {
+                        true => Err(format!("the password is told: {told}")),
+                        false => refused(&told),
+                    };
+                }
+            };
+            let files = ConfigFiles(vec![file]);
+            for name in files.names() {
+                let table = files
+                    .table(name)
+                    .ok_or_else(|| format!("`{name}` is lost"))?;
+                let _ = table.may_run();
+            }
+            let _ = (
+                files.default_board(),
+                files.op_timeout(),
+                files.max_details(),
+            );
+            Ok(Answer::Read)
+        });
+    }
+}

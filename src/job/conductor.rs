@@ -168,3 +168,29 @@ impl Told {
             .unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
+
+    #[test]
+    fn untrusted_conductors_tell_nothing_or_the_same_again() {
+        let told = [
+            r#"{"version":"0.2.0","slots":4,"lease":30.5,"course":"draining","running":1,"runs":[{"uuid":
+                "u","name":"a","since":"2026-01-01T00:00:00Z","attempt":1}],"done":7,"failed":1}"#,
+            r#"{"takes":{"filters":["name=a*"],"programs":null,"search":["/bin"],"variables":[],"handlers":
+                {"a":null,"b":"it is no program"},"more_handlers":2,"max_attempts":3},"later":[[1]]}"#,
+            r#"{"passed_over":[{"reason":"r","jobs":2,"such_as":"a","job":"@1"}],"unsettled":[]}"#,
+            r#"[{"uuid":"u","name":"a","reason":"it is away"}]"#,
+        ];
+        Corpus::of(Bounds::STORED, told).hold(|input| {
+            let told = Told::read(input);
+            if told == Told::default() {
+                return refused("it tells nothing");
+            }
+            let again = serde_json::to_vec(&told).map_err(|it| it.to_string())?;
+            same("told again", &told, &Told::read(&again)).and(Ok(Answer::Read))
+        });
+    }
+}

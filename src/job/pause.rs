@@ -107,6 +107,10 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
+    use crate::{
+        glob::literal,
+        untrusted::{Answer, Bounds, Corpus, refused, same},
+    };
 
     fn pause(names: &str, until: Option<DateTime<Utc>>) -> Pause {
         Pause {
@@ -135,5 +139,34 @@ mod tests {
         assert_eq!(names("old", soon), None);
         assert_eq!(names("backup-7", soon), Some("backup-*"));
         assert_eq!(pauses.first_end(), Some(soon));
+    }
+
+    #[test]
+    fn untrusted_pauses_are_written_as_they_were_read_and_a_name_fits_itself() {
+        let pauses = [
+            r#"{"names":"backup-*","until":"2036-01-01T00:00:00Z","by":"olga","action":"paused",
+                "on":"2026-01-01T00:00:00Z","reason":"the disk is full"}"#,
+            r#"{"names":"[!a-c]?x[]]","until":null,"by":"o"}"#,
+        ];
+        let bounds = Bounds {
+            inputs: 300,
+            longest: 1024,
+            // A glob is compiled to an expression.
+            memory: (1 << 20, 64 << 10),
+            ..Bounds::STORED
+        };
+        Corpus::of(bounds, pauses).hold(|input| {
+            let pause: Pause = match serde_json::from_slice(input) {
+                Ok(pause) => pause,
+                Err(error) => return refused(&error),
+            };
+            let again = serde_json::to_vec(&pause).map_err(|it| it.to_string())?;
+            let again = serde_json::from_slice(&again).map_err(|it| it.to_string());
+            same("written again", &Ok(pause.clone()), &again)?;
+            let exact = Glob::read(&literal(&pause.names)).map_err(|it| it.to_string())?;
+            same("its name fits itself", &exact.fits(&pause.names), &true)?;
+            let _ = Pauses::new(vec![pause], Utc::now()).of("backup-7", Utc::now());
+            Ok(Answer::Read)
+        });
     }
 }

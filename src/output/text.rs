@@ -164,6 +164,7 @@ pub(super) fn is_unsafe(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
     #[test]
     fn ordinary_text_of_any_script_stays_as_it_is() {
@@ -217,5 +218,62 @@ mod tests {
     #[test]
     fn beside_an_escape_a_backslash_is_escaped_too() {
         assert_eq!(Text::from("\n\\n").as_str(), "\\n\\\\n");
+    }
+
+    /// Reads a field of a line as a program would.
+    fn unescaped(field: &str) -> Option<String> {
+        let (mut text, mut rest) = (String::new(), field.chars());
+        while let Some(character) = rest.next() {
+            text.push(match character {
+                '\\' => match rest.next()? {
+                    't' => '\t',
+                    'n' => '\n',
+                    'r' => '\r',
+                    'u' => {
+                        let (number, behind) = rest.as_str().strip_prefix('{')?.split_once('}')?;
+                        rest = behind.chars();
+                        char::from_u32(u32::from_str_radix(number, 16).ok()?)?
+                    }
+                    itself => itself,
+                },
+                character => character,
+            });
+        }
+        Some(text)
+    }
+
+    #[test]
+    fn untrusted_texts_act_on_no_terminal_and_programs_get_them_back() {
+        let texts = [
+            "resize|a\tb",
+            "\u{1b}[2J|user\u{202e}gpj.exe",
+            "e\u{301}\u{301}|C:\\temp|\u{e0041}",
+        ];
+        Corpus::of(Bounds::STORED, texts).hold_for_text(|raw| {
+            let text = Text::from(raw);
+            if let Some(odd) = text.as_str().chars().find(|it| is_unsafe(*it)) {
+                return Err(format!("{odd:?} is shown"));
+            }
+            for columns in [1, 7, 80] {
+                let shown = [
+                    text.shortened(columns),
+                    text.cut(columns),
+                    text.split(columns).0,
+                ];
+                same(
+                    "it fits",
+                    &shown.map(|it| it.width() > columns.max(2)),
+                    &[false; 3],
+                )?;
+            }
+            let fields: Vec<_> = raw.split('|').map(str::to_owned).collect();
+            let line = Text::line(&fields);
+            let again: Option<Vec<_>> = line.as_str().split('\t').map(unescaped).collect();
+            same("read again", &Some(fields), &again)?;
+            match text.as_str() == raw {
+                true => Ok(Answer::Read),
+                false => refused("it is escaped"),
+            }
+        });
     }
 }

@@ -202,6 +202,7 @@ pub(super) fn field_of(key: &JobKey) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
     #[test]
     fn keys_are_named_as_taskflow_names_them() {
@@ -265,5 +266,35 @@ mod tests {
         }
         assert_eq!(key_of(b"a b\n").text(), "a b%0a");
         assert_eq!(key_of(b"\xffx").text(), "%ffx");
+    }
+
+    #[test]
+    fn untrusted_fields_and_keys_lead_back_to_what_they_are_of() {
+        let all = [Keys::of(Some("a:b")), Keys::of(Some("")), Keys::of(None)];
+        let fields = [
+            "a-1",
+            "100%",
+            "%41",
+            "\u{202e} b\n",
+            "x.owned",
+            "1f0c9a58-8f0e-5d0a-8a43-6b0c3f6d2e7b",
+        ];
+        Corpus::of(Bounds::STORED, fields).hold(|field| {
+            let key = key_of(field);
+            same("it leads back", &field_of(&key), &field.to_vec())?;
+            for keys in &all {
+                let owner = keys.part(&keys.beside(field).owner);
+                same(
+                    "it is known by its name",
+                    &owner,
+                    &Some(Part::Owner(key.clone())),
+                )?;
+                let _ = keys.part(field);
+            }
+            match *key.text().as_bytes() == *field {
+                true => Ok(Answer::Read),
+                false => refused("it is escaped"),
+            }
+        });
     }
 }

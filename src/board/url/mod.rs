@@ -14,6 +14,8 @@ mod query;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod untrusted;
 
 use std::{
     fmt,

@@ -98,6 +98,7 @@ fn refusal(text: &str, is_span: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
 
     /// Where an alert is raised: the table of the guidelines for monitoring plugins.
     #[test]
@@ -160,5 +161,39 @@ mod tests {
         }
         assert!(Range::read("10m:5m", true).is_err());
         assert!(Range::read("5 m", true).is_err());
+    }
+
+    #[test]
+    fn untrusted_ranges_are_told_as_they_were_read() {
+        let ranges = [
+            "10",
+            "10:",
+            "~:10",
+            "@-10:20.5",
+            "~:",
+            "5m:1h30m",
+            "@50ms:2d",
+        ];
+        Corpus::of(Bounds::TYPED, ranges).hold_for_text(|text| {
+            let range = match (Range::read(text, false), Range::read(text, true)) {
+                (Ok(range), Ok(span)) => {
+                    same("numbers are spans", &range, &span)?;
+                    range
+                }
+                (Err(_), Ok(span)) => span,
+                (_, Err(words)) => return refused(&words),
+            };
+            let again = Range::read(&range.numbers(), false)?;
+            let admitted = |range: &Range| {
+                let ends = [range.start, range.end, 0.0, 1e9, -1e9, 17.5];
+                ends.map(|value| range.admits(value))
+            };
+            same(
+                "told again",
+                &(range.start, range.end),
+                &(again.start, again.end),
+            )?;
+            same("it admits", &admitted(&range), &admitted(&again)).and(Ok(Answer::Read))
+        });
     }
 }

@@ -235,7 +235,10 @@ fn path_of(target: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
+    use crate::untrusted::{Answer as Became, Bounds, Corpus, refused, same};
 
     struct Nothing;
 
@@ -280,5 +283,28 @@ mod tests {
             assert_eq!(text.is_empty(), request.starts_with("HEAD"), "{request:?}");
             attending.await.unwrap().unwrap();
         }
+    }
+
+    #[test]
+    fn untrusted_requests_are_for_a_path_or_answered_in_kind() {
+        let requests = [
+            "GET /metrics?x=y HTTP/1.1\r\nHost: h\r\n\r\n",
+            "HEAD http://h:9/healthz HTTP/1.0\r\n\r\n",
+            "POST /metrics HTTP/1.1\r\n\r\n",
+        ];
+        Corpus::of(Bounds::STORED, requests).hold(|input| {
+            let read = request(&mut &*input).now_or_never();
+            match read.ok_or("it waits for more than there is")? {
+                Ok(Request { path, .. }) => {
+                    same(
+                        "its path is one word",
+                        &path.contains(['?', ' ', '\n']),
+                        &false,
+                    )?;
+                    Ok(Became::Read)
+                }
+                Err(answer) => refused(answer.status),
+            }
+        });
     }
 }

@@ -5,6 +5,7 @@ mod field;
 mod grammar;
 mod order;
 mod refusal;
+mod untrusted;
 
 use std::time::Duration;
 

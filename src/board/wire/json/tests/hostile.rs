@@ -1,67 +1,99 @@
 //! Bytes that somebody spoiled by accident or on purpose: they are answered, whatever they are.
 
 use super::{
-    super::{Entity, read_lock},
-    POSTINGS, TOLERANCE, bytes_of, decode, list, read, show, with,
+    super::{Entity, Lock, edited, lock, read_lock, write::bytes},
+    POSTINGS, TOLERANCE, bytes_of, decode, list, read, show, with, written,
 };
-use crate::board::{Detail, wire::posting::Limit};
+use crate::{
+    board::{Detail, wire::posting::Limit},
+    job::{Edit, Priority},
+    untrusted::{Answer, Bounds, Corpus, Tried, refused, same},
+};
 
-/// Numbers that look random and are the same every time.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides as u64) as usize
-    }
-}
-
-/// Bytes after which much depends on what follows.
-const LEADS: &[u8] = b"{}[]\"\\:,-u0eN.\xff\xed ";
-
-fn spoil(bytes: &mut Vec<u8>, dice: &mut Dice) {
-    for _ in 0..=dice.roll(3) {
-        let at = dice.roll(bytes.len().max(1));
-        match dice.roll(5) {
-            0 => bytes.truncate(at),
-            1 => bytes.insert(at, LEADS[dice.roll(LEADS.len())]),
-            _ if bytes.is_empty() => {}
-            2 => bytes[at] = LEADS[dice.roll(LEADS.len())],
-            3 => bytes[at] ^= 1 << dice.roll(8),
-            _ => {
-                bytes.remove(at);
-            }
+/// Whatever is read as a posting is one for all who read it, and for those who change it.
+fn is_a_posting(input: &[u8]) -> Tried {
+    let brief = decode(input, Detail::Brief, Limit::USUAL);
+    let mut whole = match read(input) {
+        Ok(whole) => whole,
+        Err(problem) => {
+            let brief = brief.map(drop).map_err(|it| it.to_string());
+            same("looks agree", &brief, &Err(problem.to_string()))?;
+            return refused(&problem);
         }
+    };
+    let brief = brief.map_err(|it| format!("only a brief look refuses it: {it}"))?;
+    let details = whole.details.take();
+    same("looks agree", &brief, &whole)?;
+    same("details are read", &details.is_none(), &whole.is_oversized)?;
+    if let Some(details) = &details {
+        // As JSON they are what we print, and what we store.
+        let text = bytes(details);
+        let text = std::str::from_utf8(&text).map_err(|it| it.to_string())?;
+        let again = show(text).map_err(|it| format!("{text} is refused: {it}"))?;
+        same("written again", details, &again)?;
     }
+    let edit = Edit {
+        priority: Some(Priority::Low),
+        ..Edit::default()
+    };
+    match edited(input, &edit, Limit::USUAL) {
+        Ok(edited) => {
+            let mut again = read(&edited).map_err(|it| format!("edited, it is refused: {it}"))?;
+            same(
+                "an edit leaves the details",
+                &details,
+                &again.details.take(),
+            )?;
+            whole.priority = Priority::Low;
+            same("an edit leaves the rest", &whole, &again)?;
+        }
+        Err(_) if whole.is_oversized => {}
+        Err(problem) => return Err(format!("it cannot be edited: {problem}")),
+    }
+    Ok(Answer::Read)
 }
 
 #[test]
-fn spoilt_postings_are_read_or_refused_and_looks_agree() {
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-    let originals = [list(POSTINGS, "vectors"), list(TOLERANCE, "vectors")].concat();
-    let mut refused = 0;
-    for _ in 0..200 {
-        for original in &originals {
-            let mut bytes = bytes_of(original);
-            spoil(&mut bytes, &mut dice);
-            let brief = decode(&bytes, Detail::Brief, Limit::USUAL);
-            match read(&bytes) {
-                Ok(mut whole) => {
-                    assert!(whole.details.take().is_some());
-                    assert_eq!(brief.unwrap(), whole);
-                }
-                Err(problem) => {
-                    refused += 1;
-                    assert_eq!(brief.unwrap_err().to_string(), problem.to_string());
-                }
+fn untrusted_postings_in_json_are_read_or_refused_by_all_alike() {
+    let vectors = [POSTINGS, TOLERANCE].map(|it| list(it, "vectors")).concat();
+    let postings = vectors.iter().map(bytes_of).filter(|it| it.len() < 4096);
+    Corpus::of(Bounds::STORED, postings).hold(is_a_posting);
+}
+
+#[test]
+fn untrusted_locks_are_written_as_they_were_read() {
+    let locks = [
+        r#"{"owner": ""}"#,
+        r#"{"owner": "\ud83d\ude00 \u00e9\"\\"}"#,
+        "{}",
+    ];
+    let locks = written(".lock").into_iter().chain(locks.map(str::to_owned));
+    Corpus::of(Bounds::STORED, locks).hold(|input| match read_lock(input) {
+        Lock::Owned(owner) => {
+            let again = read_lock(&lock(&owner));
+            let is_text = std::str::from_utf8(owner.as_bytes()).is_ok();
+            match again {
+                Lock::Owned(again) if !is_text || again == owner => Ok(Answer::Read),
+                again => Err(format!("{owner:?} is written as {again:?}")),
             }
-            let _ = read_lock(&bytes);
-            let _ = Entity::decode(&bytes);
         }
-    }
-    assert!(refused > 1000);
+        Lock::Vacant(flaw) | Lock::Unreadable(flaw) => refused(&flaw),
+    });
+}
+
+#[test]
+fn untrusted_conductors_are_written_as_they_were_read() {
+    let entities = written("/conductor/").into_iter().chain([
+        r#"{"kind": "conductor", "name": "a@b:1", "metadata": {"hostname": "b", "pid": 1}}"#
+            .to_owned(),
+    ]);
+    Corpus::of(Bounds::STORED, entities).hold(|input| match Entity::decode(input) {
+        Ok(entity) => {
+            let again = Entity::decode(&entity.encode()).map_err(|it| it.to_string());
+            same("written again", &Ok(entity), &again).and(Ok(Answer::Read))
+        }
+        Err(problem) => refused(&problem),
+    });
 }
 
 #[test]

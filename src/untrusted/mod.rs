@@ -1,0 +1,261 @@
+//! Tries what reads untrusted bytes with input that nobody thought of, for tests.
+//!
+//! Of a few inputs that are as they should be come many that are spoilt. Each has to be read or refused:
+//! without a panic, in memory that its length bounds, and in words that have an end; and what was read
+//! keeps the laws that the test states. The inputs are the same each time, unless
+//! `JOBBOARD_FAULTS=full` asks for others, for `JOBBOARD_FAULTS_SECONDS` (10) of each decoder.
+
+mod spoil;
+mod tests;
+
+use std::{
+    any::Any,
+    env,
+    fmt::{self, Debug, Display},
+    panic::{AssertUnwindSafe, Location, catch_unwind},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use allocation_counter::measure;
+
+use self::spoil::{Dice, spoilt};
+
+/// How often it is tried to make an input shorter.
+const ENOUGH: u64 = 10_000;
+
+/// What became of an input, or which law it broke.
+pub(crate) type Tried = Result<Answer, String>;
+
+/// What a decoder made of an input.
+pub(crate) enum Answer {
+    Read,
+    /// It was refused, in these words.
+    Refused(String),
+}
+
+/// Says that an input was refused.
+pub(crate) fn refused(words: &(impl Display + ?Sized)) -> Tried {
+    Ok(Answer::Refused(words.to_string()))
+}
+
+/// Requires that two ways lead to the same.
+pub(crate) fn same<T: PartialEq + Debug>(what: &str, one: &T, other: &T) -> Result<(), String> {
+    match one == other {
+        true => Ok(()),
+        false => Err(format!("{what}: {one:?}, and then {other:?}")),
+    }
+}
+
+/// What a decoder is given, and what it may take for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// How many spoilt inputs, and how long the longest may be.
+    pub(crate) inputs: u32,
+    pub(crate) longest: usize,
+    /// How many bytes of memory, and how many more for each byte of the input.
+    pub(crate) memory: (usize, usize),
+    /// How many bytes it may say of an input that it refuses.
+    pub(crate) words: usize,
+}
+
+impl Bounds {
+    /// For what stands on a board or in a file.
+    pub(crate) const STORED: Self = Self {
+        inputs: 2000,
+        longest: 32 * 1024,
+        memory: (64 * 1024, 4096),
+        words: 2048,
+    };
+
+    /// For what people type, which may be repeated to them.
+    pub(crate) const TYPED: Self = Self {
+        inputs: 4000,
+        longest: 512,
+        memory: (64 * 1024, 4096),
+        words: 8192,
+    };
+}
+
+/// Inputs as they should be, of which others are made.
+pub(crate) struct Corpus {
+    inputs: Vec<Vec<u8>>,
+    bounds: Bounds,
+}
+
+/// An input that breaks a law, as short as it was made.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) input: Vec<u8>,
+    pub(crate) law: String,
+}
+
+impl Corpus {
+    pub(crate) fn of<T: AsRef<[u8]>>(bounds: Bounds, inputs: impl IntoIterator<Item = T>) -> Self {
+        let inputs = inputs.into_iter().map(|it| it.as_ref().to_vec());
+        Self {
+            inputs: inputs.collect(),
+            bounds,
+        }
+    }
+
+    /// Requires that no input breaks a law, and that some are read and some refused.
+    #[track_caller]
+    pub(crate) fn hold(&self, law: impl Fn(&[u8]) -> Tried) {
+        let (fault, figures) = self.tried(&law);
+        if let Some(Fault { input, law }) = fault {
+            panic!("b\"{}\": {law}", input.escape_ascii());
+        }
+        assert!(figures.read > 0 && figures.refused > 0, "{figures}");
+        if is_full() {
+            eprintln!("{}: {figures}", Location::caller());
+        }
+    }
+
+    /// Like [`Self::hold`], for what reads text.
+    #[track_caller]
+    pub(crate) fn hold_for_text(&self, law: impl Fn(&str) -> Tried) {
+        self.hold(|bytes| law(&String::from_utf8_lossy(bytes)));
+    }
+
+    /// Returns an input that breaks a law, if one is found.
+    pub(crate) fn fault(&self, law: impl Fn(&[u8]) -> Tried) -> Option<Fault> {
+        self.tried(&law).0
+    }
+
+    fn tried(&self, law: &dyn Fn(&[u8]) -> Tried) -> (Option<Fault>, Figures) {
+        let mut figures = Figures::begin();
+        let mut dice = Dice::new(if is_full() { now() } else { 7 });
+        let mut intact = self.inputs.iter();
+        while figures.go_on(self.bounds.inputs) {
+            let input = match intact.next() {
+                Some(input) => input.clone(),
+                None => spoilt(&self.inputs, self.bounds.longest, &mut dice),
+            };
+            if let Err(law_broken) = self.judge(&input, law, &mut figures) {
+                return (Some(self.shortened(input, law_broken, law)), figures);
+            }
+        }
+        (None, figures)
+    }
+
+    /// Tries one input, and judges what it took.
+    fn judge(
+        &self,
+        input: &[u8],
+        law: &dyn Fn(&[u8]) -> Tried,
+        figures: &mut Figures,
+    ) -> Result<(), String> {
+        let Bounds { memory, words, .. } = self.bounds;
+        let (mut tried, begin) = (None, figures.clock());
+        let taken = measure(|| tried = Some(catch_unwind(AssertUnwindSafe(|| law(input)))));
+        figures.note(input, taken.bytes_max, begin);
+        let answer = tried.unwrap_or(Ok(Ok(Answer::Read)));
+        match answer.map_err(|panic| format!("it panics: {}", said(&*panic)))?? {
+            Answer::Read => figures.read += 1,
+            Answer::Refused(told) if told.len() > words => {
+                return Err(format!("it is refused in {} bytes of words", told.len()));
+            }
+            Answer::Refused(_) => figures.refused += 1,
+        }
+        let most = memory.0 + memory.1 * input.len();
+        match taken.bytes_max > most as u64 {
+            true => Err(format!("it takes {} bytes of memory", taken.bytes_max)),
+            false => Ok(()),
+        }
+    }
+
+    /// Leaves away what is not needed to break a law.
+    fn shortened(&self, mut input: Vec<u8>, mut law: String, of: &dyn Fn(&[u8]) -> Tried) -> Fault {
+        let (mut piece, mut ignored) = (input.len() / 2, Figures::begin());
+        while piece > 0 {
+            let mut at = 0;
+            while at + piece <= input.len() && ignored.tried() < ENOUGH {
+                let shorter = [&input[..at], &input[at + piece..]].concat();
+                match self.judge(&shorter, of, &mut ignored) {
+                    Err(broken) => (input, law) = (shorter, broken),
+                    Ok(()) => at += piece,
+                }
+            }
+            piece /= 2;
+        }
+        Fault { input, law }
+    }
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or_default()
+}
+
+fn is_full() -> bool {
+    env::var_os("JOBBOARD_FAULTS").is_some_and(|asked| asked == "full")
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(7, |since| since.as_nanos() as u64)
+}
+
+/// What was tried, and what it took.
+struct Figures {
+    read: u64,
+    refused: u64,
+    begin: Instant,
+    /// When enough was tried, where that is a matter of time.
+    end: Option<Instant>,
+    most_memory: (u64, usize),
+    slowest: Duration,
+}
+
+impl Figures {
+    fn begin() -> Self {
+        let begin = Instant::now();
+        let seconds = env::var("JOBBOARD_FAULTS_SECONDS").ok();
+        let seconds = seconds.and_then(|it| it.parse().ok()).unwrap_or(10);
+        Self {
+            read: 0,
+            refused: 0,
+            begin,
+            end: is_full().then(|| begin + Duration::from_secs(seconds)),
+            most_memory: (0, 0),
+            slowest: Duration::ZERO,
+        }
+    }
+
+    fn tried(&self) -> u64 {
+        self.read + self.refused
+    }
+
+    fn go_on(&self, inputs: u32) -> bool {
+        match self.end {
+            // Asking for the time takes longer than some decoders.
+            Some(end) => !self.tried().is_multiple_of(64) || Instant::now() < end,
+            None => self.tried() < inputs.into(),
+        }
+    }
+
+    fn clock(&self) -> Option<Instant> {
+        self.end.map(|_| Instant::now())
+    }
+
+    fn note(&mut self, input: &[u8], memory: u64, begin: Option<Instant>) {
+        self.most_memory = self.most_memory.max((memory, input.len()));
+        self.slowest = (self.slowest).max(begin.map_or(Duration::ZERO, |it| it.elapsed()));
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = self.tried() as f64 / self.begin.elapsed().as_secs_f64();
+        let (memory, length) = self.most_memory;
+        write!(
+            f,
+            "{} inputs, {rate:.0}/s, {} read, {} refused, at most {memory} bytes (for {length}) and {:?}",
+            self.tried(),
+            self.read,
+            self.refused,
+            self.slowest
+        )
+    }
+}
