@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     board::Detail,
-    job::{Departure, End, Entry, Owner},
+    job::{Departure, End, Entry, Owner, shortened},
 };
 
 /// How many that are too old go at once.
@@ -89,7 +89,7 @@ fn read(row: &Row<'_>, view: &View, owners: &HashMap<i64, Owner>) -> rusqlite::R
         return malformed(
             row,
             (view, Detail::Brief),
-            &format!("it ended as {outcome:?}, which is not known"),
+            &format!("it ended as {:?}, which is not known", shortened(&outcome)),
         );
     };
     let mut entry = entry(row, view, Detail::Brief)?;

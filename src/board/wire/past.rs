@@ -11,7 +11,7 @@ use crate::{
     board::JobRef,
     job::{
         Departure, End, Entry, Failure, Identity, Job, JobKey, Malformed, Origin, Owner, Purge,
-        Remark, Settlement, Shelf,
+        Remark, Settlement, Shelf, shortened,
     },
 };
 
@@ -124,7 +124,7 @@ pub(crate) fn entry(
         read => {
             let problem = match read {
                 Ok(read) => format!("it has version {}, which is not known", read.v),
-                Err(error) => error.to_string(),
+                Err(error) => shortened(&error.to_string()),
             };
             return Entry::Malformed(Malformed {
                 is_denied: false,
@@ -165,4 +165,39 @@ pub(crate) fn find(entries: &[Entry], wanted: &[JobRef]) -> Vec<Vec<Entry>> {
             .collect()
     };
     wanted.iter().map(found).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
+
+    #[test]
+    fn untrusted_ends_are_written_as_they_were_read() {
+        let ends = [
+            r#"{"v":1,"job":{"uuid":"3f9a12cd-0000-4000-8000-000000000001","name":"a"},
+                "ended_on":"2026-01-01T00:00:00Z","outcome":"consumed","succeeded":true}"#,
+            r#"{"v":1,"job":{"uuid":"b","name":"b","priority":"HIGH","sequence":7,
+                "created_on":"2026-01-01T00:00:00.123456Z","book":{"name":"n","uuid":"u"},
+                "claimed_on":"2026-01-01T00:00:00+01:00"},"ended_on":"2026-01-01T00:00:00Z",
+                "outcome":"failed","failure":{"exit_code":3,"signal":null,"reason":"it failed",
+                "stderr":"oh","conductor":"c1","time":"2026-01-01T00:00:00Z"},
+                "remark":{"by":"olga","action":"purged"}}"#,
+            r#"{"v":2}"#,
+        ];
+        Corpus::of(Bounds::STORED, ends).hold(|input| {
+            let read = |bytes: &[u8]| serde_json::from_slice::<PastJob>(bytes);
+            let of = |past| entry("1-1", past, Sidecar::default(), None);
+            let job = match of(read(input)) {
+                Entry::Malformed(record) => return refused(&record.problem),
+                Entry::Job(job) => *job,
+            };
+            let written = read(input).map_err(|it| it.to_string())?.write();
+            let again = of(read(written.as_bytes()));
+            same("written again", &Some(&job), &again.job())?;
+            // How long things took can be told, whatever the clocks said.
+            let _ = (job.waited(), job.took(), job.last_exit(), job.sent_by());
+            Ok(Answer::Read)
+        });
+    }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
-    job::{Book, Priority},
+    job::{Book, Priority, shortened},
     names::UnknownName,
 };
 
@@ -171,7 +171,7 @@ pub(crate) enum Problem {
     #[error("the priority is {0}, not a text")]
     PriorityType(&'static str),
     #[error(transparent)]
-    Priority(#[from] UnknownName),
+    Priority(UnknownName),
     #[error("the record is of the kind `{0}`")]
     Kind(String),
     #[error("the pid is not the number of a process")]
@@ -190,6 +190,15 @@ pub(crate) enum Problem {
     UnknownZone(String),
     #[error("a time is in the zone `{0}` instead of UTC")]
     OtherZone(String),
+}
+
+impl From<UnknownName> for Problem {
+    fn from(unknown: UnknownName) -> Self {
+        Self::Priority(UnknownName {
+            text: shortened(&unknown.text),
+            ..unknown
+        })
+    }
 }
 
 impl Problem {

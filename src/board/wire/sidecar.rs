@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
 use super::as_json;
-use crate::job::{Aftermath, Failure, Fence, Former, History, Remark, Restore, Shelf};
+use crate::job::{Aftermath, Failure, Fence, Former, History, Remark, Restore, Shelf, shortened};
 
 /// The version of the record that is understood here.
 const VERSION: u32 = 1;
@@ -103,7 +103,10 @@ impl Sidecar {
         };
         let side = match bytes.len() {
             0 => Err("it is empty, or no text".to_owned()),
-            1..=LONGEST => serde_json::from_slice::<Self>(bytes).map_err(|error| error.to_string()),
+            1..=LONGEST => {
+                // What stands where a number should may be long.
+                serde_json::from_slice::<Self>(bytes).map_err(|error| shortened(&error.to_string()))
+            }
             length => Err(format!("it has {length} bytes")),
         };
         let version = match &side {
@@ -280,109 +283,4 @@ pub(crate) fn text_of(time: DateTime<Utc>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::job::JobKey;
-
-    fn eventful() -> Sidecar {
-        let now = Utc::now();
-        let remark = Remark::now("abandoned", "olga", None);
-        Sidecar {
-            owner: Some("ada".to_owned()),
-            claimed_on: Some(now),
-            fence: Some(Fence("7".to_owned())),
-            attempts: 2,
-            session: Some(10_000),
-            ahead: true,
-            postponed: u32::MAX,
-            not_before: Some(now),
-            failures: vec![Failure {
-                exit_code: Some(3),
-                signal: None,
-                reason: "it failed".to_owned(),
-                stdout: String::new(),
-                stderr: String::new(),
-                conductor: "c1".to_owned(),
-                time: now,
-            }],
-            trashed_on: Some(now),
-            created_on: Some(now),
-            first_claimed_on: Some(now),
-            remark: Some(remark),
-            ..Sidecar::default()
-        }
-    }
-
-    #[test]
-    fn the_members_that_are_understood_are_those_that_are_written() {
-        let written: Map<String, Value> = serde_json::from_slice(&eventful().write()).unwrap();
-        let mut written: Vec<_> = written.keys().map(String::as_str).collect();
-        let mut known = MEMBERS;
-        written.sort_unstable();
-        known.sort_unstable();
-        assert_eq!(written, known);
-    }
-
-    #[test]
-    fn what_a_later_version_adds_survives_and_what_is_forgotten_does_not() {
-        let former = br#"{"v":1,"owner":"ada","attempts":5,"colour":{"of":["the",1]}}"#;
-        let (read, problem) = Sidecar::read(Some(former));
-        assert_eq!(problem, None);
-        let restore = Restore::from_trash(JobKey::new("1"), None);
-        let restored = read.restored(&restore).write_over(former);
-        let restored: Value = serde_json::from_slice(&restored).unwrap();
-        assert_eq!(
-            restored,
-            serde_json::json!({"v": 1, "colour": {"of": ["the", 1]}})
-        );
-    }
-
-    #[test]
-    fn a_record_that_is_not_understood_says_nothing_but_why() {
-        for (text, expected) in [
-            ("", "empty, or no text"),
-            ("{}", "no version"),
-            (r#"{"v":0}"#, "no version"),
-            (r#"{"v":3}"#, "version 3"),
-            (r#"{"v":3,"attempts":"x"}"#, "version 3"),
-            (r#"{"v":1,"attempts":"x"}"#, "cannot be read"),
-            (r#"{"v":1,"not_before":"2026-01-01 00:00:00Z"}"#, "no time"),
-        ] {
-            let (side, problem) = Sidecar::read(Some(text.as_bytes()));
-            assert_eq!(side, Sidecar::default());
-            let problem = problem.unwrap();
-            assert!(problem.contains(expected), "{text}: {problem}");
-        }
-        let long = format!("{{\"v\":1,\"x\":\"{}\"}}", "x".repeat(LONGEST));
-        assert!(Sidecar::read(Some(long.as_bytes())).1.is_some());
-    }
-
-    #[test]
-    fn failures_of_which_less_was_kept_are_read_and_the_longest_ones_can_be() {
-        let earlier = br#"{"v":1,"failures":[{"exit_code":3,"signal":null,"reason":"it failed",
-            "stderr":"oh","conductor":"c1","time":"2026-01-01T00:00:00Z"}]}"#;
-        let (mut side, problem) = Sidecar::read(Some(earlier));
-        assert_eq!((side.failures.len(), problem), (1, None));
-        let longest = Failure {
-            // Nothing takes more room where it is written down.
-            stdout: "\u{1}".repeat(2048),
-            stderr: "\u{1}".repeat(2048),
-            ..side.failures[0].clone()
-        };
-        for _ in 0..5 {
-            side.note_failure(&longest);
-        }
-        let written = side.write();
-        assert!(written.len() < LONGEST / 2);
-        assert_eq!(Sidecar::read(Some(&written)), (side, None));
-    }
-
-    #[test]
-    fn counts_end_where_numbers_do() {
-        let mut side = eventful();
-        side.attempts = 0;
-        let not_before = Utc::now();
-        side.note(&Aftermath::Postponed { not_before });
-        assert_eq!((side.attempts, side.postponed), (0, u32::MAX));
-    }
-}
+mod tests;

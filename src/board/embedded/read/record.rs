@@ -16,7 +16,7 @@ use crate::{
     },
     job::{
         Book, Entry, Failure, Fence, History, Holding, Job, JobKey, Lease, Malformed, Owner,
-        Priority, Remark, Shelf,
+        Priority, Remark, Shelf, shortened,
     },
 };
 
@@ -214,7 +214,9 @@ pub(crate) fn failures_of(
 ) -> rusqlite::Result<(Vec<Failure>, Option<String>)> {
     let read = match row.get_ref(at)? {
         ValueRef::Null => return Ok((Vec::new(), None)),
-        ValueRef::Text(text) => serde_json::from_slice(text).map_err(|error| error.to_string()),
+        ValueRef::Text(text) => {
+            serde_json::from_slice(text).map_err(|error| shortened(&error.to_string()))
+        }
         _ => Err("they are no text".to_owned()),
     };
     Ok(match read {

@@ -166,3 +166,90 @@ pub(crate) fn just_claimed(
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{
+        job::{Draft, Priority},
+        untrusted::{Answer, Bounds, Corpus, refused, same},
+    };
+
+    /// Takes one after the other: the field, the owner, the time, the record beside it; the rest is the posting.
+    fn parts(mut input: &[u8]) -> [&[u8]; 5] {
+        std::array::from_fn(|at| {
+            let length = match (at, input.split_first()) {
+                (4, _) | (_, None) => input.len(),
+                (_, Some((length, behind))) => {
+                    input = behind;
+                    input.len().min((*length).into())
+                }
+            };
+            let (part, behind) = input.split_at(length);
+            input = behind;
+            part
+        })
+    }
+
+    fn whole(parts: [&[u8]; 5]) -> Vec<u8> {
+        let [beside @ .., posting] = parts;
+        let beside = beside.map(|part| [&[part.len() as u8][..], part].concat());
+        [&beside.concat()[..], posting].concat()
+    }
+
+    #[test]
+    fn untrusted_keys_of_a_job_are_read_as_a_job_or_not_at_all() {
+        let draft = Draft {
+            uuid: Uuid::nil(),
+            chosen: false,
+            name: "resize".to_owned(),
+            priority: Priority::High,
+            book: None,
+            details: serde_json::json!({"n": 1}),
+            former: None,
+        };
+        let now = DateTime::default();
+        let (posting, time) = (msgpack::encode(&draft, now), msgpack::time(now));
+        let posting = [posting, msgpack::sequence(7)].concat();
+        let uuid = draft.uuid.to_string();
+        let side = br#"{"v":1,"owner":"ada","fence":"7","attempts":1,"ahead":true}"#;
+        let corpus = [
+            whole([uuid.as_bytes(), b"ada", &time, side, &posting]),
+            whole([b"x y", b"", b"", b"{}", &posting]),
+            whole([b"\xff", b"\xffa", &time, b"", &posting]),
+        ];
+        Corpus::of(Bounds::STORED, corpus).hold(|input| {
+            let [field, owner, modified, side, posting] = parts(input);
+            let read = || {
+                let mut beside = Sidecars {
+                    last_modified: Some(modified.to_vec()),
+                    side: Some(side.to_vec()),
+                    ..Sidecars::default()
+                };
+                beside.claim(Some(owner.to_vec()), input.len() as i64 - 2);
+                let reading = Reading {
+                    shelf: Shelf::Board,
+                    detail: Detail::Stored,
+                    limit: Limit::USUAL,
+                };
+                super::read(reading, field, posting, beside)
+            };
+            let entry = read();
+            same("read again", &entry, &read())?;
+            same("its key", entry.key(), &key_of(field))?;
+            let held = entry.holding().and_then(|holding| holding.owner.as_ref());
+            let held = held.map_or(&b""[..], Owner::as_bytes);
+            same("its owner", &held, &owner)?;
+            match &entry {
+                Entry::Job(job) => match &job.problem {
+                    Some(problem) => refused(problem),
+                    None => Ok(Answer::Read),
+                },
+                Entry::Malformed(record) => refused(&record.problem),
+            }
+        });
+    }
+}

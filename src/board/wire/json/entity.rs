@@ -8,7 +8,7 @@ use super::{
     token::{Item, Token},
     write::bytes,
 };
-use crate::board::wire::posting::Problem;
+use crate::{board::wire::posting::Problem, job::shortened};
 
 /// The only kind of entity that there is.
 const KIND: &str = "conductor";
@@ -54,7 +54,7 @@ impl Entity {
             record(bytes, ["kind", "name", "metadata"])?.unwrap_or_default();
         let kind = words("kind", require("kind", kind)?)?;
         if kind != KIND {
-            return Err(Problem::Kind(kind));
+            return Err(Problem::Kind(shortened(&kind)));
         }
         let name = words("name", require("name", name)?)?;
         let metadata = require("metadata", metadata)?;

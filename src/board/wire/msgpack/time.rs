@@ -8,7 +8,7 @@ use std::{
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 
 use super::token::{Reader, Token};
-use crate::board::wire::posting::Problem;
+use crate::{board::wire::posting::Problem, job::shortened};
 
 /// The code of the extension that is a time.
 pub(super) const DATETIME: i8 = 1;
@@ -101,7 +101,7 @@ impl<'a> Moment<'a> {
             None => Ok(self.clock.and_utc()),
             Some(zone) if UTC_ZONES.contains(&zone) => Ok(self.clock.and_utc()),
             Some(zone) if is_zone(zone, zones) => Err(Problem::OtherZone(zone.to_owned())),
-            Some(zone) => Err(Problem::UnknownZone(zone.to_owned())),
+            Some(zone) => Err(Problem::UnknownZone(shortened(zone))),
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// Returns a node that is there, of which we may know no more.
-    fn denied() -> Self {
+    pub(crate) fn denied() -> Self {
         Self {
             data: Vec::new(),
             stat: Stat {

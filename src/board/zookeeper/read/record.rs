@@ -244,3 +244,70 @@ fn unconfirmed(origin: &Origin) -> Option<String> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
+
+    /// What stands between posting, lock and record, and is in none of them.
+    const BETWEEN: u8 = 0x1e;
+
+    /// Makes a node of what stands first in the input, if anything does.
+    fn node(data: Option<&[u8]>, at: i64) -> Option<Node> {
+        let data = data.filter(|data| !data.is_empty())?.to_vec();
+        let times = i64::from(data[0]) << (data.len() % 64);
+        let mut node = Node {
+            data,
+            ..Node::denied()
+        };
+        (node.stat.czxid, node.stat.mzxid) = (at, at);
+        (node.stat.ctime, node.stat.mtime) = (times, times.wrapping_neg());
+        node.stat.ephemeral_owner = times;
+        Some(node)
+    }
+
+    #[test]
+    fn untrusted_nodes_of_a_job_are_read_as_a_job_or_not_at_all() {
+        let posting = r#"{"uuid": "u", "name": "n", "priority": "LOW", "details": {"a": [1.5]}}"#;
+        let side = r#"{"v":1,"owner":"ada","session":10000,"attempts":1,"ahead":true}"#;
+        let lock = r#"{"owner": "ada"}"#;
+        let between = char::from(BETWEEN).to_string();
+        let corpus = [
+            [posting, lock, side].join(&between),
+            [posting, "{}", ""].join(&between),
+            [
+                posting,
+                "",
+                r#"{"v":1,"created_on":"2026-01-01T00:00:00Z"}"#,
+            ]
+            .join(&between),
+        ];
+        Corpus::of(Bounds::STORED, corpus).hold(|input| {
+            let mut parts = input.split(|byte| *byte == BETWEEN);
+            let Some(posting) = node(parts.next(), 7) else {
+                return refused("there is none");
+            };
+            let shelves = [Shelf::Board, Shelf::Trash];
+            let record = Record {
+                shelf: shelves[input.len() % 2],
+                key: JobKey::new("job0000000042"),
+                posting,
+                lock: node(parts.next(), 8),
+                side: node(parts.next(), 8),
+                origin: Origin::Here,
+            };
+            let entry = record.read(Detail::Stored);
+            same("read again", &entry, &record.read(Detail::Stored))?;
+            let is_job = record.require_job().is_ok();
+            same("all agree", &is_job, &entry.job().is_some())?;
+            match &entry {
+                Entry::Job(job) => match &job.problem {
+                    Some(problem) => refused(problem),
+                    None => Ok(Answer::Read),
+                },
+                Entry::Malformed(record) => refused(&record.problem),
+            }
+        });
+    }
+}
