@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::{
     extension::{Bytes, Extension, Moment, bytes},
     time::DATETIME,
+    value::Viewer,
 };
 
 /// A value as JSON shows it; what is no proper form of anything is the map that it looks like.
@@ -73,10 +74,16 @@ impl Special {
             }
             2 => {
                 let code = i8::try_from(members.get("$ext")?.as_i64()?).ok()?;
-                // Of those below zero only one is defined.
+                // Of those below zero only one is defined; and a text means what is shown by it.
                 let payload = match text("hex") {
                     Some(hex) => unhex(hex),
-                    None => payload(code, text("text")?),
+                    None => {
+                        let text = text("text")?;
+                        let means = |payload: &Vec<u8>| {
+                            Viewer::new(false).extension(code, payload).as_deref() == Some(text)
+                        };
+                        payload(code, text).filter(means)
+                    }
                 };
                 payload
                     .filter(|_| code >= -1)
@@ -91,7 +98,8 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
         return None;
     };
-    let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let digit = |it: u8| char::from(it).to_digit(16);
+    let byte = |[high, low]: &[u8; 2]| u8::try_from(16 * digit(*high)? + digit(*low)?).ok();
     pairs.iter().map(byte).collect()
 }
 

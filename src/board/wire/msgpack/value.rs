@@ -83,7 +83,7 @@ impl Viewer {
     }
 
     /// Returns what a value of one of the types means that OpenStack has numbered.
-    fn extension(self, code: i8, payload: &[u8]) -> Option<String> {
+    pub(super) fn extension(self, code: i8, payload: &[u8]) -> Option<String> {
         match code {
             0 => Some(Uuid::try_parse_ascii(payload).ok()?.to_string()),
             time::DATETIME | 6 => Some(Moment::read(payload).ok()?.to_string()),

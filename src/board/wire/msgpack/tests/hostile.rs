@@ -1,67 +1,159 @@
 //! Bytes that somebody spoiled by accident or on purpose: they are answered, whatever they are.
 
+use serde_json::Value;
+
 use super::{
-    super::{decode, read_time},
-    DATETIMES, POSTINGS, TOLERANCE, bytes_of, read, unhex, vectors, with,
+    super::{
+        around_number, decode, edited, extension::bytes, read_time, stored::Stored,
+        time as encoded, token::Reader, value::Viewer,
+    },
+    DATETIMES, LAST_MODIFIED, POSTINGS, TOLERANCE, bytes_of, read, unhex, vectors, with,
 };
-use crate::board::{Detail, wire::posting::Limit};
+use crate::{
+    board::{
+        Detail,
+        wire::posting::{Limit, Posting, Problem},
+    },
+    job::{Edit, Priority},
+    untrusted::{Answer, Bounds, Corpus, Tried, refused, same},
+};
 
-/// Numbers that look random and are the same every time.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides as u64) as usize
-    }
+fn postings() -> Corpus {
+    let vectors = [POSTINGS, TOLERANCE].into_iter().flat_map(vectors);
+    // The longest ones are many times the same.
+    let postings = vectors.map(|it| bytes_of(&it)).filter(|it| it.len() < 4096);
+    Corpus::of(Bounds::STORED, postings)
 }
 
-/// Bytes after which much depends on what follows.
-const LEADS: [u8; 12] = [
-    0x80, 0x90, 0xa0, 0xc1, 0xc4, 0xc6, 0xc7, 0xc9, 0xdb, 0xdd, 0xdf, 0xff,
-];
-
-fn spoil(bytes: &mut Vec<u8>, dice: &mut Dice) {
-    for _ in 0..=dice.roll(3) {
-        let at = dice.roll(bytes.len().max(1));
-        match dice.roll(5) {
-            0 => bytes.truncate(at),
-            1 => bytes.insert(at, LEADS[dice.roll(LEADS.len())]),
-            _ if bytes.is_empty() => {}
-            2 => bytes[at] = LEADS[dice.roll(LEADS.len())],
-            3 => bytes[at] ^= 1 << dice.roll(8),
-            _ => {
-                bytes.remove(at);
-            }
+/// Whatever this reads as a posting is one for all who read it, and for those who change it.
+fn is_a_posting(decode: impl Fn(&[u8], Detail) -> Result<Posting, Problem>, input: &[u8]) -> Tried {
+    let (brief, whole) = (decode(input, Detail::Brief), decode(input, Detail::Whole));
+    let (brief, mut whole) = match (brief, whole) {
+        (Err(brief), Err(whole)) => {
+            same("looks agree", &brief.to_string(), &whole.to_string())?;
+            return refused(&whole);
         }
+        (brief, whole) => (
+            brief.map_err(|it| format!("only a brief look refuses it: {it}"))?,
+            whole.map_err(|it| format!("only a whole look refuses it: {it}"))?,
+        ),
+    };
+    let details = whole.details.take();
+    same("looks agree", &brief, &whole)?;
+    same("details are read", &details.is_none(), &whole.is_oversized)?;
+    let parts = around_number(input).map(|parts| parts.concat());
+    same(
+        "its number is a part of it",
+        &parts.as_deref(),
+        &Some(input),
+    )?;
+    if let Some(problem) = whole.problem.as_ref().filter(|it| it.len() > 4096) {
+        return Err(format!("there are {} bytes of problems", problem.len()));
+    }
+    if let Some(details) = &details {
+        are_stored_as_shown(details)?;
+    }
+    let edit = Edit {
+        priority: Some(Priority::Low),
+        ..Edit::default()
+    };
+    match edited(input, &edit, Limit::USUAL) {
+        Ok(edited) => {
+            let mut again = read(&edited).map_err(|it| format!("edited, it is refused: {it}"))?;
+            same(
+                "an edit leaves the details",
+                &details,
+                &again.details.take(),
+            )?;
+            whole.priority = Priority::Low;
+            same("an edit leaves the rest", &whole, &again)?;
+        }
+        Err(problem) if problem.contains("no room for one") || whole.is_oversized => {}
+        Err(problem) => return Err(format!("it cannot be edited: {problem}")),
+    }
+    Ok(Answer::Read)
+}
+
+/// Requires that what is shown means what is stored.
+fn are_stored_as_shown(details: &Value) -> Result<(), String> {
+    let stored = bytes(&Stored(details));
+    let mut reader = Reader::new(&stored);
+    let checked = reader.item().and_then(|_| reader.end());
+    checked.map_err(|problem| format!("what is stored of {details} is refused: {problem}"))?;
+    let shown = Viewer::new(false).show(&mut Reader::new(&stored));
+    let shown = shown.map_err(|problem| format!("{details} is not shown: {problem}"))?;
+    same("stored again", &stored, &bytes(&Stored(&shown)))?;
+    // Bytes that have a meaning are shown by that.
+    match details.to_string().contains("\"hex\"") {
+        true => Ok(()),
+        false => same("shown again", details, &shown),
     }
 }
 
 #[test]
-fn spoilt_postings_are_read_or_refused_and_looks_agree() {
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-    let originals = [vectors(POSTINGS), vectors(TOLERANCE)].concat();
-    let mut refused = 0;
-    for _ in 0..200 {
-        for original in &originals {
-            let mut bytes = bytes_of(original);
-            spoil(&mut bytes, &mut dice);
-            let brief = decode(&bytes, Detail::Brief, Limit::USUAL);
-            match read(&bytes) {
-                Ok(mut whole) => {
-                    assert!(whole.details.take().is_some());
-                    assert_eq!(brief.unwrap(), whole);
-                }
-                Err(problem) => {
-                    refused += 1;
-                    assert_eq!(brief.unwrap_err().to_string(), problem.to_string());
-                }
-            }
-        }
+fn untrusted_postings_are_read_or_refused_by_all_alike() {
+    let reader = |input: &[u8], detail| decode(input, detail, Limit::USUAL);
+    postings().hold(|input| is_a_posting(reader, input));
+}
+
+#[test]
+fn untrusted_postings_find_a_reader_that_makes_up_what_is_missing() {
+    let reader = |input: &[u8], detail| {
+        let longer = (0..64).map(|more| [input, &vec![0; more][..]].concat());
+        let mut tried = longer.map(|input| decode(&input, detail, Limit::USUAL));
+        let found = tried.find(|tried| !matches!(tried, Err(Problem::Truncated)));
+        found.unwrap_or(Err(Problem::Truncated))
+    };
+    let fault = postings().fault(|input| is_a_posting(reader, input));
+    let law = fault.expect("it is found").law;
+    assert!(law.contains("its number is a part of it"), "{law}");
+}
+
+#[test]
+fn untrusted_details_are_stored_as_what_they_are_shown_as() {
+    let shown = [
+        r#"{"a": [1, -1, 1.5, -0.0, 18446744073709551615, null, true, "é"], "b": {"$float": "nan"}}"#,
+        r#"{"$bytes:/w==": {"$bytes": "/w=="}, "c": {"$ext": 42, "hex": "00ff"}}"#,
+        r#"[{"$ext": 0, "text": "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b"}]"#,
+        r#"{"t": {"$ext": 1, "text": "2024-02-29T13:05:09.123456[Europe/Paris]"}}"#,
+        r#"{"t": {"$ext": 6, "text": "2024-02-29T13:05:09.123456+00:00"}}"#,
+        r#"[{"$ext": 2, "text": "[3,1]"}, {"$ext": 3, "text": "127.0.0.1"}]"#,
+        r#"[{"$ext": 4, "text": "[1,\"a\"]"}, {"$ext": 7, "text": "2024-02-29"}]"#,
+    ];
+    let read = |text: &str| match serde_json::from_str(text) {
+        Ok(details) => are_stored_as_shown(&details).and(Ok(Answer::Read)),
+        Err(error) => refused(&error),
+    };
+    Corpus::of(Bounds::STORED, shown).hold_for_text(read);
+}
+
+#[test]
+fn what_is_no_value_of_its_kind_is_stored_as_the_map_that_it_is() {
+    for shown in [
+        r#"{"$ext": 1, "text": "2024-02-29T13:05:60.123456"}"#,
+        r#"{"$ext": 1, "text": "+2024-02-29T13:05:09.12345"}"#,
+        r#"{"$ext": 2, "text": "[1,2,3]"}"#,
+        r#"{"$ext": 7, "text": "+12345-01-01"}"#,
+        r#"{"$ext": 42, "hex": "+f"}"#,
+    ] {
+        let shown: Value = serde_json::from_str(shown).unwrap();
+        let stored = bytes(&Stored(&shown));
+        let map = Reader::new(&stored).token().unwrap();
+        assert_eq!(map.kind(), "a map", "{shown}");
     }
-    assert!(refused > 1000);
+}
+
+#[test]
+fn untrusted_times_are_written_as_they_were_read() {
+    let times = [DATETIMES, LAST_MODIFIED].into_iter().flat_map(vectors);
+    let times = times.map(|vector| bytes_of(&vector));
+    Corpus::of(Bounds::STORED, times).hold(|input| match read_time(input) {
+        Ok(time) => {
+            let again = read_time(&encoded(time)).map_err(|it| it.to_string());
+            same("written again", &Ok(time), &again).and(Ok(Answer::Read))
+        }
+        Err(problem) => refused(&problem),
+    });
 }
 
 #[test]
@@ -70,18 +162,6 @@ fn every_beginning_of_a_posting_is_refused() {
         let bytes = bytes_of(&vector);
         for end in 0..bytes.len() {
             assert!(read(&bytes[..end]).is_err());
-        }
-    }
-}
-
-#[test]
-fn spoilt_times_are_read_or_refused() {
-    let mut dice = Dice(7);
-    for _ in 0..2000 {
-        for original in vectors(DATETIMES) {
-            let mut bytes = bytes_of(&original);
-            spoil(&mut bytes, &mut dice);
-            let _ = read_time(&bytes);
         }
     }
 }
