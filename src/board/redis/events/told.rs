@@ -11,6 +11,10 @@ use crate::{
     job::{Fence, Owner, Priority, Rank},
 };
 
+/// How deep a message may be nested, also in what a later release adds: whoever may publish there could
+/// otherwise nest more than our stack holds.
+const DEEPEST: usize = 32;
+
 /// An event as a script words it.
 #[derive(Debug, Deserialize)]
 struct Told {
@@ -45,7 +49,9 @@ pub(super) fn events(message: Option<Value>) -> Vec<Event> {
     let Some(Value::BulkString(message)) = message else {
         return vec![Event::resync()];
     };
-    match rmp_serde::from_slice::<Vec<Told>>(&message) {
+    let mut reader = rmp_serde::Deserializer::from_read_ref(&message);
+    reader.set_max_depth(DEEPEST);
+    match Vec::<Told>::deserialize(&mut reader) {
         Ok(told) => told.into_iter().map(Event::from).collect(),
         Err(_) => vec![Event::resync()],
     }
@@ -86,5 +92,49 @@ impl From<Told> for Event {
                 .remark
                 .and_then(|remark| serde_json::from_slice(&remark).ok()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        board::{redis::keys::field_of, wire::msgpack},
+        untrusted::{Answer, Bounds, Corpus, refused, same},
+    };
+
+    #[test]
+    fn untrusted_messages_are_events_or_a_reason_to_look_again() {
+        let uuid = "3f9a12cd-0000-4000-8000-000000000001";
+        let time = "2026-01-01T00:00:00.000000Z";
+        let told = [
+            json!([{"event": "posted", "time": time, "field": uuid, "uuid": uuid, "name": "a",
+                    "priority": "HIGH", "sequence": 7}]),
+            json!([{"event": "claimed", "time": time, "field": "x y%", "owner": "ada", "fence": "7"},
+                   {"event": "consumed", "time": time, "field": uuid, "outcome": "failed",
+                    "remark": "{\"by\":\"olga\"}"}]),
+            json!([{"event": "paused", "time": time, "names": "backup-*", "later": [{"a": 1}]}]),
+        ];
+        let bounds = Bounds {
+            // Room for as many events as a header may announce is made with care, but at once.
+            memory: (4 << 20, 4096),
+            ..Bounds::STORED
+        };
+        Corpus::of(bounds, told.iter().map(msgpack::message)).hold(|input| {
+            let heard = events(Some(Value::BulkString(input.to_vec())));
+            if heard.iter().any(|event| event.kind == EventKind::Resync) {
+                return refused("somebody has to look");
+            }
+            if heard.len() > input.len() {
+                return Err(format!("{} events come of so few bytes", heard.len()));
+            }
+            for subject in heard.iter().filter_map(|event| event.subject.as_ref()) {
+                let again = key_of(&field_of(&subject.key));
+                same("its field leads back to it", &subject.key, &again)?;
+            }
+            Ok(Answer::Read)
+        });
     }
 }
