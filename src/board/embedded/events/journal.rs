@@ -147,8 +147,9 @@ pub(crate) fn read(
     let first: Option<i64> = transaction
         .prepare_cached("SELECT min(id) FROM event")?
         .query_row([], |row| row.get(0))?;
-    let is_cut =
-        first.is_some_and(|first| first > position.event + 1 && end.event > position.event);
+    let is_cut = first.is_some_and(|first| {
+        first.saturating_sub(1) > position.event && end.event > position.event
+    });
     // A position from before the file was replaced says nothing about the new one.
     if is_cut || end.event < position.event || end.sequence < position.sequence {
         *position = end;
@@ -157,7 +158,9 @@ pub(crate) fn read(
     let lines = lines_behind(transaction, position.event)?;
     // With a full page, posts behind its last line have to wait for their turn.
     let (until, last_event) = match lines.last() {
-        Some(line) if lines.len() as i64 == PAGE => (line.posted, position.event + PAGE),
+        Some(line) if lines.len() as i64 == PAGE => {
+            (line.posted, position.event.saturating_add(PAGE))
+        }
         _ => (end.sequence, end.event),
     };
     let mut posts = posts_between(transaction, position.sequence, until)?;
@@ -181,7 +184,7 @@ pub(crate) fn read(
 fn in_order(lines: Vec<Line>, mut posts: BTreeMap<i64, Event>) -> Vec<Event> {
     let mut events = Vec::with_capacity(lines.len() + posts.len());
     for line in lines {
-        let later = posts.split_off(&(line.posted + 1));
+        let later = posts.split_off(&line.posted.saturating_add(1));
         events.extend(std::mem::replace(&mut posts, later).into_values());
         events.push(line.event);
     }
@@ -273,5 +276,79 @@ fn posted(subject: Subject, time: chrono::DateTime<chrono::Utc>) -> Event {
         time,
         subject: Some(subject),
         ..Event::now(EventKind::Posted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused};
+
+    /// How a row is told in bytes: numbers, a kind, and whatever is a text.
+    fn row(kind: u8, numbers: [i64; 7], text: &str) -> Vec<u8> {
+        let numbers = numbers.map(i64::to_be_bytes).concat();
+        [&[kind][..], &numbers, text.as_bytes()].concat()
+    }
+
+    fn told(file: &mut Connection, input: &[u8]) -> rusqlite::Result<Vec<Event>> {
+        let mut padded = input.to_vec();
+        padded.resize(input.len().max(57), 0);
+        let (numbers, _) = padded[1..].as_chunks::<8>();
+        let number = |at: usize| i64::from_be_bytes(numbers[at]);
+        let kind = EventKind::ALL[usize::from(padded[0]) % EventKind::ALL.len()];
+        let text = input.get(57..).unwrap_or_default();
+        let transaction = file.transaction()?;
+        transaction.execute(
+            "INSERT INTO event (id, at, kind, posted, sequence, uuid, name, priority, not_before, owner,
+                                fence, outcome, remark)
+             VALUES (max(1, ?1), ?2, ?3, ?4, ?5, CAST(?6 AS TEXT), CAST(?6 AS TEXT), ?7, ?8, ?6, ?9,
+                     CAST(?6 AS TEXT), CAST(?6 AS TEXT))",
+            params![
+                number(0), number(1), kind.name(), number(2), number(3), text, number(4), number(5),
+                number(6)
+            ],
+        )?;
+        let mut position = Position::START;
+        let mut events = read(&transaction, &mut position)?;
+        events.extend(read(&transaction, &mut position)?);
+        Ok(events)
+    }
+
+    #[test]
+    fn untrusted_rows_of_the_journal_are_told_or_refused() {
+        let file = Connection::open_in_memory().unwrap();
+        file.execute_batch(include_str!("../store/schema.sql"))
+            .unwrap();
+        let remark = r#"{"by":"olga","action":"trashed"}"#;
+        let rows = [
+            row(0, [1, 1_767_225_600_000_000, 7, 7, 2, 0, 3], "a"),
+            row(3, [1, 1_767_225_600_000_000, 9, 0, 2, 5, 3], remark),
+            row(
+                1,
+                [
+                    1,
+                    i64::MAX,
+                    i64::MAX,
+                    i64::MAX,
+                    i64::MAX,
+                    i64::MIN,
+                    i64::MIN,
+                ],
+                "consumed",
+            ),
+            row(2, [i64::MAX, i64::MIN, i64::MIN, i64::MIN, -1, 0, 0], ""),
+        ];
+        let bounds = Bounds {
+            inputs: 400,
+            longest: 512,
+            ..Bounds::STORED
+        };
+        let file = std::cell::RefCell::new(file);
+        Corpus::of(bounds, rows).hold(|input| match told(&mut file.borrow_mut(), input) {
+            Ok(_) => Ok(Answer::Read),
+            Err(error) => refused(&error),
+        });
     }
 }
