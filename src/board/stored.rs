@@ -10,6 +10,8 @@ use super::{
         posting::{Limit, Posting},
     },
 };
+#[cfg(test)]
+use crate::board::wire::sidecar::Sidecar;
 use crate::job::Draft;
 
 /// Says in what a posting, as boards of this kind store it, is another one than it is said to be.
@@ -63,4 +65,24 @@ fn difference(stored: Posting, said: &Draft) -> Option<&'static str> {
     ]
     .into_iter()
     .find_map(|(differs, member)| differs.then_some(member))
+}
+
+/// Says in what a board of this kind would read a job otherwise than it is said to be.
+#[cfg(test)]
+pub(crate) fn misread(kind: BoardKind, said: &Draft) -> Option<String> {
+    let former = said.former.as_deref();
+    let raw = match kind {
+        BoardKind::Embedded => said.details.to_string().into_bytes(),
+        BoardKind::Redis => {
+            let created_on = former.and_then(|former| former.created_on);
+            let sequence = former.and_then(|former| former.sequence);
+            let posting = msgpack::encode(said, created_on.unwrap_or_default());
+            let sequence = sequence.map_or(1, i64::unsigned_abs);
+            [posting, msgpack::sequence(sequence)].concat()
+        }
+        BoardKind::ZooKeeper => json::encode(said),
+    };
+    let beside = former.and_then(Sidecar::of_former);
+    let beside = beside.and_then(|side| Sidecar::read(Some(&side.write())).1);
+    contradiction(kind, &raw, said).or(beside)
 }

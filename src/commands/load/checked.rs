@@ -20,6 +20,7 @@ use crate::{
     },
     context::on_file,
     exit::CommandError,
+    job::shortened,
 };
 
 /// Reads the header of a dump; none, if the line is none, as the lines of a listing are not.
@@ -28,7 +29,8 @@ pub(super) fn header(line: &[u8]) -> anyhow::Result<Option<Header>> {
         return Ok(None);
     }
     let header: Header = serde_json::from_slice(line)
-        .map_err(|error| CommandError::usage(format!("the header of the dump: {error}")))?;
+        .map_err(|error| shortened(&error.to_string()))
+        .map_err(|words| CommandError::usage(format!("the header of the dump: {words}")))?;
     if header.jobboard_dump != VERSION {
         let message = format!(
             "the dump has version {}, and {VERSION} is known here",
@@ -102,4 +104,33 @@ fn nameless() -> anyhow::Result<BufWriter<File>> {
     let file = on_file(&path, "make", options.open(&path))?;
     on_file(&path, "remove", fs::remove_file(&path))?;
     Ok(BufWriter::new(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::untrusted::{Answer, Bounds, Corpus, refused, same};
+
+    #[test]
+    fn untrusted_headers_are_written_as_they_were_read() {
+        let headers = [
+            r#"{"jobboard_dump":1,"board":"b","backend":"redis","version":"0.2.0","taken":"2026-01-01T00:00:00Z"}"#,
+            r#"{"jobboard_dump":1,"board":"b","backend":"of later","filter":["name=a"],"later":[1]}"#,
+            r#"{"jobboard_dump":2,"board":"b","backend":"embedded"}"#,
+        ];
+        Corpus::of(Bounds::STORED, headers).hold(|input| match header(input) {
+            Ok(Some(header)) => {
+                let text = |header: &Header| serde_json::to_string(header).unwrap();
+                let once = text(&header);
+                // A kind of board that is not known is none.
+                if header.backend.is_some() {
+                    let again = super::header(once.as_bytes()).map_err(|it| it.to_string())?;
+                    same("read again", &Some(once), &again.as_ref().map(text))?;
+                }
+                Ok(Answer::Read)
+            }
+            Ok(None) => refused("it is none"),
+            Err(error) => refused(&format!("{error:#}")),
+        });
+    }
 }

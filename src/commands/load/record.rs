@@ -1,20 +1,20 @@
 //! A line of a dump, or of a listing, made into a job that can be posted again.
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use chrono::{DateTime, TimeDelta, Utc};
-use serde::Deserialize;
+use chrono::{DateTime, Datelike, TimeDelta, Timelike, Utc};
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::{
     board::{contradiction, url::BoardKind},
     commands::{
-        parts::{dump_format::TRASH, json},
+        parts::{draft::check_length, dump_format::TRASH, json},
         post::lines::{NO_DETAILS, TOO_LARGE},
     },
     job::{
         Book, Draft, Entry, Failure, Former, History, Job, JobKey, Malformed, Origin, Priority,
-        Remark, Shelf,
+        Remark, Shelf, shortened,
     },
 };
 
@@ -29,7 +29,9 @@ struct Line {
     #[serde(default)]
     priority: Option<Priority>,
     sequence: Option<i64>,
+    #[serde(default, deserialize_with = "time")]
     created_on: Option<DateTime<Utc>>,
+    #[serde(default, deserialize_with = "time")]
     trashed_on: Option<DateTime<Utc>>,
     owner: Option<Value>,
     book: Option<Book>,
@@ -37,6 +39,7 @@ struct Line {
     details: Value,
     attempts: Option<u32>,
     postponed: Option<u32>,
+    #[serde(default, deserialize_with = "time")]
     not_before: Option<DateTime<Utc>>,
     failures: Option<Vec<Failure>>,
     by: Option<String>,
@@ -46,6 +49,26 @@ struct Line {
     waited: Option<f64>,
     problem: Option<String>,
     raw: Option<String>,
+}
+
+/// Reads a time that every board can keep.
+fn time<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<DateTime<Utc>>, D::Error> {
+    let Some(time) = Option::<DateTime<Utc>>::deserialize(reader)? else {
+        return Ok(None);
+    };
+    if !is_of_calendar(&time) {
+        let year = time.year();
+        return Err(D::Error::custom(format!(
+            "no board keeps a time of the year {year}"
+        )));
+    }
+    // What is a leap second to us is none to Python.
+    Ok(time.with_nanosecond(time.nanosecond().min(999_999_000)))
+}
+
+/// Whether Python knows such a time, and it compares as text with others.
+fn is_of_calendar(time: &DateTime<Utc>) -> bool {
+    (1..=9999).contains(&time.year())
 }
 
 fn no_details() -> Value {
@@ -67,6 +90,11 @@ pub(crate) struct Loadable {
 /// Reads a line; `kinds` are the kind of board that it is from, if it has its stored bytes, and the
 /// one to which it goes.
 pub(crate) fn read(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadable, String> {
+    // What stands where something else should may be long.
+    loadable(line, kinds).map_err(|words| shortened(&words))
+}
+
+fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadable, String> {
     let members = json::object(line)?;
     let line: Line = serde_json::from_value(members.into()).map_err(|error| error.to_string())?;
     let shelf = match (line.kind.as_deref(), line.state.as_deref()) {
@@ -117,6 +145,12 @@ pub(crate) fn draft(
         (None, false) => return Err(TOO_LARGE.to_owned()),
     };
     let raw = if is_stored { raw } else { Vec::new() };
+    if !is_stored {
+        check_length("job", &job.name)?;
+        for text in job.book.iter().flat_map(|book| [&book.name, &book.uuid]) {
+            check_length("book", text)?;
+        }
+    }
     let draft = Draft {
         uuid,
         chosen: true,
@@ -141,6 +175,7 @@ fn job(line: Line, shelf: Shelf) -> Result<Job, String> {
         let micros = (waited * 1e6).round();
         line.created_on?
             .checked_add_signed(TimeDelta::microseconds(micros as i64))
+            .filter(is_of_calendar)
     });
     let remark = line.by.map(|by| Remark {
         by,
@@ -213,5 +248,97 @@ pub(crate) fn stray(record: &Malformed, shelf: Shelf) -> Draft {
             trashed_on: None,
             history: History::default(),
         })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        board::misread,
+        commands::parts::dump_format::Line,
+        output::JobView,
+        untrusted::{Answer, Bounds, Corpus, refused, same},
+    };
+
+    const LINES: [&str; 4] = [
+        r#"{"kind":"job","uuid":"3f9a12cd-0000-4000-8000-000000000001","key":"k","name":"resize",
+            "state":"CLAIMED","priority":"HIGH","sequence":7,"created_on":"2026-01-01T00:00:00.123456Z",
+            "owner":"ada","book":{"name":"n","uuid":"u"},"details":{"command":["a","b c"],"n":1.5},
+            "attempts":2,"postponed":1,"not_before":"2026-02-01T00:00:00Z","waited":1.25,"failures":[
+            {"exit_code":3,"signal":null,"reason":"it failed","stderr":"oh","conductor":"c1",
+            "time":"2026-01-01T00:00:09Z"}],"by":"olga","action":"retried","reason":"why not"}"#,
+        r#"{"kind":"trash","uuid":"3f9a12cd-0000-4000-8000-000000000002","name":"\u202e","state":"TRASHED",
+            "trashed_on":"2026-01-01T00:00:00+01:00","details":{"d":{"$ext":1,"text":
+            "2024-02-29T13:05:09.123456"}}}"#,
+        r#"{"uuid":"urn:uuid:3f9a12cd-0000-4000-8000-000000000003","name":"a","details":[1]}"#,
+        r#"{"kind":"job","state":"MALFORMED","key":"bad","raw":"AP8=","problem":"it is empty"}"#,
+    ];
+
+    #[test]
+    fn what_no_board_would_read_again_is_refused() {
+        let long = format!(r#""name":"{}""#, "é".repeat(10_001));
+        let second = r#""created_on":"2016-12-31T23:59:60Z""#;
+        for (members, why) in [
+            (
+                r#""created_on":"+12345-01-01T00:00:00Z""#,
+                Some("the year 12345"),
+            ),
+            (
+                r#""not_before":"-0001-01-01T00:00:00Z""#,
+                Some("the year -1"),
+            ),
+            (&long, Some("takes 60006")),
+            (&long[..long.len() - 3], None),
+            (second, None),
+        ] {
+            let end = if members.ends_with('"') { "" } else { "\"" };
+            let uuid = "3f9a12cd-0000-4000-8000-000000000001";
+            let line = format!(r#"{{"uuid":"{uuid}","name":"a",{members}{end}}}"#);
+            match (read(line.as_bytes(), (None, BoardKind::Redis)), why) {
+                (Ok(loaded), None) => {
+                    let kinds = BoardKind::ALL.iter();
+                    let misread = kinds.filter_map(|kind| misread(*kind, &loaded.draft));
+                    assert_eq!(misread.collect::<Vec<_>>(), [""; 0]);
+                }
+                (Err(words), Some(why)) => assert!(words.contains(why), "{words}"),
+                (read, _) => panic!("{read:?}"),
+            }
+        }
+    }
+
+    /// Returns the line as which a dump would have it.
+    fn dumped(loaded: &Loadable) -> Vec<u8> {
+        let view = JobView::of(&loaded.entry, DateTime::default());
+        serde_json::to_vec(&Line::new(loaded.draft.shelf(), view)).unwrap()
+    }
+
+    #[test]
+    fn untrusted_lines_are_loaded_as_they_would_be_dumped() {
+        let kinds = (None, BoardKind::Redis);
+        let bounds = Bounds {
+            longest: 100_000,
+            inputs: 1000,
+            ..Bounds::STORED
+        };
+        let lines = LINES.map(|line| line.replace('\n', " "));
+        Corpus::of(bounds, lines).hold(|input| {
+            let loaded = match read(input, kinds) {
+                Ok(loaded) => loaded,
+                Err(words) => return refused(&words),
+            };
+            let line = dumped(&loaded);
+            let again = read(&line, kinds)?;
+            let lines = [line, dumped(&again)].map(|it| String::from_utf8(it).unwrap());
+            same("dumped again", &lines[0], &lines[1])?;
+            if loaded.entry.job().is_none() {
+                return Ok(Answer::Read);
+            }
+            for kind in BoardKind::ALL {
+                let misread = misread(*kind, &again.draft);
+                same(&format!("a {kind} board reads it"), &misread, &None)?;
+            }
+            Ok(Answer::Read)
+        });
     }
 }

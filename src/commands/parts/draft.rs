@@ -120,6 +120,21 @@ pub(crate) fn identity(uuid: Option<Uuid>, unique: Option<&str>) -> anyhow::Resu
 /// The longest name that every board reads again.
 const LONGEST_NAME: usize = 60_000;
 
+/// Refuses a name that is longer, wherever it takes most room: ZooKeeper has texts as ASCII.
+pub(crate) fn check_length(what: &str, name: &str) -> Result<(), String> {
+    let length = |character: char| match character {
+        '"' | '\\' => 2,
+        ' '..='~' => 1,
+        other => 6 * other.len_utf16(),
+    };
+    match name.chars().map(length).sum::<usize>() {
+        0..=LONGEST_NAME => Ok(()),
+        length => Err(format!(
+            "the name of a {what} must not be longer than {LONGEST_NAME} bytes, and this one takes {length}"
+        )),
+    }
+}
+
 /// Returns a name that is fit to be posted.
 pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
     if name.trim().is_empty() {
@@ -131,12 +146,7 @@ pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
             character.escape_unicode()
         )));
     }
-    if name.len() > LONGEST_NAME {
-        return Err(usage(format!(
-            "the name of a job must not be longer than {LONGEST_NAME} bytes, and this one has {}",
-            name.len()
-        )));
-    }
+    check_length("job", name).map_err(usage)?;
     Ok(name.to_owned())
 }
 
@@ -161,6 +171,7 @@ fn book(text: &str) -> Result<Book, String> {
     let wrong = || "a book is given as NAME:UUID".to_owned();
     let (name, uuid) = text.rsplit_once(':').ok_or_else(wrong)?;
     let uuid = self::uuid(uuid).map_err(|error| format!("{}: {error}", wrong()))?;
+    check_length("book", name)?;
     Ok(Book {
         name: name.to_owned(),
         uuid: uuid.to_string(),

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     commands::parts::{draft, json, line_reader::LineReader},
     exit::CommandError,
-    job::{Book, Draft, Priority},
+    job::{Book, Draft, Priority, shortened},
     trace,
 };
 
@@ -149,6 +149,7 @@ fn book(members: &Map<String, Value>) -> Result<Book, String> {
         Some(Value::String(text)) => Ok(text),
         _ => Err(format!("`book` lacks the text `{name}`")),
     };
+    draft::check_length("book", text("name")?)?;
     Ok(Book {
         name: text("name")?.clone(),
         uuid: draft::uuid(text("uuid")?)
@@ -217,7 +218,7 @@ impl Lines {
         let size = line.len();
         let may_be_too_large = (size as u64).saturating_mul(SWELLING) > self.max_details;
         let line = json::object(line).and_then(Line::of);
-        let line = line.map_err(CommandError::usage)?;
+        let line = line.map_err(|words| CommandError::usage(shortened(&words)))?;
         let (uuid, chosen) = draft::identity(line.uuid, line.unique.as_deref())?;
         let mut draft = Draft {
             uuid,
@@ -248,4 +249,47 @@ fn without_mark(mut line: Vec<u8>, number: u64) -> Vec<u8> {
         line.drain(..MARK.len());
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        board::{misread, url::BoardKind},
+        untrusted::{Answer, Bounds, Corpus, refused, same},
+    };
+
+    const LINES: [&str; 4] = [
+        r#"{"name": "resize", "details": {"command": ["a", "b c"], "n": [1, -1.5e300, null, "\u00e9"]}}"#,
+        r#"{"name": "a", "priority": "high", "unique": "nightly", "book":
+            {"name": "b", "uuid": "3f9a12cd-0000-4000-8000-000000000001"}}"#,
+        r#"{"name": "b", "uuid": "3f9a12cd-0000-4000-8000-000000000001", "state": "UNCLAIMED", "details":
+            {"s": {"$ext": 4, "text": "[1,\"a\"]"}, "f": {"$float": "inf"}, "b": {"$bytes": "AP8="}}}"#,
+        r#"{"name": "c", "details": null, "sequence": 7, "owner": null}"#,
+    ];
+
+    #[test]
+    fn untrusted_lines_are_posted_as_what_every_board_reads_again() {
+        let bounds = Bounds {
+            longest: 100_000,
+            inputs: 1000,
+            // What is read ahead has a room of its own.
+            memory: (1 << 20, 4096),
+            ..Bounds::STORED
+        };
+        let lines = LINES.map(|line| line.replace('\n', " "));
+        Corpus::of(bounds, lines).hold(|input| {
+            let lines = Lines::open(None, 1 << 20, Vec::new());
+            let mut lines = lines.map_err(|error| error.to_string())?;
+            let draft = match lines.numbered(input) {
+                Ok(numbered) => numbered.draft,
+                Err(error) => return refused(&format!("{error:#}")),
+            };
+            for kind in BoardKind::ALL {
+                let misread = misread(*kind, &draft);
+                same(&format!("a {kind} board reads it"), &misread, &None)?;
+            }
+            Ok(Answer::Read)
+        });
+    }
 }
