@@ -1,12 +1,13 @@
 //! What every command is given: the configuration, the output, and the board when it is needed.
 
-use std::{fmt::Display, path::Path, sync::Arc};
+use std::{fmt::Display, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 
 use crate::{
     board::{
-        Board,
+        Board, BoardError,
+        ground::Ground,
         open::{Bounds, open},
         url::BoardUrl,
     },
@@ -15,6 +16,7 @@ use crate::{
     job::Owner,
     output::Output,
     process::terminal::Terminal,
+    secret::Secret,
 };
 
 /// The surroundings of one command.
@@ -49,6 +51,22 @@ pub(crate) struct Creation {
     pub(crate) create: bool,
 }
 
+/// Opens boards that are where the board in use is, as whoever was let in there.
+#[derive(Debug, Clone)]
+pub(crate) struct Opener {
+    /// How long one operation may take.
+    pub(crate) patience: Duration,
+    password: Option<Secret>,
+    bounds: Bounds,
+}
+
+impl Opener {
+    /// Returns the board at a URL; it connects when something is asked first.
+    pub(crate) fn open(&self, url: &BoardUrl) -> Result<Arc<dyn Ground>, BoardError> {
+        open(url, self.patience, self.password.clone(), self.bounds)
+    }
+}
+
 impl Context {
     pub(crate) fn new(
         (flags, config): (Flags, Config),
@@ -73,7 +91,23 @@ impl Context {
         if let Some(board) = &self.board {
             return Ok(Arc::clone(board));
         }
-        let board = self.opened(&self.config)?;
+        let board = self
+            .opener(&self.config)?
+            .open(&self.config.board.value.url)?;
+        Ok(self.introduce(board))
+    }
+
+    /// Returns the board as one that is tested where it is, and what opens those beside it; before
+    /// anything else is asked for.
+    pub(crate) fn ground(&mut self) -> anyhow::Result<(Arc<dyn Ground>, Opener)> {
+        let opener = self.opener(&self.config)?;
+        let ground = opener.open(&self.config.board.value.url)?;
+        self.introduce(Arc::clone(&ground) as Arc<dyn Board>);
+        Ok((ground, opener))
+    }
+
+    /// Tells which board is used, and keeps it.
+    fn introduce(&mut self, board: Arc<dyn Board>) -> Arc<dyn Board> {
         if self.config.is_board_chosen {
             let (chosen, who) = (&self.config.board.source, &self.config.who.value);
             self.out.detail(format!(
@@ -84,10 +118,10 @@ impl Context {
             self.out.remark(format!("using the board {}", board.name()));
         }
         self.board = Some(Arc::clone(&board));
-        Ok(board)
+        board
     }
 
-    fn opened(&self, config: &Config) -> anyhow::Result<Arc<dyn Board>> {
+    fn opener(&self, config: &Config) -> anyhow::Result<Opener> {
         let url = &config.board.value.url;
         if url.has_password() {
             self.out
@@ -101,13 +135,22 @@ impl Context {
             max_details: config.max_details.value,
             history: config.history.value,
         };
-        Ok(open(url, config.op_timeout.value, password, bounds)?)
+        Ok(Opener {
+            patience: config.op_timeout.value,
+            password,
+            bounds,
+        })
     }
 
     /// Returns the board, for changing it, unless that is forbidden.
     pub(crate) fn writable_board(&mut self) -> anyhow::Result<Arc<dyn Board>> {
-        require_writable(&self.config)?;
+        self.require_writable()?;
         self.board()
+    }
+
+    /// Fails where changing the board is forbidden.
+    pub(crate) fn require_writable(&self) -> anyhow::Result<()> {
+        require_writable(&self.config)
     }
 
     /// Reads the configuration again, as it is by now.
@@ -138,7 +181,8 @@ impl Context {
         if let BoardUrl::Embedded(url) = &mut config.board.value.url {
             url.makes_folder |= *create;
         }
-        Ok((self.opened(&config)?, config))
+        let board: Arc<dyn Board> = self.opener(&config)?.open(&config.board.value.url)?;
+        Ok((board, config))
     }
 
     /// Lets the folder of the board's file be made with it, if that is what somebody asked for.

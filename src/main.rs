@@ -34,6 +34,7 @@ use nix::sys::prctl::set_dumpable;
 use rustix::process::{Resource, getrlimit};
 
 use crate::{
+    board::open::{HOLDER, hold},
     commands::{Cli, EarlyFormat, answer_shell, dispatch, dispatch_alone, misuse, ours},
     config::{Config, Environment},
     context::Context,
@@ -63,6 +64,13 @@ fn main() -> ExitCode {
         // Whoever started us has been told why we are still here.
         let _ = leash::become_command(std::env::args_os().skip(2));
         return ExitCode::FAILURE;
+    }
+    if word == HOLDER {
+        let path = std::env::args_os().nth(2).unwrap_or_default();
+        return match hold(Path::new(&path)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
     }
     if answer_shell() {
         return ExitCode::SUCCESS;

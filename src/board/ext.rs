@@ -90,17 +90,12 @@ pub(crate) trait BoardExt: Board {
     }
 
     /// Claims one job.
-    #[cfg_attr(
-        not(test),
-        allow(dead_code, reason = "commands also ask what became of a claim")
-    )]
     async fn claim_one(&self, key: &JobKey, by: &Claimant, rules: ClaimRules) -> Result<Claimed> {
         let answers = self.claim(std::slice::from_ref(key), by, 1, rules).await?;
         the_answer(answers)
     }
 
     /// Settles one job, of which nothing is to be remembered.
-    #[cfg(test)]
     async fn settle_one(
         &self,
         key: &JobKey,

@@ -10,6 +10,7 @@ pub(crate) mod examine;
 pub(crate) mod ext;
 pub(crate) mod filter;
 pub(crate) mod follow;
+pub(crate) mod ground;
 mod net;
 pub(crate) mod open;
 pub(crate) mod reference;

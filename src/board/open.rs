@@ -2,9 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+pub(crate) use super::embedded::ground::{HELD, WORD as HOLDER, hold};
 use super::{
-    Board, Result,
+    Result,
     embedded::{Durability, Embedded, Options},
+    ground::Ground,
     redis::Redis,
     url::BoardUrl,
     wire::posting::Limit,
@@ -29,7 +31,7 @@ pub(crate) fn open(
     patience: Duration,
     password: Option<Secret>,
     bounds: Bounds,
-) -> Result<Arc<dyn Board>> {
+) -> Result<Arc<dyn Ground>> {
     let limit = Limit {
         details: usize::try_from(bounds.max_details).unwrap_or(usize::MAX),
     };

@@ -32,6 +32,7 @@ mod resume;
 mod retry;
 mod run;
 mod schema;
+mod selftest;
 mod show;
 mod status;
 mod trash;
@@ -211,6 +212,7 @@ pub(crate) enum Command {
     Check(check::CheckArgs),
     Metrics(metrics::MetricsArgs),
     Doctor(doctor::DoctorArgs),
+    Selftest(selftest::SelftestArgs),
     Ping(ping::PingArgs),
     Config(config::ConfigArgs),
     Schema(schema::SchemaArgs),
@@ -283,6 +285,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::Check(args) => check::run(ctx, args).await,
         Command::Metrics(args) => metrics::run(ctx, args).await,
         Command::Doctor(args) => doctor::run(ctx, args).await,
+        Command::Selftest(args) => selftest::run(ctx, args).await,
         Command::Ping(args) => ping::run(ctx, args).await,
         Command::Config(args) => config::run(ctx, args),
         Command::Schema(args) => schema::run(&mut ctx.out, &args),

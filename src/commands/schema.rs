@@ -18,10 +18,10 @@ macro_rules! schemas {
 }
 
 /// All schemas, by their names.
-pub(super) const SCHEMAS: [(&str, &str); 24] = schemas![
+pub(super) const SCHEMAS: [(&str, &str); 25] = schemas![
     "check" "common" "conductor" "count" "diagnosis" "draft" "dump" "error" "event" "explanation"
-    "file" "help" "job" "note" "owner" "pause" "ping" "posted" "report" "result" "schema" "setting"
-    "status" "text"
+    "file" "help" "job" "note" "owner" "pause" "ping" "posted" "report" "result" "schema" "selftest"
+    "setting" "status" "text"
 ];
 
 /// Print the JSON Schema of what is printed as JSON
@@ -167,7 +167,10 @@ mod tests {
             EventKind,
             examine::{Code, Group, Severity},
         },
-        commands::{Cli, explain},
+        commands::{
+            Cli, explain,
+            selftest::{Grade, Promise, Verdict},
+        },
         exit::PluginState,
         job::{Departure, Priority, State},
     };
@@ -255,5 +258,9 @@ mod tests {
             Severity::ALL,
         );
         are("check", "/$defs/state/enum", PluginState::ALL);
+        let promise = "/$defs/promise/properties";
+        are("selftest", &format!("{promise}/promise/enum"), Promise::ALL);
+        are("selftest", &format!("{promise}/grade/enum"), Grade::ALL);
+        are("selftest", "/anyOf/0/properties/verdict/enum", Verdict::ALL);
     }
 }

@@ -40,6 +40,7 @@ mod restore;
 mod retry;
 mod run;
 mod schema;
+mod selftest;
 mod show;
 mod status;
 mod trash;

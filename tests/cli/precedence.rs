@@ -169,6 +169,8 @@ fn reading_and_a_dry_run_are_allowed_where_changes_are_not() {
         &["report"],
         &["check", "--warn", "rtt=1h"],
         &["doctor", "--only", "connection"],
+        &["selftest"],
+        &["selftest", "--dry-run"],
         &["dump"],
         &["ping"],
         &["conductors"],

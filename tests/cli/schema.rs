@@ -72,6 +72,8 @@ fn printed(env: &Env) -> Vec<(&'static str, Value)> {
     print("explanation", &["explain", "@1", "--json"]);
     print("diagnosis", &["doctor", "--json"]);
     print("diagnosis", &["doctor", "--list", "--json"]);
+    print("selftest", &["selftest", "--dry-run", "--json"]);
+    print("selftest", &["selftest", "--read-only", "--json"]);
     print("status", &["status", "--json"]);
     print("report", &["report", "--json"]);
     print("file", &["report", "page.html", "--json"]);

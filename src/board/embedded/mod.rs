@@ -2,6 +2,7 @@
 
 mod events;
 mod examine;
+pub(crate) mod ground;
 mod limit;
 mod past;
 mod pauses;

@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-use crate::job::JobKey;
+use crate::{board::ground::MARK, job::JobKey};
 
 /// Names the keys of one board.
 #[derive(Debug, Clone)]
@@ -109,6 +109,11 @@ impl Keys {
     /// What all entries of the registry match, for a scan.
     pub(super) fn conductors(&self) -> String {
         self.beginning_with("conductor.")
+    }
+
+    /// What the keys of boards beside this one match that are to be thrown away.
+    pub(super) fn throwaways(&self) -> String {
+        self.beginning_with(MARK)
     }
 
     /// What all keys of the board match, and perhaps some of boards that are called longer.

@@ -240,6 +240,13 @@ impl Client {
         }
     }
 
+    /// Breaks off: what is under way has no answer; the next exchange connects again.
+    pub(super) async fn cut(&self) {
+        if let Some(connection) = self.connection.lock().await.take() {
+            connection.cut();
+        }
+    }
+
     /// Hangs up; the next exchange connects again.
     pub(super) async fn close(&self) {
         self.connection.lock().await.take();

@@ -2,6 +2,7 @@
 
 mod events;
 mod examine;
+mod ground;
 mod keys;
 mod link;
 mod pauses;

@@ -60,6 +60,32 @@ impl BoardUrl {
         }
     }
 
+    /// Returns a board of its own beside this one, where who may use this one may use it.
+    ///
+    /// On a server all of its names begin with those of this board, or with the node that this one is in;
+    /// the file of an embedded one is in the same folder.
+    pub(crate) fn beside(&self, name: &str) -> Self {
+        let mut url = self.clone();
+        match &mut url {
+            Self::Embedded(url) => {
+                let mut path = url.path.as_os_str().to_owned();
+                path.push(format!(".{name}"));
+                url.path = path.into();
+            }
+            Self::Redis(url) => {
+                let before = url.namespace.iter().map(|it| format!("{it}:"));
+                url.namespace = Some(before.collect::<String>() + name);
+            }
+            Self::ZooKeeper(url) => {
+                let (parent, _) = url.path.rsplit_once('/').unwrap_or_default();
+                // Its last part is nowhere else in it: TaskFlow's names come by replacing that.
+                let last = name.rsplit('-').next().unwrap_or_default();
+                url.path = format!("{parent}/.{name}/of-{last}");
+            }
+        }
+        url
+    }
+
     /// Whether others than the users of this machine may be able to post there.
     pub(crate) fn is_network(&self) -> bool {
         !matches!(self, Self::Embedded(_))

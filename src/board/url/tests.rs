@@ -530,3 +530,27 @@ fn relative_files_can_be_given_a_folder() {
     let both = sentinel(redis("rediss-sentinel://h/m?ca=a"));
     assert_eq!(both.tls.unwrap().ca, Some("a".into()));
 }
+
+#[test]
+fn a_board_beside_another_is_where_whoever_may_use_that_may_use_it() {
+    for (url, beside) in [
+        (
+            "sqlite:jobs.db?sync=full",
+            "sqlite:jobs.db.x-1a2b?sync=full",
+        ),
+        ("redis://h", "redis://h:6379/0?namespace=taskflow:x-1a2b"),
+        (
+            "redis://ada@h/1?namespace=a:b",
+            "redis://ada@h:6379/1?namespace=a:b:x-1a2b",
+        ),
+        ("redis://h?bare=true", "redis://h:6379/0?namespace=x-1a2b"),
+        ("zk://h", "zk://h:2181/taskflow/.x-1a2b/of-1a2b"),
+        (
+            "zk://h/jobs?chroot=/c",
+            "zk://h:2181/.x-1a2b/of-1a2b?chroot=/c",
+        ),
+    ] {
+        let told = parse(url).beside("x-1a2b");
+        assert_eq!(told, parse(beside), "{told}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod events;
 mod examine;
+mod ground;
 mod link;
 mod origin;
 mod past;

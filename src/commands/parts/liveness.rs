@@ -26,7 +26,8 @@ pub(crate) fn is_silent(conductor: &Conductor) -> bool {
     has_died(conductor) || conductor.is_overdue()
 }
 
-fn has_died(conductor: &Conductor) -> bool {
+/// Whether the process of a conductor has ended, as far as that can be told from here.
+pub(crate) fn has_died(conductor: &Conductor) -> bool {
     let process = conductor.told.process.as_deref();
     has_ended(&conductor.host, conductor.pid, process) == Some(true)
 }

@@ -76,6 +76,16 @@ impl File {
         &self.options.path
     }
 
+    /// Returns what each change waits for.
+    pub(crate) fn durability(&self) -> Durability {
+        self.options.durability
+    }
+
+    /// Whether its folder is made with it.
+    pub(crate) fn makes_folder(&self) -> bool {
+        self.options.makes_folder
+    }
+
     /// Returns how often it was noticed that another file is in its place, or none.
     pub(crate) fn losses(&self) -> u64 {
         self.losses.load(Ordering::Relaxed)

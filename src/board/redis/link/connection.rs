@@ -76,6 +76,12 @@ impl Connection {
         !self.is_spent.load(Ordering::Relaxed) && !self.driver.is_finished()
     }
 
+    /// Breaks off, whatever is under way.
+    pub(crate) fn cut(&self) {
+        self.is_spent.store(true, Ordering::Relaxed);
+        self.driver.abort();
+    }
+
     /// Returns what is at the other end.
     pub(crate) fn server(&self) -> &Server {
         &self.server

@@ -3,7 +3,7 @@
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use tokio::time;
-use zookeeper_client::Error;
+use zookeeper_client::{Connector, Error};
 
 use super::{
     Client, PATIENCE,
@@ -13,7 +13,7 @@ use super::{
     tls::Tls,
 };
 use crate::{
-    board::{net::connect::Deadline, url::Server},
+    board::{BoardError, net::connect::Deadline, url::Server},
     secret::Secret,
 };
 
@@ -56,6 +56,51 @@ impl Client {
         Err(all.unwrap_or_else(|| self.problem(Cause::Closed)))
     }
 
+    /// Has the servers take a session over another connection, which is dropped at once: what was under
+    /// way on the one before has no answer.
+    pub(in crate::board::zookeeper) async fn move_session(
+        &self,
+        doing: &'static str,
+    ) -> Result<(), BoardError> {
+        let session = self.session(doing).await?;
+        let connector = self.connector(session.timeout());
+        let connector = connector.with_session(session.info()).with_detached();
+        let servers: Vec<_> = self.url.servers.iter().map(Server::to_string).collect();
+        let tls = self
+            .tls()
+            .map_err(|problem| problem.into_error(doing, self.name()))?;
+        let moved = async {
+            match &tls {
+                None => connector.connect(&servers.join(",")).await,
+                Some(tls) => {
+                    let connector = connector.with_tls(tls.options()?);
+                    connector.secure_connect(&servers.join(",")).await
+                }
+            }
+        };
+        match moved.await {
+            // The one before has connected again, and taken it back.
+            Ok(_) | Err(Error::NoHosts | Error::ConnectionLoss) => Ok(()),
+            Err(error) => Err(session.refusal(doing, &error)),
+        }
+    }
+
+    /// Prepares a session: how long it is to last without us, and as whom we log in.
+    fn connector(&self, timeout: Duration) -> Connector {
+        let connector = zookeeper_client::Client::connector()
+            .with_session_timeout(timeout)
+            // A server that starts may take a connection and never look at it. By itself the client waits
+            // for it as long as for one in a session's life: two fifths of that.
+            .with_connection_timeout(PATIENCE.min(timeout * 2 / 5))
+            .with_fail_eagerly();
+        let Some(user) = &self.url.user else {
+            return connector;
+        };
+        let password = self.url.password.as_ref().map_or("", Secret::expose);
+        let proof = format!("{user}:{password}");
+        connector.with_auth("digest", proof.as_bytes())
+    }
+
     /// Has the client open a session; it tells nothing of why it could not.
     pub(super) async fn connect(
         &self,
@@ -63,17 +108,7 @@ impl Client {
         tls: Option<&Tls>,
         timeout: Duration,
     ) -> Result<Session, Error> {
-        let mut connector = zookeeper_client::Client::connector()
-            .with_session_timeout(timeout)
-            // A server that starts may take a connection and never look at it. By itself the client waits
-            // for it as long as for one in a session's life: two fifths of that.
-            .with_connection_timeout(PATIENCE.min(timeout * 2 / 5))
-            .with_fail_eagerly();
-        if let Some(user) = &self.url.user {
-            let password = self.url.password.as_ref().map_or("", Secret::expose);
-            let proof = format!("{user}:{password}");
-            connector = connector.with_auth("digest", proof.as_bytes());
-        }
+        let connector = self.connector(timeout);
         let mut servers: Vec<_> = servers.iter().map(Server::to_string).collect();
         // Of several, one that is silent must not be tried twice while others would answer.
         if let ([server], Some(_)) = (servers.as_slice(), self.term.get()) {

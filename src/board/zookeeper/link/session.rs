@@ -4,7 +4,7 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use tokio::time;
 use zookeeper_client::{
-    Acls, CreateMode, Error, MultiWriteError, SessionId, SessionState, StateWatcher,
+    Acls, CreateMode, Error, MultiWriteError, SessionId, SessionInfo, SessionState, StateWatcher,
 };
 
 use super::problem::{Cause, Problem};
@@ -76,6 +76,11 @@ impl Session {
     /// Returns what tells this session from every other.
     pub(crate) fn id(&self) -> SessionId {
         self.client.session_id()
+    }
+
+    /// Returns what another connection needs to go on with it.
+    pub(crate) fn info(&self) -> SessionInfo {
+        self.root.session().clone()
     }
 
     /// Returns how long it outlives the last sign of us, as negotiated.

@@ -1,0 +1,296 @@
+//! What is seen of a board without acting: how it is set up; and what was measured, as it is told.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+use tokio::time::{self, Instant};
+
+use super::{
+    promise::{Grade, Promise, Seen},
+    report::Findings,
+};
+use crate::{
+    board::{
+        BoardError,
+        examine::{Code, Examined, Part, Remedy, Severity},
+        ground::Ground,
+    },
+    exit::chain,
+};
+
+/// How long a look may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// By how much more or less time may pass there than here, as a part of it.
+const DRIFT: f64 = 0.005;
+
+/// How far clocks may be apart.
+const APART: f64 = 1.0;
+
+/// Looks how the server is set up, and what we may do there.
+pub(super) async fn settings(board: &dyn Ground, findings: &mut Findings) {
+    for (part, promise, sound) in [
+        (
+            Part::Server,
+            Promise::Durable,
+            "nothing is seen that would lose what is acknowledged",
+        ),
+        (
+            Part::Connection,
+            Promise::Rights,
+            "all that a board needs is allowed",
+        ),
+    ] {
+        let seen = match time::timeout(PATIENCE, board.examine(part)).await {
+            Ok(Ok(seen)) => seen,
+            Ok(Err(error)) => {
+                findings.judge(promise, Seen::untried(chain(&error)));
+                continue;
+            }
+            Err(_) => {
+                let why = format!("it took longer than {}s", PATIENCE.as_secs());
+                findings.judge(promise, Seen::untried(why));
+                continue;
+            }
+        };
+        judge(seen, promise, sound, findings);
+    }
+    // Who may not ask has been told so above.
+    if let Ok(Ok(Some(loss))) = time::timeout(PATIENCE, board.loss()).await {
+        findings.judge(Promise::Durable, Seen::weak(loss.what, loss.remedy));
+    }
+}
+
+/// Makes a grade of what a look has shown: errors break what is promised, all else weakens it.
+fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings) {
+    let unseen = seen.unseen.into_iter().map(|(what, why)| match why {
+        Some(why) => format!("{what}: {}", chain(&why)),
+        None => what,
+    });
+    let unseen: Vec<_> = unseen.collect();
+    for finding in seen.findings {
+        let (_, severity, so) = finding.code.meaning();
+        let grade = match (severity, finding.code) {
+            // What may not be done is told where it is tried.
+            (_, Code::RightsMissing) => Grade::Weak,
+            (Severity::Error, _) => Grade::Broken,
+            (Severity::Warning | Severity::Note, _) => Grade::Weak,
+        };
+        let remedy = match finding.remedy {
+            Remedy::Elsewhere(command) => Some(command),
+            Remedy::Mends(..) | Remedy::Shows(_) => None,
+        };
+        let why = format!("{}: {so}", finding.summary);
+        findings.judge(promise, Seen(grade, why, remedy));
+    }
+    match &unseen[..] {
+        [] => findings.judge(promise, Seen::ok(sound)),
+        all => findings.judge(
+            promise,
+            Seen::untried(format!("not seen: {}", all.join("; "))),
+        ),
+    }
+}
+
+/// What was measured; what was not is none. Times are in seconds.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Figures {
+    pub(super) latency: Option<Spread>,
+    /// How late whoever listens is told of a post.
+    pub(super) event: Option<Spread>,
+    /// How long after its time a claim was seen to have lapsed.
+    pub(super) lapse: Option<f64>,
+    /// How many jobs a second are dealt with where many are at once.
+    pub(super) rates: Option<Rates>,
+    pub(super) clock: Option<Clock>,
+}
+
+/// How long something took, of many times.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct Spread {
+    pub(super) median: f64,
+    pub(super) p99: f64,
+    pub(super) count: usize,
+}
+
+impl Spread {
+    /// Sums up; none, if there is nothing.
+    pub(super) fn of(mut all: Vec<Duration>) -> Option<Self> {
+        all.sort_unstable();
+        let at = |part: usize| all.get((all.len() * part / 100).min(all.len().checked_sub(1)?));
+        Some(Self {
+            median: at(50)?.as_secs_f64(),
+            p99: at(99)?.as_secs_f64(),
+            count: all.len(),
+        })
+    }
+
+    fn told(&self) -> String {
+        let ms = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
+        let Self { median, p99, count } = self;
+        format!(
+            "{} at the median, {} at p99, of {count}",
+            ms(*median),
+            ms(*p99)
+        )
+    }
+}
+
+/// Jobs a second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct Rates {
+    pub(super) post: f64,
+    pub(super) claim: f64,
+    pub(super) consume: f64,
+}
+
+/// Two clocks: by how much theirs is ahead, and how much more time passes there.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct Clock {
+    pub(super) offset: f64,
+    /// As a part of the time that passes here.
+    pub(super) drift: f64,
+}
+
+impl Figures {
+    /// Returns what was measured, each with its name.
+    pub(super) fn told(&self) -> Vec<(&'static str, String)> {
+        let rates = self.rates.map(
+            |Rates {
+                 post,
+                 claim,
+                 consume,
+             }| {
+                format!(
+                    "{post:.0} posts, {claim:.0} claims, {consume:.0} consumes a second, in bulk"
+                )
+            },
+        );
+        let clock = self.clock.map(|Clock { offset, drift }| {
+            format!(
+                "{:.2} ms {} ours, {:.3} % apart in pace",
+                offset.abs() * 1e3,
+                if offset < 0.0 { "behind" } else { "ahead of" },
+                drift.abs() * 1e2
+            )
+        });
+        let lapse = self
+            .lapse
+            .map(|late| format!("{:.0} ms after its time", late * 1e3));
+        let all = [
+            ("latency", self.latency.map(|it| it.told())),
+            ("rates", rates),
+            ("lapse seen", lapse),
+            ("events", self.event.map(|it| it.told())),
+            ("clock", clock),
+        ];
+        let there = all
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, text?)));
+        there.collect()
+    }
+}
+
+/// A look at both clocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tick {
+    at: Instant,
+    /// By how much theirs is ahead, and how sure that is, in seconds.
+    offset: f64,
+    doubt: f64,
+}
+
+impl Tick {
+    /// Looks at both; none, where there is but one. The quickest of a few looks is the surest.
+    pub(super) async fn look(board: &dyn Ground) -> Result<Option<Self>, BoardError> {
+        let mut best: Option<Self> = None;
+        for _ in 0..5 {
+            let (at, before) = (Instant::now(), Utc::now());
+            let Some(there) = board.clock().await? else {
+                return Ok(None);
+            };
+            let doubt = at.elapsed() / 2;
+            let ahead = there - before - TimeDelta::from_std(doubt).unwrap_or_default();
+            let doubt = doubt.as_secs_f64() + precision(there);
+            if best.is_none_or(|it| doubt < it.doubt) {
+                let offset = ahead.as_seconds_f64();
+                best = Some(Self { at, offset, doubt });
+            }
+        }
+        Ok(best)
+    }
+
+    /// Compares two looks.
+    pub(super) fn until(self, later: Self) -> (Clock, Seen) {
+        let passed = (later.at - self.at).as_secs_f64().max(1e-3);
+        let (offset, changed) = (later.offset, later.offset - self.offset);
+        let clock = Clock {
+            offset,
+            drift: changed / passed,
+        };
+        let doubt = (self.doubt + later.doubt) / passed;
+        let seen = if clock.drift.abs() > DRIFT + doubt {
+            Seen::weak(
+                format!(
+                    "in {passed:.0} s it gained {changed:+.2} s there: claims lapse too soon or too late"
+                ),
+                "see to what sets the clocks; a virtual machine may have been stopped",
+            )
+        } else if offset.abs() > APART {
+            Seen::weak(
+                format!("it is {offset:+.1} s later there: ages and delays are wrong by as much"),
+                "set the clocks by NTP; claims lapse by one clock and are safe",
+            )
+        } else {
+            {
+                let apart = offset.abs().max(later.doubt) * 1e3;
+                Seen::ok(format!(
+                    "it agrees with ours to {apart:.1} ms, and goes on to do so"
+                ))
+            }
+        };
+        (clock, seen)
+    }
+}
+
+/// Returns how far apart the times are that such a clock tells, in seconds.
+fn precision(there: DateTime<Utc>) -> f64 {
+    match there.timestamp_subsec_micros() % 1000 {
+        0 => 1e-3,
+        _ => 1e-6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_the_middle_and_nearly_the_worst() {
+        let all = (1..=200).map(Duration::from_millis).rev().collect();
+        let spread = Spread::of(all).unwrap();
+        assert_eq!(
+            (spread.median, spread.p99, spread.count),
+            (0.101, 0.199, 200)
+        );
+        let one = Spread::of(vec![Duration::from_secs(1)]).unwrap();
+        assert_eq!((one.median, one.p99), (1.0, 1.0));
+        assert_eq!(Spread::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_clock_that_runs_away_is_told_from_one_that_is_merely_wrong() {
+        let now = Instant::now();
+        let tick = |seconds: u64, offset: f64| Tick {
+            at: now + Duration::from_secs(seconds),
+            offset,
+            doubt: 1e-3,
+        };
+        let grade = |before: f64, after: f64| tick(0, before).until(tick(10, after)).1.0;
+        assert_eq!(grade(0.2, 0.201), Grade::Ok);
+        assert_eq!(grade(60.0, 60.001), Grade::Weak);
+        assert_eq!(grade(0.0, 0.5), Grade::Weak);
+        assert_eq!(grade(0.0, -0.5), Grade::Weak);
+    }
+}

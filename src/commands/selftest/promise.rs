@@ -1,0 +1,146 @@
+//! What boards promise, how well that is kept, and what keeps it from being seen.
+
+use serde::Serialize;
+
+use crate::{board::BoardError, exit::chain, names::named, output::Tone};
+
+named! {
+    /// What a board promises to whoever uses it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    pub(crate) enum Promise ("promise", str::eq) {
+        Answers => "answers",
+        Keeps => "keeps",
+        OneWinner => "one-winner",
+        Renewal => "renewal",
+        Lapse => "lapse",
+        Fence => "fence",
+        Ends => "ends",
+        Whole => "whole",
+        BrokenOff => "broken-off",
+        Events => "events",
+        Clock => "clock",
+        Durable => "durable",
+        Rights => "rights",
+    }
+}
+
+impl Promise {
+    /// Returns what is promised.
+    pub(super) fn meaning(self) -> &'static str {
+        match self {
+            Self::Answers => "every request is answered, and soon",
+            Self::Keeps => "what is posted is there, as it was posted",
+            Self::OneWinner => "of all who claim or settle a job at once one succeeds",
+            Self::Renewal => "a claim lasts as long as it is renewed",
+            Self::Lapse => "a claim that nobody renews ends at its time, and no sooner",
+            Self::Fence => "whoever has lost a claim settles nothing by it",
+            Self::Ends => "a job ends as it was said: consumed, trashed, restored, purged",
+            Self::Whole => "whoever looks while a job changes sees it before or after that",
+            Self::BrokenOff => "where an exchange breaks off nothing is lost or doubled",
+            Self::Events => "whoever listens is told at once",
+            Self::Clock => "time passes alike here and there",
+            Self::Durable => "what was acknowledged is still there after a failure",
+            Self::Rights => "we may do what a board needs",
+        }
+    }
+
+    /// Whether it is shown by looking alone.
+    pub(super) fn is_seen(self) -> bool {
+        matches!(self, Self::Durable | Self::Rights)
+    }
+}
+
+named! {
+    /// How a promise is kept.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    pub(crate) enum Grade ("grade", str::eq) {
+        Ok => "ok",
+        Untried => "untried",
+        Weak => "weak",
+        Broken => "broken",
+    }
+}
+
+impl Grade {
+    pub(super) fn tone(self) -> Tone {
+        match self {
+            Self::Ok => Tone::Good,
+            Self::Untried => Tone::Faint,
+            Self::Weak => Tone::Busy,
+            Self::Broken => Tone::Bad,
+        }
+    }
+}
+
+/// What was seen of a promise: how it is kept, why, and what to do.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Seen(
+    pub(super) Grade,
+    pub(super) String,
+    pub(super) Option<String>,
+);
+
+impl Seen {
+    pub(super) fn ok(why: impl Into<String>) -> Self {
+        Self(Grade::Ok, why.into(), None)
+    }
+
+    pub(super) fn weak(why: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self(Grade::Weak, why.into(), Some(remedy.into()))
+    }
+
+    pub(super) fn broken(why: impl Into<String>) -> Self {
+        Self(Grade::Broken, why.into(), None)
+    }
+
+    pub(super) fn untried(why: impl Into<String>) -> Self {
+        Self(Grade::Untried, why.into(), None)
+    }
+}
+
+/// What keeps a promise from being seen to be kept.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// It was seen to be broken.
+    Broken(String),
+    /// The board said something else.
+    Board(BoardError),
+}
+
+impl From<BoardError> for Trouble {
+    fn from(error: BoardError) -> Self {
+        Self::Board(error)
+    }
+}
+
+impl From<Trouble> for Seen {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Broken(why) => Self::broken(why),
+            Trouble::Board(
+                error @ (BoardError::Denied { .. } | BoardError::Unsupported { .. }),
+            ) => Self::untried(chain(&error)),
+            Trouble::Board(error) if is_unanswered(&error) => Self::broken(chain(&error)),
+            Trouble::Board(error) => Self::broken(format!(
+                "what has to succeed was refused: {}",
+                chain(&error)
+            )),
+        }
+    }
+}
+
+/// Whether a request had no answer.
+pub(super) fn is_unanswered(error: &BoardError) -> bool {
+    error.is_retryable() || matches!(error, BoardError::Unknown { .. })
+}
+
+/// A result of a trial.
+pub(super) type Tried<T = Seen> = Result<T, Trouble>;
+
+/// Says that a promise is broken, unless this holds.
+pub(super) fn require(holds: bool, why: impl FnOnce() -> String) -> Tried<()> {
+    match holds {
+        true => Ok(()),
+        false => Err(Trouble::Broken(why())),
+    }
+}

@@ -1,0 +1,292 @@
+//! `jobboard selftest`.
+
+mod hurt;
+
+use std::{collections::BTreeMap, fs};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::{
+    conduct::Stage,
+    support::{
+        env::{Env, Outcome, Running, wait_until},
+        servers::{Peer, Server},
+    },
+};
+
+/// How long it may take where all of it is to be tried, on a busy machine.
+const LONG: &str = "15s";
+
+/// A board with a user's jobs on it, and all that is stored where it is.
+struct Scene {
+    stage: Stage,
+    peer: Option<Peer>,
+}
+
+impl Scene {
+    fn new(stage: Stage) -> Option<Self> {
+        let peer = match stage.zookeeper_board() {
+            Some(server) => Some(Peer::on(server)?),
+            None => None,
+        };
+        let env = &stage.env;
+        env.post_many(4);
+        env.claim("@2", "ada");
+        env.trash("@3");
+        Some(Self { stage, peer })
+    }
+
+    /// One of each kind.
+    fn each() -> impl Iterator<Item = Self> {
+        let stages = [
+            Stage::embedded(),
+            Stage::redis_keeping_data(),
+            Stage::zookeeper(),
+        ];
+        stages.into_iter().flatten().filter_map(Self::new)
+    }
+
+    fn env(&self) -> &Env {
+        &self.stage.env
+    }
+
+    /// Returns what is stored, beside and below what is the user's.
+    fn stored(&mut self) -> Vec<String> {
+        if let Some(server) = self.stage.redis_server() {
+            return server.everything().into_iter().map(|it| it.0).collect();
+        }
+        if let Some(server) = self.stage.zookeeper_board() {
+            let nodes = json!({ "do": "nodes", "path": server.top() });
+            // Some of them may go while they are looked at.
+            let nodes = self.peer.as_mut().unwrap().ask(&nodes).unwrap_or_default();
+            let nodes = nodes
+                .as_object()
+                .into_iter()
+                .flat_map(serde_json::Map::keys);
+            return nodes.cloned().collect();
+        }
+        let folder = fs::read_dir(self.env().board().parent().unwrap()).unwrap();
+        let names = folder.map(|it| it.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    }
+
+    /// Whether a board is there that is to be thrown away.
+    fn has_throwaway(&mut self) -> bool {
+        self.stored().iter().any(|it| it.contains("selftest-"))
+    }
+
+    /// Starts one, and waits until it is at work.
+    fn at_work(&mut self) -> Running {
+        let words = ["selftest", "--yes", "--json", "--for", "10m"];
+        let run = self.env().jobboard(&words).spawn();
+        wait_until("it is at work", || self.is_posted_to());
+        run
+    }
+
+    /// Whether there are jobs on a board that is to be thrown away; it is registered by then.
+    fn is_posted_to(&mut self) -> bool {
+        if self.stage.is_network() {
+            let is_job = |it: &String| it.contains("/job0") || it.ends_with(".jobboard");
+            let jobs = |it: &String| it.contains("selftest-") && is_job(it);
+            return self.stored().iter().any(jobs);
+        }
+        let stored = self.stored();
+        let board = stored
+            .iter()
+            .find(|it| it.contains("selftest-") && !it.contains("-wal") && !it.contains("-shm"));
+        let Some(board) = board.filter(|it| !it.ends_with("-signal")) else {
+            return false;
+        };
+        let path = self.env().board().with_file_name(board);
+        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let jobs = rusqlite::Connection::open_with_flags(path, flags).and_then(|file| {
+            file.query_row("SELECT count(*) FROM job", [], |row| row.get::<_, i64>(0))
+        });
+        jobs.is_ok_and(|jobs| jobs > 0)
+    }
+}
+
+fn selftest(env: &Env, words: &[&str]) -> Outcome {
+    env.jobboard(&[&["selftest", "--yes", "--json"], words].concat())
+        .run()
+}
+
+/// Returns what it told of each promise.
+fn promises(told: &Value) -> BTreeMap<String, Value> {
+    let promises = told["promises"].as_array().unwrap().iter();
+    promises
+        .map(|it| (it["promise"].as_str().unwrap().to_owned(), it.clone()))
+        .collect()
+}
+
+/// Returns how each promise is kept, as it told.
+fn grades(told: &Value) -> BTreeMap<String, String> {
+    let promises = promises(told).into_iter();
+    promises
+        .map(|(name, it)| (name, it["grade"].as_str().unwrap().to_owned()))
+        .collect()
+}
+
+#[test]
+fn a_sound_board_keeps_every_promise_and_nothing_is_left_on_any() {
+    for mut scene in Scene::each() {
+        let (jobs, stored) = (scene.env().everything(), scene.stored());
+        let run = selftest(scene.env(), &["--for", LONG]);
+        let told = run.json();
+        let grades = grades(&told);
+        assert_eq!(grades.len(), 13, "{told}");
+        for (promise, grade) in &grades {
+            // What ZooKeeper's servers wait for they tell nobody.
+            let is_unseen = promise == "durable" && scene.stage.zookeeper_board().is_some();
+            let why = promises(&told)[promise]["why"].as_str().unwrap().to_owned();
+            let is_busy = promise == "renewal" && why.contains("too busy");
+            let is_tried = grade == "ok" || grade == "weak" || is_unseen || is_busy;
+            assert!(is_tried, "{promise}: {told:#}");
+            // How fast a machine is that is busy says nothing.
+            let is_time = ["answers", "lapse", "events", "clock", "durable"];
+            let is_kept = grade == "ok" || is_busy || is_time.contains(&promise.as_str());
+            assert!(is_kept, "{promise}: {told:#}");
+        }
+        let figures = &told["figures"];
+        for (name, member) in [("latency", "p99"), ("event", "p99"), ("rates", "claim")] {
+            let figure = figures[name][member].as_f64();
+            assert!(figure.is_some_and(|it| it > 0.0), "{name}: {told:#}");
+        }
+        let has_one_clock = !scene.stage.is_network();
+        assert_eq!(figures["clock"].is_null(), has_one_clock, "{told:#}");
+        assert_eq!(
+            (&told["left"], &told["removed"]),
+            (&json!(null), &json!([]))
+        );
+        assert_eq!(scene.env().everything(), jobs);
+        assert_eq!(scene.stored(), stored);
+    }
+}
+
+#[test]
+fn what_one_that_was_killed_has_left_is_removed_by_the_next() {
+    for mut scene in Scene::each() {
+        let (jobs, stored) = (scene.env().everything(), scene.stored());
+        let killed = scene.at_work();
+        killed.kill();
+        let before = selftest(scene.env(), &["--dry-run"]).json();
+        let left = before["left"].as_array().unwrap();
+        assert_eq!(left.len(), 1, "{before}");
+        assert!(scene.has_throwaway());
+        let told = selftest(scene.env(), &["--for", "2s"]);
+        let told = told.values().pop().unwrap();
+        assert_eq!(told["removed"], before["left"], "{told:#}");
+        assert_eq!(scene.env().everything(), jobs);
+        assert_eq!(scene.stored(), stored);
+        scene.at_work().kill();
+        let told = selftest(scene.env(), &["--clean"]).json();
+        assert_eq!(told["removed"].as_array().unwrap().len(), 1, "{told}");
+        assert_eq!(scene.stored(), stored);
+    }
+}
+
+#[test]
+fn one_that_is_at_work_is_left_alone_and_cleans_up_when_it_is_interrupted() {
+    for mut scene in Scene::each() {
+        let (jobs, stored) = (scene.env().everything(), scene.stored());
+        for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+            let run = scene.at_work();
+            let told = selftest(scene.env(), &["--clean"]).json();
+            assert_eq!(told["removed"], json!([]), "{told}");
+            wait_until("it is there", || scene.has_throwaway());
+            run.signal(signal);
+            let run = run.ended();
+            assert_eq!(run.failed(code).matches("interrupted").count(), 1, "{run}");
+            assert_eq!(scene.stored(), stored);
+        }
+        assert_eq!(scene.env().everything(), jobs);
+    }
+}
+
+#[test]
+fn it_asks_first_and_shows_where_it_would_work() {
+    let env = Env::new();
+    env.post("resize");
+    let folder = || fs::read_dir(env.board().parent().unwrap()).unwrap().count();
+    let before = folder();
+    let unasked = env.jobboard(&["selftest", "--for", "5s"]).run();
+    let error = unasked.failed(8);
+    assert!(
+        error.contains("test the server for 5s") && error.contains("--yes"),
+        "{unasked}"
+    );
+    let declined = env
+        .jobboard(&["selftest"])
+        .at_terminal(80)
+        .stdin("n\n")
+        .run();
+    assert_eq!(declined.code, 8, "{declined}");
+    let shown = env
+        .jobboard(&["selftest", "--dry-run", "--json"])
+        .run()
+        .json();
+    let place = shown["place"].as_str().unwrap();
+    let board = format!("sqlite:{}.selftest-", env.board().display());
+    assert!(place.starts_with(&board), "{shown}");
+    assert_eq!(folder(), before);
+    for (words, told) in [
+        (&["--for", "1s"][..], "2s to 1h"),
+        (&["--for", "2h"], "2s to 1h"),
+        (&["--for", "soon"], "--for"),
+        (&["--clean", "--dry-run"], "cannot be used with"),
+    ] {
+        let run = env.jobboard(&[&["selftest"], words].concat()).run();
+        assert!(run.failed(2).contains(told), "{run}");
+    }
+}
+
+#[test]
+fn where_nothing_may_be_changed_it_only_looks() {
+    for mut scene in Scene::each() {
+        let stored = scene.stored();
+        let told = selftest(scene.env(), &["--read-only"]).json();
+        assert_eq!(told["verdict"], "unknown", "{told:#}");
+        let promises = promises(&told);
+        assert_eq!(promises["rights"]["grade"], "ok", "{told:#}");
+        assert_eq!(promises["one-winner"]["grade"], "untried", "{told:#}");
+        let why = promises["one-winner"]["why"].as_str().unwrap();
+        assert!(why.contains("read-only"), "{told:#}");
+        assert_eq!(scene.stored(), stored);
+        selftest(scene.env(), &["--clean", "--read-only"]).failed(8);
+    }
+}
+
+#[test]
+fn it_tells_people_in_words_and_programs_in_lines() {
+    let env = Env::new();
+    let run = env.jobboard(&["selftest", "--yes", "--for", "6s"]).run();
+    let verdict = run.stdout.lines().last().unwrap();
+    assert!(verdict.starts_with("verdict\t"), "{run}");
+    assert!(
+        run.stdout.lines().all(|it| it.split('\t').count() == 4),
+        "{run}"
+    );
+    let run = env
+        .jobboard(&["selftest", "--yes", "--for", "6s"])
+        .at_terminal(80)
+        .run();
+    assert!(run.stdout.contains("one-winner"), "{run}");
+    // It was made for this, and nobody had a board there.
+    assert!(!env.board().parent().unwrap().exists());
+}
+
+#[test]
+fn a_board_that_is_away_is_an_error() {
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let env = Env::new();
+    server.serves(&env, "");
+    server.kill();
+    let run = selftest(&env, &[]);
+    assert_eq!(run.code, 5, "{run}");
+    assert_eq!(run.error()["kind"], "unreachable", "{run}");
+}
