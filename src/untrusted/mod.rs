@@ -19,6 +19,7 @@ use std::{
 use allocation_counter::measure;
 
 use self::spoil::{Dice, spoilt};
+use crate::board::testing::needs::is_full;
 
 /// How often it is tried to make an input shorter.
 const ENOUGH: u64 = 10_000;
@@ -186,10 +187,6 @@ fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or_default()
-}
-
-fn is_full() -> bool {
-    env::var_os("JOBBOARD_FAULTS").is_some_and(|asked| asked == "full")
 }
 
 fn now() -> u64 {
