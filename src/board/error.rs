@@ -4,7 +4,7 @@ use std::{error::Error as StdError, path::PathBuf};
 
 use thiserror::Error;
 
-use crate::job::{JobKey, Malformed, Owner};
+use crate::job::{JobKey, Malformed, Outcome, Owner};
 
 /// The cause of an error, as the library that failed tells it.
 pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
@@ -118,6 +118,18 @@ impl BoardError {
             self,
             Self::NoSuchJob | Self::NotClaimed | Self::NotOwner { .. } | Self::Changed
         )
+    }
+
+    /// Whether who settles a claim once more, since no answer came, may be told so because the first
+    /// time it was done.
+    ///
+    /// What has left the board is not there any more; where it is still there somebody else has taken
+    /// the claim away.
+    pub(crate) fn may_come_of(&self, outcome: &Outcome) -> bool {
+        match outcome {
+            Outcome::Abandon(_) => self.is_about_the_claim(),
+            _ => matches!(self, Self::NoSuchJob),
+        }
     }
 
     /// Whether the same call may succeed a little later.

@@ -267,10 +267,12 @@ impl Settler {
                     self.tell_of_forgetting(settled.forgotten);
                     self.done(item);
                 }
-                Some(Err(error)) if error.is_about_the_claim() => match item.is_unconfirmed {
-                    true => self.done(item),
-                    false => self.lose(&item.attempt, &refused(error)),
-                },
+                Some(Err(error)) if error.is_about_the_claim() => {
+                    match item.is_unconfirmed && error.may_come_of(&item.outcome) {
+                        true => self.done(item),
+                        false => self.lose(&item.attempt, &refused(error)),
+                    }
+                }
                 Some(Err(error)) if is_refusal(&error) => {
                     self.refused.add(item, &error, &self.shared.reporter);
                 }

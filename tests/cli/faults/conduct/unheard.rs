@@ -121,6 +121,56 @@ fn is_settled_once(opened: Option<(Stage, Way)>) {
     );
 }
 
+/// What consumes jobs on Redis.
+const CONSUMES: &str = "\r\nconsume\r\n";
+
+/// Posts a job that waits until it may end, unless it was tried before.
+fn post_waiting(stage: &Stage) -> String {
+    let script = "[ $JOBBOARD_ATTEMPT = 1 ] || exit 0; echo started >> log; \
+                  until [ -e go ]; do sleep 0.01; done";
+    stage.post("a", script)
+}
+
+/// Has an operator take the job away that runs, and then the job end; the refusal gets lost.
+fn is_taken_away(stage: &Stage, job: &str, proxy: &Proxy) {
+    stage.logged(1);
+    let abandon = ["abandon", job, "--force", "--yes"];
+    stage.env.jobboard(&abandon).run().succeeded();
+    proxy.cut_at(CONSUMES, Mood::PassOn);
+    fs::write(stage.env.file("go"), "").unwrap();
+}
+
+#[test]
+fn a_job_that_was_taken_away_is_not_said_to_be_consumed_though_the_refusal_got_lost() {
+    let Some((stage, _)) = redis() else { return };
+    let (conductor, proxy) = start(&stage, &["--lease", "60s"]);
+    let job = post_waiting(&stage);
+    is_taken_away(&stage, &job, &proxy);
+    stage.says(&conductor, "claim_lost");
+    assert!(proxy.has_sprung());
+    assert_eq!(stage.env.state(&job), "UNCLAIMED");
+    conductor.signal(Signal::TERM);
+    let run = conductor.ended();
+    let summary = "summary ran=2 consumed=1 abandoned=0 trashed=0 lost=1";
+    assert!(run.stderr.contains(summary), "{run:?}");
+}
+
+#[test]
+fn who_claims_and_runs_is_not_told_so_either() {
+    let Some((stage, _)) = redis() else { return };
+    let (board, proxy) = stage.through_proxy();
+    let job = post_waiting(&stage);
+    let script = "echo started >> log; until [ -e go ]; do sleep 0.01; done";
+    let claim = ["claim", &job, "--board", &board, "--lease", "60s", "--"];
+    let claim = [&claim[..], &["sh", "-c", script]].concat();
+    let run = stage.env.jobboard(&claim).spawn();
+    is_taken_away(&stage, &job, &proxy);
+    let run = run.ended();
+    assert!(proxy.has_sprung());
+    assert_eq!(run.code, 125, "{run}");
+    assert_eq!(stage.env.state(&job), "UNCLAIMED");
+}
+
 /// Has a conductor that was left without answers hear again, and requires that its job comes to an end.
 fn hears_again_and_ends(stage: &Stage, conductor: Running, proxy: &Proxy) {
     stage.says(&conductor, "board_unreachable");
