@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{
     env::{Env, Invocation, Running, wait_until},
@@ -30,6 +30,15 @@ impl Kind {
             Self::Redis(server) => server.board(),
             Self::ZooKeeper(server) => server.board(),
             Self::Ensemble(servers) => format!("zk://{}/test/jobs", servers.hosts()),
+        }
+    }
+
+    /// Returns how TaskFlow is told of its board.
+    pub(crate) fn conf(&self) -> Option<Value> {
+        match self {
+            Self::Redis(server) => Some(Host::conf(server)),
+            Self::ZooKeeper(server) => Some(server.conf()),
+            Self::Ensemble(_) => None,
         }
     }
 

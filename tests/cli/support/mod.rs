@@ -1,6 +1,7 @@
 //! What tests stand on: surroundings, processes, servers, and what stands in their way.
 
 pub(crate) mod env;
+pub(crate) mod history;
 pub(crate) mod manager;
 pub(crate) mod needs;
 pub(crate) mod process;

@@ -12,7 +12,11 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
+    time::Duration,
 };
+
+/// By how much an answer is late where they come slowly.
+const LATE: Duration = Duration::from_millis(150);
 
 /// What a [`Proxy`] does with the answers of the server behind it, and with what it is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +31,8 @@ pub(crate) enum Mood {
     HangUpOnce,
     /// Keeps them until the mood is another one.
     Stall,
+    /// Passes them on, each a while later.
+    Slow,
     /// Keeps the requests until then, and passes answers on.
     StallRequests,
     /// Keeps both until then.
@@ -229,7 +235,10 @@ impl Shared {
                 _ if is_cut.load(Ordering::SeqCst) => {}
                 Mood::HangUp | Mood::HangUpOnce => break,
                 Mood::Silent => {}
-                Mood::PassOn | Mood::Stall | Mood::StallRequests | Mood::Halt => {
+                Mood::PassOn | Mood::Slow | Mood::Stall | Mood::StallRequests | Mood::Halt => {
+                    if mood == Mood::Slow {
+                        thread::sleep(LATE);
+                    }
                     if client.write_all(&bytes[..length]).is_err() {
                         break;
                     }

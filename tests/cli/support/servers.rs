@@ -16,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+use rustix::process::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -298,15 +299,25 @@ impl Peer {
 
     /// Has it do something, and returns its answer; `Err` is the class of an error and its words.
     pub(crate) fn ask(&mut self, request: &Value) -> Result<Value, String> {
-        writeln!(self.stdin, "{request}").unwrap();
+        let answer = self.answers(request);
+        answer.unwrap_or_else(|| panic!("it died instead: {request}"))
+    }
+
+    /// Does so with one that may die, and then answers nothing.
+    pub(crate) fn answers(&mut self, request: &Value) -> Option<Result<Value, String>> {
+        writeln!(self.stdin, "{request}").ok()?;
         let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
-        let answer: Value =
-            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {request}"));
-        match answer["error"].as_str() {
+        self.stdout.read_line(&mut line).ok()?;
+        let answer: Value = serde_json::from_str(&line).ok()?;
+        Some(match answer["error"].as_str() {
             Some(error) => Err(error.to_owned()),
             None => Ok(answer["answer"].clone()),
-        }
+        })
+    }
+
+    /// Returns the process.
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.process)
     }
 
     /// Has it do something that it must not refuse.

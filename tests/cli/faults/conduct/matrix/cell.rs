@@ -40,7 +40,9 @@ pub(super) enum Fault {
     Cut,
     /// The network keeps something back for as long.
     Stall(Mood),
-    /// It does so for longer than any lease.
+    /// Each answer takes its time, as from a server whose disk is slow.
+    Slow,
+    /// The network keeps all back for longer than any lease, and sessions are lost.
     Away,
     Swallow(Request),
     /// The server dies, and starts again with all that it acknowledged.
@@ -70,11 +72,12 @@ const PROCESSES: [Fault; 7] = [
 ];
 
 /// What may happen to a server, or on the way to it.
-const NETWORK: [Fault; 9] = [
+const NETWORK: [Fault; 10] = [
     Fault::Cut,
     Fault::Stall(Mood::StallRequests),
     Fault::Stall(Mood::Stall),
     Fault::Stall(Mood::Halt),
+    Fault::Slow,
     Fault::Away,
     Fault::Swallow(Request::Any),
     Fault::Swallow(Request::Claim),
@@ -134,6 +137,7 @@ impl fmt::Display for Fault {
             Self::Stall(Mood::StallRequests) => f.write_str("stall-requests"),
             Self::Stall(Mood::Stall) => f.write_str("stall-answers"),
             Self::Stall(_) => f.write_str("stall-both"),
+            Self::Slow => f.write_str("slow"),
             Self::Away => f.write_str("away"),
             Self::Swallow(Request::Any) => f.write_str("swallow-any"),
             Self::Swallow(Request::Claim) => f.write_str("swallow-claim"),

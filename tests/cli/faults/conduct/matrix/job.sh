@@ -1,12 +1,11 @@
 # What each job of the matrix runs: it holds a lock for as long as anything of it lives, and writes
-# down what becomes of it. SHAPES, LONG and LEASE come from the
-# test.
+# down what becomes of it, and whom it finds alive. SHAPES, LONG and LEASE come from the test.
 exec > /dev/null 2>&1 9>> "lock.$JOBBOARD_JOB"
 note() {
-    echo "$1 $JOBBOARD_JOB $JOBBOARD_FENCE $JOBBOARD_ATTEMPT $$ $(date +%s.%N)" >> log
+    echo "$1 $JOBBOARD_JOB $JOBBOARD_FENCE $JOBBOARD_CONDUCTOR $2 $(date +%s.%N)" >> log
 }
 if ! flock -n 9; then
-    note double
+    note double "$(tail -n 1 "lock.$JOBBOARD_JOB")"
     echo "$JOBBOARD_JOB, fence $JOBBOARD_FENCE, finds:" >> holders
     find /proc/[0-9]*/fd/9 -lname "*/lock.$JOBBOARD_JOB" | while IFS=/ read -r _ _ pid _; do
         case $pid in $$ | self | thread-self) continue ;; esac
@@ -16,7 +15,8 @@ if ! flock -n 9; then
     done
     exit 1
 fi
-note start
+echo "$JOBBOARD_FENCE" >&9
+note start -
 case $JOBBOARD_JOB in
 ?[0-9]*) short=0.1 ;;
 ?[a-d]*) short=$(echo "$LEASE" | awk '{ print $1 * 0.8 }') ;;
@@ -37,4 +37,4 @@ bare) env -i PATH="$PATH" setsid -w sh -c "$work" ;;
 orphan) (setsid sleep "$LONG" &) && sleep "$short" ;;
 bare-orphan) (env -i PATH="$PATH" setsid sleep "$LONG" &) && sleep "$short" ;;
 esac || exit 1
-note end
+note end -

@@ -8,21 +8,27 @@ use std::{
 
 use serde_json::Value;
 
-use crate::support::env::Env;
+use super::acts;
+use crate::support::{env::Env, history::History};
 
 /// A line that a command wrote.
 #[derive(Debug)]
-struct Noted {
-    what: String,
-    job: String,
-    fence: u64,
-    at: f64,
+pub(super) struct Noted {
+    pub(super) what: String,
+    pub(super) job: String,
+    pub(super) fence: u64,
+    /// Who had claimed the job.
+    pub(super) owner: String,
+    /// The fence of the claim whose command is alive, too.
+    pub(super) other: Option<u64>,
+    /// In seconds since 1970.
+    pub(super) at: f64,
 }
 
 /// What a run has shown.
 #[derive(Debug, Default)]
 pub(super) struct Report {
-    pub(super) jobs: usize,
+    pub(super) jobs: BTreeSet<String>,
     pub(super) attempts: usize,
     pub(super) strikes: usize,
     /// The longest that no job began and none ended.
@@ -35,6 +41,12 @@ pub(super) struct Report {
     pub(super) left: Vec<Value>,
     /// Processes of jobs that are still there when all is settled.
     pub(super) survivors: usize,
+    /// How much was written down of what was done.
+    pub(super) acts: usize,
+    /// What of it cannot be true.
+    pub(super) wrong: Vec<String>,
+    /// Jobs of which too much can be true to tell.
+    pub(super) undecided: usize,
     /// What else is wrong.
     pub(super) complaints: Vec<String>,
 }
@@ -54,6 +66,7 @@ impl Report {
             && self.doubled.is_empty()
             && self.left.is_empty()
             && self.survivors == 0
+            && self.wrong.is_empty()
             && self.complaints.is_empty()
     }
 
@@ -85,14 +98,34 @@ impl Report {
         }
         let stays = |job: &String| left.iter().any(|left| left["uuid"] == **job);
         let lost = jobs.difference(&ended).filter(|job| !stays(job));
+        let lost = lost.cloned().collect();
         Self {
-            jobs: jobs.len(),
+            jobs,
             attempts,
             pause: Duration::from_secs_f64(pause.max(0.0)),
-            lost: lost.cloned().collect(),
+            lost,
             doubled,
             left,
             ..Self::default()
+        }
+    }
+}
+
+impl Report {
+    /// Looks at the board once more, and judges all that was written down by then.
+    pub(super) fn with(self, env: &Env, history: &History) -> Self {
+        acts::look(history, env, self.jobs.iter().cloned());
+        let mut complaints = self.complaints;
+        if history.is_off() {
+            complaints.push("the clock on the wall was set meanwhile".to_owned());
+        }
+        let (wrong, undecided) = history.judged();
+        Self {
+            acts: history.len(),
+            wrong: wrong.iter().map(ToString::to_string).collect(),
+            undecided,
+            complaints,
+            ..self
         }
     }
 }
@@ -103,18 +136,21 @@ pub(super) fn ended(env: &Env) -> usize {
     ends.map(|noted| noted.job).collect::<BTreeSet<_>>().len()
 }
 
-fn log(env: &Env) -> Vec<Noted> {
+/// Returns what commands have written down.
+pub(super) fn log(env: &Env) -> Vec<Noted> {
     let text = fs::read_to_string(env.file("log")).unwrap_or_default();
     text.lines()
         .filter_map(|line| {
             let words: Vec<_> = line.split(' ').collect();
-            let [what, job, fence, _attempt, _pid, at] = words[..] else {
+            let [what, job, fence, owner, other, at] = words[..] else {
                 return None;
             };
             Some(Noted {
                 what: what.to_owned(),
                 job: job.to_owned(),
                 fence: fence.parse().unwrap(),
+                owner: owner.to_owned(),
+                other: other.parse().ok(),
                 at: at.parse().unwrap(),
             })
         })

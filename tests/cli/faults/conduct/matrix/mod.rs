@@ -3,12 +3,19 @@
 //! A run has one board, one kind of fault and four workers: two conductors, one that claims and one
 //! that runs. The commands have all shapes: plain, under `timeout`, under `setsid`, with a
 //! grandchild that nobody waits for, deaf to TERM, with a cleared environment. They hold a lock as
-//! long as anything of them lives and keep a log: by these a run is judged. `scripts/faults` says
-//! how to choose cells and counts.
+//! long as anything of them lives and keep a log: by these a run is judged. All that was done to each
+//! job is also written down, and there has to be an order of it in which every answer is right
+//! (`support/history`). In `everybody` shells, an operator and peers are at the same jobs.
+//! `scripts/faults` says how to choose cells and counts.
 
+mod acts;
+mod beyond;
 mod cell;
+mod crew;
 mod dice;
+mod everybody;
 mod judge;
+mod planted;
 mod run;
 mod strike;
 mod worker;
@@ -31,6 +38,9 @@ use crate::faults::{random, size};
 /// What the suite runs each time.
 const EVERYDAY: &str =
     "embedded/kill-both redis/stop-conductor redis/swallow-claim zookeeper/stall-both";
+
+/// The same of those in which everybody is at the jobs.
+const EVERYDAY_OF_ALL: &str = "embedded/locked redis/cut zookeeper/stall-both";
 
 /// All shapes of commands, as the script calls them.
 const SHAPES: &str = "plain timeout setsid deaf bare orphan bare-orphan";
@@ -59,16 +69,21 @@ fn chosen(words: &str) -> Vec<Cell> {
 
 #[test]
 fn no_fault_loses_a_job_or_leaves_it_claimed_or_has_two_run_it() {
-    let cells = match asked("CELLS") {
-        Some(words) => chosen(&words),
-        None if size(1, 0) == 1 => Cell::all(),
-        None => chosen(EVERYDAY),
-    };
-    let size_of_run = Size {
+    let size = Size {
         jobs: number("JOBS", size(300, 12)),
         strikes: number("STRIKES", size(40, 3)),
         lease: number("LEASE", 2) as u64,
         shapes: asked("SHAPES").unwrap_or_else(|| SHAPES.to_owned()),
+    };
+    each_cell(EVERYDAY, |cell, seed| run(cell, &size, seed));
+}
+
+/// Runs the cells that are asked for, some at once, and requires that nothing was wrong.
+fn each_cell(everyday: &str, run: impl Fn(Cell, u64) -> Option<Report> + Sync) {
+    let cells = match asked("CELLS") {
+        Some(words) => chosen(&words),
+        None if size(1, 0) == 1 => Cell::all(),
+        None => chosen(everyday),
     };
     let (runs, at_once) = (number("RUNS", size(20, 1)), number("AT_ONCE", 4));
     let seed = asked("SEED").map_or_else(|| random(1 << 32), |text| text.parse().expect("SEED"));
@@ -84,8 +99,8 @@ fn no_fault_loses_a_job_or_leaves_it_claimed_or_has_two_run_it() {
                     let Some((cell, seed)) = next else { return };
                     let start = Instant::now();
                     // One that fails by itself is not to hide what the others have shown.
-                    let size = &size_of_run;
-                    let run = scope.spawn(move || run(cell, size, seed)).join();
+                    let run = &run;
+                    let run = scope.spawn(move || run(cell, seed)).join();
                     let Some(report) = run.unwrap_or_else(|_| Some(Report::failed())) else {
                         continue;
                     };
@@ -109,9 +124,10 @@ fn no_fault_loses_a_job_or_leaves_it_claimed_or_has_two_run_it() {
 /// Says how a run went, and what was wrong with it.
 fn tell(cell: Cell, seed: u64, took: Duration, report: &Report) {
     eprintln!(
-        "faults: {cell} seed {seed}: {} jobs, {} attempts, {} strikes in {took:.1?}, {}",
-        report.jobs,
+        "faults: {cell} seed {seed}: {} jobs, {} attempts, {} acts, {} strikes in {took:.1?}, {}",
+        report.jobs.len(),
         report.attempts,
+        report.acts,
         report.strikes,
         if report.is_good() { "good" } else { "BAD" }
     );
@@ -120,21 +136,27 @@ fn tell(cell: Cell, seed: u64, took: Duration, report: &Report) {
             "  lost {:?}\n  doubled {:?}\n  left {:?}\n  survivors {}\n  {:?}",
             report.lost, report.doubled, report.left, report.survivors, report.complaints
         );
+        for wrong in &report.wrong {
+            eprint!("{wrong}");
+        }
     }
 }
 
 /// Prints a line for each cell.
 fn table(reports: &BTreeMap<String, Vec<(u64, Report)>>) {
     eprintln!(
-        "faults: {:<28} {:>4} {:>6} {:>8} {:>7} {:>7} {:>4} {:>7} {:>4} {:>9} {:>5}",
+        "faults: {:<28} {:>4} {:>6} {:>8} {:>6} {:>7} {:>7} {:>4} {:>7} {:>6} {:>6} {:>4} {:>9} {:>5}",
         "cell",
         "runs",
         "jobs",
         "attempts",
+        "acts",
         "strikes",
         "pause",
         "lost",
         "doubled",
+        "untrue",
+        "unsure",
         "left",
         "survivors",
         "wrong"
@@ -148,14 +170,17 @@ fn table(reports: &BTreeMap<String, Vec<(u64, Report)>>) {
             .max()
             .unwrap_or_default();
         eprintln!(
-            "faults: {cell:<28} {:>4} {:>6} {:>8} {:>7} {:>6.1}s {:>4} {:>7} {:>4} {:>9} {:>5}",
+            "faults: {cell:<28} {:>4} {:>6} {:>8} {:>6} {:>7} {:>6.1}s {:>4} {:>7} {:>6} {:>6} {:>4} {:>9} {:>5}",
             runs.len(),
-            sum(|run| run.jobs),
+            sum(|run| run.jobs.len()),
             sum(|run| run.attempts),
+            sum(|run| run.acts),
             sum(|run| run.strikes),
             pause.as_secs_f64(),
             sum(|run| run.lost.len()),
             sum(|run| run.doubled.len()),
+            sum(|run| run.wrong.len()),
+            sum(|run| run.undecided),
             sum(|run| run.left.len()),
             sum(|run| run.survivors),
             sum(|run| run.complaints.len()),

@@ -12,6 +12,7 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{
+    acts,
     cell::{Cell, Fault},
     dice::Dice,
     judge::{self, Report},
@@ -22,6 +23,7 @@ use crate::{
     conduct::Kind,
     support::{
         env::{Env, comes_true},
+        history::History,
         process::Tag,
     },
 };
@@ -36,7 +38,7 @@ const WORK: Duration = Duration::from_secs(300);
 const SURVIVAL: Duration = Duration::from_secs(5);
 
 /// What each job runs.
-const SCRIPT: &str = include_str!("job.sh");
+pub(super) const SCRIPT: &str = include_str!("job.sh");
 
 /// How large a run is.
 #[derive(Debug, Clone)]
@@ -51,7 +53,7 @@ pub(super) struct Size {
 }
 
 /// Ends all workers when it is dropped.
-struct Ending<'a>(&'a [Worker]);
+pub(super) struct Ending<'a>(pub(super) &'a [Worker]);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
@@ -63,6 +65,7 @@ impl Drop for Ending<'_> {
 pub(super) fn run(cell: Cell, size: &Size, seed: u64) -> Option<Report> {
     let mut dice = Dice::of(seed);
     let (env, mut server) = cell.stage()?.apart();
+    let history = History::new();
     let lease = Duration::from_secs(size.lease + dice.below(2));
     let tag = Tag::new();
     let script = env.file("job");
@@ -73,18 +76,25 @@ pub(super) fn run(cell: Cell, size: &Size, seed: u64) -> Option<Report> {
         ("SHAPES", size.shapes.clone()),
     ];
     let posted = post(&env, &script, size.jobs);
-    let workers = workers(&server, lease, &script, size.jobs / 6);
+    let ways = [
+        Way::Conduct,
+        Way::Conduct,
+        Way::Claim,
+        Way::Run(size.jobs / 6),
+    ];
+    let workers = workers(server.as_ref(), lease, &script, &ways);
     let (mut strikes, mut left, mut complaints) = (0, Vec::new(), Vec::new());
     thread::scope(|scope| {
-        let (env, variables) = (&env, &variables);
+        let (env, variables, history) = (&env, &variables, &history);
         // Also if anything here fails: the others would be waited for.
         let ending = Ending(&workers);
-        let start = |worker| scope.spawn(move || Worker::work(worker, env, variables));
+        let start = |worker| scope.spawn(move || Worker::work(worker, env, variables, history));
         let working: Vec<_> = workers.iter().map(start).collect();
         let mut scene = Scene {
             env,
             server: server.as_mut(),
             workers: &workers,
+            others: &[],
             lease,
         };
         while strikes < size.strikes && judge::ended(env) < size.jobs * 9 / 10 {
@@ -101,7 +111,8 @@ pub(super) fn run(cell: Cell, size: &Size, seed: u64) -> Option<Report> {
                 .flat_map(|worker| worker.join().unwrap()),
         );
     });
-    let judged = Report::judge(&env, &posted, left);
+    acts::write_down(&history, &env, &workers, lease);
+    let judged = Report::judge(&env, &posted, left).with(&env, &history);
     if cell.fault == Fault::Nothing {
         complaints.extend(needless(&judged, &workers));
     }
@@ -112,7 +123,12 @@ pub(super) fn run(cell: Cell, size: &Size, seed: u64) -> Option<Report> {
         ..judged
     };
     if !report.is_good() {
-        keep(&env, &workers, &format!("{cell}-{seed}").replace('/', "-"));
+        keep(
+            &env,
+            &workers,
+            &history,
+            &format!("{cell}-{seed}").replace('/', "-"),
+        );
     }
     Some(report)
 }
@@ -124,19 +140,23 @@ fn post(env: &Env, script: &Path, count: usize) -> Vec<String> {
     posted.succeeded().lines().map(str::to_owned).collect()
 }
 
-/// Prepares four workers, each of which reaches the board in its own way.
-fn workers(server: &Option<Kind>, lease: Duration, script: &Path, runs: usize) -> Vec<Worker> {
+/// Prepares workers, each of which reaches the board in its own way.
+pub(super) fn workers(
+    server: Option<&Kind>,
+    lease: Duration,
+    script: &Path,
+    ways: &[Way],
+) -> Vec<Worker> {
     let lease = format!("{}ms", lease.as_millis());
     let script = script.to_str().unwrap();
-    let ways = [Way::Conduct, Way::Conduct, Way::Claim, Way::Run(runs)];
-    let workers = ways.map(|way| {
+    let workers = ways.iter().map(|&way| {
         let command = match way {
             Way::Conduct => {
                 "conduct -j3 --max-attempts 100000 --retry-delay 10ms --retry-max 100ms \
-                 --output discard"
+                 --output discard --log-format json"
             }
-            Way::Claim => "claim --next --wait 1s",
-            Way::Run(_) => "run ran",
+            Way::Claim => "claim --next --wait 1s --max-attempts 100000",
+            Way::Run(_) => "run ran --max-attempts 100000",
         };
         let mut words = command
             .split(' ')
@@ -144,7 +164,7 @@ fn workers(server: &Option<Kind>, lease: Duration, script: &Path, runs: usize) -
             .collect::<Vec<_>>();
         words.extend(["--lease", &lease]);
         let mut board = String::new();
-        let proxy = server.as_ref().map(|server| {
+        let proxy = server.map(|server| {
             let proxy;
             (board, proxy) = server.through_proxy();
             words.extend(["--board", &board]);
@@ -157,7 +177,7 @@ fn workers(server: &Option<Kind>, lease: Duration, script: &Path, runs: usize) -
         }
         Worker::new(way, words.into_iter().map(str::to_owned).collect(), proxy)
     });
-    workers.into()
+    workers.collect()
 }
 
 /// What is seen of a board that is to become empty.
@@ -233,7 +253,7 @@ fn claim(job: &Value) -> (String, String) {
 }
 
 /// Counts what jobs have left for good, and ends it.
-fn survivors(tag: &Tag) -> usize {
+pub(super) fn survivors(tag: &Tag) -> usize {
     comes_true(SURVIVAL, || tag.commands().is_empty());
     let left = tag.commands();
     for &pid in &left {
@@ -248,12 +268,12 @@ fn survivors(tag: &Tag) -> usize {
 fn needless(report: &Report, workers: &[Worker]) -> Option<String> {
     let said: String = workers.iter().map(Worker::said).collect();
     let lost = ["claim_lost", "was taken from us"].map(|words| said.matches(words).count());
-    let more = report.attempts.saturating_sub(report.jobs);
+    let more = report.attempts.saturating_sub(report.jobs.len());
     (more > lost.iter().sum()).then(|| format!("{more} more attempts than jobs, lost: {lost:?}"))
 }
 
 /// Keeps what was written and said in a run that has failed, for whoever is to find out why.
-fn keep(env: &Env, workers: &[Worker], name: &str) {
+pub(super) fn keep(env: &Env, workers: &[Worker], history: &History, name: &str) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join("faults")
         .join(name);
@@ -264,5 +284,6 @@ fn keep(env: &Env, workers: &[Worker], name: &str) {
     for (number, worker) in workers.iter().enumerate() {
         fs::write(folder.join(format!("worker-{number}")), worker.said()).unwrap();
     }
+    fs::write(folder.join("history"), history.text()).unwrap();
     eprintln!("faults: kept in {}", folder.display());
 }

@@ -1,12 +1,16 @@
 //! How a fault strikes.
 
-use std::{thread, time::Duration};
+use std::{
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 use super::{
     super::unheard::{CHECKS_FIRST, FENCE, REMOVES_FIRST},
-    cell::{Fault, Request},
+    cell::{Fault, Part, Request},
     dice::Dice,
     worker::{Worker, signal},
 };
@@ -23,7 +27,21 @@ pub(super) struct Scene<'a> {
     pub(super) env: &'a Env,
     pub(super) server: Option<&'a mut Kind>,
     pub(super) workers: &'a [Worker],
+    pub(super) others: &'a [Other],
     pub(super) lease: Duration,
+}
+
+/// Somebody else on the board, with one process at a time.
+#[derive(Default)]
+pub(super) struct Other {
+    pub(super) proxy: Option<Proxy>,
+    pub(super) process: Mutex<Option<Pid>>,
+}
+
+impl Other {
+    fn process(&self) -> Option<Pid> {
+        *self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Scene<'_> {
@@ -33,19 +51,17 @@ impl Scene<'_> {
         match fault {
             Fault::Nothing => thread::sleep(span),
             Fault::Kill(part) => {
-                for worker in dice.some(self.workers) {
-                    signal(&worker.processes(part), Signal::KILL);
-                }
+                signal(&self.processes(part, dice), Signal::KILL);
             }
             Fault::Stop(part) => {
-                let workers = dice.some(self.workers).into_iter();
-                let processes: Vec<_> = workers.flat_map(|worker| worker.processes(part)).collect();
+                let processes = self.processes(part, dice);
                 signal(&processes, Signal::STOP);
                 thread::sleep(span);
                 signal(&processes, Signal::CONT);
             }
             Fault::Cut => self.proxies(dice).into_iter().for_each(Proxy::cut),
             Fault::Stall(mood) => self.stall(mood, span, dice),
+            Fault::Slow => self.stall(Mood::Slow, span, dice),
             Fault::Away => {
                 let span = dice.tenths(self.lease, 12, 25);
                 self.stall(Mood::Halt, span, dice);
@@ -73,9 +89,21 @@ impl Scene<'_> {
         }
     }
 
-    fn proxies(&self, dice: &mut Dice) -> Vec<&Proxy> {
+    fn processes(&self, part: Part, dice: &mut Dice) -> Vec<Pid> {
         let workers = dice.some(self.workers).into_iter();
-        workers.filter_map(|worker| worker.proxy.as_ref()).collect()
+        let mut processes: Vec<_> = workers.flat_map(|worker| worker.processes(part)).collect();
+        if part != Part::Guard && !self.others.is_empty() {
+            let others = dice.some(self.others).into_iter();
+            processes.extend(others.filter_map(Other::process));
+        }
+        processes
+    }
+
+    fn proxies(&self, dice: &mut Dice) -> Vec<&Proxy> {
+        let of_workers = self.workers.iter().map(|worker| &worker.proxy);
+        let all = of_workers.chain(self.others.iter().map(|other| &other.proxy));
+        let all: Vec<_> = all.flatten().collect();
+        dice.some(&all).into_iter().copied().collect()
     }
 
     fn stall(&self, mood: Mood, span: Duration, dice: &mut Dice) {

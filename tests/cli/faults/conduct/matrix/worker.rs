@@ -17,12 +17,16 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::cell::Part;
 use crate::support::{
     env::{Env, Running},
+    history::History,
     process,
     proxy::Proxy,
 };
 
 /// How long one may take to end that was asked to.
 const ENDING: Duration = Duration::from_secs(60);
+
+/// The code of one that was killed, perhaps a moment before it was asked to end.
+const KILLED: i32 = 137;
 
 /// How somebody works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +48,18 @@ pub(super) struct Worker {
     process: Mutex<Option<Running>>,
     is_to_end: AtomicBool,
     runs: AtomicUsize,
-    said: Mutex<String>,
+    lives: Mutex<Vec<Life>>,
+}
+
+/// A process that has worked, from its start to its end.
+#[derive(Debug, Clone)]
+pub(super) struct Life {
+    pub(super) way: Way,
+    pub(super) pid: u32,
+    pub(super) begun: Duration,
+    pub(super) ended: Duration,
+    pub(super) code: i32,
+    pub(super) said: String,
 }
 
 impl Worker {
@@ -56,12 +71,17 @@ impl Worker {
             process: Mutex::new(None),
             is_to_end: AtomicBool::new(false),
             runs: AtomicUsize::new(0),
-            said: Mutex::new(String::new()),
+            lives: Mutex::default(),
         }
     }
 
     /// Works until it is told to end, and returns what was wrong.
-    pub(super) fn work(&self, env: &Env, variables: &[(&str, String)]) -> Vec<String> {
+    pub(super) fn work(
+        &self,
+        env: &Env,
+        variables: &[(&str, String)],
+        history: &History,
+    ) -> Vec<String> {
         let mut complaints = Vec::new();
         while !self.is_over() {
             let words: Vec<&str> = self.command.iter().map(String::as_str).collect();
@@ -69,9 +89,10 @@ impl Worker {
             for (name, value) in variables {
                 invocation = invocation.env(name, value);
             }
+            let begun = history.now();
             *self.process() = Some(invocation.spawn());
             self.runs.fetch_add(1, Ordering::SeqCst);
-            complaints.extend(self.see_to_its_end());
+            complaints.extend(self.see_to_its_end(begun, history));
             thread::sleep(Duration::from_millis(20));
         }
         complaints
@@ -84,7 +105,19 @@ impl Worker {
 
     /// Returns all that its processes have said, the last one's last.
     pub(super) fn said(&self) -> String {
-        lock(&self.said).clone()
+        let lives = lock(&self.lives);
+        let said = |life: &Life| {
+            let Life {
+                pid, said, code, ..
+            } = life;
+            format!("== {pid}\n{said}== ended with {code}\n")
+        };
+        lives.iter().map(said).collect()
+    }
+
+    /// Returns its processes that have ended.
+    pub(super) fn lives(&self) -> Vec<Life> {
+        lock(&self.lives).clone()
     }
 
     fn is_over(&self) -> bool {
@@ -98,7 +131,7 @@ impl Worker {
     }
 
     /// Waits for the end of a process, and returns what was wrong with it.
-    fn see_to_its_end(&self) -> Option<String> {
+    fn see_to_its_end(&self, begun: Duration, history: &History) -> Option<String> {
         let mut asked = None;
         loop {
             let mut process = self.process();
@@ -125,15 +158,22 @@ impl Worker {
         let running = self.process().take()?;
         let pid = running.pid();
         let outcome = running.ended();
-        let mut said = lock(&self.said);
-        said.push_str(&format!(
-            "== {pid}\n{}== ended with {}\n",
-            outcome.stderr, outcome.code
-        ));
-        // Of those that were asked to end only a conductor has a code that is known.
+        lock(&self.lives).push(Life {
+            way: self.way,
+            pid,
+            begun,
+            ended: history.now(),
+            code: outcome.code,
+            said: outcome.stderr.clone(),
+        });
+        // Of those that were asked to end only a conductor has a code that is known, and that only once
+        // it has begun to say something.
         let is_wrong = outcome.code == 101
             || outcome.stderr.contains("panicked")
-            || (self.way == Way::Conduct && asked.is_some() && outcome.code != 0);
+            || (self.way == Way::Conduct
+                && asked.is_some()
+                && !outcome.stderr.is_empty()
+                && ![0, KILLED].contains(&outcome.code));
         is_wrong.then(|| {
             format!(
                 "{pid} ({:?}) ended with {}: {}",
