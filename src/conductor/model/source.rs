@@ -94,7 +94,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "a conductor settles",
         "conductor/settler.rs",
         &["settle", "drop_lost"],
-        "485ef27e",
+        "1e163fd4",
     ),
     (
         "what may be ours is given back",
