@@ -123,8 +123,8 @@ impl BoardError {
     /// Whether who settles a claim once more, since no answer came, may be told so because the first
     /// time it was done.
     ///
-    /// What has left the board is not there any more; where it is still there somebody else has taken
-    /// the claim away.
+    /// What has left the board is not there any more. Where it is there, somebody else is taken to have taken the claim away;
+    /// that the same job was posted again or restored meanwhile is not told from that.
     pub(crate) fn may_come_of(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::Abandon(_) => self.is_about_the_claim(),

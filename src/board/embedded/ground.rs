@@ -77,9 +77,9 @@ impl Ground for Embedded {
         let named = |file: fs::DirEntry| {
             let file = file.file_name();
             let name = file.to_str()?.strip_prefix(&prefix)?;
-            // Behind that come the names of what SQLite and we keep beside it.
-            let name = name.get(..MARK.len() + 25)?;
-            made_on(name).map(|_| name.to_owned())
+            let (name, rest) = name.split_at_checked(MARK.len() + 25)?;
+            let is_ours = ["", "-wal", "-shm", "-journal", "-signal"].contains(&rest);
+            made_on(name).filter(|_| is_ours).map(|_| name.to_owned())
         };
         let mut found: Vec<_> = files.flatten().filter_map(named).collect();
         found.sort_unstable();

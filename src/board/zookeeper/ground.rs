@@ -28,6 +28,14 @@ impl ZooKeeper {
             Err(error) => Err(session.refusal(WRITING, &error)),
         }
     }
+
+    /// Returns the node that all of a board to be thrown away is in; an error, if it is another one.
+    fn throwaway(&self) -> Result<&str> {
+        let top = self.root.paths.parent();
+        let (_, name) = top.rsplit_once('/').unwrap_or_default();
+        require_throwaway(name.strip_prefix('.').unwrap_or_default())?;
+        Ok(top)
+    }
 }
 
 #[async_trait]
@@ -41,9 +49,7 @@ impl Ground for ZooKeeper {
     }
 
     async fn erase(&self) -> Result<()> {
-        let top = self.root.paths.parent();
-        let (_, name) = top.rsplit_once('/').unwrap_or_default();
-        require_throwaway(name.strip_prefix('.').unwrap_or_default())?;
+        let top = self.throwaway()?;
         let session = self.root.client.session(WRITING).await?;
         // Those above come first, and go last.
         let mut all = vec![top.to_owned()];
@@ -80,8 +86,8 @@ impl Ground for ZooKeeper {
     }
 
     async fn clock(&self) -> Result<Option<DateTime<Utc>>> {
+        let path = format!("{}/clock", self.throwaway()?);
         let session = self.root.client.session(WRITING).await?;
-        let path = format!("{}/clock", self.root.paths.parent().trim_end_matches('/'));
         self.delete(&session, &path).await?;
         let options = CreateMode::Ephemeral.with_acls(self.root.client.acls());
         let made = session.client().create(&path, b"", &options);

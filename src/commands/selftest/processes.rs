@@ -126,8 +126,7 @@ impl Trial<'_> {
         let BoardUrl::Embedded(url) = &self.site.url else {
             return Ok(());
         };
-        let key = self.post_one().await?;
-        let before = self.bob.health().await?.jobs;
+        let keys = self.post(8).await?;
         let mut command = Command::new("/proc/self/exe");
         command.arg(HOLDER).arg(&url.path);
         let mut holder = self.start(
@@ -143,18 +142,20 @@ impl Trial<'_> {
             "another process could not lock the file".to_owned()
         })?;
         let by = self.keeper("heir");
-        let early = time::timeout(MOMENT, self.ada.claim_one(&key, &by, RULES)).await;
+        let early = time::timeout(MOMENT, self.ada.claim_one(&keys[0], &by, RULES)).await;
         require(!matches!(early, Ok(Ok(_))), || {
             "the file was written while another process had it locked: the file system does not keep locks".to_owned()
         })?;
         drop(holder);
-        let left = self.bob.health().await?.jobs;
-        require(left >= before, || {
+        let found = self.find(Shelf::Board, &keys).await?;
+        let gone = found.iter().filter(|it| it.is_none()).count();
+        require(gone == 0, || {
             format!(
-                "of {before} jobs {left} are left of a process that was killed before it was done"
+                "of {} jobs {gone} are gone with a process that was killed before it was done",
+                keys.len()
             )
         })?;
-        self.taken_by_another(&key).await
+        self.taken_by_another(&keys[0]).await
     }
 }
 

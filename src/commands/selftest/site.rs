@@ -109,6 +109,7 @@ impl Site {
                 Ok(users) if users.is_empty() => is_old,
                 Ok(users) => users.iter().all(has_died),
                 // Who was killed before there was a board has left a file without one.
+                Err(BoardError::Denied { .. }) => false,
                 Err(error) => is_old && !error.is_retryable(),
             };
             if is_left {

@@ -160,14 +160,7 @@ impl<'a> Trial<'a> {
             Err(Trouble::Board(error)) if is_unanswered(error) => Some(chain(error)),
             _ => None,
         };
-        match (tried, promise) {
-            // What was in the way is told of the promise that it is about.
-            (Err(trouble), Promise::Answers | Promise::Events) if unanswered.is_none() => {
-                let Seen(_, why, _) = trouble.into();
-                findings.judge(promise, Seen::untried(why));
-            }
-            (tried, _) => findings.judge(promise, tried.unwrap_or_else(Seen::from)),
-        }
+        findings.judge(promise, tried.unwrap_or_else(Seen::from));
         if let Some(why) = unanswered {
             let why = format!("a request had no answer: {why}");
             findings.judge(Promise::Answers, Seen::broken(why));
@@ -187,24 +180,35 @@ impl<'a> Trial<'a> {
             .await?;
         let claimed = claimed.into_iter().collect::<Result<Vec<_>, _>>()?;
         let claims: Vec<_> = claimed.iter().map(|it| self.claim_of(it, &by)).collect();
-        let (mut renewed, mut told, mut lost) = (0_u32, Instant::now(), None);
+        let (mut renewed, mut told) = (0_u32, Instant::now());
+        let (mut lost, mut failed) = (None, None);
         loop {
             tokio::select! {
                 () = over.notified() => break,
                 () = time::sleep(self.term / 4) => {}
             }
-            let asked = Instant::now();
-            let answers = self.ada.renew(&claims).await?;
-            renewed += 1;
-            lost = lost.or(answers.into_iter().find_map(Result::err));
-            if lost.is_some() {
-                break;
-            }
-            since = asked;
+            // Whatever becomes of the claims: the others see by it that this board is in use.
             if told.elapsed() > REFRESH {
-                self.ada.tell(&self.user.told).await?;
+                let _ = self.ada.tell(&self.user.told).await;
                 told = Instant::now();
             }
+            if lost.is_some() || failed.is_some() {
+                continue;
+            }
+            let asked = Instant::now();
+            match self.ada.renew(&claims).await {
+                Ok(answers) => {
+                    renewed += 1;
+                    lost = answers.into_iter().find_map(Result::err);
+                }
+                Err(error) => failed = Some(error),
+            }
+            if lost.is_none() && failed.is_none() {
+                since = asked;
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error.into());
         }
         let is_late = |since: Instant| since.elapsed() > self.term;
         let late = "this machine was too busy to renew claims in time";

@@ -312,6 +312,7 @@ impl Pick<'_> {
     /// Makes sure that there is a guard, without which nothing may be started.
     async fn guarded(&mut self) {
         while self.shared.guard.check().is_err() {
+            self.shared.has_looked.send_replace(true);
             time::sleep(GUARD_PAUSE).await;
         }
     }
