@@ -145,7 +145,7 @@ async fn seconds(progress: &Progress) {
 async fn conclude(
     ctx: &mut Context,
     site: &Site,
-    findings: Findings,
+    mut findings: Findings,
     interrupted: Option<Signal>,
     mut signals: Signals,
 ) -> anyhow::Result<()> {
@@ -165,8 +165,12 @@ async fn conclude(
         ctx.out.note("interrupted, and nothing is told");
         return Err(under_claim::code(128 + signal.as_raw()));
     }
+    let denied = findings.denied.take();
     let told = findings.told(cleaned.err().map(|_| place));
     ctx.out.report(&told)?;
+    if let Some(error) = denied {
+        return Err(error).with_context(|| ctx.trying("test", "the board"));
+    }
     match told.verdict {
         Verdict::Broken => Err(CommandError::Command(7).into()),
         Verdict::Sound | Verdict::Weak | Verdict::Unknown => Ok(()),
@@ -186,7 +190,7 @@ async fn act(site: &Site, board: &Arc<dyn Ground>, end: Instant, findings: &mut 
     }
     match Trial::begin(site, end).await {
         Ok(trial) => trial.run(findings).await,
-        Err(error) => findings.cannot_begin(&error),
+        Err(error) => findings.cannot_begin(error),
     }
 }
 

@@ -50,6 +50,8 @@ pub(super) struct Findings {
     /// What earlier ones had left.
     pub(super) removed: Vec<String>,
     took: Duration,
+    /// What keeps anything from being tried, where that is a right.
+    pub(super) denied: Option<BoardError>,
 }
 
 impl Findings {
@@ -62,6 +64,7 @@ impl Findings {
             unseen: Vec::new(),
             removed: Vec::new(),
             took: Duration::ZERO,
+            denied: None,
         }
     }
 
@@ -99,10 +102,14 @@ impl Findings {
     }
 
     /// Says of all that takes acting that it cannot even begin.
-    pub(super) fn cannot_begin(&mut self, error: &BoardError) {
-        let why = chain(error);
-        if !matches!(error, BoardError::Denied { .. }) {
-            self.judge(Promise::Answers, Seen::broken(&why));
+    pub(super) fn cannot_begin(&mut self, error: BoardError) {
+        let why = chain(&error);
+        match error {
+            BoardError::Denied { .. } => {
+                self.judge(Promise::Rights, Seen::weak(&why, "grant it to the user"));
+                self.denied = Some(error);
+            }
+            _ => self.judge(Promise::Answers, Seen::broken(&why)),
         }
         self.nothing_tried(&why);
     }

@@ -5,7 +5,7 @@ use std::{
     thread,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{LONG, grades, promises, selftest};
 use crate::support::{
@@ -92,9 +92,15 @@ fn rights_that_are_missing_cost_their_part_and_no_more() {
     assert_eq!(promises["rights"]["grade"], "weak", "{told:#}");
     assert_eq!(promises["one-winner"]["grade"], "ok", "{told:#}");
     is_clean(&server);
-    server.run(&["ACL", "SETUSER", "default", "-eval", "-evalsha"]);
+    server.run(&["ACL", "SETUSER", "default", "-del"]);
+    let told = selftest(&env, &["--for", LONG]).json();
+    assert_ne!(told["verdict"], "broken", "{told:#}");
+    server.run(&["FLUSHALL"]);
+    server.run(&["ACL", "SETUSER", "default", "+del", "-eval", "-evalsha"]);
     let before = server.everything();
-    let told = selftest(&env, &[]).json();
+    let run = selftest(&env, &[]);
+    assert_eq!(run.code, 5, "{run}");
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(told["verdict"], "unknown", "{told:#}");
     let grades = grades(&told);
     assert_eq!(grades["one-winner"], "untried", "{told:#}");
