@@ -67,7 +67,7 @@ impl Trial<'_> {
         let next = self.keeper("heir");
         let claimed = self.bob.claim_one(&key, &next, RULES).await?;
         self.refuses_late(&key, &claim).await?;
-        let right = authority(&self.claim_of(&claimed, &next));
+        let right = self.right(&claimed, &next);
         self.bob.settle_one(&key, Outcome::Consume, right).await?;
         let after = late.as_millis();
         let why = format!(
@@ -257,7 +257,7 @@ impl Trial<'_> {
             let start = Instant::now();
             let claimed = board.claim_one(&key, by, RULES).await?;
             least = least.min(start.elapsed());
-            let right = authority(&self.claim_of(&claimed, by));
+            let right = self.right(&claimed, by);
             board.settle_one(&key, Outcome::Consume, right).await?;
         }
         Ok(least)
@@ -273,7 +273,7 @@ impl Trial<'_> {
             }
             claimed => claimed?,
         };
-        let right = authority(&self.claim_of(&claimed, &by));
+        let right = self.right(&claimed, &by);
         self.bob.settle_one(key, Outcome::Consume, right).await?;
         Ok(())
     }

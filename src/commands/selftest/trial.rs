@@ -1,6 +1,6 @@
 //! A board under test: who acts on it, in which order it is tried, and the claims that are kept all the while.
 
-use std::{cell::RefCell, sync::Arc, time::Duration};
+use std::{cell::RefCell, convert::Infallible, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use serde_json::json;
@@ -89,7 +89,10 @@ impl<'a> Trial<'a> {
             join!(self.lapses(&findings), self.in_turn(&findings));
             over.notify_one();
         };
-        join!(watch, all);
+        tokio::select! {
+            ((), ()) = async { join!(watch, all) } => {}
+            never = self.occupy() => match never {},
+        }
         let findings = findings.into_inner();
         if let Some(tick) = self.tick {
             let later = time::timeout(self.term, Tick::look(&*self.ada)).await;
@@ -167,6 +170,15 @@ impl<'a> Trial<'a> {
         }
     }
 
+    /// Says all the while that this board is in use, whatever becomes of what is tried on it.
+    async fn occupy(&self) -> Infallible {
+        loop {
+            time::sleep(REFRESH).await;
+            // It is said again, long before anybody takes the board for one that was left behind.
+            let _ = self.ada.tell(&self.user.told).await;
+        }
+    }
+
     /// Keeps some claims until it is over, and then looks whether each is as it was, and those jobs
     /// that nobody touched.
     async fn watch(&self, over: &Notify) -> Tried {
@@ -180,35 +192,19 @@ impl<'a> Trial<'a> {
             .await?;
         let claimed = claimed.into_iter().collect::<Result<Vec<_>, _>>()?;
         let claims: Vec<_> = claimed.iter().map(|it| self.claim_of(it, &by)).collect();
-        let (mut renewed, mut told) = (0_u32, Instant::now());
-        let (mut lost, mut failed) = (None, None);
-        loop {
+        let (mut renewed, mut lost) = (0_u32, None);
+        while lost.is_none() {
             tokio::select! {
                 () = over.notified() => break,
                 () = time::sleep(self.term / 4) => {}
             }
-            // Whatever becomes of the claims: the others see by it that this board is in use.
-            if told.elapsed() > REFRESH {
-                let _ = self.ada.tell(&self.user.told).await;
-                told = Instant::now();
-            }
-            if lost.is_some() || failed.is_some() {
-                continue;
-            }
             let asked = Instant::now();
-            match self.ada.renew(&claims).await {
-                Ok(answers) => {
-                    renewed += 1;
-                    lost = answers.into_iter().find_map(Result::err);
-                }
-                Err(error) => failed = Some(error),
-            }
-            if lost.is_none() && failed.is_none() {
+            let answers = self.ada.renew(&claims).await?;
+            renewed += 1;
+            lost = answers.into_iter().find_map(Result::err);
+            if lost.is_none() {
                 since = asked;
             }
-        }
-        if let Some(error) = failed {
-            return Err(error.into());
         }
         let is_late = |since: Instant| since.elapsed() > self.term;
         let late = "this machine was too busy to renew claims in time";
@@ -285,6 +281,11 @@ impl Trial<'_> {
                 Term::Indefinite => AMPLE,
             },
         }
+    }
+
+    /// Returns the right that a claim gives which was just won.
+    pub(super) fn right(&self, claimed: &Claimed, by: &Claimant) -> Authority {
+        authority(&self.claim_of(claimed, by))
     }
 
     /// Posts so many jobs at once.

@@ -10,7 +10,7 @@ use tokio::{
 
 use super::{
     looks::{Rates, Spread},
-    promise::{Seen, Tried, require},
+    promise::{Seen, Tried, Trouble, require},
     trial::{RULES, Trial, authority, draft, settlement},
 };
 use crate::{
@@ -121,7 +121,8 @@ impl Trial<'_> {
                 Err(error) if error.is_about_the_claim() => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => {
-                    require(false, || "a claim that was over settled the job".to_owned())?;
+                    let why = "a claim that was over settled the job".to_owned();
+                    return Err(Trouble::Broken(why));
                 }
             }
         }
@@ -164,7 +165,7 @@ impl Trial<'_> {
         for outcome in [Outcome::Consume, Outcome::Trash(None)] {
             let key = self.post_one().await?;
             let claimed = self.ada.claim_one(&key, &by, RULES).await?;
-            let right = authority(&self.claim_of(&claimed, &by));
+            let right = self.right(&claimed, &by);
             self.ada
                 .settle_one(&key, outcome.clone(), right.clone())
                 .await?;
@@ -181,7 +182,7 @@ impl Trial<'_> {
             only(self.ada.restore(&restored).await?)?;
             is(&key, (true, false), "restored").await?;
             let claimed = self.ada.claim_one(&key, &by, RULES).await?;
-            let right = authority(&self.claim_of(&claimed, &by));
+            let right = self.right(&claimed, &by);
             self.ada.settle_one(&key, outcome, right).await?;
             let purged = [Purge {
                 key: key.clone(),
@@ -204,7 +205,7 @@ impl Trial<'_> {
         let change = async {
             for _ in 0..50 {
                 let claimed = self.ada.claim_one(&key, &by, RULES).await?;
-                let right = authority(&self.claim_of(&claimed, &by));
+                let right = self.right(&claimed, &by);
                 self.ada.settle_one(&key, release(), right).await?;
                 tokio::task::yield_now().await;
             }

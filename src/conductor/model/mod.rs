@@ -5,10 +5,11 @@
 //! of the program holds as far as its steps are the program's; [`source`] knows which functions they are taken from.
 
 mod board;
+mod effect;
 mod explore;
 mod source;
 mod step;
-mod taken;
+
 mod world;
 
 use self::{

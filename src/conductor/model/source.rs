@@ -153,9 +153,7 @@ fn digest(file: &str, functions: &[&str]) -> String {
 fn the_steps_of_the_model_are_those_of_the_program() {
     let changed = SOURCES.iter().filter_map(|(step, file, functions, known)| {
         let digest = digest(file, functions);
-        (digest != *known)
-            .then(|| format!("{file} {functions:?}: {digest}"))
-            .map(|line| format!("{step}: {line}"))
+        (digest != *known).then(|| format!("{step}: {file} {functions:?}: {digest}"))
     });
     let changed: Vec<_> = changed.collect();
     assert!(

@@ -203,6 +203,15 @@ impl Conductor {
         (self.is_watched, self.renewal) = (false, None);
     }
 
+    /// Ends the command, and leaves the job to others, whatever is under way.
+    pub(super) fn abandon(&mut self, owner: usize) {
+        self.command = None;
+        if let Some(call) = self.call.take() {
+            self.forget_call(owner, call);
+        }
+        self.let_go();
+    }
+
     /// Gives up waiting for an answer, while the request may still be on its way.
     pub(super) fn forget_call(&mut self, owner: usize, call: Call) {
         if call.answer.is_none() {

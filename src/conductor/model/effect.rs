@@ -15,20 +15,8 @@ impl World {
             Step::Tick => self.tick(scene),
             Step::SessionEnds => self.end_session(scene),
             Step::Asks(i) => self.ask(i, scene),
-            Step::Serves(i) => {
-                let mut call = self.conductors[i].call.filter(|it| it.answer.is_none())?;
-                call.answer = Some(self.serve(i, call.request, scene));
-                self.conductors[i].call = Some(call);
-                Some(())
-            }
-            Step::ServesRenewal(i) => {
-                let mut call = self.conductors[i]
-                    .renewal
-                    .filter(|it| it.answer.is_none())?;
-                call.answer = Some(self.serve(i, call.request, scene));
-                self.conductors[i].renewal = Some(call);
-                Some(())
-            }
+            Step::Serves(i) => self.serve_call(i, |it| &mut it.call, scene),
+            Step::ServesRenewal(i) => self.serve_call(i, |it| &mut it.renewal, scene),
             Step::ServesLate(i) => {
                 let (owner, request) = self.conductors[i].late.take()?;
                 self.serve(owner, request, scene);
@@ -38,155 +26,25 @@ impl World {
             Step::HearsOfRenewal(i) => self.hear_of_renewal(i, scene),
             Step::TellsGuard(i) => self.prepare(i, scene),
             Step::OperatorForces => self.force(scene),
-            _ => self.work(step, scene),
-        }
-    }
-
-    /// Has somebody do something about a command or its claim.
-    fn work(&mut self, step: Step, scene: &Scene) -> Option<()> {
-        match step {
-            Step::Starts(i) => {
-                let conductor = self.able(i)?;
-                (conductor.doing == Doing::Starts).then_some(())?;
-                conductor.doing = Doing::Runs;
-                conductor.command = Some(conductor.fence);
-                Some(())
-            }
-            Step::CommandEnds(i) => {
-                self.conductors[i].command.take()?;
-                self.leader_ended(i, true);
-                Some(())
-            }
-            Step::Renews(i) => {
-                let conductor = self.able(i)?;
-                let is_due = conductor.has_claim() && conductor.confirmed[0] < TERM;
-                (is_due && conductor.renewal.is_none()).then_some(())?;
-                conductor.renewal = Some(ask(Request::Renew(conductor.fence), TERM));
-                Some(())
-            }
-            Step::Settles(i) => {
-                let conductor = self.able(i)?;
-                let is_consumed = match conductor.doing {
-                    Doing::Ended { is_success } => is_success,
-                    Doing::Settles { is_consumed } => is_consumed,
-                    _ => return None,
-                };
-                (conductor.call.is_none() && !conductor.is_over(scene)).then_some(())?;
-                conductor.doing = Doing::Settles { is_consumed };
-                conductor.is_watched = false;
-                conductor.call = Some(ask(
-                    Request::Settle {
-                        fence: conductor.fence,
-                        is_consumed,
-                    },
-                    0,
-                ));
-                Some(())
-            }
-            Step::GivesUp(i) => {
-                let conductor = self.able(i)?;
-                conductor.is_over(scene).then_some(())?;
-                conductor.command = None;
-                let call = conductor.call.take();
-                call.into_iter()
-                    .for_each(|call| conductor.forget_call(i, call));
-                conductor.let_go();
-                Some(())
-            }
-            Step::GuardKills(i) => {
-                self.conductors[i].is_command_due(scene)?;
-                self.conductors[i].command = None;
-                self.leader_ended(i, false);
-                Some(())
-            }
-            Step::ReplacesGuard(i) => {
-                let conductor = self.able(i)?;
-                (conductor.guard == Life::Dead).then_some(())?;
-                conductor.guard = Life::Up;
-                Some(())
-            }
-            _ => self.tidy(step, scene),
-        }
-    }
-
-    /// Has somebody see to what was lost track of, or go on.
-    fn tidy(&mut self, step: Step, scene: &Scene) -> Option<()> {
-        match step {
-            Step::GivesBack(i) => {
-                let ours = self.hold.filter(|it| it.owner == i);
-                let conductor = self.able(i)?;
-                (conductor.is_adrift && conductor.call.is_none()).then_some(())?;
-                match ours {
-                    Some(Hold { fence, .. }) => {
-                        let request = Request::Settle {
-                            fence,
-                            is_consumed: false,
-                        };
-                        conductor.call = Some(ask(request, 0));
-                    }
-                    None => conductor.is_adrift = false,
-                }
-                Some(())
-            }
-            Step::NoticesClaim(i) => {
-                let is_ours = self.hold.is_some_and(|it| it.owner == i);
-                let conductor = self.able(i)?;
-                let is_left = is_ours && conductor.doing == Doing::Nothing && !conductor.is_adrift;
-                (is_left && !scene.has(Planted::NoticesNoLateClaim)).then_some(())?;
-                conductor.is_adrift = true;
-                Some(())
-            }
+            Step::Starts(i) => self.start(i),
+            Step::CommandEnds(i) => self.end_command(i),
+            Step::Renews(i) => self.renew(i),
+            Step::Settles(i) => self.settle(i, scene),
+            Step::GivesUp(i) => self.give_up(i, scene),
+            Step::GuardKills(i) => self.guard_kills(i, scene),
+            Step::ReplacesGuard(i) => self.replace_guard(i),
+            Step::GivesBack(i) => self.give_back(i),
+            Step::NoticesClaim(i) => self.notice(i, scene),
             Step::OperatorResumes => std::mem::take(&mut self.is_paused).then_some(()),
             Step::Continues(i) => change(&mut self.conductors[i].life, Life::Stopped, Life::Up),
             Step::GuardContinues(i) => {
                 change(&mut self.conductors[i].guard, Life::Stopped, Life::Up)
             }
-            Step::IsRestarted(i) => {
-                let Conductor {
-                    life,
-                    guard,
-                    command,
-                    late,
-                    ..
-                } = self.conductors[i];
-                // What a guard has in its care is not ours.
-                (life == Life::Dead && (command.is_none() || guard == Life::Dead)).then_some(())?;
-                self.conductors[i] = Conductor {
-                    command,
-                    late,
-                    ..IDLE
-                };
-                Some(())
-            }
-            _ => self.strike(step),
-        }
-    }
-
-    /// Has something happen that nobody wants.
-    fn strike(&mut self, step: Step) -> Option<()> {
-        match step {
-            Step::OperatorLooks => {
-                let hold = self.hold.filter(|_| self.seen.is_none())?;
-                self.seen = Some((hold.owner, hold.fence));
-                Some(())
-            }
+            Step::IsRestarted(i) => self.restart(i),
+            Step::OperatorLooks => self.look(),
             Step::OperatorPauses => (!std::mem::replace(&mut self.is_paused, true)).then_some(()),
-            Step::CallIsLost(i) => {
-                let conductor = self.able(i)?;
-                let call = conductor.call.take()?;
-                conductor.forget_call(i, call);
-                if call.request == Request::Claim {
-                    conductor.let_go();
-                    conductor.is_adrift = true;
-                }
-                Some(())
-            }
-            Step::RenewalIsLost(i) => {
-                let conductor = self.able(i)?;
-                let call = conductor.renewal.take()?;
-                conductor.forget_call(i, call);
-                Some(())
-            }
+            Step::CallIsLost(i) => self.lose_call(i),
+            Step::RenewalIsLost(i) => self.lose_renewal(i),
             Step::IsStopped(i) => change(&mut self.conductors[i].life, Life::Up, Life::Stopped),
             Step::GuardIsStopped(i) => {
                 change(&mut self.conductors[i].guard, Life::Up, Life::Stopped)
@@ -204,8 +62,163 @@ impl World {
                 self.conductors[i].guard = Life::Dead;
                 self.kill(i)
             }
-            _ => None,
         }
+    }
+
+    fn serve_call(
+        &mut self,
+        i: usize,
+        of: fn(&mut Conductor) -> &mut Option<Call>,
+        scene: &Scene,
+    ) -> Option<()> {
+        let mut call = of(&mut self.conductors[i]).filter(|it| it.answer.is_none())?;
+        call.answer = Some(self.serve(i, call.request, scene));
+        *of(&mut self.conductors[i]) = Some(call);
+        Some(())
+    }
+
+    /// Starts the command, whatever has become of the claim since the last look.
+    fn start(&mut self, i: usize) -> Option<()> {
+        let conductor = self.able(i)?;
+        (conductor.doing == Doing::Starts).then_some(())?;
+        conductor.doing = Doing::Runs;
+        conductor.command = Some(conductor.fence);
+        Some(())
+    }
+
+    /// Has the command end by itself.
+    fn end_command(&mut self, i: usize) -> Option<()> {
+        self.conductors[i].command.take()?;
+        self.leader_ended(i, true);
+        Some(())
+    }
+
+    /// Asks for a renewal.
+    fn renew(&mut self, i: usize) -> Option<()> {
+        let conductor = self.able(i)?;
+        let is_due = conductor.has_claim() && conductor.confirmed[0] < TERM;
+        (is_due && conductor.renewal.is_none()).then_some(())?;
+        conductor.renewal = Some(ask(Request::Renew(conductor.fence), TERM));
+        Some(())
+    }
+
+    /// Asks for what is to become of the job, once more if nothing was heard.
+    fn settle(&mut self, i: usize, scene: &Scene) -> Option<()> {
+        let conductor = self.able(i)?;
+        let is_consumed = match conductor.doing {
+            Doing::Ended { is_success } => is_success,
+            Doing::Settles { is_consumed } => is_consumed,
+            _ => return None,
+        };
+        (conductor.call.is_none() && !conductor.is_over(scene)).then_some(())?;
+        conductor.doing = Doing::Settles { is_consumed };
+        conductor.is_watched = false;
+        conductor.call = Some(ask(
+            Request::Settle {
+                fence: conductor.fence,
+                is_consumed,
+            },
+            0,
+        ));
+        Some(())
+    }
+
+    /// Ends the command of a claim whose time is up.
+    fn give_up(&mut self, i: usize, scene: &Scene) -> Option<()> {
+        let conductor = self.able(i)?;
+        conductor.is_over(scene).then_some(())?;
+        conductor.abandon(i);
+        Some(())
+    }
+
+    /// Has the guard end the command.
+    fn guard_kills(&mut self, i: usize, scene: &Scene) -> Option<()> {
+        self.conductors[i].is_command_due(scene)?;
+        self.conductors[i].command = None;
+        self.leader_ended(i, false);
+        Some(())
+    }
+
+    /// Starts another guard.
+    fn replace_guard(&mut self, i: usize) -> Option<()> {
+        let conductor = self.able(i)?;
+        (conductor.guard == Life::Dead).then_some(())?;
+        conductor.guard = Life::Up;
+        Some(())
+    }
+
+    /// Gives back what the board has as ours; what it has not is adrift no more.
+    fn give_back(&mut self, i: usize) -> Option<()> {
+        let ours = self.hold.filter(|it| it.owner == i);
+        let conductor = self.able(i)?;
+        (conductor.is_adrift && conductor.call.is_none()).then_some(())?;
+        match ours {
+            Some(Hold { fence, .. }) => {
+                let request = Request::Settle {
+                    fence,
+                    is_consumed: false,
+                };
+                conductor.call = Some(ask(request, 0));
+            }
+            None => conductor.is_adrift = false,
+        }
+        Some(())
+    }
+
+    /// Hears of a claim of ours that was made late.
+    fn notice(&mut self, i: usize, scene: &Scene) -> Option<()> {
+        let is_ours = self.hold.is_some_and(|it| it.owner == i);
+        let conductor = self.able(i)?;
+        let is_left = is_ours && conductor.doing == Doing::Nothing && !conductor.is_adrift;
+        (is_left && !scene.has(Planted::NoticesNoLateClaim)).then_some(())?;
+        conductor.is_adrift = true;
+        Some(())
+    }
+
+    /// Has another conductor take the place of one that is dead.
+    fn restart(&mut self, i: usize) -> Option<()> {
+        let Conductor {
+            life,
+            guard,
+            command,
+            late,
+            ..
+        } = self.conductors[i];
+        // What a guard has in its care is not ours.
+        (life == Life::Dead && (command.is_none() || guard == Life::Dead)).then_some(())?;
+        self.conductors[i] = Conductor {
+            command,
+            late,
+            ..IDLE
+        };
+        Some(())
+    }
+
+    /// Has an operator look at the claim.
+    fn look(&mut self) -> Option<()> {
+        let hold = self.hold.filter(|_| self.seen.is_none())?;
+        self.seen = Some((hold.owner, hold.fence));
+        Some(())
+    }
+
+    /// Has nobody hear what was asked or answered.
+    fn lose_call(&mut self, i: usize) -> Option<()> {
+        let conductor = self.able(i)?;
+        let call = conductor.call.take()?;
+        conductor.forget_call(i, call);
+        if call.request == Request::Claim {
+            conductor.let_go();
+            conductor.is_adrift = true;
+        }
+        Some(())
+    }
+
+    /// Has nobody hear of a renewal.
+    fn lose_renewal(&mut self, i: usize) -> Option<()> {
+        let conductor = self.able(i)?;
+        let call = conductor.renewal.take()?;
+        conductor.forget_call(i, call);
+        Some(())
     }
 
     pub(super) fn ask(&mut self, i: usize, scene: &Scene) -> Option<()> {
@@ -250,11 +263,7 @@ impl World {
         conductor.renewal = None;
         match answer {
             Answer::Refused => {
-                conductor.command = None;
-                let call = conductor.call.take();
-                call.into_iter()
-                    .for_each(|call| conductor.forget_call(i, call));
-                conductor.let_go();
+                conductor.abandon(i);
             }
             Answer::Done | Answer::Won(_) => {
                 let before = conductor.confirmed[0];
