@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{LONG, grades, promises, selftest};
+use super::{LONG, grades, promises, selftest, selftest_whole};
 use crate::support::{
     env::Env,
     proxy::{Mood, Proxy},
@@ -86,7 +86,7 @@ fn rights_that_are_missing_cost_their_part_and_no_more() {
         return;
     };
     server.run(&["ACL", "SETUSER", "default", "-subscribe"]);
-    let told = selftest(&env, &["--for", LONG]).json();
+    let told = selftest_whole(&env).json();
     let promises = promises(&told);
     assert_eq!(promises["events"]["grade"], "weak", "{told:#}");
     assert_eq!(promises["rights"]["grade"], "weak", "{told:#}");
