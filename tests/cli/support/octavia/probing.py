@@ -1,0 +1,73 @@
+"""What oslo.config makes of files, folders and an environment, and which board Octavia's drivers make of that.
+
+The options, their defaults and their kinds are Octavia's own, and so is the way in which it has them read.
+"""
+
+import contextlib
+import copy
+import os
+from unittest import mock
+
+from octavia.common import config
+from octavia.controller.worker.v2 import taskflow_jobboard_driver as drivers
+from octavia.db import api  # noqa: F401, has the options of the database
+from oslo_config import cfg
+
+DRIVERS = {
+    "redis_taskflow_driver": drivers.RedisTaskFlowDriver,
+    "zookeeper_taskflow_driver": drivers.ZookeeperTaskFlowDriver,
+    "etcd_taskflow_driver": drivers.EtcdTaskFlowDriver,
+}
+
+# A driver writes into what it was given, even into a default.
+DEFAULTS = [(option, copy.deepcopy(option.default)) for option in config.task_flow_opts]
+
+
+def probe(args, environ):
+    """Reads what octavia-worker would read if it was started with these arguments, in this environment."""
+    for option, default in DEFAULTS:
+        option.default = copy.deepcopy(default)
+    cfg.CONF.clear()
+    with mock.patch.dict(os.environ, environ):
+        config.init(args, prog="octavia-worker")
+        # Before a driver changes any of it.
+        read = {
+            "task_flow": {option.dest: one(option.dest, "task_flow") for option in config.task_flow_opts},
+            "database": {"connection": one("connection", "database")},
+            "files": cfg.CONF.config_file,
+            "folders": cfg.CONF.config_dir,
+        }
+        return copy.deepcopy(read) | {"board": board()}
+
+
+def one(name, group):
+    """Returns the value of an option and where that comes from, or why it has none."""
+    try:
+        value = cfg.CONF[group][name]
+        # There is none where there is not even a default.
+        where = cfg.CONF.get_location(name, group) or cfg.LocationInfo(cfg.Locations.opt_default, None)
+        return {"value": value, "from": where.location.name, "where": where.detail}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def board():
+    """Returns how TaskFlow would be told of the board; `client` is how its client of ZooKeeper would be."""
+    made = {}
+
+    def backend(name, conf, persistence, **_):
+        made.update(name=name, conf=conf)
+        return contextlib.nullcontext()
+
+    def client(conf):
+        made["client"] = conf
+        return mock.Mock()
+
+    try:
+        driver = DRIVERS[cfg.CONF.task_flow.jobboard_backend_driver](None)
+        kazoo = mock.patch("taskflow.utils.kazoo_utils.make_client", client)
+        with kazoo, mock.patch.object(drivers.job_backends, "backend", backend):
+            driver.job_board(None)
+        return made
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
