@@ -13,7 +13,7 @@ Python is that of target/octavia-venv, which scripts/octavia makes. SETTINGS is 
 With `board` the file is written first; without, it is read as it is, so that further processes say `conf` alone. Without
 SETTINGS only `probe` can be asked for. Requests are {"do": NAME, ..}, and what they can do:
 
-    prepare                      makes all tables, of Octavia and of TaskFlow
+    prepare  [migrate]           makes all tables, of Octavia and of TaskFlow; Octavia's by its migrations if asked to
     rows     [name topology tls] makes a load balancer with all that there can be on it; answers its ids
     spare                        makes an amphora without a load balancer; answers its ids
     post     flow [ids]          posts a flow (`flows` lists them) on such rows, or on fresh ones, and does not wait for it;
@@ -22,8 +22,9 @@ SETTINGS only `probe` can be asked for. Requests are {"do": NAME, ..}, and what 
     flows                        lists what can be posted
     status   id [table]          answers provisioning_status of a load balancer, or of another of Octavia's tables
     hold     at until            a call of a no-op driver, such as compute.build, stands still until that file appears
-    fail     at [words kind times]   such a call raises an exception, always or so often
-    outgrow  factory             that factory takes no arguments any more, as after an upgrade: its jobs will be trashed
+    fail     at [words kind times]   such a call raises an exception, always or so often; `words` are its text, or an
+                                 object of what it is made of, and `kind` is a class with its module
+    outgrow  factory             that factory takes other arguments, as after an upgrade: its jobs will be trashed
     mend                         ends all of `hold`, `fail`, and `outgrow`
     conduct  [name]              starts a conductor, which runs until this process ends; answers its name
     calls                        lists what `hold` and `fail` can name
@@ -68,10 +69,10 @@ class Octavia:
             configuration.load(settings)
         self.conductor = None
 
-    def prepare(self):
+    def prepare(self, migrate=False):
         import tables
 
-        tables.create()
+        tables.create(migrate)
 
     def rows(self, **wanted):
         import rows

@@ -49,12 +49,20 @@ def hold(at, until):
 
 def fail(at, words="of a test", kind="builtins.RuntimeError", times=None):
     module, name = kind.rsplit(".", 1)
-    failing[known(at)] = [functools.partial(getattr(importlib.import_module(module), name), words), times]
+    kind = getattr(importlib.import_module(module), name)
+    made = functools.partial(kind, **words) if isinstance(words, dict) else functools.partial(kind, words)
+    failing[known(at)] = [made, times]
 
 
 def outgrow(factory):
-    outgrown.setdefault(factory, getattr(flow_utils, factory))
-    setattr(flow_utils, factory, lambda: None)
+    """Has a factory ask for what no posting gives it; one that posts does not notice."""
+
+    def newer(*, of_another_release):
+        pass
+
+    present = outgrown.setdefault(factory, getattr(flow_utils, factory))
+    newer.__module__, newer.__name__, newer.__qualname__ = present.__module__, factory, factory
+    setattr(flow_utils, factory, newer)
 
 
 def mend():

@@ -52,7 +52,7 @@ def load_balancer(name="web", topology=constants.TOPOLOGY_ACTIVE_STANDBY, tls=Tr
         models.LoadBalancer(
             id=of["loadbalancer"], name=name, description="", topology=topology, provider="amphora", **state()
         ),
-        models.Vip(load_balancer_id=of["loadbalancer"], octavia_owned=True, **vip),
+        models.Vip(load_balancer_id=of["loadbalancer"], octavia_owned=True, vnic_type=constants.VNIC_TYPE_NORMAL, **vip),
     )
     on_it(of, name, tls)
     roles = [constants.ROLE_MASTER, constants.ROLE_BACKUP]
@@ -149,6 +149,7 @@ def member(id, pool, name, address, **status):
         protocol_port=8080,
         weight=1,
         backup=False,
+        vnic_type=constants.VNIC_TYPE_NORMAL,
         **state(**status),
     )
 
