@@ -20,6 +20,7 @@ SETTINGS only `probe` can be asked for. Requests are {"do": NAME, ..}, and what 
                                  answers flow, job, name, book, flow_uuid, and the ids
     posted                       answers the stores and factories of what was posted here, as TaskFlow has them
     flows                        lists what can be posted
+    capture  into                posts each flow to a board on ZooKeeper, and writes down what is there, for the fixtures
     status   id [table]          answers provisioning_status of a load balancer, or of another of Octavia's tables
     hold     at until            a call of a no-op driver, such as compute.build, stands still until that file appears
     fail     at [words kind times]   such a call raises an exception, always or so often; `words` are its text, or an
@@ -103,6 +104,11 @@ class Octavia:
         import postings
 
         return postings.everything_posted()
+
+    def capture(self, into):
+        import capturing
+
+        capturing.capture(into)
 
     def hold(self, at, until):
         import faults

@@ -51,8 +51,9 @@ KINDS = {
 
 PENDING = {verb: getattr(constants, f"PENDING_{verb.upper()}") for verb in ("create", "update", "delete")}
 
-# What has been posted, in this order.
+# What has been posted, in this order, and of a board on ZooKeeper where that is.
 posted = []
+paths = []
 
 # Where the thread that serves a request says what became of it.
 mine = threading.local()
@@ -215,6 +216,7 @@ def post(flow, ids):
         "ids": ids,
     }
     posted.append((told, job.details))
+    paths.append(getattr(job, "path", None))
     return told
 
 

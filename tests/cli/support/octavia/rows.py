@@ -75,7 +75,20 @@ def load_balancer(name="web", topology=constants.TOPOLOGY_ACTIVE_STANDBY, tls=Tr
 
 def on_it(of, name, tls):
     """Makes what is on a load balancer: a pool with a member and a monitor, a listener with a policy and its rule."""
-    secret = {"tls_certificate_id": SECRETS + "pool", "tls_enabled": True} if tls else {}
+    of_pool = {
+        "tls_enabled": True,
+        "tls_certificate_id": SECRETS + "pool",
+        "ca_tls_certificate_id": SECRETS + "pool-ca",
+        "crl_container_id": SECRETS + "pool-crl",
+    }
+    of_listener = {
+        "tls_certificate_id": SECRETS + "listener",
+        "client_authentication": constants.CLIENT_AUTH_OPTIONAL,
+        "client_ca_tls_certificate_id": SECRETS + "client-ca",
+        "client_crl_container_id": SECRETS + "client-crl",
+        "tls_versions": ["TLSv1.2", "TLSv1.3"],
+        "alpn_protocols": ["h2", "http/1.1"],
+    }
     add(
         models.Pool(
             id=of["pool"],
@@ -83,7 +96,7 @@ def on_it(of, name, tls):
             name=f"{name}-pool",
             protocol=constants.PROTOCOL_HTTP,
             lb_algorithm=constants.LB_ALGORITHM_ROUND_ROBIN,
-            **secret,
+            **(of_pool if tls else {}),
             **state(),
         ),
         member(of["member"], of["pool"], f"{name}-member", "192.0.2.11"),
@@ -110,11 +123,8 @@ def on_it(of, name, tls):
             protocol_port=443 if tls else 80,
             connection_limit=-1,
             peer_port=1025,
-            tls_certificate_id=SECRETS + "listener" if tls else None,
-            tls_versions=["TLSv1.2", "TLSv1.3"] if tls else None,
-            alpn_protocols=["h2", "http/1.1"] if tls else None,
-            client_authentication=constants.CLIENT_AUTH_NONE,
             insert_headers={},
+            **(of_listener if tls else {}),
             **state(),
         ),
     )
@@ -178,7 +188,7 @@ def amphora(number, role, load_balancer=None, vip=None):
             id=id,
             load_balancer_id=load_balancer,
             compute_id=compute,
-            status=constants.AMPHORA_ALLOCATED if load_balancer else constants.AMPHORA_READY,
+            status=constants.AMPHORA_ALLOCATED,
             role=role,
             lb_network_ip=f"198.51.100.{21 + number}",
             cached_zone="nova",

@@ -124,7 +124,10 @@ def authority(folder):
 
 
 def own_certificates():
-    """Has the no-op certificate manager hand out certificates that were made here: two, one signed by the other."""
+    """Has the no-op certificate manager hand out certificates that were made here: two, one signed by the other.
+
+    Where a text is asked for, be it a CA or what it has revoked, it is the one that signed.
+    """
     issuer = signed("intermediate.example")
     made = types.ModuleType("octavia.tests.common.sample_certs")
     made.X509_CERT_KEY_PASSPHRASE = b"of-a-test"
@@ -136,6 +139,9 @@ def own_certificates():
     tests = types.ModuleType("octavia.tests")
     tests.common = parent
     sys.modules.update({"octavia.tests": tests, "octavia.tests.common": parent})
+    from octavia.certificates.manager import noop
+
+    noop.NoopCertManager.get_secret = lambda *_: made.X509_IMDS.decode()
 
 
 def own_ports(folder):
