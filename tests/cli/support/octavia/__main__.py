@@ -30,6 +30,7 @@ SETTINGS only `probe` can be asked for. Requests are {"do": NAME, ..}, and what 
     conduct  [name]              starts a conductor, which runs until this process ends; answers its name
     calls                        lists what `hold` and `fail` can name
     probe    args [environ]      answers what oslo.config reads and which board Octavia makes of it
+    record   folder              writes that down for the fixtures in this folder
 
 An answer is {"answer": ..} or {"error": "CLASS: words"}. Other lines come at any time, and are {"event": KIND, "job": UUID, ..}:
 
@@ -144,6 +145,11 @@ class Octavia:
         import probing
 
         return probing.probe(args, environ or {})
+
+    def record(self, folder):
+        import recording
+
+        recording.record(folder)
 
 
 def main():
