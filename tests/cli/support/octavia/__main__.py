@@ -1,4 +1,4 @@
-"""A real Octavia that does what it is told: a JSON request a line, a JSON answer a line, and what happened in between.
+"""A real Octavia that does what it is told: a JSON request a line, a JSON answer a line, and events in between.
 
     python -I -B tests/cli/support/octavia [SETTINGS]
 
@@ -7,22 +7,23 @@ Python is that of target/octavia-venv, which scripts/octavia makes. SETTINGS is 
     conf          path of the octavia.conf; beside it lie the CA, the log, and the no-op drivers' own table of ports
     board         {"driver": "redis" | "zookeeper", "hosts": [..], "port": N, "namespace": ..}
     database      SQLAlchemy URL of Octavia's own tables
-    persistence   the same for TaskFlow's; if it is not said, that of `database`, and on SQLite taskflow.db beside it
+    persistence   the same for TaskFlow's; if not said, that of `database`, and on SQLite taskflow.db beside it
     options       {"group": {"option": "value"}}, on top of the rest
 
-With `board` the file is written first; without, it is read as it is, so that further processes say `conf` alone. Without
-SETTINGS only `probe` can be asked for. Requests are {"do": NAME, ..}, and what they can do:
+With `board` the file is written first; without, it is read as it is, so that further processes say `conf` alone.
+Without SETTINGS only `probe` and `record` can be asked for. Requests are {"do": NAME, ..}, and what they can do:
 
-    prepare  [migrate]           makes all tables, of Octavia and of TaskFlow; Octavia's by its migrations if asked to
+    prepare  [migrate]           makes all tables, of Octavia and of TaskFlow; those of Octavia by its migrations
+                                 if asked to, for which TaskFlow's have to be in another database
     rows     [name topology tls] makes a load balancer with all that there can be on it; answers its ids
     spare                        makes an amphora without a load balancer; answers its ids
-    post     flow [ids]          posts a flow (`flows` lists them) on such rows, or on fresh ones, and does not wait for it;
-                                 answers flow, job, name, book, flow_uuid, and the ids
-    posted                       answers the stores and factories of what was posted here, as TaskFlow has them
+    post     flow [ids]          posts a flow (`flows` lists them) on such rows, or on fresh ones, and does not wait
+                                 for its end; answers flow, factory, job, name, book, flow_uuid, and the ids
+    posted                       answers the same of all that was posted here, with details and the flow's meta
     flows                        lists what can be posted
-    capture  into                posts each flow to a board on ZooKeeper, and writes down what is there, for the fixtures
+    capture  into                posts each flow to a board on ZooKeeper, and writes down what is there (fixtures)
     status   id [table]          answers provisioning_status of a load balancer, or of another of Octavia's tables
-    hold     at until            a call of a no-op driver, such as compute.build, stands still until that file appears
+    hold     at until            a call of a no-op driver, such as compute.build, stands still until that file is there
     fail     at [words kind times]   such a call raises an exception, always or so often; `words` are its text, or an
                                  object of what it is made of, and `kind` is a class with its module
     outgrow  factory             that factory takes other arguments, as after an upgrade: its jobs will be trashed
@@ -30,15 +31,17 @@ SETTINGS only `probe` can be asked for. Requests are {"do": NAME, ..}, and what 
     conduct  [name]              starts a conductor, which runs until this process ends; answers its name
     calls                        lists what `hold` and `fail` can name
     probe    args [environ]      answers what oslo.config reads and which board Octavia makes of it
-    record   folder              writes that down for the fixtures in this folder
+    record   folder              writes that down beside each of the fixtures in this folder
 
-An answer is {"answer": ..} or {"error": "CLASS: words"}. Other lines come at any time, and are {"event": KIND, "job": UUID, ..}:
+An answer is {"answer": ..} or {"error": "CLASS: words"}. Other lines come at any time: {"event": KIND, "job": UUID, ..}
 
-    conducting, claimed, consumed, abandoned, trashed    of the conductor here
-    flow      a flow went into a `state`: RUNNING, SUCCESS, REVERTING, REVERTED, FAILURE ..
-    atom      a task or a retry failed, is reverting or reverted: `name`, `state`
+    claimed, consumed, abandoned, trashed    what the conductor here did on the board: `name`, `owner`
+    flow      a flow went into a `state`: RUNNING, SUCCESS, REVERTED, RESUMING, SUSPENDED, FAILURE
+    atom      a task or a retry failed, is reverting, reverted, or retries: `atom`, `state`, `failure`
     standing  `hold` has come to bear: `at`
-    stopped   the conductor ended, though it never should: `error`
+    stopped   the conductor ended, though it never should: `error`, and no `job`
+
+A conductor of Octavia's has one job at a time. One whose flow fails is consumed all the same, once it is reverted.
 
 When stdin closes the process ends at once, as if it had been killed: it gives nothing back.
 """
@@ -61,7 +64,7 @@ def tell(line):
 
 
 class Octavia:
-    """What can be asked for. What it needs of Octavia is imported once the configuration is read, as Octavia wants it."""
+    """What can be asked for. Whatever is Octavia's is imported once the configuration is read, as it has to be."""
 
     def __init__(self, settings):
         self.settings = settings

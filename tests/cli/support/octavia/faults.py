@@ -73,12 +73,17 @@ def mend():
     outgrown.clear()
 
 
+def stands(at):
+    until = held.get(at)
+    return until is not None and not os.path.exists(until)
+
+
 def meet(at):
     """Stands still, fails, or does neither, as this call is to do."""
-    if at in held:
+    if stands(at):
         for tell in told:
             tell(at)
-    while at in held and not os.path.exists(held[at]):
+    while stands(at):
         time.sleep(0.02)
     with changing:
         if at not in failing:

@@ -1,4 +1,4 @@
-"""Posting flows, all the way that a request takes in Octavia: from the amphora driver of its API to its ControllerWorker.
+"""Posting flows, all the way that a request takes in Octavia: from the driver of its API to its ControllerWorker.
 
 Only the message queue between the two is left out. What goes through it is turned into JSON and back, as it would be.
 """
@@ -22,7 +22,7 @@ from taskflow.jobs.backends import impl_redis, impl_zookeeper
 
 import rows
 
-Kind = collections.namedtuple("Kind", "repository told model changed")
+Kind = collections.namedtuple("Kind", "repository provided_of model changed")
 
 # What there can be on a load balancer: how the API tells a driver of it, and what an update changes.
 KINDS = {
@@ -101,18 +101,20 @@ class Queue:
         return answer
 
 
-def told(post):
+def answered(post):
+    """Has whoever waits for an answer to a request get the job that came of it."""
+
     @functools.wraps(post)
-    def telling(*args, **kwargs):
+    def answering(*args, **kwargs):
         job = post(*args, **kwargs)
         mine.answers.put(job)
         return job
 
-    return telling
+    return answering
 
 
 for board in (impl_redis.RedisJobBoard, impl_zookeeper.ZookeeperJobBoard):
-    board.post = told(board.post)
+    board.post = answered(board.post)
 
 
 @functools.cache
@@ -133,7 +135,7 @@ def change(verb, kind, driver, ids):
     rows.put("load_balancer", ids["loadbalancer"], constants.PENDING_UPDATE)
     rows.put(kind, ids[kind], PENDING[verb])
     of = KINDS[kind]
-    present = of.told(get(of.repository, ids[kind]))
+    present = of.provided_of(get(of.repository, ids[kind]))
     method = getattr(driver, f"{kind}_{verb}")
     if verb != "update":
         return method(present)
@@ -204,7 +206,7 @@ def post(flow, ids):
     job = driver.client.job()
     # Five groups of letters and digits make a uuid, and what is before them the factory.
     factory, *of_uuid = job.name.rsplit("-", 5)
-    told = {
+    answer = {
         "flow": flow,
         "factory": factory,
         "job": job.uuid,
@@ -215,9 +217,9 @@ def post(flow, ids):
         "amphora": ids["amphora"],
         "ids": ids,
     }
-    posted.append((told, job.details))
+    posted.append((answer, job.details))
     paths.append(getattr(job, "path", None))
-    return told
+    return answer
 
 
 def everything_posted():
@@ -225,7 +227,8 @@ def everything_posted():
     persistence = taskflow_jobboard_driver.MysqlPersistenceDriver()
     with persistence.get_persistence() as backend, contextlib.closing(backend.get_connection()) as connection:
         return [
-            {**told, "details": details, "meta": meta_of(connection, told["flow_uuid"])} for told, details in posted
+            {**answer, "details": details, "meta": meta_of(connection, answer["flow_uuid"])}
+            for answer, details in posted
         ]
 
 

@@ -10,7 +10,7 @@ from unittest import mock
 
 from octavia.common import config
 from octavia.controller.worker.v2 import taskflow_jobboard_driver as drivers
-from octavia.db import api  # noqa: F401, has the options of the database
+from octavia.db import api  # noqa: F401, for its options
 from oslo_config import cfg
 
 DRIVERS = {

@@ -1,4 +1,4 @@
-"""Writes down what oslo.config reads of the configurations and the spellings among the fixtures, each beside what it is of."""
+"""Writes down what oslo.config reads of the configurations and the spellings among the fixtures, beside each."""
 
 import json
 import os

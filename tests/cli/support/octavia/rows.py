@@ -48,11 +48,12 @@ def load_balancer(name="web", topology=constants.TOPOLOGY_ACTIVE_STANDBY, tls=Tr
         kind: new() for kind in ("loadbalancer", "listener", "pool", "member", "health_monitor", "l7policy", "l7rule")
     }
     vip = {"ip_address": "203.0.113.10", "port_id": new(), "subnet_id": new(), "network_id": new()}
+    owned = {"octavia_owned": True, "vnic_type": constants.VNIC_TYPE_NORMAL}
     add(
         models.LoadBalancer(
             id=of["loadbalancer"], name=name, description="", topology=topology, provider="amphora", **state()
         ),
-        models.Vip(load_balancer_id=of["loadbalancer"], octavia_owned=True, vnic_type=constants.VNIC_TYPE_NORMAL, **vip),
+        models.Vip(load_balancer_id=of["loadbalancer"], **owned, **vip),
     )
     on_it(of, name, tls)
     roles = [constants.ROLE_MASTER, constants.ROLE_BACKUP]
@@ -74,7 +75,7 @@ def load_balancer(name="web", topology=constants.TOPOLOGY_ACTIVE_STANDBY, tls=Tr
 
 
 def on_it(of, name, tls):
-    """Makes what is on a load balancer: a pool with a member and a monitor, a listener with a policy and its rule."""
+    """Makes what is on it: a pool with a member and a monitor, a listener with a policy and a rule."""
     of_pool = {
         "tls_enabled": True,
         "tls_certificate_id": SECRETS + "pool",
@@ -165,7 +166,7 @@ def member(id, pool, name, address, **status):
 
 
 def amphora(number, role, load_balancer=None, vip=None):
-    """Makes an amphora, as one that has been built, and plugged into the network of the VIP if it has a load balancer."""
+    """Makes an amphora, as one that has been built, and plugged into a network if it has a load balancer."""
     id, compute = new(), new()
     plugged = {}
     if load_balancer:
