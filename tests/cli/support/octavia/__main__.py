@@ -30,7 +30,9 @@ Without SETTINGS only `probe` and `record` can be asked for. Requests are {"do":
     mend                         ends all of `hold`, `fail`, and `outgrow`
     conduct  [name]              starts a conductor, which runs until this process ends; answers its name
     calls                        lists what `hold` and `fail` can name
-    probe    args [environ]      answers what oslo.config reads and which board Octavia makes of it
+    probe    args [environ]      answers what oslo.config reads, started with these arguments: of each option its
+                                 `value` or `error`, `from` and `where`; how TaskFlow is told of the `board`; and
+                                 with which `client` it would connect to what
     record   folder              writes that down beside each of the fixtures in this folder
 
 An answer is {"answer": ..} or {"error": "CLASS: words"}. Other lines come at any time: {"event": KIND, "job": UUID, ..}

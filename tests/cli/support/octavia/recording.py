@@ -39,7 +39,10 @@ def reading(args, environ):
         for name, said in read[group].items()
         if said.get("from") not in ("opt_default", "set_default")
     }
-    return {"options": options, "board": classed(read["board"])}
+    board = classed(read["board"])
+    if "client" in board:
+        board["client"] = classed(board["client"])
+    return {"options": options, "board": board}
 
 
 def classed(said):
