@@ -192,6 +192,12 @@ impl Context {
         }
     }
 
+    /// Whether what looks like a secret is told to programs no more than to people: postings of
+    /// Octavia have the private keys of its users.
+    pub(crate) fn hides_secrets(&self) -> bool {
+        self.config.board.value.octavia.is_some()
+    }
+
     /// Returns the name under which we claim.
     pub(crate) fn who(&self) -> &Owner {
         &self.config.who.value

@@ -15,6 +15,7 @@ mod exit;
 mod glob;
 mod job;
 mod lease;
+mod logbook;
 mod names;
 mod output;
 mod process;

@@ -1,11 +1,15 @@
 //! Passwords, kept out of everything that is shown.
 
+mod cover;
+
 use std::{fmt, io, path::Path, time::Duration};
 
+pub(crate) use self::cover::{covered, covered_member, covered_text, has_cover};
 use crate::reading;
 
 /// The variables of our environment that may hold a password; no child process may inherit them.
-pub(crate) const SECRET_VARIABLES: [&str; 2] = ["JOBBOARD_PASSWORD", "JOBBOARD_URL"];
+pub(crate) const SECRET_VARIABLES: [&str; 3] =
+    ["JOBBOARD_PASSWORD", "JOBBOARD_LOGBOOK", "JOBBOARD_URL"];
 
 /// A text that no output, log or error may contain.
 #[derive(Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use self::{
-    Group::{Claims, Conductors, Connection, Keys, Local, Server},
+    Group::{Claims, Conductors, Connection, Keys, Local, Octavia, Server},
     Severity::{Error, Note, Warning},
 };
 use super::BoardError;
@@ -19,6 +19,7 @@ named! {
         Claims => "claims",
         Conductors => "conductors",
         Local => "local",
+        Octavia => "octavia",
     }
 }
 
@@ -68,6 +69,9 @@ named! {
         ConfigWritable => "config-writable",
         PasswordReadable => "password-readable",
         Kernel => "kernel",
+        OddConfig => "odd-config",
+        BookWithoutJob => "book-without-job",
+        PendingWithoutJob => "pending-without-job",
     }
 }
 
@@ -255,6 +259,24 @@ const MEANINGS: [(Code, Group, Severity, &str); Code::ALL.len()] = [
         Local,
         Error,
         "commands are not watched as they should be, or not at all",
+    ),
+    (
+        Code::OddConfig,
+        Octavia,
+        Note,
+        "Octavia does something else than its configuration seems to say, or jobboard does",
+    ),
+    (
+        Code::BookWithoutJob,
+        Octavia,
+        Warning,
+        "what was to be done is not done by anybody, and its logbook stays for ever",
+    ),
+    (
+        Code::PendingWithoutJob,
+        Octavia,
+        Error,
+        "it stays as it is, and its users can do nothing about it",
     ),
 ];
 

@@ -11,7 +11,7 @@ pub(crate) mod ext;
 pub(crate) mod filter;
 pub(crate) mod follow;
 pub(crate) mod ground;
-mod net;
+pub(crate) mod net;
 pub(crate) mod open;
 pub(crate) mod reference;
 mod stored;

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use self::search::{Limits, Search};
 use super::parts::{
     done::Done,
+    octavia::{LONGEST_ON_OCTAVIA, refuse_to_hold},
     select::reference,
     unconfirmed::{claim_one, settle_kept},
     under_claim::{Held, LEASE, Performer, expiry, kept_owner, lease, ours},
@@ -125,6 +126,10 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     let board = ctx.writable_board()?;
     if args.hold {
         return hold(ctx, board, args).await;
+    }
+    if args.expiry.is_none_or(|expiry| expiry > LONGEST_ON_OCTAVIA) {
+        let hint = "with --expiry 5m it lapses by itself; --hold keeps it only as long as you stay";
+        refuse_to_hold(ctx, "claim a job for longer than an hour", hint)?;
     }
     if args.expiry.is_some() && !board.capabilities().has_expiring_claims {
         return Err(no_expiry()).with_context(|| ctx.trying("claim", "a job for a time"));

@@ -3,6 +3,7 @@
 mod fix;
 mod local;
 mod look;
+mod octavia;
 mod report;
 
 use std::{
@@ -188,7 +189,11 @@ pub(super) async fn examine(
     taken: Option<&Taken<'_>>,
 ) -> anyhow::Result<Diagnosis> {
     let trying = || ctx.trying("examine", "the board");
-    let groups = args.groups();
+    // Whoever has looked at all jobs already does not look at databases.
+    let octavia = ctx.config.board.value.octavia.as_deref();
+    let octavia = octavia.filter(|_| taken.is_none());
+    let mut groups = args.groups();
+    groups.retain(|group| *group != Group::Octavia || octavia.is_some());
     let (health, round_trip) = health(board, taken).await.with_context(trying)?;
     let mut seen = look(board, &groups, &health, taken).await;
     let of_board = seen.iter().filter(|(group, ..)| *group != Group::Local);
@@ -210,6 +215,10 @@ pub(super) async fn examine(
     }
     if groups.contains(&Group::Local) {
         seen.push((Group::Local, "", Ok(local::examine(&ctx.config))));
+    }
+    if let Some(octavia) = octavia.filter(|_| groups.contains(&Group::Octavia)) {
+        let looked = octavia::examine(ctx, board, octavia).await;
+        seen.push((Group::Octavia, "", Ok(looked)));
     }
     let program = ctx.config.program();
     let mut diagnosis = Diagnosis {

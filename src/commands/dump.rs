@@ -20,6 +20,7 @@ use crate::{
         filter::{Filter, Filters},
     },
     context::Context,
+    exit::CommandError,
     job::{Entry, Shelf},
     output::{JobView, Page, Record, Report},
 };
@@ -43,6 +44,10 @@ pub(crate) struct DumpArgs {
     /// Dump only jobs for which this holds, such as 'name=backup-*'; several must all hold
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
+
+    /// Write also what looks like a secret, on a board of Octavia
+    #[arg(long)]
+    secrets: bool,
 
     #[command(flatten)]
     shared: SharedArgs,
@@ -82,6 +87,11 @@ impl Report for Dumped {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: DumpArgs) -> anyhow::Result<()> {
+    if ctx.hides_secrets() && !args.secrets {
+        let message = "a dump has postings as they are, and those of Octavia hold private keys";
+        let hint = "--secrets writes them; the file can be read by its owner alone";
+        return Err(CommandError::refused(message).hint(hint).into());
+    }
     let board = ctx.board()?;
     // A board that cannot be read leaves nothing behind, not even a header.
     let health = board.health().await;

@@ -1,6 +1,7 @@
 //! `jobboard explain`.
 
 mod finding;
+mod flows;
 mod gone;
 mod scene;
 mod takers;
@@ -20,7 +21,7 @@ pub(crate) use self::{
     worst::Worst,
 };
 use self::{scene::Case, takers::Taker, worst::WORST};
-use super::parts::{select::references, tally::apart};
+use super::parts::{logbook::LogbookArgs, octavia::AboutArgs, select::references, tally::apart};
 use crate::{
     board::{Board, BoardError, BoardExt, Detail, JobRef, Order, Query, Which},
     context::Context,
@@ -45,16 +46,27 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct ExplainArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
     /// line on standard input
-    #[arg(value_name = "JOB")]
+    #[arg(value_name = "JOB", conflicts_with_all = ["lb", "amphora"])]
     jobs: Vec<String>,
+
+    #[command(flatten)]
+    about: AboutArgs,
+
+    #[command(flatten)]
+    logbook: LogbookArgs,
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<()> {
-    let wanted = references(ctx, &args.jobs)?;
+    let named = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
+    let wanted = match args.about.is_given() {
+        true => args.about.jobs(ctx, &*board).await?,
+        false => named,
+    };
+    let asks_for_all = args.jobs.is_empty() && !args.about.is_given();
     let now = Utc::now().trunc_subsecs(6);
     let scene = Scene::of(ctx, &*board, now).await?;
-    let explanations = match args.jobs.is_empty() {
+    let mut explanations = match asks_for_all {
         true => worst(ctx, &*board, &scene).await?,
         false => {
             let mut explanations = Vec::new();
@@ -65,11 +77,12 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
             explanations
         }
     };
+    flows::add(ctx, &args.logbook, &*board, (&mut explanations, now)).await?;
     match explanations.as_slice() {
         [one] if wanted.len() == 1 => ctx.out.report(one)?,
         several => ctx.out.reports(several)?,
     }
-    if args.jobs.is_empty() && explanations.is_empty() && ctx.out.format() == Format::Table {
+    if asks_for_all && explanations.is_empty() && ctx.out.format() == Format::Table {
         ctx.out
             .note("each job on the board runs, or will without help");
     }
@@ -117,11 +130,13 @@ impl Scene {
     /// Begins without conductors and pauses.
     pub(crate) fn new(ctx: &Context, board: &dyn Board, now: DateTime<Utc>) -> Self {
         let capabilities = board.capabilities();
+        let octavia = ctx.config.board.value.octavia.as_ref();
         Self {
             now,
             program: ctx.config.program(),
             takers: Vec::new(),
             pauses: Pauses::default(),
+            octavia_expiry: octavia.map(|octavia| octavia.expiry),
             has_peers: capabilities.has_peers(),
             sees_peers: !capabilities.has_expiring_claims,
             unseen: Vec::new(),

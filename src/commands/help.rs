@@ -32,7 +32,7 @@ pub(super) struct Topic {
     pub(super) text: &'static str,
 }
 
-pub(super) const TOPICS: [Topic; 6] = [
+pub(super) const TOPICS: [Topic; 7] = [
     topic("boards", include_str!("../../docs/boards.md")),
     topic("filters", include_str!("../../docs/filters.md")),
     topic("output", include_str!("../../docs/output.md")),
@@ -43,6 +43,7 @@ pub(super) const TOPICS: [Topic; 6] = [
         text: include_str!("../../docs/triage.md"),
     },
     topic("conducting", include_str!("../../docs/conducting.md")),
+    topic("octavia", include_str!("../../docs/octavia.md")),
 ];
 
 const fn topic(name: &'static str, text: &'static str) -> Topic {
@@ -53,7 +54,7 @@ const fn topic(name: &'static str, text: &'static str) -> Topic {
 /// Print the help of a command, or of a topic
 ///
 /// The topics are boards, filters, output, exit-codes, triage (what each verdict of `explain` and each
-/// finding of `doctor` means), conducting, and options, those of every command. With --json all of it
+/// finding of `doctor` means), conducting, octavia, and options, those of every command. With --json all of it
 /// is an object: commands, arguments, options, their values, examples and exit codes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HelpArgs {

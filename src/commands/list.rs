@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 
 use self::sort::Sort;
-use super::parts::{peers, shared_trash::SharedArgs, unused, words::Words};
+use super::parts::{octavia::AboutArgs, peers, shared_trash::SharedArgs, unused, words::Words};
 use crate::{
     board::{
         Board, BoardError, BoardExt as _, Detail, Order, Query, Which,
@@ -49,6 +49,9 @@ pub(crate) struct ListArgs {
     /// List the jobs that have left the board instead, the latest first
     #[arg(long, conflicts_with_all = ["state", "trash", "unclaimed"])]
     past: bool,
+
+    #[command(flatten)]
+    about: AboutArgs,
 
     #[command(flatten)]
     shared: SharedArgs,
@@ -146,7 +149,8 @@ impl ListArgs {
 
     /// Says in words that nothing was found of what was asked for.
     fn nothing(&self) -> &'static str {
-        let is_any = self.filter.is_empty() && self.state.is_none() && !self.unclaimed;
+        let is_all = self.filter.is_empty() && self.name.is_none() && !self.about.is_given();
+        let is_any = is_all && self.state.is_none() && !self.unclaimed;
         match (is_any, self.shelf()) {
             (false, _) => "no job matches",
             (true, Shelf::Trash) => "no jobs are in the trash",
@@ -164,7 +168,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ListArgs) -> anyhow::Result<()>
     if matches!(args.sort, Sort::Taskflow) && board.capabilities().peer_order.is_none() {
         return Err(no_peers()).with_context(|| ctx.trying("list", "jobs in that order"));
     }
-    let wanted = Wanted::new(&args);
+    let wanted = Wanted::new(&args, args.about.filters(ctx).await?);
     let seen = if args.count {
         count::count(ctx, &*board, &args, &wanted).await?
     } else if args.sort.is_native() && !args.reverse {
@@ -206,13 +210,14 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(args: &ListArgs) -> Self {
+    fn new(args: &ListArgs, about: Vec<Filter>) -> Self {
         Self {
             filters: Filters::new(
                 args.filter
                     .iter()
                     .cloned()
                     .chain(args.name.clone())
+                    .chain(about)
                     .collect(),
             ),
             state: args.state.filter(|state| *state != State::Trashed),
@@ -233,7 +238,10 @@ impl Wanted {
 }
 
 fn query(ctx: &Context, args: &ListArgs, wanted: &Wanted) -> Query {
-    let shows_details = ctx.out.is_json() && !args.count;
+    // People know a job of Octavia by what it is about, which its details say.
+    let is_of_octavia = ctx.config.board.value.octavia.is_some();
+    let titles = is_of_octavia && ctx.out.format() == Format::Table;
+    let shows_details = (ctx.out.is_json() || titles) && !args.count;
     let needs_details = args.sort.needs_details() || args.by.iter().any(Field::needs_details);
     Query {
         shelf: args.shelf(),
@@ -264,6 +272,7 @@ async fn stream(
     let limit = args.limit.map_or(u64::MAX, |limit| limit as u64);
     let pauses = pauses(ctx, board, args.shelf()).await;
     let columns = args.columns(ctx.out.format());
+    let hides = ctx.hides_secrets();
     let mut rows = ctx.out.rows(&columns.shapes());
     let (mut seen, now) = (0, wanted.now);
     loop {
@@ -281,7 +290,8 @@ async fn stream(
         }
         seen += 1;
         if seen <= limit {
-            rows.push(&columns.row(JobView::of(&entry, now).under(&pauses)))?;
+            let view = JobView::of(&entry, now).under(&pauses).covered(hides);
+            rows.push(&columns.row(view))?;
         }
     }
     rows.finish()?;
@@ -313,9 +323,11 @@ async fn sorted(
     let limit = args.limit.unwrap_or(usize::MAX);
     let pauses = pauses(ctx, board, args.shelf()).await;
     let columns = args.columns(ctx.out.format());
+    let hides = ctx.hides_secrets();
     let mut rows = ctx.out.rows(&columns.shapes());
     for entry in found.iter().take(limit) {
-        rows.push(&columns.row(JobView::of(entry, wanted.now).under(&pauses)))?;
+        let view = JobView::of(entry, wanted.now).under(&pauses);
+        rows.push(&columns.row(view.covered(hides)))?;
     }
     rows.finish()?;
     say_left_out(ctx, found.len().saturating_sub(limit) as u64);

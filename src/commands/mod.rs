@@ -15,6 +15,7 @@ mod doctor;
 mod dump;
 mod explain;
 mod extend;
+mod flow;
 mod help;
 mod list;
 mod load;
@@ -187,6 +188,7 @@ pub(crate) enum Command {
     List(list::ListArgs),
     Show(show::ShowArgs),
     Explain(explain::ExplainArgs),
+    Flow(flow::FlowArgs),
     Owner(owner::OwnerArgs),
     Claim(claim::ClaimArgs),
     Extend(extend::ExtendArgs),
@@ -260,6 +262,7 @@ pub(crate) async fn dispatch(ctx: &mut Context, command: Command) -> anyhow::Res
         Command::List(args) => list::run(ctx, args).await,
         Command::Show(args) => show::run(ctx, args).await,
         Command::Explain(args) => explain::run(ctx, args).await,
+        Command::Flow(args) => flow::run(ctx, args).await,
         Command::Owner(args) => owner::run(ctx, args).await,
         Command::Claim(args) => claim::run(ctx, args).await,
         Command::Extend(args) => extend::run(ctx, args).await,

@@ -10,7 +10,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::bulk::BulkArgs;
-use super::{parts::draft::DraftArgs, wait};
+use super::{
+    parts::{draft::DraftArgs, octavia::warn_of_workers},
+    wait,
+};
 use crate::{
     board::{Board, BoardError, BoardExt, Posted, Result, wait::Awaited},
     context::{Context, Creation},
@@ -150,6 +153,7 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
         return ctx.out.report(&DryRun::from(&draft));
     }
     let board = ctx.writable_board()?;
+    warn_of_workers(ctx);
     let report = post_one(&*board, &draft, args.draft.is_unique())
         .await
         .with_context(|| ctx.trying("post", name).with(draft.uuid))?;

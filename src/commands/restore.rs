@@ -2,6 +2,7 @@
 
 use super::parts::{
     dry_run::dry_run,
+    logbook::{LogbookArgs, refuse_bookless},
     reason::ReasonArgs,
     select::{Selection, confirm_bulk},
     shared_trash::SharedArgs,
@@ -24,6 +25,13 @@ pub(crate) struct RestoreArgs {
     shared: SharedArgs,
 
     #[command(flatten)]
+    logbook: LogbookArgs,
+
+    /// Restore also jobs of TaskFlow whose logbook is gone
+    #[arg(long)]
+    without_book: bool,
+
+    #[command(flatten)]
     reason: ReasonArgs,
 
     #[command(flatten)]
@@ -42,7 +50,10 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
         .look_up(ctx, &*board, &[Shelf::Trash])
         .await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
-    let chosen = args.selection.bounded(ctx, chosen)?;
+    let mut chosen = args.selection.bounded(ctx, chosen)?;
+    if !args.without_book {
+        refuse_bookless(ctx, &args.logbook, &mut chosen).await?;
+    }
     if args.selection.dry_run {
         return dry_run(ctx, verb.now, chosen);
     }

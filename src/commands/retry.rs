@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::parts::{
     dry_run::dry_run,
+    logbook::{LogbookArgs, refuse_bookless},
     reason::ReasonArgs,
     select::{Chosen, Selection, confirm_bulk, count},
     shared_trash::SharedArgs,
@@ -39,6 +40,13 @@ pub(crate) struct RetryArgs {
     shared: SharedArgs,
 
     #[command(flatten)]
+    logbook: LogbookArgs,
+
+    /// Retry also jobs of TaskFlow whose logbook is gone
+    #[arg(long)]
+    without_book: bool,
+
+    #[command(flatten)]
     reason: ReasonArgs,
 
     #[command(flatten)]
@@ -56,7 +64,10 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     let mut chosen = args.selection.look_up(ctx, &*board, &shelves).await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
     refuse_others(ctx, &mut chosen, args.keep_attempts);
-    let chosen = args.selection.bounded(ctx, chosen)?;
+    let mut chosen = args.selection.bounded(ctx, chosen)?;
+    if !args.without_book {
+        refuse_bookless(ctx, &args.logbook, &mut chosen).await?;
+    }
     if args.selection.dry_run {
         return dry_run(ctx, verb.now, chosen);
     }

@@ -7,6 +7,7 @@ use chrono::Utc;
 
 use super::parts::{
     draft::DraftArgs,
+    octavia::warn_of_workers,
     unconfirmed::{claim_one, may_have, posted_claim},
     under_claim::{Held, Performer, lease, max_attempts, ours},
 };
@@ -58,6 +59,7 @@ async fn perform(ctx: &mut Context, args: RunArgs) -> anyhow::Result<()> {
     let draft = args.draft.draft(&ctx.config, &args.name, &args.command)?;
     ctx.create_folder(&args.creation);
     let board = ctx.writable_board()?;
+    warn_of_workers(ctx);
     let (command, lease) = (&args.command, args.lease);
     let performer = Performer::prepare(ctx, &*board, command, lease, &args.patience).await?;
     let by = performer.claimant();

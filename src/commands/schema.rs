@@ -18,9 +18,9 @@ macro_rules! schemas {
 }
 
 /// All schemas, by their names.
-pub(super) const SCHEMAS: [(&str, &str); 25] = schemas![
+pub(super) const SCHEMAS: [(&str, &str); 26] = schemas![
     "check" "common" "conductor" "count" "diagnosis" "draft" "dump" "error" "event" "explanation"
-    "file" "help" "job" "note" "owner" "pause" "ping" "posted" "report" "result" "schema" "selftest"
+    "file" "flow" "help" "job" "note" "owner" "pause" "ping" "posted" "report" "result" "schema" "selftest"
     "setting" "status" "text"
 ];
 

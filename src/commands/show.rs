@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::parts::{peers, select::references};
+use super::parts::{octavia::AboutArgs, peers, select::references};
 use crate::{
     board::{Board, BoardError, BoardExt, JobRef},
     context::Context,
@@ -16,13 +16,18 @@ use crate::{
 ///
 /// Looks on the board first, then in the trash, then among the jobs that have left the board. In a
 /// pipe it prints a row as `list` does; -o table and --json tell all. What looks like a secret in the
-/// details, and in what a command wrote, is covered for people; JSON has everything.
+/// details, and in what a command wrote, is covered for people; JSON has
+/// everything, but for boards of Octavia.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
     /// line on standard input
-    #[arg(value_name = "JOB", required = true)]
+    #[arg(value_name = "JOB", required_unless_present_any = ["lb", "amphora"],
+          conflicts_with_all = ["lb", "amphora"])]
     jobs: Vec<String>,
+
+    #[command(flatten)]
+    about: AboutArgs,
 
     /// Show secrets too
     #[arg(long)]
@@ -30,8 +35,12 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()> {
-    let wanted = references(ctx, &args.jobs)?;
+    let named = references(ctx, &args.jobs)?;
     let board = ctx.board()?;
+    let wanted = match args.about.is_given() {
+        true => args.about.jobs(ctx, &*board).await?,
+        false => named,
+    };
     let found = look_everywhere(&*board, &wanted)
         .await
         .with_context(|| ctx.trying("show", "the jobs"))?;
@@ -64,6 +73,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ShowArgs) -> anyhow::Result<()>
             entry,
             now,
             is_revealed: args.reveal,
+            is_covered: ctx.hides_secrets(),
             pause: None,
         })
         .map(|view| view.under(&pauses))

@@ -1,10 +1,13 @@
 //! Which board is used: whoever names one, and what the name stands for.
 
+use std::path::Path;
+
 use anyhow::{Context as _, anyhow, ensure};
 
 use super::{
     Environment, Flags, Source, Sourced,
     file::{ConfigFiles, FoundTable},
+    octavia::{self, Octavia},
 };
 use crate::board::url::{BoardUrl, embedded::EmbeddedUrl};
 
@@ -16,6 +19,8 @@ pub(crate) struct BoardChoice {
     pub(crate) url: BoardUrl,
     /// Whether forced, bulk and purging actions ask for its name.
     pub(crate) is_protected: bool,
+    /// What Octavia's configuration says, if the board is made of that.
+    pub(crate) octavia: Option<Box<Octavia>>,
     /// Who says what the name stands for.
     pub(super) url_source: Source,
     pub(super) protected_source: Source,
@@ -46,8 +51,13 @@ impl<'a> Chosen<'a> {
             !value.is_empty(),
             "{source} is empty: give a URL, or the NAME of a board"
         );
+        if let Some(files) = value.strip_prefix(octavia::SCHEME) {
+            let octavia = Octavia::read(files, Path::new(""), env);
+            let octavia = octavia.with_context(|| source.to_string())?;
+            return Ok(Self::by_octavia(octavia, Sourced::new(value, source)));
+        }
         if !value.contains(':') {
-            return Self::by_name(Sourced::new(value, source), files);
+            return Self::by_name(Sourced::new(value, source), files, env);
         }
         let url = value.parse();
         let url = url.with_context(|| format!("{source} is not the URL of a board"))?;
@@ -59,6 +69,7 @@ impl<'a> Chosen<'a> {
             name: None,
             url: value,
             is_protected: false,
+            octavia: None,
             url_source: source.clone(),
             protected_source: Source::Default,
         };
@@ -68,20 +79,51 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    fn by_name(choice: Sourced<String>, files: &'a ConfigFiles) -> anyhow::Result<Self> {
+    /// Such a board is known by what it was asked for by, and protected.
+    fn by_octavia(octavia: Octavia, Sourced { value, source }: Sourced<String>) -> Self {
+        let board = BoardChoice {
+            url: octavia.url.clone(),
+            is_protected: true,
+            url_source: Source::Octavia(value.clone()),
+            protected_source: Source::Octavia(value.clone()),
+            name: Some(value),
+            octavia: Some(Box::new(octavia)),
+        };
+        Self {
+            board: Sourced::new(board, source),
+            table: None,
+        }
+    }
+
+    fn by_name(
+        choice: Sourced<String>,
+        files: &'a ConfigFiles,
+        env: &Environment,
+    ) -> anyhow::Result<Self> {
         let found = files.table(&choice.value);
         let found = found.ok_or_else(|| unknown_board(&choice, files))?;
         let Sourced { value, source } = choice;
         let path = found.file.path.display();
-        let url = found.table.url.parse::<BoardUrl>();
-        let url = url.with_context(|| format!("the url of [board.{value}] in {path} is wrong"))?;
+        let wrong = || format!("the url of [board.{value}] in {path} is wrong");
+        let folder = found.file.folder();
+        let (url, octavia) = match found.table.url.strip_prefix(octavia::SCHEME) {
+            Some(files) => {
+                let octavia = Octavia::read(files, folder, env).with_context(wrong)?;
+                (octavia.url.clone(), Some(Box::new(octavia)))
+            }
+            None => {
+                let url = found.table.url.parse::<BoardUrl>().with_context(wrong)?;
+                (url.relative_to(folder), None)
+            }
+        };
         let protected = found.value(|table| table.protected);
-        let protected = protected.unwrap_or(Sourced::default(false));
+        let protected = protected.unwrap_or(Sourced::default(octavia.is_some()));
         let board = BoardChoice {
-            name: Some(value),
-            url: url.relative_to(found.file.folder()),
+            url,
             is_protected: protected.value,
+            octavia,
             url_source: found.file.source(),
+            name: Some(value),
             protected_source: protected.source,
         };
         Ok(Self {

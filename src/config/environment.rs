@@ -1,12 +1,15 @@
 //! What the process was given: its variables, its user, and its machine.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, ensure};
 use nix::unistd::{Uid, User};
 use rustix::system::uname;
 
-use super::{Source, Sourced};
+use super::{Source, Sourced, octavia};
 use crate::{
     board::url::BoardUrl,
     process::{job_control, service_manager},
@@ -55,12 +58,13 @@ impl Environment {
 
     /// Returns the variables that no command may inherit: they hold a secret, or are for us alone.
     pub(crate) fn withheld(&self) -> Vec<&'static str> {
-        let [password, url] = SECRET_VARIABLES;
-        let mut withheld = vec![job_control::MARK, password];
+        let [password, logbook, url] = SECRET_VARIABLES;
+        let mut withheld = vec![job_control::MARK, password, logbook];
         withheld.extend(service_manager::VARIABLES);
         // The name of a board, or an address that is understood and has no password.
         let is_harmless = |text: &str| {
             !text.contains(':')
+                || text.starts_with(octavia::SCHEME)
                 || text
                     .parse::<BoardUrl>()
                     .is_ok_and(|url| !url.has_password())
@@ -124,6 +128,11 @@ impl Environment {
             .chain([self.etc.clone()])
             .map(|folder| folder.join("jobboard").join("config.toml"))
             .collect()
+    }
+
+    /// Returns the folder of the configuration of the system.
+    pub(super) fn etc(&self) -> &Path {
+        &self.etc
     }
 
     /// Returns the file of the board that is used if none is named.

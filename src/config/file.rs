@@ -45,6 +45,8 @@ pub(super) struct BoardTable {
     pub(super) password_file: Option<PathBuf>,
     pub(super) password_command: Option<Program>,
     pub(super) history: Option<u32>,
+    /// It may hold a password.
+    pub(super) logbook: Option<String>,
     pub(super) conduct: Option<MayRun>,
 }
 

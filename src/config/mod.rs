@@ -7,6 +7,7 @@ mod board;
 mod environment;
 mod file;
 mod limit;
+mod octavia;
 mod password;
 mod source;
 
@@ -27,6 +28,7 @@ pub(crate) use self::{
     board::BoardChoice,
     environment::Environment,
     file::MayRun,
+    octavia::Octavia,
     source::{Source, Sourced},
 };
 use self::{
@@ -37,6 +39,7 @@ use self::{
 use crate::{
     duration,
     job::{HISTORY, Owner},
+    logbook::LogbookUrl,
     output::Format,
     secret::Secret,
 };
@@ -80,6 +83,8 @@ pub(crate) struct Config {
     pub(crate) max_details: Sourced<u64>,
     /// How many jobs the board remembers after they have left it.
     pub(crate) history: Sourced<u32>,
+    /// The URL of the database with TaskFlow's logbooks, if anybody says where it is.
+    pub(crate) logbook: Option<Sourced<Secret>>,
     /// What may be run, if somebody says so here.
     pub(crate) may_run: Option<Sourced<MayRun>>,
     password: Sourced<Password>,
@@ -115,6 +120,7 @@ impl Config {
             history: table
                 .and_then(|table| table.value(|table| table.history))
                 .unwrap_or(Sourced::default(HISTORY)),
+            logbook: logbook(env, table, &chosen.board.value)?,
             may_run: table.and_then(FoundTable::may_run),
             password: password::choose(&flags, env, table, &chosen.board.value)?,
             is_board_chosen: chosen.board.source != Source::Default,
@@ -213,9 +219,15 @@ impl Config {
             Setting::new("max_details", limit::size_text(size.value), &size.source),
             Setting::new("history", self.history.value, &self.history.source),
         ];
+        if let Some(Sourced { value, source }) = &self.logbook {
+            let url = LogbookUrl::shown(value.expose());
+            entries.push(Setting::new("logbook", url, source));
+        }
         if let Some(Sourced { value, source }) = &self.may_run {
             entries.push(Setting::new("conduct", json!(value), source));
         }
+        let octavia = board.octavia.iter();
+        entries.extend(octavia.flat_map(|octavia| octavia.settings.iter().cloned()));
         for file in &self.files {
             let path = file.value.to_string_lossy();
             entries.push(Setting::new("config_file", path, &file.source));
@@ -320,6 +332,18 @@ fn read_only(
         .into_iter()
         .nth(first)
         .unwrap_or(Sourced::default(false)))
+}
+
+fn logbook(
+    env: &Environment,
+    table: Option<FoundTable<'_>>,
+    board: &BoardChoice,
+) -> anyhow::Result<Option<Sourced<Secret>>> {
+    let said = env.text("JOBBOARD_LOGBOOK")?;
+    let said = said.or_else(|| table?.value(|table| table.logbook.clone()));
+    let secret = said.map(|Sourced { value, source }| Sourced::new(Secret::new(value), source));
+    let of_octavia = || board.octavia.as_ref()?.logbook.clone();
+    Ok(secret.or_else(of_octavia))
 }
 
 /// Reads a variable that says yes or no.

@@ -58,6 +58,10 @@ pub(super) fn choose(
     if let Some(password) = table.and_then(of_table) {
         return Ok(password);
     }
+    let of_octavia = board.octavia.as_ref();
+    if let Some(secret) = of_octavia.and_then(|octavia| octavia.password.clone()) {
+        return Ok(Sourced::new(Password::Given(secret.value), secret.source));
+    }
     Ok(match board.url.password() {
         Some(secret) => Sourced::new(Password::Given(secret.clone()), board.url_source.clone()),
         None => Sourced::default(Password::None),

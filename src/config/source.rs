@@ -11,6 +11,8 @@ pub(crate) enum Source {
     Variable(&'static str),
     /// A configuration file.
     File(PathBuf),
+    /// What configures Octavia: a file and a line, or a variable.
+    Octavia(String),
     /// Nobody said anything.
     Default,
 }
@@ -20,6 +22,7 @@ impl fmt::Display for Source {
         match self {
             Self::Flag(name) | Self::Variable(name) => f.write_str(name),
             Self::File(path) => path.display().fmt(f),
+            Self::Octavia(place) => f.write_str(place),
             Self::Default => f.write_str("default"),
         }
     }

@@ -38,6 +38,7 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
         CommandError::Yours { hint, .. } => hint.clone().into(),
         CommandError::Nothing(_) => match verb(trying) {
             "claim" => "with --wait 1m as well it waits for one".into(),
+            "show the flow of" => "`jobboard explain JOB` says why it is where it is".into(),
             "resume" => "`jobboard status` shows what is paused".into(),
             _ => "`jobboard claim JOB` claims it".into(),
         },

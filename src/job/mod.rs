@@ -6,10 +6,13 @@ mod edit;
 mod former;
 mod history;
 mod key;
+pub(crate) mod octavia;
 mod past;
 mod pause;
 mod settlement;
 mod state;
+#[cfg(test)]
+mod testing;
 
 use std::{borrow::Cow, cmp::Reverse};
 

@@ -28,6 +28,7 @@ mod hold;
 mod list;
 mod man;
 mod metrics;
+mod octavia;
 mod owner;
 mod pause;
 mod ping;

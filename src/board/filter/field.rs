@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// All fields but the details, and where their values come from.
-const FIELDS: [(&str, Kind); 19] = [
+const FIELDS: [(&str, Kind); 21] = [
     ("name", Kind::Text(reading::name)),
     ("state", Kind::Name(reading::state, known::<State>)),
     ("owner", Kind::Text(reading::owner)),
@@ -39,7 +39,13 @@ const FIELDS: [(&str, Kind); 19] = [
     ("waited", Kind::Span(reading::waited)),
     ("took", Kind::Span(reading::took)),
     ("exit_code", Kind::Number(reading::exit_code, number::whole)),
+    (BALANCER, Kind::Text(reading::load_balancer)),
+    (AMPHORA, Kind::Text(reading::amphora)),
 ];
+
+/// What a job of Octavia is about, which its details say.
+pub(super) const BALANCER: &str = "lb";
+pub(super) const AMPHORA: &str = "amphora";
 
 /// The field that has fields of its own.
 const DETAILS: &str = "details";
@@ -139,9 +145,14 @@ impl Field {
         operators
     }
 
-    /// Whether the value is inside the details.
+    /// Whether it has fields of its own, which have to be named behind a dot.
+    pub(crate) fn has_fields(&self) -> bool {
+        self.name == DETAILS
+    }
+
+    /// Whether the value is inside the details, so that they have to be fetched.
     pub(crate) fn needs_details(&self) -> bool {
-        matches!(self.kind, Kind::Details(_))
+        matches!(self.name, DETAILS | BALANCER | AMPHORA)
     }
 
     /// Whether an event has the value, so that the job need not be looked up.
@@ -232,11 +243,6 @@ impl Test {
                 value.is_some_and(|value| check.fits(value))
             }
         }
-    }
-
-    /// Whether the answer depends on the details.
-    pub(super) fn needs_details(&self) -> bool {
-        matches!(self, Self::Details(..) | Self::Nothing(Kind::Details(_)))
     }
 
     /// Whether the answer changes by itself as time goes by.

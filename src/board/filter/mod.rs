@@ -17,7 +17,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, str::FromStr};
+use std::{collections::HashSet, fmt, str::FromStr};
 
 use chrono::{DateTime, Utc};
 
@@ -36,7 +36,7 @@ pub(crate) use self::{
 };
 use crate::{
     board::Detail,
-    job::{Entry, State},
+    job::{Entry, State, octavia},
 };
 
 /// Something that is asked of an entry, in one expression.
@@ -55,7 +55,10 @@ pub(crate) struct Filter {
 struct Condition {
     test: Test,
     is_negated: bool,
+    needs_details: bool,
     is_answered_by_events: bool,
+    /// It holds also for jobs of Octavia with these flows, of which the details do not say it.
+    flows: HashSet<String>,
 }
 
 impl Filter {
@@ -64,12 +67,12 @@ impl Filter {
     /// What is missing or cannot be known fits no comparison, and so fits every negated one.
     pub(crate) fn matches(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
         let mut conditions = self.conditions.iter();
-        conditions.all(|it| it.test.holds(entry, now) != it.is_negated)
+        conditions.all(|it| it.holds(entry, now))
     }
 
     /// Whether it looks at the details, so that they have to be fetched.
     pub(crate) fn needs_details(&self) -> bool {
-        self.conditions.iter().any(|it| it.test.needs_details())
+        self.conditions.iter().any(|it| it.needs_details)
     }
 
     /// Asks for a name: as it is, or as a glob describes it; here `none` is a name like any other.
@@ -80,6 +83,14 @@ impl Filter {
             format!("name={glob}"),
             Test::Text(reading::name, pattern),
         ))
+    }
+
+    /// Lets it hold also for jobs of Octavia with these flows, whose details do not say what they are about.
+    pub(crate) fn or_of_flows(mut self, flows: &HashSet<String>) -> Self {
+        for condition in &mut self.conditions {
+            condition.flows.extend(flows.iter().cloned());
+        }
+        self
     }
 
     /// Asks for a state.
@@ -96,7 +107,9 @@ impl Filter {
         let condition = Condition {
             test,
             is_negated: false,
+            needs_details: false,
             is_answered_by_events: true,
+            flows: HashSet::new(),
         };
         Self {
             text,
@@ -106,6 +119,12 @@ impl Filter {
 }
 
 impl Condition {
+    fn holds(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
+        let flow = || octavia::flow_uuid(&entry.job()?.name);
+        let is_known = !self.flows.is_empty() && flow().is_some_and(|it| self.flows.contains(it));
+        is_known || self.test.holds(entry, now) != self.is_negated
+    }
+
     fn compile(part: &Part<'_>) -> Result<Self, Fault> {
         if part.field.is_empty() {
             let operator = part.operator.to_owned();
@@ -117,9 +136,11 @@ impl Condition {
         let field = Field::named(part.field)?;
         let operator = Operator::named(part.operator)?;
         Ok(Self {
+            needs_details: field.needs_details(),
             is_answered_by_events: field.is_told_by_events(),
             test: field.test(operator, &part.value)?,
             is_negated: operator.is_negated,
+            flows: HashSet::new(),
         })
     }
 }

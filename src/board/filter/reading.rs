@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::details::Path;
-use crate::job::{Entry, Holding, Job, Lease, Priority, Remark, State};
+use crate::job::{Entry, Holding, Job, Lease, Priority, Remark, State, octavia};
 
 /// What was found where a value may be.
 #[derive(Debug)]
@@ -161,6 +161,17 @@ pub(super) fn took(entry: &Entry, _now: DateTime<Utc>) -> Found<Duration> {
 pub(super) fn exit_code(entry: &Entry) -> Found<i128> {
     let last = entry.job().and_then(Job::last_exit);
     last.and_then(|(code, _)| code).map(i128::from).into()
+}
+
+/// Of a job of Octavia, as far as its posting says.
+pub(super) fn load_balancer(entry: &Entry) -> Found<Cow<'_, str>> {
+    let id = entry.job().and_then(octavia::load_balancer);
+    id.map(Cow::Borrowed).into()
+}
+
+pub(super) fn amphora(entry: &Entry) -> Found<Cow<'_, str>> {
+    let id = entry.job().and_then(octavia::amphora);
+    id.map(Cow::Borrowed).into()
 }
 
 fn remark(entry: &Entry) -> Option<&Remark> {

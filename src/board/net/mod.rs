@@ -3,5 +3,5 @@
 pub(super) mod connect;
 pub(super) mod expiry;
 pub(super) mod failure;
-pub(super) mod problem;
-pub(super) mod tls;
+pub(crate) mod problem;
+pub(crate) mod tls;

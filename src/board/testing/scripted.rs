@@ -24,8 +24,8 @@ use crate::{
         JobRef, Part, Posted, Query, Result, Settled, Which, event::Subject,
     },
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, History, Holding, Job, JobKey, Lease,
-        Owner, Priority, Settlement, Shelf, Told,
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, Holding, Job, JobKey, Lease, Owner,
+        Settlement, Shelf, Told,
     },
 };
 
@@ -74,25 +74,10 @@ impl Scripted {
         let job = Job {
             key: JobKey::new(name),
             uuid: name.to_owned(),
-            name: name.to_owned(),
-            priority: Priority::Normal,
             sequence: Some(jobs.len() as i64),
             created_on: Some(Utc::now()),
-            last_modified: None,
-            holding: None,
-            is_blocked: false,
-            origin: crate::job::Origin::Here,
-            is_unfit: false,
-            is_denied: false,
-            raw: Vec::new(),
-            trashed_on: None,
-            ended: None,
-            shelf: Shelf::Board,
-            book: None,
             details: Some(json!({ "size": size })),
-            history: History::default(),
-            size: 0,
-            problem: None,
+            ..Job::named(name)
         };
         jobs.push(job.clone());
         job

@@ -8,8 +8,8 @@ use super::{
     escape::{decode, encode},
 };
 
-/// The keys of TLS, known to the schemes that have it.
-const TLS_KEYS: [&str; 3] = ["ca", "cert", "key"];
+/// The keys of TLS, known to the schemes that have it: whom to trust, and who we are.
+pub(super) const TLS_KEYS: [&str; 3] = ["ca", "cert", "key"];
 
 /// Keys of other programs' URLs, where the value is a password.
 const PASSWORD_KEYS: [&str; 4] = ["password", "passwd", "pass", "sentinel_password"];
@@ -87,16 +87,17 @@ impl Query {
         self.choice(key, "it is true or false", &words)
     }
 
-    /// Takes the files of TLS out; the default if there are none.
-    pub(super) fn tls_files(&mut self) -> Result<TlsFiles, InvalidUrl> {
+    /// Takes the files of TLS out that stand under these keys; the default if there are none.
+    pub(super) fn tls_files(&mut self, keys: [&'static str; 3]) -> Result<TlsFiles, InvalidUrl> {
+        let [ca, cert, key] = keys;
         let half = |given, missing| Err(InvalidUrl::HalfIdentity { given, missing });
-        let identity = match (self.file("cert")?, self.file("key")?) {
+        let identity = match (self.file(cert)?, self.file(key)?) {
             (Some(cert), Some(key)) => Some(Identity { cert, key }),
             (None, None) => None,
-            (Some(_), None) => return half("cert", "key"),
-            (None, Some(_)) => return half("key", "cert"),
+            (Some(_), None) => return half(cert, key),
+            (None, Some(_)) => return half(key, cert),
         };
-        let ca = self.file("ca")?;
+        let ca = self.file(ca)?;
         Ok(TlsFiles { ca, identity })
     }
 }
@@ -115,12 +116,13 @@ impl QueryText {
         self.0.extend(value.map(|value| (key, value)));
     }
 
-    pub(super) fn push_tls(&mut self, files: Option<&TlsFiles>) {
+    pub(super) fn push_tls(&mut self, keys: [&'static str; 3], files: Option<&TlsFiles>) {
+        let [ca_key, cert_key, key_key] = keys;
         let identity = files.and_then(|files| files.identity.as_ref());
         let ca = files.and_then(|files| files.ca.as_ref());
-        self.push("ca", ca.map(|path| path.display()));
-        self.push("cert", identity.map(|identity| identity.cert.display()));
-        self.push("key", identity.map(|identity| identity.key.display()));
+        self.push(ca_key, ca.map(|path| path.display()));
+        self.push(cert_key, identity.map(|identity| identity.cert.display()));
+        self.push(key_key, identity.map(|identity| identity.key.display()));
     }
 }
 

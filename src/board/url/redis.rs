@@ -7,7 +7,7 @@ use super::{
     error::InvalidUrl,
     escape::{decode, encode, number},
     parts::{Parts, authority},
-    query::{Query, QueryText},
+    query::{Query, QueryText, TLS_KEYS},
 };
 use crate::secret::Secret;
 
@@ -18,9 +18,9 @@ const SENTINEL_PORT: u16 = 26379;
 const NAMESPACE: &str = "taskflow";
 
 const KEYS: [&str; 2] = ["namespace", "bare"];
-const TLS_KEYS: [&str; 5] = ["namespace", "bare", "ca", "cert", "key"];
+const SECURE_KEYS: [&str; 5] = ["namespace", "bare", "ca", "cert", "key"];
 const UNIX_KEYS: [&str; 3] = ["db", "namespace", "bare"];
-const SENTINEL_KEYS: [&str; 8] = [
+const SENTINEL_KEYS: [&str; 11] = [
     "namespace",
     "bare",
     "sentinel_user",
@@ -29,7 +29,13 @@ const SENTINEL_KEYS: [&str; 8] = [
     "ca",
     "cert",
     "key",
+    SENTINEL_TLS_KEYS[0],
+    SENTINEL_TLS_KEYS[1],
+    SENTINEL_TLS_KEYS[2],
 ];
+
+/// The keys of TLS with Sentinel, where it differs from that with the master.
+const SENTINEL_TLS_KEYS: [&str; 3] = ["sentinel_ca", "sentinel_cert", "sentinel_key"];
 
 /// A board on Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +66,8 @@ pub(crate) struct Sentinel {
     /// The name under which they watch it.
     pub(crate) master: String,
     pub(crate) user: Option<String>,
+    /// Not from the URL.
+    pub(crate) password: Option<Secret>,
     pub(crate) password_file: Option<PathBuf>,
     pub(crate) tls: Option<TlsFiles>,
 }
@@ -81,13 +89,10 @@ impl RedisUrl {
         query.push("sentinel_user", sentinel.user.as_ref());
         query.push("sentinel_password_file", file.map(|path| path.display()));
         query.push("sentinel_tls", differs.then_some(has_tls));
-    }
-
-    /// The files of TLS, which master and sentinels have in common.
-    fn files(&self) -> Option<&TlsFiles> {
-        match &self.address {
-            Address::Sentinel(sentinel) => self.tls.as_ref().or(sentinel.tls.as_ref()),
-            Address::Tcp(_) | Address::Unix(_) => self.tls.as_ref(),
+        let own = sentinel.tls.as_ref().filter(|_| sentinel.tls != self.tls);
+        match self.tls {
+            None => query.push_tls(TLS_KEYS, own),
+            Some(_) => query.push_tls(SENTINEL_TLS_KEYS, own),
         }
     }
 }
@@ -102,9 +107,9 @@ pub(super) fn parse_tcp(scheme: &'static str, rest: &str) -> Result<BoardUrl, In
     };
     let db = database(parts.path.strip_prefix('/').unwrap_or_default())?;
     let has_tls = scheme == "rediss";
-    let known = if has_tls { &TLS_KEYS[..] } else { &KEYS };
+    let known = if has_tls { &SECURE_KEYS[..] } else { &KEYS };
     let mut query = Query::parse(parts.query, known)?;
-    let tls = has_tls.then(|| query.tls_files()).transpose()?;
+    let tls = has_tls.then(|| query.tls_files(TLS_KEYS)).transpose()?;
     finish(Address::Tcp(server), tls, db, parts, query)
 }
 
@@ -138,20 +143,36 @@ pub(super) fn parse_sentinel(scheme: &'static str, rest: &str) -> Result<BoardUr
     let mut query = Query::parse(parts.query, &SENTINEL_KEYS)?;
     let has_tls = scheme == "rediss-sentinel";
     let has_sentinel_tls = query.is_true("sentinel_tls")?.unwrap_or(has_tls);
-    let files = query.tls_files()?;
-    if !has_tls && !has_sentinel_tls && files != TlsFiles::default() {
-        let key = if files.ca.is_some() { "ca" } else { "cert" };
-        return Err(InvalidUrl::NoTls(key.to_owned()));
-    }
+    let files = query.tls_files(TLS_KEYS)?;
+    let own = query.tls_files(SENTINEL_TLS_KEYS)?;
+    let none = TlsFiles::default();
+    refuse_unless(
+        has_tls || has_sentinel_tls || files == none,
+        &files,
+        TLS_KEYS,
+    )?;
+    refuse_unless(has_sentinel_tls || own == none, &own, SENTINEL_TLS_KEYS)?;
+    let sentinel_files = if own == none { files.clone() } else { own };
     let sentinel = Sentinel {
         servers,
         master,
         user: query.take("sentinel_user").filter(|user| !user.is_empty()),
+        password: None,
         password_file: query.file("sentinel_password_file")?,
-        tls: has_sentinel_tls.then(|| files.clone()),
+        tls: has_sentinel_tls.then_some(sentinel_files),
     };
     let tls = has_tls.then_some(files);
     finish(Address::Sentinel(sentinel), tls, db, parts, query)
+}
+
+/// Refuses files of TLS where there is none.
+fn refuse_unless(fits: bool, files: &TlsFiles, keys: [&str; 3]) -> Result<(), InvalidUrl> {
+    let [ca, cert, _] = keys;
+    match fits {
+        true => Ok(()),
+        false if files.ca.is_some() => Err(InvalidUrl::NoTls(ca.to_owned())),
+        false => Err(InvalidUrl::NoTls(cert.to_owned())),
+    }
 }
 
 fn finish(
@@ -211,7 +232,7 @@ impl fmt::Display for RedisUrl {
         let is_usual = self.namespace.as_deref() == Some(NAMESPACE);
         query.push("namespace", self.namespace.as_ref().filter(|_| !is_usual));
         query.push("bare", self.namespace.is_none().then_some(true));
-        query.push_tls(self.files());
+        query.push_tls(TLS_KEYS, self.tls.as_ref());
         query.fmt(f)
     }
 }

@@ -299,6 +299,7 @@ fn sentinels_name_the_master() {
             servers: vec![server("s1", 26379), server("s2", 7), server("::2", 26379)],
             master: "my/master".to_owned(),
             user: None,
+            password: None,
             password_file: None,
             tls: None,
         }

@@ -7,7 +7,7 @@ use super::{
     error::InvalidUrl,
     escape::{decode, encode},
     parts::{Parts, authority},
-    query::{Query, QueryText},
+    query::{Query, QueryText, TLS_KEYS},
 };
 use crate::{duration, secret::Secret};
 
@@ -17,7 +17,7 @@ const PORT: u16 = 2181;
 const PATH: &str = "/taskflow/jobs";
 
 const KEYS: [&str; 3] = ["chroot", "session", "acl"];
-const TLS_KEYS: [&str; 6] = ["chroot", "session", "acl", "ca", "cert", "key"];
+const SECURE_KEYS: [&str; 6] = ["chroot", "session", "acl", "ca", "cert", "key"];
 
 /// ZooKeeper counts the milliseconds of a session in 31 bits.
 const LONGEST_SESSION: Duration = Duration::from_millis(i32::MAX as u64);
@@ -62,9 +62,9 @@ pub(super) fn parse(scheme: &'static str, rest: &str) -> Result<BoardUrl, Invali
         });
     }
     let has_tls = scheme == "zks";
-    let known = if has_tls { &TLS_KEYS[..] } else { &KEYS };
+    let known = if has_tls { &SECURE_KEYS[..] } else { &KEYS };
     let mut query = Query::parse(parts.query, known)?;
-    let tls = has_tls.then(|| query.tls_files()).transpose()?;
+    let tls = has_tls.then(|| query.tls_files(TLS_KEYS)).transpose()?;
     let chroot = query.take("chroot").map_or(Ok(None), node_path)?;
     let url = ZooKeeperUrl {
         servers,
@@ -151,7 +151,7 @@ impl fmt::Display for ZooKeeperUrl {
         query.push("chroot", self.chroot.as_ref());
         query.push("session", self.session.map(duration::exact));
         query.push("acl", (self.acl == Acl::Creator).then_some("creator"));
-        query.push_tls(self.tls.as_ref());
+        query.push_tls(TLS_KEYS, self.tls.as_ref());
         query.fmt(f)
     }
 }

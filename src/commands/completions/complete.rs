@@ -174,7 +174,7 @@ fn of_filter(typed: &str) -> Vec<CompletionCandidate> {
 /// Returns what goes on behind the name of a field, the usual operator first.
 fn operators(field: &str) -> Vec<&'static str> {
     match Field::read(field) {
-        Ok(known) if known.needs_details() => vec!["."],
+        Ok(known) if known.has_fields() => vec!["."],
         Ok(known) => known.operators(),
         Err(_) => Vec::new(),
     }
@@ -189,7 +189,7 @@ mod tests {
         for (typed, expected) in [
             ("sta", "state= state!= state~ state!~"),
             ("st", "state= state!= state~ state!~"),
-            ("a", "age>= attempts= action="),
+            ("a", "age>= attempts= action= amphora="),
             ("det", "details."),
             ("held", "held>= held= held!= held< held<= held>"),
             ("state=un", "state=UNCLAIMED"),

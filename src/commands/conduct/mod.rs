@@ -17,7 +17,10 @@ use self::{
     policy::PolicyArgs,
     show::LogFormat,
 };
-use super::parts::under_claim::{LEASE, lease, this_process};
+use super::parts::{
+    octavia::refuse_to_hold,
+    under_claim::{LEASE, lease, this_process},
+};
 use crate::{
     board::filter::{Filter, Filters},
     conductor::{
@@ -169,6 +172,9 @@ fn output(text: &str) -> Result<Destination, String> {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<()> {
+    let hint =
+        "its own conductors run its jobs; `jobboard explain` says what one of them waits for";
+    refuse_to_hold(ctx, "run the jobs", hint)?;
     let mut settings = settings(ctx, &args)?;
     ctx.create_folder(&args.creation);
     let board = ctx.writable_board()?;

@@ -8,7 +8,8 @@ use tokio::sync::mpsc::Receiver;
 
 use crate::{
     conductor::progress::{Note, Progress, Stream},
-    output::{Console, Output, Side, Text, Tone, covered_text},
+    output::{Console, Output, Side, Text, Tone},
+    secret::covered_text,
 };
 
 /// How many columns a text that is told keeps on a narrow terminal.

@@ -34,6 +34,7 @@ named! {
         Trashed => "trashed",
         Ended => "ended",
         NotKnown => "not-known",
+        BlocksPosters => "blocks-posters",
         ClockSkew => "clock-skew",
         Unseen => "unseen",
     }
@@ -96,12 +97,17 @@ impl Finding {
 
     /// Adds what shows it.
     pub(crate) fn seen(mut self, what: impl Into<String>, value: impl Into<String>) -> Self {
+        self.note(what, value);
+        self
+    }
+
+    /// Notes what shows it.
+    pub(super) fn note(&mut self, what: impl Into<String>, value: impl Into<String>) {
         self.evidence.push(Evidence {
             what: what.into(),
             value: value.into(),
             at: None,
         });
-        self
     }
 
     /// Adds a time that shows it, if it is known.

@@ -14,7 +14,7 @@ use crate::{
         tally::is_exhausted,
     },
     duration,
-    job::{Entry, Holding, Job, Lease, Owner, Pauses, Shelf, State},
+    job::{Entry, Holding, Job, Lease, Owner, Pauses, Shelf, State, octavia},
     process::living::has_ended,
 };
 
@@ -24,9 +24,12 @@ const SKEW: Duration = Duration::from_secs(5);
 /// How little is left of a claim by hand when its end is worth telling.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Below what is left of a claim of an Octavia conductor that does not renew it: a quarter of its
-/// usual expiry.
-const OCTAVIA: (&str, Duration) = ("octavia-task-flow-conductor-", Duration::from_millis(7_500));
+/// How Octavia calls its conductors, and for how long they claim if nobody configures it.
+const OCTAVIA: &str = "octavia-task-flow-conductor-";
+const OCTAVIA_EXPIRY: Duration = Duration::from_secs(30);
+
+/// How old a job of Octavia is that is in the way of others: so much, and so many times the expiry.
+const IN_THE_WAY: (Duration, u32) = (Duration::from_secs(600), 20);
 
 /// What is known beside the job.
 pub(crate) struct Scene {
@@ -35,6 +38,8 @@ pub(crate) struct Scene {
     pub(super) program: Vec<String>,
     pub(super) takers: Vec<Taker>,
     pub(super) pauses: Pauses,
+    /// On a board of Octavia: for how long its conductors claim.
+    pub(super) octavia_expiry: Option<Duration>,
     pub(super) has_peers: bool,
     /// Whether conductors of TaskFlow are among those that are known, if there are any.
     pub(super) sees_peers: bool,
@@ -87,9 +92,10 @@ impl Scene {
         };
         let verdict = finding.code;
         let findings = [finding].into_iter().chain(self.beside(case, verdict));
+        let title = case.entry.job().and_then(octavia::title);
         Explanation {
             job: case.entry.reference().into_owned(),
-            name: case.entry.name().into_owned(),
+            name: title.unwrap_or_else(|| case.entry.name().into_owned()),
             verdict,
             will_run,
             findings: findings.collect(),
@@ -129,6 +135,7 @@ impl Scene {
         if let Some((finding, _)) = self.paused(job, "it can be taken").filter(|_| is_free) {
             findings.push(finding);
         }
+        findings.extend(self.in_the_way(job));
         let times = [
             ("posted", job.created_on),
             ("modified", job.last_modified),
@@ -148,6 +155,24 @@ impl Scene {
             break;
         }
         findings
+    }
+
+    /// Less is never left of a claim that a conductor of Octavia renews.
+    fn octavia_quarter(&self) -> Duration {
+        self.octavia_expiry.unwrap_or(OCTAVIA_EXPIRY) / 4
+    }
+
+    /// Whoever posts on a board of Octavia waits for every job on it.
+    fn in_the_way(&self, job: &Job) -> Option<Finding> {
+        let (least, times) = IN_THE_WAY;
+        let least = least.max(self.octavia_expiry?.saturating_mul(times));
+        let age = (self.now - job.created_on?).to_std().ok()?;
+        if job.shelf != Shelf::Board || age < least {
+            return None;
+        }
+        let summary = "whoever posts on a board of Octavia waits for each job that is on it, and so for this one";
+        let finding = self.bad(Code::BlocksPosters, summary);
+        Some(finding.at("posted", job.created_on, self.now))
     }
 
     pub(super) fn bad(&self, code: Code, summary: impl Into<String>) -> Finding {
@@ -237,6 +262,11 @@ impl Scene {
                     let command = self.command(&["conductors", &taker.conductor.name]);
                     finding.mend("restart it; what it does", command)
                 }
+                None if owner.text().starts_with(OCTAVIA) => {
+                    let text = "restart the octavia-worker in whose log that name is; when it lapses \
+                                another one performs it as well";
+                    self.mend(finding, case, text, &["show"])
+                }
                 None => {
                     let text = "restart its holder; when it lapses another one performs it as well";
                     self.mend(finding, case, text, &["show"])
@@ -310,8 +340,10 @@ impl Scene {
             let summary = "its claim never lapses, and who has it is no conductor that is at work";
             return self.bad(Code::HeldForever, summary);
         }
-        let octavia = owner.text().starts_with(OCTAVIA.0);
-        if let Some(finding) = self.not_renewed(holding, octavia.then_some(OCTAVIA.1), case) {
+        // They look at their claims that often, and renew those of which half is over.
+        let quarter = self.octavia_quarter();
+        let is_of_octavia = owner.text().starts_with(OCTAVIA);
+        if let Some(finding) = self.not_renewed(holding, is_of_octavia.then_some(quarter), case) {
             return finding;
         }
         match holding.expires_in {
@@ -320,6 +352,10 @@ impl Scene {
                 let summary =
                     format!("its claim lapses in {left}, unless it is renewed; then it is free");
                 Finding::new(Code::Lapsing, Severity::Ok, summary)
+            }
+            _ if is_of_octavia => {
+                let summary = "a worker of Octavia has it";
+                Finding::new(Code::Held, Severity::Ok, summary)
             }
             _ => Finding::new(
                 Code::Held,
@@ -358,7 +394,11 @@ impl Scene {
         };
         let lease = self.takers.iter().find(|taker| taker.is_named(owner));
         let least = lease.and_then(Taker::lease).map_or(SOON, |lease| lease / 3);
-        left < least
+        let of_octavia = owner
+            .text()
+            .starts_with(OCTAVIA)
+            .then(|| self.octavia_quarter());
+        left < least.max(of_octavia.unwrap_or_default())
     }
 
     /// Whether all that would take a job are busy, so that it matters how many go before it.

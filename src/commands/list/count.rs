@@ -15,6 +15,7 @@ use crate::{
     },
     context::Context,
     output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Row, Tone},
+    secret::covered_member,
 };
 
 #[derive(Debug, Serialize)]
@@ -80,10 +81,15 @@ pub(super) async fn count(
     wanted: &Wanted,
 ) -> anyhow::Result<u64> {
     let mut entries = board.entries(query(ctx, args, wanted));
+    let hides = ctx.hides_secrets();
     let mut counts = HashMap::<Vec<Value>, u64>::new();
     while let Some(entry) = entries.try_next().await.with_context(|| trying(ctx))? {
         if wanted.admits(&entry) {
-            let values = args.by.iter().map(|field| field.value(&entry, wanted.now));
+            let value = |field: &Field| match field.value(&entry, wanted.now) {
+                value if hides => covered_member(&field.name(), value),
+                value => value,
+            };
+            let values = args.by.iter().map(value);
             *counts.entry(values.collect()).or_default() += 1;
         }
     }

@@ -71,6 +71,10 @@ fn is_of_calendar(time: &DateTime<Utc>) -> bool {
     (1..=9999).contains(&time.year())
 }
 
+/// What was listed without its secrets would be a job that nobody posted.
+const COVERED: &str = "its details lack secrets, which were covered where it was listed; \
+                       `dump --secrets` has them";
+
 fn no_details() -> Value {
     Map::new().into()
 }
@@ -145,6 +149,9 @@ pub(crate) fn draft(
         (None, false) => return Err(TOO_LARGE.to_owned()),
     };
     let raw = if is_stored { raw } else { Vec::new() };
+    if !is_stored && crate::secret::has_cover(&details) {
+        return Err(COVERED.to_owned());
+    }
     if !is_stored {
         check_length("job", &job.name)?;
         for text in job.book.iter().flat_map(|book| [&book.name, &book.uuid]) {

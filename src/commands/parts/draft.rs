@@ -150,8 +150,13 @@ pub(crate) fn checked_name(name: &str) -> anyhow::Result<String> {
     Ok(name.to_owned())
 }
 
-/// Refuses details that are larger than the configuration allows.
+/// Refuses details that are larger than the configuration allows, or not what they were.
 pub(crate) fn check_size(details: &Value, max: u64) -> anyhow::Result<()> {
+    if crate::secret::has_cover(details) {
+        let message = "the details lack secrets, which were covered where they come from";
+        let hint = "`jobboard show --reveal --json JOB` shows them";
+        return Err(CommandError::usage(message).hint(hint).into());
+    }
     let size = details.to_string().len() as u64;
     if size > max {
         return Err(too_large(size, max));

@@ -31,9 +31,10 @@ pub(crate) fn dry_run(ctx: &mut Context, verb: &'static str, chosen: Chosen) -> 
         false => Shelf::Board,
     };
     let columns = JobColumns::usual(shelf, ctx.out.format());
+    let hides = ctx.hides_secrets();
     let mut rows = ctx.out.rows(&columns.shapes());
     for entry in &entries {
-        rows.push(&columns.row(JobView::of(entry, now)))?;
+        rows.push(&columns.row(JobView::of(entry, now).covered(hides)))?;
     }
     rows.finish()?;
     if total == 0 {

@@ -17,7 +17,7 @@ use crate::{
     },
     context::{Consent, Context},
     exit::CommandError,
-    job::{Entry, Shelf, State},
+    job::{Entry, Shelf, State, octavia},
     output::short,
 };
 
@@ -248,7 +248,8 @@ pub(crate) fn describe(entry: &Entry) -> String {
                 (Some(_), None) => " (claimed by somebody whose name cannot be read)".to_owned(),
                 (None, None) => String::new(),
             };
-            format!("{} {}{claim}", short(&job.uuid), job.name)
+            let name = octavia::title(job).unwrap_or_else(|| job.name.clone());
+            format!("{} {name}{claim}", short(&job.uuid))
         }
         Entry::Malformed(record) => format!("key:{} (malformed)", record.key),
     }

@@ -14,7 +14,8 @@ use serde::Serialize;
 use super::tally::keep_most;
 use crate::{
     job::{Failure, History, Job},
-    output::{covered_text, ends},
+    output::ends,
+    secret::covered_text,
 };
 
 /// How many characters of a signature are kept.

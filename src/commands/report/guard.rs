@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use crate::{
     job::{Conductor, Job, Owner},
-    output::{covered_text, ends},
+    output::ends,
+    secret::covered_text,
 };
 
 /// How many characters of a name are told.

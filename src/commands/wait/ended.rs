@@ -7,7 +7,7 @@ use crate::{
     context::Context,
     exit::{CommandError, chain},
     job::{Departure, Entry, Failure, Job, Shelf},
-    output::covered_text,
+    secret::covered_text,
 };
 
 /// The jobs that were waited for and came to no good end.

@@ -19,7 +19,7 @@ use self::{
     since::{Told, happened},
 };
 use super::{
-    parts::{select, under_claim, unused},
+    parts::{octavia::AboutArgs, select, under_claim, unused},
     wait,
 };
 use crate::{
@@ -54,6 +54,9 @@ pub(crate) struct WatchArgs {
     /// told.
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
+
+    #[command(flatten)]
+    about: AboutArgs,
 
     /// Tell only of events of this kind; repeat it for several
     #[arg(long, value_name = "NAME")]
@@ -99,10 +102,13 @@ pub(crate) async fn run(ctx: &mut Context, args: WatchArgs) -> anyhow::Result<()
     };
     let limit = args.timeout.map(|timeout| Instant::now() + timeout);
     let (count, timeout) = (args.count, args.timeout);
+    let about = args.about.filters(ctx).await?;
+    let filters = args.filter.into_iter().chain(about);
+    let filters = Filters::new(filters.collect());
     let watch = Watch {
         board: &*board,
         news: follow(&*board, Start::Whenever),
-        choice: Choice::new(args.event, Filters::new(args.filter)),
+        choice: Choice::new(args.event, filters),
         since: args.since.map(ago),
         before: VecDeque::new(),
         told: Told::default(),

@@ -6,31 +6,11 @@ use rustix::process::geteuid;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::job::{History, JobKey, Priority, Shelf};
 
 fn job(name: &str, details: Value) -> Job {
     Job {
-        key: JobKey::new("k"),
-        uuid: "u".to_owned(),
-        name: name.to_owned(),
-        priority: Priority::Normal,
-        sequence: None,
-        created_on: None,
-        last_modified: None,
-        holding: None,
-        is_blocked: false,
-        origin: crate::job::Origin::Here,
-        is_unfit: false,
-        is_denied: false,
-        raw: Vec::new(),
-        trashed_on: None,
-        ended: None,
-        shelf: Shelf::Board,
-        book: None,
         details: Some(details),
-        history: History::default(),
-        size: 0,
-        problem: None,
+        ..Job::named(name)
     }
 }
 

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use super::{JobView, note::note};
 use crate::{
     duration,
-    job::{Departure, Job, Lease, Malformed, State},
+    job::{Departure, Job, Lease, Malformed, State, octavia},
     output::{Cell, Column, Fit, NOTHING, Tone},
 };
 
@@ -26,7 +26,11 @@ pub(super) static COLUMNS: [JobColumn; 22] = [
         Fact::Marked(Tone::Strong, (&job.uuid).into())
     }),
     column("name", Fit::Shrinks, None, |_, job| {
-        Fact::Text((&job.name).into())
+        let name = (&job.name).into();
+        match octavia::title(job) {
+            Some(title) => Fact::Both(Cell::vital(Tone::Plain, title), name),
+            None => Fact::Text(name),
+        }
     }),
     column("state", Fit::Whole, Some(9), |_, job| state(job.state())),
     column("priority", Fit::Whole, Some(1), |_, job| {

@@ -5,14 +5,12 @@ use std::borrow::Cow;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::{
-    JobView, rfc3339,
-    secrets::{covered, covered_text},
-};
+use super::{JobView, rfc3339};
 use crate::{
     duration,
     job::{Entry, Holding, Job, Lease, Malformed},
     output::{Page, Report, Tone},
+    secret::{covered, covered_text},
 };
 
 impl Report for JobView<'_> {

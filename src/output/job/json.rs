@@ -5,7 +5,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::{JobView, rfc3339};
-use crate::job::{Entry, Failure, History, Job};
+use crate::{
+    job::{Entry, Failure, History, Job},
+    secret::covered,
+};
 
 impl Serialize for JobView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -40,7 +43,12 @@ impl Serialize for JobView<'_> {
         map.serialize_entry("trashed_on", &time(job.and_then(|job| job.trashed_on)))?;
         self.ending(&mut map)?;
         map.serialize_entry("book", &job.and_then(|job| job.book.as_ref()))?;
-        map.serialize_entry("details", &job.and_then(|job| job.details.as_ref()))?;
+        let hides = self.is_covered && !self.is_revealed;
+        let details = job.and_then(|job| job.details.as_ref());
+        match details.filter(|_| hides) {
+            Some(details) => map.serialize_entry("details", &covered(details))?,
+            None => map.serialize_entry("details", &details)?,
+        }
         let history = job.map(|job| &job.history);
         map.serialize_entry("attempts", &history.map(|history| history.attempts))?;
         map.serialize_entry("postponed", &history.map(|history| history.postponed))?;
@@ -57,7 +65,9 @@ impl Serialize for JobView<'_> {
         };
         if job.is_none_or(|job| !job.raw.is_empty()) {
             map.serialize_entry("size", &raw.0)?;
-            map.serialize_entry("raw", &BASE64.encode(raw.1))?;
+            // Nobody can tell what in it is a secret.
+            let raw = if hides { &[] } else { raw.1.as_slice() };
+            map.serialize_entry("raw", &BASE64.encode(raw))?;
         }
         map.end()
     }

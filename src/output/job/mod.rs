@@ -5,7 +5,6 @@ mod detail;
 mod json;
 mod note;
 mod row;
-mod secrets;
 #[cfg(test)]
 mod tests;
 
@@ -13,10 +12,7 @@ use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
 
-pub(crate) use self::{
-    row::{ColumnChange, JobColumns},
-    secrets::covered_text,
-};
+pub(crate) use self::row::{ColumnChange, JobColumns};
 use super::{Format, Record, table::SHORT};
 use crate::job::{Entry, Pause, Pauses, Shelf, State};
 
@@ -27,6 +23,8 @@ pub(crate) struct JobView<'a> {
     pub(crate) now: DateTime<Utc>,
     /// Whether people see what looks like a secret.
     pub(crate) is_revealed: bool,
+    /// Whether programs do not see it either, unless people do.
+    pub(crate) is_covered: bool,
     /// What keeps it from being taken.
     pub(crate) pause: Option<&'a Pause>,
 }
@@ -38,8 +36,14 @@ impl<'a> JobView<'a> {
             entry,
             now,
             is_revealed: false,
+            is_covered: false,
             pause: None,
         }
+    }
+
+    /// Shows programs no more of what looks like a secret than people, if that is so.
+    pub(crate) fn covered(self, is_covered: bool) -> Self {
+        Self { is_covered, ..self }
     }
 
     /// Shows also whether the job would be taken but for what is paused.

@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     job::{
         Departure, End, Failure, History, Holding, Job, JobKey, Lease, Malformed, Origin, Owner,
-        Priority, Remark,
+        Remark,
     },
     output::{Row, Text, table::Layout},
 };
@@ -26,25 +26,10 @@ fn job(uuid: &str, name: &str) -> Job {
     Job {
         key: JobKey::new(uuid),
         uuid: uuid.to_owned(),
-        name: name.to_owned(),
-        priority: Priority::Normal,
         sequence: Some(1),
         created_on: ago(720),
-        last_modified: None,
-        holding: None,
-        is_blocked: false,
-        origin: Origin::Here,
-        is_unfit: false,
-        is_denied: false,
-        raw: Vec::new(),
-        trashed_on: None,
-        ended: None,
-        shelf: Shelf::Board,
-        book: None,
-        details: None,
-        history: History::default(),
         size: 300,
-        problem: None,
+        ..Job::named(name)
     }
 }
 

@@ -1,9 +1,12 @@
 //! What tests stand on: surroundings, processes, servers, and what stands in their way.
 
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+pub(crate) mod databases;
 pub(crate) mod env;
 pub(crate) mod history;
 pub(crate) mod manager;
 pub(crate) mod needs;
+pub(crate) mod octavia;
 pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod schema;

@@ -28,28 +28,15 @@ fn job() -> Job {
     Job {
         key: JobKey::new("k"),
         uuid: "3f9a12cd-0000-4000-8000-000000000001".to_owned(),
-        name: "backup/db-1".to_owned(),
-        priority: Priority::Normal,
         sequence: Some(12),
         created_on: ago(3600),
         last_modified: ago(600),
-        holding: None,
-        is_blocked: false,
-        origin: crate::job::Origin::Here,
-        is_unfit: false,
-        is_denied: false,
-        raw: Vec::new(),
-        trashed_on: None,
-        ended: None,
-        shelf: Shelf::Board,
-        book: None,
-        details: None,
         history: History {
             attempts: 3,
             ..History::default()
         },
         size: 4096,
-        problem: None,
+        ..Job::named("backup/db-1")
     }
 }
 

@@ -48,7 +48,7 @@ fn unknown_fields_are_told_the_known_ones() {
     assert_eq!(
         refusal("onwer=bob"),
         "`onwer=bob` is not a filter: unknown field `onwer` (perhaps `owner`): it is one of name \
-         state owner priority sequence age held expires attempts size trashed ended outcome by action reason waited took exit_code details.PATH"
+         state owner priority sequence age held expires attempts size trashed ended outcome by action reason waited took exit_code lb amphora details.PATH"
     );
     for (text, nearest) in [
         ("status=claimed", "state"),
@@ -76,7 +76,7 @@ fn an_expression_needs_a_field() {
     assert_eq!(
         refusal("!=bob"),
         "`!=bob` is not a filter: it lacks a field before `!=`: write one of name state owner \
-         priority sequence age held expires attempts size trashed ended outcome by action reason waited took exit_code details.PATH"
+         priority sequence age held expires attempts size trashed ended outcome by action reason waited took exit_code lb amphora details.PATH"
     );
 }
 

@@ -100,6 +100,9 @@ async fn ask(endpoint: &Endpoint, master: &str, deadline: Deadline) -> Result<Se
 }
 
 fn password(sentinel: &Sentinel) -> Result<Option<Secret>, Problem> {
+    if sentinel.password.is_some() {
+        return Ok(sentinel.password.clone());
+    }
     let Some(path) = &sentinel.password_file else {
         return Ok(None);
     };

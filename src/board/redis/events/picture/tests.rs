@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::DateTime;
 
 use super::*;
-use crate::job::{Entry, History, Holding, Job, Lease, Malformed, Priority, Rank};
+use crate::job::{Entry, Holding, Job, Lease, Malformed, Priority, Rank};
 
 use EventKind::{
     Abandoned, Claimed, Consumed, Expired, Extended, Posted, Purged, Restored, Resync, Trashed,
@@ -77,27 +77,14 @@ fn known_at(now: Now, looked: Looked) -> Known {
     let job = Job {
         key: key(),
         uuid: KEY.to_owned(),
-        name: "resize".to_owned(),
         priority: Priority::High,
         sequence: Some(now.sequence),
-        created_on: None,
         last_modified: now
             .modified
             .map(|seconds| DateTime::from_timestamp(seconds, 0).unwrap()),
         holding,
-        is_blocked: false,
-        origin: crate::job::Origin::Here,
-        is_unfit: false,
-        is_denied: false,
-        raw: Vec::new(),
-        trashed_on: None,
-        ended: None,
-        shelf: Shelf::Board,
-        book: None,
-        details: None,
-        history: History::default(),
         size: 1,
-        problem: None,
+        ..Job::named("resize")
     };
     Known::of(&Entry::Job(Box::new(job)), looked)
 }

@@ -1,0 +1,231 @@
+//! What may be the matter with a board of Octavia: its configuration, its logbooks, and load balancers
+//! that wait for a job that is not there.
+
+use std::collections::{BTreeMap, HashSet};
+
+use anyhow::Context as _;
+use chrono::{TimeDelta, Utc};
+use futures_util::TryStreamExt;
+use tokio::time;
+
+use super::WHOLE;
+use crate::{
+    board::{
+        Board, BoardError, Detail, Query,
+        examine::{Code, Examined, Finding, Remedy},
+    },
+    config::{Octavia, Sourced},
+    context::Context,
+    exit::chain,
+    job::{Entry, Shelf, octavia},
+    logbook::{Logbook, LogbookError, LogbookUrl, Pending, StaleBook},
+    secret::Secret,
+};
+
+/// How old something is that should have been done with: what is younger may be on its way.
+const OLD: TimeDelta = TimeDelta::minutes(5);
+
+/// How many are named.
+const NAMED: usize = 5;
+
+/// Looks at what Octavia's configuration says, and at the databases that it names.
+pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) -> Examined {
+    let mut seen = Examined::default();
+    for remark in conf.remarks() {
+        let remedy = Remedy::shows("config");
+        seen.add(Finding::new(Code::OddConfig, remark, remedy));
+    }
+    let before = Utc::now() - OLD;
+    let logbook = Source::open(ctx, "the logbooks", ctx.config.logbook.as_ref()).await;
+    let own = Source::open(ctx, "the load balancers", conf.database.as_ref()).await;
+    // They are read before the jobs, so that what comes meanwhile is missing nowhere, and what is missing is
+    // looked at again, since it may have come to its end.
+    let books = logbook
+        .ask(&mut seen, async |it| it.books_before(before).await)
+        .await;
+    let pending = own
+        .ask(&mut seen, async |it| it.pending_balancers(before).await)
+        .await;
+    let (books, pending) = (books.unwrap_or_default(), pending.unwrap_or_default());
+    if books.is_empty() && pending.is_empty() {
+        return seen;
+    }
+    let jobs = match time::timeout(WHOLE, Jobs::of(board)).await {
+        Ok(Ok(jobs)) => jobs,
+        Ok(Err(error)) => {
+            seen.unseen("what the jobs are about", error);
+            return seen;
+        }
+        Err(_) => {
+            seen.unseen(
+                "what the jobs are about: it took too long to read them",
+                None,
+            );
+            return seen;
+        }
+    };
+    if jobs.unreadable > 0 {
+        let what = format!(
+            "what {} records are about, which cannot be read",
+            jobs.unreadable
+        );
+        seen.unseen(what, None);
+        return seen;
+    }
+    let (with, without): (Vec<_>, Vec<_>) =
+        books.iter().partition(|it| jobs.books.contains(&it.uuid));
+    let uuids: Vec<_> = without.iter().map(|book| book.uuid.as_str()).collect();
+    if let Some(there) = logbook
+        .ask(&mut seen, async |it| it.books(&uuids).await)
+        .await
+    {
+        let without: Vec<_> = without
+            .into_iter()
+            .filter(|it| there.contains(&it.uuid))
+            .collect();
+        seen.findings.extend(books_without_job(&without));
+    }
+    // Some postings do not say what they are about; their logbooks do.
+    let of_books: HashSet<_> = with
+        .into_iter()
+        .filter_map(|it| it.load_balancer.as_deref())
+        .collect();
+    let has_job = |id: &str| jobs.balancers.contains(id) || of_books.contains(id);
+    let mut waiting: Vec<_> = pending.into_iter().filter(|it| !has_job(&it.id)).collect();
+    if !waiting.is_empty() {
+        let again = own
+            .ask(&mut seen, async |it| it.pending_balancers(before).await)
+            .await;
+        waiting.retain(|it| again.as_ref().is_some_and(|again| again.contains(it)));
+    }
+    seen.findings
+        .extend(waiting.iter().map(pending_without_job));
+    seen
+}
+
+/// A database that may be away, which costs what it would have told.
+struct Source(&'static str, anyhow::Result<Option<Logbook>>);
+
+impl Source {
+    async fn open(ctx: &Context, what: &'static str, url: Option<&Sourced<Secret>>) -> Self {
+        let Some(url) = url else {
+            return Self(what, Ok(None));
+        };
+        let opened = async {
+            let url = url.value.expose().parse::<LogbookUrl>()?;
+            let opened = Logbook::open(&url, ctx.config.op_timeout.value).await;
+            opened
+                .map(Some)
+                .with_context(|| format!("cannot read {url}"))
+        };
+        Self(what, opened.await)
+    }
+
+    async fn ask<T>(
+        &self,
+        seen: &mut Examined,
+        ask: impl AsyncFnOnce(&Logbook) -> Result<T, LogbookError>,
+    ) -> Option<T> {
+        let why = match &self.1 {
+            Ok(None) => return None,
+            Ok(Some(logbook)) => match ask(logbook).await {
+                Ok(answer) => return Some(answer),
+                Err(error) => chain(&error),
+            },
+            Err(error) => format!("{error:#}"),
+        };
+        seen.unseen(format!("{}: {why}", self.0), None);
+        None
+    }
+}
+
+fn pending_without_job(balancer: &Pending) -> Finding {
+    let Pending { id, status, since } = balancer;
+    let summary = format!("load balancer {id} is {status} and no job is about it");
+    let sql = format!(
+        "UPDATE load_balancer SET provisioning_status = 'ERROR' WHERE id = '{id}' AND provisioning_status = \
+         '{status}'; -- and then: openstack loadbalancer failover {id}"
+    );
+    let finding = Finding::new(
+        Code::PendingWithoutJob,
+        summary,
+        elsewhere(sql, &[id, status]),
+    );
+    finding.seen("since", since.as_deref().unwrap_or_default())
+}
+
+/// Shows SQL for somebody to run, unless what the database says would not stay within its quotes.
+fn elsewhere(sql: String, values: &[&str]) -> Remedy {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    match values.iter().all(|value| value.bytes().all(is_plain)) {
+        true => Remedy::Elsewhere(sql),
+        false => Remedy::shows("config"),
+    }
+}
+
+/// What the jobs of a board and of its trash are about.
+#[derive(Default)]
+struct Jobs {
+    books: HashSet<String>,
+    balancers: HashSet<String>,
+    /// How many records may be about anything.
+    unreadable: usize,
+}
+
+impl Jobs {
+    async fn of(board: &dyn Board) -> Result<Self, BoardError> {
+        let mut jobs = Self::default();
+        for shelf in [Shelf::Board, Shelf::Trash] {
+            let mut entries = board.entries(Query::all(shelf, Detail::Whole));
+            while let Some(entry) = entries.try_next().await? {
+                let Entry::Job(job) = &entry else {
+                    jobs.unreadable += 1;
+                    continue;
+                };
+                jobs.books
+                    .extend(job.book.as_ref().map(|book| book.uuid.clone()));
+                // What is in the trash is done by nobody.
+                if shelf == Shelf::Board {
+                    jobs.balancers
+                        .extend(octavia::load_balancer(job).map(str::to_owned));
+                }
+            }
+        }
+        Ok(jobs)
+    }
+}
+
+/// Tells of logbooks whose job is nowhere: what was to be done is lost, or was never posted.
+fn books_without_job(books: &[&StaleBook]) -> Option<Finding> {
+    let first = books.first()?;
+    let mut states = BTreeMap::new();
+    for book in books {
+        *states
+            .entry(book.state.as_deref().unwrap_or("PENDING"))
+            .or_insert(0) += 1;
+    }
+    let states: Vec<_> = states
+        .into_iter()
+        .map(|(state, count)| format!("{state} {count}"))
+        .collect();
+    let summary = format!(
+        "{} logbooks have no job: {}",
+        books.len(),
+        states.join(", ")
+    );
+    let sql = format!(
+        "SELECT * FROM flowdetails WHERE parent_uuid = '{}'",
+        first.uuid
+    );
+    let finding = Finding::new(
+        Code::BookWithoutJob,
+        summary,
+        elsewhere(sql, &[&first.uuid]),
+    );
+    let named = books.iter().take(NAMED);
+    Some(named.fold(finding, |finding, book| {
+        let about = book.load_balancer.as_ref().map(|id| format!(", lb {id}"));
+        let told = format!("{} {}{}", book.uuid, book.name, about.unwrap_or_default());
+        finding.seen("logbook", told)
+    }))
+}

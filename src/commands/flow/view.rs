@@ -1,0 +1,198 @@
+//! A flow as people and programs see it.
+
+use chrono::{DateTime, Utc};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+
+use super::position;
+use crate::{
+    duration,
+    job::{Job, octavia},
+    logbook::{Atom, AtomKind, AtomState, Failure, Flow},
+    output::{Cell, Column, Fit, NOTHING, Page, Record, Report, Tone, rfc3339},
+};
+
+/// The flow of a job at a moment.
+pub(super) struct FlowView<'a> {
+    job: &'a Job,
+    flow: &'a Flow,
+    now: DateTime<Utc>,
+}
+
+impl<'a> FlowView<'a> {
+    pub(super) fn new(job: &'a Job, flow: &'a Flow, now: DateTime<Utc>) -> Self {
+        Self { job, flow, now }
+    }
+
+    fn load_balancer(&self) -> Option<&'a str> {
+        let stated = octavia::load_balancer(self.job);
+        stated.or(self.flow.load_balancer.as_deref())
+    }
+
+    fn amphora(&self) -> Option<&'a str> {
+        octavia::amphora(self.job).or(self.flow.amphora.as_deref())
+    }
+
+    /// Returns the atoms in the order in which people want them: what is at work, what failed, what is
+    /// done, and what is to come.
+    fn atoms(&self) -> Vec<&'a Atom> {
+        let mut atoms: Vec<_> = self.flow.atoms.iter().collect();
+        atoms.sort_by_key(|atom| match atom.state {
+            AtomState::Running | AtomState::Reverting | AtomState::Retrying => 0,
+            AtomState::Failure | AtomState::RevertFailure => 1,
+            _ if atom.failure.is_some() => 1,
+            AtomState::Pending => 3,
+            _ => 2,
+        });
+        atoms
+    }
+}
+
+/// A task as programs see it.
+#[derive(Serialize)]
+struct AtomFacts<'a> {
+    name: &'a str,
+    kind: AtomKind,
+    state: &'a str,
+    /// Whether it will be undone, or never done.
+    is_to_be_reverted: bool,
+    since: Option<String>,
+    failure: Option<&'a Failure>,
+    revert_failure: Option<&'a Failure>,
+    attempts: Option<usize>,
+}
+
+impl<'a> From<&'a Atom> for AtomFacts<'a> {
+    fn from(atom: &'a Atom) -> Self {
+        Self {
+            name: &atom.name,
+            kind: atom.kind,
+            state: atom.state.name(),
+            is_to_be_reverted: atom.is_to_be_reverted,
+            since: atom.since.map(rfc3339),
+            failure: atom.failure.as_ref(),
+            revert_failure: atom.undo_failure.as_ref(),
+            attempts: atom.attempts,
+        }
+    }
+}
+
+impl Serialize for FlowView<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let flow = self.flow;
+        let atoms: Vec<_> = flow.atoms.iter().map(AtomFacts::from).collect();
+        let mut object = serializer.serialize_struct("Flow", 12)?;
+        object.serialize_field("job", &self.job.reference())?;
+        object.serialize_field("name", &self.job.name)?;
+        object.serialize_field("flow", &flow.uuid)?;
+        object.serialize_field("state", &flow.state)?;
+        object.serialize_field("created_on", &flow.created.map(rfc3339))?;
+        object.serialize_field("updated_on", &flow.updated.map(rfc3339))?;
+        object.serialize_field("factory", &flow.factory)?;
+        object.serialize_field("load_balancer", &self.load_balancer())?;
+        object.serialize_field("amphora", &self.amphora())?;
+        object.serialize_field("summary", &position(flow, self.now))?;
+        object.serialize_field("progress", &flow.progress())?;
+        object.serialize_field("tasks", &atoms)?;
+        object.end()
+    }
+}
+
+impl Record for FlowView<'_> {
+    fn fields(&self) -> Vec<String> {
+        self.lines().concat()
+    }
+
+    fn lines(&self) -> Vec<Vec<String>> {
+        let line = |atom: &&Atom| {
+            let kind = match atom.kind {
+                AtomKind::Task => "task",
+                AtomKind::Retry => "retry",
+            };
+            vec![
+                atom.name.clone(),
+                kind.to_owned(),
+                atom.state.name().to_owned(),
+                atom.since.map(rfc3339).unwrap_or_default(),
+                atom.failure.as_ref().map(Failure::line).unwrap_or_default(),
+            ]
+        };
+        self.atoms().iter().map(line).collect()
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::new("task", Fit::Shrinks),
+    Column::new("state", Fit::Whole),
+    Column::new("for", Fit::Number),
+    Column::new("tries", Fit::Number),
+    Column::new("failure", Fit::Shrinks),
+];
+
+impl Report for FlowView<'_> {
+    fn human(&self, page: &mut Page) {
+        let flow = self.flow;
+        let state = flow.state.as_deref().unwrap_or("PENDING");
+        let line = page.line().add(Tone::Strong, &self.job.name).plain("  ");
+        line.add(tone(state), state);
+        let about = [
+            ("load balancer", self.load_balancer()),
+            ("amphora", self.amphora()),
+        ];
+        let about = about
+            .into_iter()
+            .filter_map(|(what, id)| Some(format!("{what} {}", id?)));
+        let about: Vec<_> = about.collect();
+        if !about.is_empty() {
+            page.fact("about", about.join(", "));
+        }
+        page.fact("flow", &flow.uuid);
+        let times = [("posted", flow.created), ("updated", flow.updated)];
+        for (name, time) in times {
+            if let Some(time) = time {
+                let ago = (self.now - time).to_std().unwrap_or_default();
+                page.fact(
+                    name,
+                    format!("{} ({} ago)", rfc3339(time), duration::brief(ago)),
+                );
+            }
+        }
+        page.fact("position", position(flow, self.now));
+        let rows = self.atoms().into_iter().map(|atom| self.row(atom));
+        page.table(COLUMNS, rows);
+    }
+}
+
+impl FlowView<'_> {
+    fn row(&self, atom: &Atom) -> Vec<Cell> {
+        let nothing = || Cell::toned(Tone::Faint, NOTHING);
+        let long = atom
+            .lasts(self.now)
+            .filter(|_| atom.state != AtomState::Pending);
+        let failures = [&atom.failure, &atom.undo_failure].into_iter().flatten();
+        let failures: Vec<_> = failures.map(Failure::line).collect();
+        let state = match (&atom.state, atom.is_to_be_reverted) {
+            (AtomState::Pending, true) => "NEVER",
+            (state, _) => state.name(),
+        };
+        vec![
+            Cell::vital(Tone::Plain, atom.title()),
+            Cell::toned(tone(state), state),
+            long.map_or_else(nothing, |long| Cell::new(duration::brief(long))),
+            atom.attempts
+                .map_or_else(nothing, |tries| Cell::new(tries.to_string())),
+            match failures.is_empty() {
+                true => nothing(),
+                false => Cell::toned(Tone::Bad, failures.join("; ")),
+            },
+        ]
+    }
+}
+
+fn tone(state: &str) -> Tone {
+    match state {
+        "RUNNING" | "RETRYING" | "RESUMING" => Tone::Busy,
+        "SUCCESS" => Tone::Good,
+        "FAILURE" | "REVERT_FAILURE" | "REVERTING" => Tone::Bad,
+        _ => Tone::Faint,
+    }
+}

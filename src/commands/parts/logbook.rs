@@ -1,0 +1,108 @@
+//! The database with the logbooks of a board's jobs, for the commands that look into it.
+
+use anyhow::Context as _;
+use futures_util::future::OptionFuture;
+
+use super::select::Chosen;
+use crate::{
+    config::Source,
+    context::Context,
+    exit::CommandError,
+    job::Entry,
+    logbook::{Logbook, LogbookUrl},
+    secret::Secret,
+};
+
+/// Where the logbooks are.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct LogbookArgs {
+    /// The database of TaskFlow's logbooks: mysql://USER@HOST/DB, postgresql://…, or sqlite:FILE
+    ///
+    /// Otherwise it is that of the configuration: `logbook` of the board, JOBBOARD_LOGBOOK, or what
+    /// octavia.conf says. It is only read.
+    #[arg(long, value_name = "URL", value_parser = secret)]
+    logbook: Option<Secret>,
+}
+
+fn secret(text: &str) -> Result<Secret, String> {
+    Ok(Secret::new(text))
+}
+
+impl LogbookArgs {
+    /// Whether anybody says where they are.
+    pub(crate) fn is_known(&self, ctx: &Context) -> bool {
+        self.logbook.is_some() || ctx.config.logbook.is_some()
+    }
+
+    /// Whether it is the fault of whoever typed the command that they cannot be read.
+    pub(crate) fn is_at_fault(&self, error: &anyhow::Error) -> bool {
+        let is_usage = matches!(error.downcast_ref(), Some(CommandError::Usage { .. }));
+        is_usage && self.logbook.is_some()
+    }
+
+    /// Returns the logbooks, if anybody says where they are.
+    pub(crate) async fn open(&self, ctx: &Context) -> anyhow::Result<Option<Logbook>> {
+        let given = self
+            .logbook
+            .as_ref()
+            .map(|url| (url, Source::Flag("--logbook")));
+        let configured = ctx.config.logbook.as_ref();
+        let configured = configured.map(|it| (&it.value, it.source.clone()));
+        let opened = given.or(configured).map(|(url, source)| async move {
+            let url = url.expose().parse::<LogbookUrl>();
+            let url = url.map_err(|error| CommandError::usage(format!("{source}: {error}")))?;
+            let logbook = Logbook::open(&url, ctx.config.op_timeout.value).await;
+            logbook.with_context(|| format!("cannot read the logbooks in {url}"))
+        });
+        OptionFuture::from(opened).await.transpose()
+    }
+}
+
+/// Refuses those of the chosen jobs whose logbook is gone: what is back on the board without it is
+/// trashed by the next conductor that claims it.
+pub(crate) async fn refuse_bookless(
+    ctx: &Context,
+    args: &LogbookArgs,
+    chosen: &mut Chosen,
+) -> anyhow::Result<()> {
+    let books = {
+        let uuids: Vec<_> = chosen.entries().filter_map(book).collect();
+        if uuids.is_empty() {
+            return Ok(());
+        }
+        match args.open(ctx).await {
+            Ok(None) => return Ok(()),
+            Ok(Some(logbook)) => logbook
+                .usable_books(&uuids)
+                .await
+                .map_err(anyhow::Error::from),
+            Err(error) => Err(error),
+        }
+    };
+    let books = match books {
+        Ok(books) => books,
+        // Who says where they are wants them to be looked at.
+        Err(error) if args.logbook.is_some() => {
+            return Err(error.context("cannot tell whether the logbooks are there"));
+        }
+        Err(error) => {
+            let unknown =
+                format!("warning: nobody knows whether their logbooks are there: {error:#}");
+            ctx.out.note(unknown);
+            return Ok(());
+        }
+    };
+    for named in &mut chosen.jobs {
+        let uuid = named.entry.as_ref().ok().and_then(book);
+        if uuid.is_some_and(|uuid| !books.contains(uuid)) {
+            let message = "its logbook is gone, and who claims it would trash it again at once";
+            let hint = "--without-book restores it all the same";
+            named.entry = Err(CommandError::refused(message).hint(hint).into());
+        }
+    }
+    Ok(())
+}
+
+fn book(entry: &Entry) -> Option<&str> {
+    Some(entry.job()?.book.as_ref()?.uuid.as_str())
+}

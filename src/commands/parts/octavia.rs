@@ -1,0 +1,137 @@
+//! Boards of Octavia: choosing jobs by what they are about, and what is not done to its boards.
+
+use std::{collections::HashSet, time::Duration};
+
+use anyhow::Context as _;
+use chrono::Utc;
+use futures_util::TryStreamExt;
+
+use super::logbook::LogbookArgs;
+use crate::{
+    board::{
+        Board, Detail, JobRef, Order, Query, Which,
+        filter::{Filter, Filters},
+    },
+    context::Context,
+    exit::{CommandError, chain},
+    job::Shelf,
+    logbook::About,
+};
+
+/// What jobs of Octavia are about.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct AboutArgs {
+    /// Only jobs of Octavia about this load balancer: its id, or the beginning of it
+    #[arg(long, value_name = "ID", value_parser = id)]
+    lb: Option<String>,
+
+    /// Only jobs of Octavia about this amphora: its id, or the beginning of it
+    #[arg(long, value_name = "ID", value_parser = id)]
+    amphora: Option<String>,
+}
+
+/// Reads an id, or the beginning of one.
+fn id(text: &str) -> Result<String, String> {
+    let is_id = text
+        .bytes()
+        .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    match is_id && !text.is_empty() {
+        true => Ok(text.to_ascii_lowercase()),
+        false => Err("an id, or the beginning of one, has hex digits and `-`".to_owned()),
+    }
+}
+
+impl AboutArgs {
+    pub(crate) fn is_given(&self) -> bool {
+        self.lb.is_some() || self.amphora.is_some()
+    }
+
+    /// Returns what has to hold of such jobs: their postings say what they are about, or else their
+    /// logbooks do, if these can be read.
+    pub(crate) async fn filters(&self, ctx: &Context) -> anyhow::Result<Vec<Filter>> {
+        let asked = [
+            (About::LoadBalancer, "lb", &self.lb),
+            (About::Amphora, "amphora", &self.amphora),
+        ];
+        let mut filters = Vec::new();
+        let logbook = match self.is_given() {
+            true => LogbookArgs::default().open(ctx).await.transpose(),
+            false => None,
+        };
+        for (what, field, id) in asked {
+            let Some(id) = id else { continue };
+            let filter = format!("{field}={id}*").parse::<Filter>()?;
+            let flows = match &logbook {
+                None => Ok(HashSet::new()),
+                Some(Ok(logbook)) => logbook.flows_about(what, id).await.map_err(|it| chain(&it)),
+                Some(Err(error)) => Err(format!("{error:#}")),
+            };
+            filters.push(match flows {
+                Ok(flows) => filter.or_of_flows(&flows),
+                Err(why) => {
+                    ctx.out.note(format!(
+                        "warning: jobs are missing whose posting does not say what they are about: {why}"
+                    ));
+                    filter
+                }
+            });
+        }
+        Ok(filters)
+    }
+
+    /// Finds them on the board and in the trash; that there is none is an error.
+    pub(crate) async fn jobs(
+        &self,
+        ctx: &Context,
+        board: &dyn Board,
+    ) -> anyhow::Result<Vec<JobRef>> {
+        let filters = Filters::new(self.filters(ctx).await?);
+        let (now, mut jobs) = (Utc::now(), Vec::new());
+        for shelf in [Shelf::Board, Shelf::Trash] {
+            let query = Query {
+                shelf,
+                which: Which::All,
+                order: Order::Rank,
+                detail: Detail::Whole,
+            };
+            let mut entries = board.entries(query);
+            let trying = || ctx.trying("list", "the jobs");
+            while let Some(entry) = entries.try_next().await.with_context(trying)? {
+                if filters.matches(&entry, now) {
+                    jobs.push(JobRef::Key(entry.key().clone()));
+                }
+            }
+        }
+        match jobs.is_empty() {
+            true => {
+                let message = format!("no job here is about that: {filters}");
+                Err(CommandError::Nothing(message).into())
+            }
+            false => Ok(jobs),
+        }
+    }
+}
+
+/// For how long somebody may have a job there who is none of its conductors.
+pub(crate) const LONGEST_ON_OCTAVIA: Duration = Duration::from_secs(3600);
+
+/// Warns whoever puts a job there that those who find it have no flow for.
+pub(crate) fn warn_of_workers(ctx: &Context) {
+    if ctx.config.board.value.octavia.is_some() {
+        let warning = "warning: this is a board of Octavia, whose workers trash each job that it did not post";
+        ctx.out.note(warning);
+    }
+}
+
+/// Refuses what would keep a job from its conductors, where each of their requests waits for every job.
+pub(crate) fn refuse_to_hold(ctx: &Context, deed: &str, hint: &str) -> anyhow::Result<()> {
+    if ctx.config.board.value.octavia.is_none() {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot {deed} on {}: it is a board of Octavia, where whoever posts waits for each job on it, \
+         so that one which never ends stops them all",
+        ctx.config.board.value.url
+    );
+    Err(CommandError::refused(message).hint(hint).into())
+}

@@ -1,0 +1,263 @@
+//! `octavia:[FILE]`: the board that Octavia's own configuration describes.
+
+mod files;
+mod oslo;
+mod server;
+#[cfg(test)]
+mod tests;
+
+use std::{path::Path, time::Duration};
+
+use anyhow::{Context as _, bail};
+
+use self::oslo::{Oslo, Said};
+use super::{Environment, Setting, Source, Sourced};
+use crate::{board::url::BoardUrl, logbook::LogbookUrl, secret::Secret};
+
+/// How such a board is named, before the files that describe it.
+pub(super) const SCHEME: &str = "octavia:";
+
+const GROUP: &str = "task_flow";
+
+/// Where the logbooks are.
+const LOGBOOK: &str = "persistence_connection";
+
+/// Where Octavia's own database is.
+const DATABASE: (&str, &str) = ("database", "connection");
+
+/// A database that is in the memory of a process.
+const IN_MEMORY: &str = "sqlite://";
+
+/// How a remark is shown among the settings.
+const REMARK: &str = "remark";
+
+/// A board of Octavia, and what its configuration says beside.
+#[derive(Debug, Clone)]
+pub(crate) struct Octavia {
+    pub(super) url: BoardUrl,
+    pub(super) password: Option<Sourced<Secret>>,
+    /// The URL of the database with the logbooks.
+    pub(super) logbook: Option<Sourced<Secret>>,
+    /// The URL of Octavia's own database.
+    pub(crate) database: Option<Sourced<Secret>>,
+    /// For how long its conductors claim.
+    pub(crate) expiry: Duration,
+    /// What is set, and what of it has no counterpart here or is hardly meant.
+    pub(super) settings: Vec<Setting>,
+}
+
+/// An option of `[task_flow]`.
+struct Known {
+    name: &'static str,
+    /// How it is shown.
+    key: &'static str,
+    default: Option<&'static str>,
+}
+
+macro_rules! options {
+    ($($name:literal $(= $default:literal)?),* $(,)?) => {
+        &[$(Known {
+            name: $name,
+            key: concat!("task_flow.", $name),
+            default: options!(@ $($default)?),
+        }),*]
+    };
+    (@ $default:literal) => { Some($default) };
+    (@) => { None };
+}
+
+/// What of it is about the board and the logbook, with what Octavia takes where nobody says anything.
+const OPTIONS: &[Known] = options![
+    "jobboard_enabled" = "False",
+    "jobboard_backend_driver" = "redis_taskflow_driver",
+    "jobboard_backend_hosts" = "127.0.0.1",
+    "jobboard_backend_port" = "6379",
+    "jobboard_backend_username",
+    "jobboard_backend_password",
+    "jobboard_backend_namespace" = "octavia_jobboard",
+    "jobboard_redis_backend_db" = "0",
+    "jobboard_redis_sentinel",
+    "jobboard_redis_sentinel_username",
+    "jobboard_redis_sentinel_password",
+    "jobboard_redis_backend_ssl_options" = "ssl:False",
+    "jobboard_redis_sentinel_ssl_options" = "ssl:False",
+    "jobboard_zookeeper_ssl_options" = "use_ssl:False",
+    "jobboard_expiration_time" = "30",
+    "jobboard_save_logbook" = "False",
+    "persistence_connection" = "sqlite://",
+];
+
+/// Whether it is an option that is known here, set or not.
+fn is_option(group: &str, name: &str) -> bool {
+    let is_known = group == GROUP && OPTIONS.iter().any(|it| it.name == name);
+    is_known || (group, name) == DATABASE
+}
+
+fn default(group: &str, name: &str) -> Option<&'static str> {
+    if (group, name) == DATABASE {
+        return Some(IN_MEMORY);
+    }
+    let option = OPTIONS.iter().find(|it| it.name == name)?;
+    option.default.filter(|_| group == GROUP)
+}
+
+impl Octavia {
+    /// Reads the files that are named behind the scheme; relative ones are in, or below, a folder.
+    pub(super) fn read(named: &str, folder: &Path, env: &Environment) -> anyhow::Result<Self> {
+        let files = files::find(named, folder, env)?;
+        let mut oslo = Oslo::new(default, env);
+        for file in &files {
+            oslo.read(file)?;
+        }
+        let folder = files.first().and_then(|file| file.parent());
+        Self::of(oslo, folder.unwrap_or(Path::new("")))
+    }
+
+    /// Makes a board of what was read; its relative files are in, or below, a folder.
+    fn of(oslo: Oslo<'_>, folder: &Path) -> anyhow::Result<Self> {
+        let remarks = Vec::new();
+        Reader { oslo, remarks }.finish(folder)
+    }
+}
+
+impl Octavia {
+    /// Returns what has no counterpart, or is hardly meant.
+    pub(crate) fn remarks(&self) -> impl Iterator<Item = String> {
+        let remarks = self.settings.iter().filter(|it| it.key == REMARK);
+        remarks.map(Setting::text)
+    }
+}
+
+/// Reads the options, and remarks what there is to say of them.
+struct Reader<'a> {
+    oslo: Oslo<'a>,
+    remarks: Vec<(&'static str, String)>,
+}
+
+impl Reader<'_> {
+    fn finish(mut self, folder: &Path) -> anyhow::Result<Octavia> {
+        let (url, password) = match self.required("jobboard_backend_driver")?.text.as_str() {
+            "redis_taskflow_driver" => self.redis()?,
+            "zookeeper_taskflow_driver" => (self.zookeeper()?, None),
+            "etcd_taskflow_driver" => bail!(
+                "Octavia has its board on etcd here, and jobboard knows boards on Redis and ZooKeeper"
+            ),
+            _ => bail!("jobboard_backend_driver names a driver that Octavia does not have"),
+        };
+        let expiry = self.number("jobboard_expiration_time")?;
+        self.is_true("jobboard_save_logbook")?;
+        if !self.is_true("jobboard_enabled")? {
+            let problem = "Octavia does not use its board until this is True";
+            self.remark("jobboard_enabled", problem);
+        }
+        let logbook = self.logbook()?;
+        if logbook.is_none() {
+            let problem =
+                "it is in the memory of each process: what one began no other can go on with";
+            self.remark(LOGBOOK, problem);
+        }
+        let database = self.oslo.value(DATABASE.0, DATABASE.1)?;
+        let database = database.filter(|said| said.text != IN_MEMORY);
+        Ok(Octavia {
+            database: database.map(secret),
+            logbook,
+            url: url.relative_to(folder),
+            password,
+            expiry: Duration::from_secs(expiry),
+            settings: self.settings()?,
+        })
+    }
+
+    /// Returns where the logbooks are, if that is outside of a process.
+    fn logbook(&self) -> anyhow::Result<Option<Sourced<Secret>>> {
+        let logbook = self.secret(LOGBOOK)?;
+        Ok(logbook.filter(|it| it.value.expose() != IN_MEMORY))
+    }
+
+    /// Returns what somebody set, and the remarks, without secrets.
+    fn settings(&self) -> anyhow::Result<Vec<Setting>> {
+        let mut settings = Vec::new();
+        for option in OPTIONS {
+            let Some(place) = self.oslo.place(GROUP, option.name) else {
+                continue;
+            };
+            let text = self.text(option.name)?;
+            let text = text.map_or_else(String::new, |it| it.text);
+            settings.push(Setting {
+                key: option.key,
+                value: shown(option.name, text).into(),
+                source: place,
+            });
+        }
+        let remarks = self.remarks.iter().map(|(option, problem)| Setting {
+            key: REMARK,
+            value: format!("{option}: {problem}").into(),
+            source: self.place(option),
+        });
+        settings.extend(remarks);
+        Ok(settings)
+    }
+
+    fn remark(&mut self, option: &'static str, problem: impl Into<String>) {
+        self.remarks.push((option, problem.into()));
+    }
+
+    fn place(&self, option: &str) -> String {
+        let place = self.oslo.place(GROUP, option);
+        place.unwrap_or_else(|| Source::Default.to_string())
+    }
+
+    fn text(&self, option: &str) -> anyhow::Result<Option<Said>> {
+        self.oslo.value(GROUP, option)
+    }
+
+    /// Returns the value of an option that has one in any case.
+    fn required(&self, option: &str) -> anyhow::Result<Said> {
+        self.text(option)?
+            .with_context(|| format!("{option} is not set"))
+    }
+
+    fn number<T: std::str::FromStr>(&self, option: &str) -> anyhow::Result<T> {
+        let Said { text, place } = self.required(option)?;
+        oslo::number(&text)
+            .with_context(|| format!("{place}: {option} is no such number as it should be"))
+    }
+
+    fn is_true(&self, option: &str) -> anyhow::Result<bool> {
+        let Said { text, place } = self.required(option)?;
+        oslo::is_true(&text).with_context(|| format!("{place}: {option} is neither True nor False"))
+    }
+
+    /// Returns a secret that is set.
+    fn secret(&self, option: &str) -> anyhow::Result<Option<Sourced<Secret>>> {
+        let said = self.text(option)?.filter(|said| !said.text.is_empty());
+        Ok(said.map(secret))
+    }
+}
+
+/// Returns a value without what is secret in it.
+fn shown(option: &str, text: String) -> String {
+    const SET: &str = "set";
+    if option.ends_with("_password") {
+        return SET.to_owned();
+    }
+    if option == LOGBOOK {
+        return LogbookUrl::shown(&text);
+    }
+    match oslo::dict(&text) {
+        Ok(pairs) if option.ends_with("_ssl_options") => {
+            let pairs = pairs
+                .into_iter()
+                .map(|(key, value)| match key.contains("password") {
+                    true => format!("{key}:{SET}"),
+                    false => format!("{key}:{value}"),
+                });
+            pairs.collect::<Vec<_>>().join(",")
+        }
+        _ => text,
+    }
+}
+
+fn secret(Said { text, place }: Said) -> Sourced<Secret> {
+    Sourced::new(Secret::new(text), Source::Octavia(place))
+}

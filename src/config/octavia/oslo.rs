@@ -1,0 +1,314 @@
+//! Configuration files as OpenStack's services read them: `KEY = VALUE` below `[GROUP]`.
+//!
+//! The rules are those of oslo.config: a value goes on in lines that begin with a blank, and loses
+//! the quotes around it; `$NAME` and `${GROUP.NAME}` stand for other values; what comes later, and
+//! what the environment says, is stronger.
+
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, HashMap},
+    path::Path,
+    str::FromStr,
+};
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::{
+    config::{Environment, limit},
+    reading::file_or_pipe,
+};
+
+/// How deep values may stand in values: whatever is deeper stands in itself.
+const DEEPEST: usize = 16;
+
+/// How many names may stand for values in all.
+const MOST_NAMES: u32 = 10_000;
+
+/// The group of what has no other.
+const DEFAULT: &str = "DEFAULT";
+
+/// What several files and the environment say.
+pub(super) struct Oslo<'a> {
+    said: HashMap<(String, String), Said>,
+    /// What a value is that nobody sets.
+    default: fn(&str, &str) -> Option<&'static str>,
+    env: &'a Environment,
+    /// How many names stood for values.
+    names: Cell<u32>,
+}
+
+/// A value as it is written, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) text: String,
+    pub(super) place: String,
+}
+
+impl<'a> Oslo<'a> {
+    /// Begins with nothing but the environment.
+    pub(super) fn new(
+        default: fn(&str, &str) -> Option<&'static str>,
+        env: &'a Environment,
+    ) -> Self {
+        let said = HashMap::new();
+        Self {
+            said,
+            default,
+            env,
+            names: Cell::new(0),
+        }
+    }
+
+    /// Takes in what a file says, which is stronger than what others said before.
+    pub(super) fn read(&mut self, path: &Path) -> anyhow::Result<()> {
+        let trying = || format!("cannot read {}", path.display());
+        let bytes = file_or_pipe(path, limit::OP_TIMEOUT).with_context(trying)?;
+        let text = String::from_utf8(bytes).ok();
+        let text = text.with_context(|| format!("{}: it is not UTF-8", trying()))?;
+        self.take_in(path, &text)
+    }
+
+    /// Takes in what a file says; no error repeats a line, which may hold a password.
+    pub(super) fn take_in(&mut self, path: &Path, text: &str) -> anyhow::Result<()> {
+        let mut group: Option<String> = None;
+        let mut open: Option<Open> = None;
+        let said = &mut self.said;
+        let mut close = |open: &mut Option<Open>, group: &Option<String>| {
+            let Some(Open { key, lines, place }) = open.take() else {
+                return Ok(());
+            };
+            let Some(group) = group else {
+                bail!("{place}: it stands before any [GROUP]");
+            };
+            let text = lines.join("\n");
+            said.insert((group_key(group), key), Said { text, place });
+            Ok(())
+        };
+        let text = text.replace("\r\n", "\n");
+        for (at, line) in text.split(['\n', '\r']).enumerate() {
+            let place = format!("{}:{}", path.display(), at + 1);
+            let line = line.trim_end();
+            if line.starts_with([' ', '\t']) {
+                let Some(open) = &mut open else {
+                    bail!("{place}: it goes on with what was not begun");
+                };
+                open.lines.push(line.trim_start().to_owned());
+                continue;
+            }
+            close(&mut open, &group)?;
+            if let Some(rest) = line.strip_prefix('[') {
+                let name = rest.strip_suffix(']').filter(|name| !name.is_empty());
+                let name = name.with_context(|| format!("{place}: write it as [GROUP]"))?;
+                group = Some(name.to_owned());
+            } else if !line.is_empty() && !line.starts_with(['#', ';']) {
+                let (key, value) = line
+                    .split_once([':', '='])
+                    .with_context(|| format!("{place}: write it as KEY = VALUE"))?;
+                ensure!(
+                    !key.trim().is_empty(),
+                    "{place}: nothing stands before the `=`"
+                );
+                open = Some(Open {
+                    key: key.trim().to_owned(),
+                    lines: vec![unquoted(value.trim()).to_owned()],
+                    place,
+                });
+            }
+        }
+        close(&mut open, &group)
+    }
+
+    /// Returns a value with what stands in it; none, if it has none.
+    pub(super) fn value(&self, group: &str, name: &str) -> anyhow::Result<Option<Said>> {
+        self.value_at(group, name, 0)
+    }
+
+    /// Returns where a value is set, if it is.
+    pub(super) fn place(&self, group: &str, name: &str) -> Option<String> {
+        self.written(group, name).map(|said| said.place)
+    }
+
+    fn value_at(&self, group: &str, name: &str, depth: usize) -> anyhow::Result<Option<Said>> {
+        let default = || {
+            Some(Said {
+                text: (self.default)(group, name)?.to_owned(),
+                place: "default".to_owned(),
+            })
+        };
+        let Some(said) = self.written(group, name).or_else(default) else {
+            return Ok(None);
+        };
+        let text = self.substitute(&said.text, group, depth);
+        let text = match depth {
+            0 => text.with_context(|| format!("{}: {name} of [{group}]", said.place))?,
+            _ => text?,
+        };
+        Ok(Some(Said { text, ..said }))
+    }
+
+    fn written(&self, group: &str, name: &str) -> Option<Said> {
+        let variable = format!("OS_{}__{}", group.to_uppercase(), name.to_uppercase());
+        let from_env = self.env.variable(&variable);
+        match from_env.and_then(|value| value.into_string().ok()) {
+            Some(text) => Some(Said {
+                text,
+                place: variable,
+            }),
+            None => self.said.get(&(group_key(group), name.to_owned())).cloned(),
+        }
+    }
+
+    /// Puts other values in the place of their names.
+    fn substitute(&self, text: &str, group: &str, depth: usize) -> anyhow::Result<String> {
+        ensure!(depth < DEEPEST, "it stands in itself");
+        let text = text.replace("\\$", "$$");
+        let (mut whole, mut rest) = (String::new(), text.as_str());
+        while let Some((before, behind)) = rest.split_once('$') {
+            whole.push_str(before);
+            rest = match reference(behind) {
+                Reference::Dollar(rest) => {
+                    whole.push('$');
+                    rest
+                }
+                Reference::Name(name, rest) => {
+                    whole.push_str(&self.referred(name, group, depth)?);
+                    rest
+                }
+            };
+        }
+        whole.push_str(rest);
+        Ok(whole)
+    }
+
+    fn referred(&self, name: &str, group: &str, depth: usize) -> anyhow::Result<String> {
+        self.names.update(|names| names + 1);
+        ensure!(
+            self.names.get() <= MOST_NAMES,
+            "too many names stand for values in it"
+        );
+        let places = match name.split_once('.') {
+            // Its name is that of no group.
+            Some((DEFAULT, _)) => Vec::new(),
+            Some((group, name)) => vec![(group, name)],
+            None => vec![(group, name), (DEFAULT, name)],
+        };
+        for (group, name) in places {
+            if let Some(said) = self.value_at(group, name, depth + 1)? {
+                return Ok(said.text);
+            }
+            // It is known to have no value, which is an empty text.
+            if super::is_option(group, name) {
+                return Ok(String::new());
+            }
+        }
+        // It may be a part of a password.
+        bail!("a `$` in it stands for a value that is set nowhere; a `$` as such is written `$$`")
+    }
+}
+
+/// What a `$` begins.
+enum Reference<'t> {
+    /// Nothing but itself; and what follows.
+    Dollar(&'t str),
+    Name(&'t str, &'t str),
+}
+
+/// Reads what follows a `$`.
+fn reference(behind: &str) -> Reference<'_> {
+    if let Some(rest) = behind.strip_prefix('$') {
+        return Reference::Dollar(rest);
+    }
+    let inside = behind.strip_prefix('{');
+    let from = inside.unwrap_or(behind);
+    let is_start = |byte: u8| byte == b'_' || byte.is_ascii_alphabetic();
+    let is_part = |byte: &u8| is_start(*byte) || *byte == b'.' || byte.is_ascii_digit();
+    let length = match from.bytes().next() {
+        Some(first) if is_start(first) => from.bytes().take_while(is_part).count(),
+        _ => 0,
+    };
+    let (name, rest) = from.split_at(length);
+    match (name, inside, rest.strip_prefix('}')) {
+        ("", ..) | (_, Some(_), None) => Reference::Dollar(behind),
+        (name, None, _) => Reference::Name(name, rest),
+        (name, Some(_), Some(rest)) => Reference::Name(name, rest),
+    }
+}
+
+/// The name of a group is written in any case, but for that of what has none.
+fn group_key(group: &str) -> String {
+    match group {
+        DEFAULT => group.to_owned(),
+        group => group.to_lowercase(),
+    }
+}
+
+/// An assignment that is being read.
+struct Open {
+    key: String,
+    lines: Vec<String>,
+    place: String,
+}
+
+/// Takes the quotes off a value that begins and ends with the same ones.
+fn unquoted(value: &str) -> &str {
+    let quote = value
+        .chars()
+        .next()
+        .filter(|first| matches!(first, '"' | '\''));
+    match quote {
+        Some(quote) if value.ends_with(quote) => value.get(1..value.len() - 1).unwrap_or_default(),
+        _ => value,
+    }
+}
+
+/// Reads a list: its parts stand between commas, and keep their quotes.
+pub(super) fn list(text: &str) -> Vec<String> {
+    let text = text.trim().trim_end_matches(',');
+    match text {
+        "" => Vec::new(),
+        text => text.split(',').map(|it| it.trim().to_owned()).collect(),
+    }
+}
+
+/// Reads `KEY:VALUE` between commas; a value may have commas, if what follows one has no colon.
+pub(super) fn dict(text: &str) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut pairs = BTreeMap::new();
+    if text.trim().is_empty() {
+        return Ok(pairs);
+    }
+    let mut pending = String::new();
+    for part in text.trim().split(',') {
+        pending.push_str(part);
+        let Some((key, value)) = pending.split_once(':') else {
+            pending.push(',');
+            continue;
+        };
+        let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
+        ensure!(!key.is_empty(), "nothing stands before a colon");
+        ensure!(!pairs.contains_key(&key), "{key} stands there twice");
+        pairs.insert(key, value);
+        pending.clear();
+    }
+    ensure!(
+        pending.is_empty(),
+        "write it as KEY:VALUE, with commas between"
+    );
+    Ok(pairs)
+}
+
+/// Reads a whole number, whose digits may have single `_` between them.
+pub(super) fn number<T: FromStr>(text: &str) -> Option<T> {
+    let text = text.trim();
+    let is_parted = text.split('_').all(|part| !part.is_empty());
+    let digits = text.replace('_', "");
+    digits.parse().ok().filter(|_| is_parted)
+}
+
+/// Reads a yes or no.
+pub(super) fn is_true(text: &str) -> Option<bool> {
+    match text.to_lowercase().as_str() {
+        "true" | "1" | "on" | "yes" => Some(true),
+        "false" | "0" | "off" | "no" => Some(false),
+        _ => None,
+    }
+}

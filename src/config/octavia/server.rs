@@ -1,0 +1,199 @@
+//! Where the board is: what Octavia's drivers make of the options, as the URL of a board.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use anyhow::{Context as _, ensure};
+
+use super::{Reader, oslo};
+use crate::{
+    board::url::{
+        BoardUrl, Identity, Server, TlsFiles,
+        redis::{Address, RedisUrl, Sentinel},
+        zookeeper::{Acl, ZooKeeperUrl},
+    },
+    config::Sourced,
+    secret::Secret,
+};
+
+/// Where those listen who know which Redis is the master, and where Redis does.
+const SENTINEL_PORT: u16 = 26379;
+const REDIS_PORT: u16 = 6379;
+
+const HOSTS: &str = "jobboard_backend_hosts";
+const REDIS_TLS: &str = "jobboard_redis_backend_ssl_options";
+const SENTINEL_TLS: &str = "jobboard_redis_sentinel_ssl_options";
+const ZOOKEEPER_TLS: &str = "jobboard_zookeeper_ssl_options";
+
+impl Reader<'_> {
+    pub(super) fn redis(&mut self) -> anyhow::Result<(BoardUrl, Option<Sourced<Secret>>)> {
+        let mut servers = self.servers()?;
+        let master = self.given("jobboard_redis_sentinel")?;
+        let sentinel = match master {
+            Some(master) => Some(self.sentinel(master, servers.clone())?),
+            None => None,
+        };
+        if sentinel.is_none() && servers.len() > 1 {
+            let first = servers.first().map(Server::to_string).unwrap_or_default();
+            let problem =
+                format!("without jobboard_redis_sentinel only the first is used: {first}");
+            self.remark(HOSTS, problem);
+        }
+        let namespace = self.required("jobboard_backend_namespace")?.text;
+        let url = RedisUrl {
+            tls: self.redis_tls(REDIS_TLS)?,
+            user: self.given("jobboard_backend_username")?,
+            password: None,
+            db: self.number("jobboard_redis_backend_db")?,
+            namespace: Some(namespace),
+            address: match sentinel {
+                Some(sentinel) => Address::Sentinel(sentinel),
+                None => Address::Tcp(servers.swap_remove(0)),
+            },
+        };
+        let url = BoardUrl::Redis(Box::new(url));
+        check(&url)?;
+        Ok((url, self.secret("jobboard_backend_password")?))
+    }
+
+    fn sentinel(&mut self, master: String, servers: Vec<Server>) -> anyhow::Result<Sentinel> {
+        if servers.iter().any(|server| server.port == REDIS_PORT) {
+            let problem = format!(
+                "{REDIS_PORT} is where Redis listens by default; Sentinel does on {SENTINEL_PORT}"
+            );
+            self.remark("jobboard_backend_port", problem);
+        }
+        let password = self.secret("jobboard_redis_sentinel_password")?;
+        Ok(Sentinel {
+            servers,
+            master,
+            user: self.given("jobboard_redis_sentinel_username")?,
+            password: password.map(|password| password.value),
+            password_file: None,
+            tls: self.redis_tls(SENTINEL_TLS)?,
+        })
+    }
+
+    fn redis_tls(&mut self, option: &'static str) -> anyhow::Result<Option<TlsFiles>> {
+        let mut options = self.dict(option)?;
+        if !options.remove("ssl").is_some_and(is_yes) {
+            return Ok(None);
+        }
+        let verifies = options.remove("ssl_cert_reqs");
+        if verifies.is_some_and(|it| !it.eq_ignore_ascii_case("required")) {
+            self.remark_verification(option);
+        }
+        let mut file = |key| options.remove(key).and_then(path);
+        let (ca, cert, key) = (
+            file("ssl_ca_certs"),
+            file("ssl_certfile"),
+            file("ssl_keyfile"),
+        );
+        if ca.is_none() {
+            let problem = "without ssl_ca_certs those are trusted whom the system trusts";
+            self.remark(option, problem);
+        }
+        Ok(Some(TlsFiles {
+            ca,
+            identity: identity(cert, key),
+        }))
+    }
+
+    pub(super) fn zookeeper(&mut self) -> anyhow::Result<BoardUrl> {
+        let servers = self.servers()?;
+        if servers.iter().any(|server| server.host.contains(':')) {
+            let problem = "Octavia puts its port behind an IPv6 address without brackets, which its \
+                           ZooKeeper client does not understand; here it is understood";
+            self.remark(HOSTS, problem);
+        }
+        let namespace = self.required("jobboard_backend_namespace")?.text;
+        let url = BoardUrl::ZooKeeper(Box::new(ZooKeeperUrl {
+            servers,
+            path: format!("/{namespace}"),
+            chroot: None,
+            session: None,
+            acl: Acl::World,
+            user: None,
+            password: None,
+            tls: self.zookeeper_tls()?,
+        }));
+        check(&url)?;
+        Ok(url)
+    }
+
+    fn zookeeper_tls(&mut self) -> anyhow::Result<Option<TlsFiles>> {
+        let mut options = self.dict(ZOOKEEPER_TLS)?;
+        if !options.remove("use_ssl").is_some_and(is_yes) {
+            return Ok(None);
+        }
+        if options.remove("verify_certs").is_some_and(|it| !is_yes(it)) {
+            self.remark_verification(ZOOKEEPER_TLS);
+        }
+        if options.remove("keyfile_password").and_then(path).is_some() {
+            let problem = "a private key with a password cannot be read here";
+            self.remark(ZOOKEEPER_TLS, problem);
+        }
+        let mut file = |key| options.remove(key).and_then(path);
+        let (cert, key) = (file("certfile"), file("keyfile"));
+        Ok(Some(TlsFiles {
+            ca: None,
+            identity: identity(cert, key),
+        }))
+    }
+
+    fn remark_verification(&mut self, option: &'static str) {
+        let problem = "Octavia does not verify who the server is; here it is verified all the same";
+        self.remark(option, problem);
+    }
+
+    /// Returns the servers, of which there is one at least.
+    fn servers(&mut self) -> anyhow::Result<Vec<Server>> {
+        let (hosts, port) = (self.required(HOSTS)?, self.number("jobboard_backend_port")?);
+        let names = oslo::list(&hosts.text);
+        ensure!(!names.is_empty(), "{}: {HOSTS} names no host", hosts.place);
+        Ok(names
+            .into_iter()
+            .map(|name| {
+                let inside = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+                let host = inside.map(str::to_owned).unwrap_or(name);
+                Server { host, port }
+            })
+            .collect())
+    }
+
+    fn dict(&self, option: &str) -> anyhow::Result<BTreeMap<String, String>> {
+        let said = self.required(option)?;
+        oslo::dict(&said.text).with_context(|| format!("{}: {option}", said.place))
+    }
+
+    /// Returns a text that is not empty.
+    fn given(&self, option: &str) -> anyhow::Result<Option<String>> {
+        let said = self.text(option)?;
+        Ok(said.map(|said| said.text).filter(|text| !text.is_empty()))
+    }
+}
+
+/// Whether a text means yes to OpenStack's libraries, where anything else means no.
+pub(super) fn is_yes(text: String) -> bool {
+    const YES: [&str; 6] = ["1", "t", "true", "on", "y", "yes"];
+    YES.contains(&text.trim().to_lowercase().as_str())
+}
+
+/// Some write out that there is none.
+fn path(text: String) -> Option<PathBuf> {
+    let is_none = text.is_empty() || text.eq_ignore_ascii_case("none");
+    (!is_none).then(|| text.into())
+}
+
+/// A certificate may have its key in the same file.
+fn identity(cert: Option<PathBuf>, key: Option<PathBuf>) -> Option<Identity> {
+    let cert = cert?;
+    let key = key.unwrap_or_else(|| cert.clone());
+    Some(Identity { cert, key })
+}
+
+/// Has everything refused that no URL may have.
+fn check(url: &BoardUrl) -> anyhow::Result<()> {
+    let read = url.to_string().parse::<BoardUrl>();
+    read.map(drop)
+        .with_context(|| format!("it makes {url}, which is not the URL of a board"))
+}

@@ -1,0 +1,220 @@
+//! A flow and its atoms, as the last write of its engine left them.
+
+use std::{borrow::Cow, time::Duration};
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::secret::covered_text;
+
+/// A flow: what a job of TaskFlow consists of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Flow {
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+    /// As TaskFlow calls it; none before its engine was started first.
+    pub(crate) state: Option<String>,
+    pub(crate) created: Option<DateTime<Utc>>,
+    /// Of a running one: when this run of it began.
+    pub(crate) updated: Option<DateTime<Utc>>,
+    /// The function that makes it.
+    pub(crate) factory: Option<String>,
+    /// What it is about, where Octavia says so in the arguments of that function alone.
+    pub(crate) load_balancer: Option<String>,
+    pub(crate) amphora: Option<String>,
+    /// In the order in which they were made; none, until its engine was started first.
+    pub(crate) atoms: Vec<Atom>,
+}
+
+/// A step of a flow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Atom {
+    pub(crate) name: String,
+    pub(crate) kind: AtomKind,
+    pub(crate) state: AtomState,
+    /// Whether it will be undone, or never done, since something failed.
+    pub(crate) is_to_be_reverted: bool,
+    /// Whether it will be tried again, and with it what it is about.
+    pub(crate) is_to_be_retried: bool,
+    /// Since when at the latest it is in its state.
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// Why it failed, also if it was undone since.
+    pub(crate) failure: Option<Failure>,
+    pub(crate) undo_failure: Option<Failure>,
+    /// How often a retry was tried.
+    pub(crate) attempts: Option<usize>,
+}
+
+/// What an atom is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AtomKind {
+    Task,
+    Retry,
+}
+
+/// How far an atom is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AtomState {
+    Pending,
+    Running,
+    Success,
+    Failure,
+    Reverting,
+    Reverted,
+    RevertFailure,
+    Retrying,
+    Ignore,
+    /// One that later versions have.
+    Other(String),
+}
+
+impl AtomState {
+    pub(super) fn named(name: &str) -> Self {
+        match name {
+            "PENDING" => Self::Pending,
+            "RUNNING" => Self::Running,
+            "SUCCESS" => Self::Success,
+            "FAILURE" => Self::Failure,
+            "REVERTING" => Self::Reverting,
+            "REVERTED" => Self::Reverted,
+            "REVERT_FAILURE" => Self::RevertFailure,
+            "RETRYING" => Self::Retrying,
+            "IGNORE" => Self::Ignore,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Pending => "PENDING",
+            Self::Running => "RUNNING",
+            Self::Success => "SUCCESS",
+            Self::Failure => "FAILURE",
+            Self::Reverting => "REVERTING",
+            Self::Reverted => "REVERTED",
+            Self::RevertFailure => "REVERT_FAILURE",
+            Self::Retrying => "RETRYING",
+            Self::Ignore => "IGNORE",
+            Self::Other(name) => name,
+        }
+    }
+
+    /// Whether something is done for it just now.
+    pub(crate) fn is_at_work(&self) -> bool {
+        matches!(self, Self::Running | Self::Reverting | Self::Retrying)
+    }
+}
+
+/// Why an atom failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Failure {
+    /// The type of the exception, without where it comes from.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) text: String,
+}
+
+impl Failure {
+    pub(super) fn of(kind: Option<String>, text: Option<String>) -> Option<Self> {
+        if kind.is_none() && text.is_none() {
+            return None;
+        }
+        let kind = kind.unwrap_or_default();
+        let kind = kind.rsplit('.').next().unwrap_or_default().to_owned();
+        // What went wrong with a key may well be told with the key.
+        let text = covered_text(&text.unwrap_or_default());
+        Some(Self { kind, text })
+    }
+
+    /// Returns it in one line.
+    pub(crate) fn line(&self) -> String {
+        let text = self.text.lines().next().unwrap_or_default();
+        match text {
+            "" => self.kind.clone(),
+            text => format!("{}: {text}", self.kind),
+        }
+    }
+}
+
+/// How far a flow is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Progress {
+    /// Atoms that are done; of a flow that goes back, those that are undone.
+    pub(crate) done: usize,
+    /// All there are; of a flow that goes back, those that have to be undone.
+    pub(crate) all: usize,
+    pub(crate) goes_back: bool,
+}
+
+impl Atom {
+    /// Returns its name as people know it: a class without the modules it is in, and of a flow within
+    /// the flow no more than for whom it is.
+    pub(crate) fn title(&self) -> Cow<'_, str> {
+        let Some((flow, task)) = self.name.split_once("-subflow-") else {
+            let is_class = !self.name.contains(['-', ' ']);
+            let class = self.name.rsplit('.').next().filter(|_| is_class);
+            return class.unwrap_or(&self.name).into();
+        };
+        let task = task.strip_prefix("octavia-").unwrap_or(task);
+        let (whose, _) = flow.split_once('-').unwrap_or((flow, ""));
+        match whose.bytes().all(|byte| byte.is_ascii_uppercase()) {
+            true => format!("{task} ({whose})").into(),
+            false => task.into(),
+        }
+    }
+
+    /// Whether it is done with, in the direction in which its flow goes.
+    fn is_behind(&self, goes_back: bool) -> bool {
+        match goes_back {
+            true => matches!(self.state, AtomState::Reverted | AtomState::RevertFailure),
+            false => matches!(self.state, AtomState::Success | AtomState::Ignore),
+        }
+    }
+
+    pub(crate) fn lasts(&self, now: DateTime<Utc>) -> Option<Duration> {
+        (now - self.since?).to_std().ok()
+    }
+}
+
+impl Flow {
+    /// Returns the atoms for which something is done just now, what began first before the others.
+    pub(crate) fn at_work(&self) -> Vec<&Atom> {
+        let mut atoms: Vec<_> = self
+            .atoms
+            .iter()
+            .filter(|it| it.state.is_at_work())
+            .collect();
+        atoms.sort_by_key(|atom| atom.since);
+        atoms
+    }
+
+    /// Returns something that failed: of several the one that was written least lately.
+    pub(crate) fn failed(&self) -> Option<(&Atom, &Failure)> {
+        let failed = self
+            .atoms
+            .iter()
+            .filter_map(|it| Some((it, it.failure.as_ref()?)));
+        failed.min_by_key(|(atom, _)| atom.since)
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        let is_undone = |it: &Atom| {
+            it.is_to_be_reverted || matches!(it.state, AtomState::Reverting | AtomState::Reverted)
+        };
+        // What is tried again goes back first, and on again.
+        let is_retried = |it: &Atom| it.is_to_be_retried || it.state == AtomState::Retrying;
+        let goes_back = self.atoms.iter().any(is_undone) && !self.atoms.iter().any(is_retried);
+        // What was never begun has nothing to be undone.
+        let counts = |atom: &&Atom| !goes_back || atom.state != AtomState::Pending;
+        Progress {
+            done: self
+                .atoms
+                .iter()
+                .filter(|it| it.is_behind(goes_back))
+                .count(),
+            all: self.atoms.iter().filter(counts).count(),
+            goes_back,
+        }
+    }
+}

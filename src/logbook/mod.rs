@@ -1,0 +1,122 @@
+//! The logbooks of TaskFlow: where the flow of a job is, as its engine writes it into a database.
+//!
+//! Nothing is written here, nothing is locked, and what may be large is read as far as it is shown.
+//! What jobs are is known; of boards nothing is.
+
+mod error;
+mod flow;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod rows;
+mod sqlite;
+mod tables;
+mod url;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use tokio::time;
+
+use self::rows::Rows;
+pub(crate) use self::{
+    error::LogbookError,
+    flow::{Atom, AtomKind, AtomState, Failure, Flow, Progress},
+    tables::{About, Pending, StaleBook},
+    url::LogbookUrl,
+};
+use crate::job::{Job, octavia};
+
+type Result<T> = std::result::Result<T, LogbookError>;
+
+/// A database with logbooks.
+pub(crate) struct Logbook {
+    rows: Rows,
+    /// How long one question may take.
+    patience: Duration,
+    /// Whether a question was given up: its answer would pass for that to the next one.
+    is_lost: AtomicBool,
+}
+
+impl Logbook {
+    /// Connects to a database, of which nothing will be changed.
+    pub(crate) async fn open(url: &LogbookUrl, patience: Duration) -> Result<Self> {
+        let opened = time::timeout(patience, Rows::open(url, patience)).await;
+        let rows = opened.unwrap_or(Err(LogbookError::Slow(patience)))?;
+        Ok(Self {
+            rows,
+            patience,
+            is_lost: AtomicBool::new(false),
+        })
+    }
+
+    /// Finds the flow of a job; none, if there is no record of it.
+    pub(crate) async fn flow(&self, job: &Job) -> Result<Option<Flow>> {
+        self.within(self.find(job)).await
+    }
+
+    async fn find(&self, job: &Job) -> Result<Option<Flow>> {
+        let stated = job
+            .details
+            .as_ref()
+            .and_then(|it| it.get("flow_uuid")?.as_str());
+        let flow = stated.or_else(|| octavia::flow_uuid(&job.name));
+        if let Some(uuid) = flow
+            && let Some(flow) = tables::flow(&self.rows, uuid).await?
+        {
+            return Ok(Some(flow));
+        }
+        match &job.book {
+            Some(book) => tables::flow_of_book(&self.rows, &book.uuid).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the uuids of the flows that are about something, by the beginning of its id: a load balancer, or
+    /// an amphora, as the arguments of their factory say.
+    pub(crate) async fn flows_about(&self, what: About, id: &str) -> Result<HashSet<String>> {
+        self.within(tables::flows_about(&self.rows, what, id)).await
+    }
+
+    /// Returns the oldest logbooks of those that were made before a time.
+    pub(crate) async fn books_before(&self, time: DateTime<Utc>) -> Result<Vec<StaleBook>> {
+        self.within(tables::books_before(&self.rows, time)).await
+    }
+
+    /// Returns the load balancers of an Octavia whose database this is that wait since before a time.
+    pub(crate) async fn pending_balancers(&self, time: DateTime<Utc>) -> Result<Vec<Pending>> {
+        self.within(tables::pending_balancers(&self.rows, time))
+            .await
+    }
+
+    async fn within<T>(&self, asked: impl Future<Output = Result<T>>) -> Result<T> {
+        if self.is_lost.load(Ordering::Relaxed) {
+            return Err(LogbookError::Slow(self.patience));
+        }
+        match time::timeout(self.patience, asked).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.is_lost.store(true, Ordering::Relaxed);
+                Err(LogbookError::Slow(self.patience))
+            }
+        }
+    }
+
+    /// Returns those of the logbooks with which a job can go on: they are there, and have a flow.
+    pub(crate) async fn usable_books(&self, uuids: &[&str]) -> Result<HashSet<String>> {
+        self.within(tables::books(&self.rows, uuids, true)).await
+    }
+
+    /// Returns those of the logbooks that are there.
+    pub(crate) async fn books(&self, uuids: &[&str]) -> Result<HashSet<String>> {
+        self.within(tables::books(&self.rows, uuids, false)).await
+    }
+}

@@ -1,0 +1,96 @@
+//! Logbooks in MySQL or MariaDB.
+
+use std::time::Duration;
+
+use mysql_async::{
+    ClientIdentity, Conn, Error, IoError, OptsBuilder, Params, SslOpts, Value, prelude::Queryable,
+};
+use tokio::sync::Mutex;
+
+use super::{
+    LogbookError, Result,
+    rows::Row,
+    url::{Server, Tls},
+};
+
+/// A connection, on which one question is asked at a time.
+pub(super) struct Mysql(Mutex<Conn>);
+
+impl Mysql {
+    pub(super) async fn open(server: &Server, patience: Duration) -> Result<Self> {
+        let socket = server
+            .socket
+            .as_ref()
+            .map(|path| path.display().to_string());
+        let password = server.password.as_ref().map(|it| it.expose().to_owned());
+        let options = OptsBuilder::default()
+            .ip_or_hostname(&server.host)
+            .tcp_port(server.port)
+            .prefer_socket(false)
+            .socket(socket)
+            .user(server.user.as_ref())
+            .pass(password)
+            .db_name(Some(&server.database))
+            .ssl_opts(server.tls.as_ref().map(tls));
+        let mut connection = Conn::new(options).await.map_err(problem)?;
+        connection
+            .query_drop("SET SESSION TRANSACTION READ ONLY")
+            .await
+            .map_err(problem)?;
+        // Each of the two servers knows one of these; we do not wait longer in any case.
+        let milliseconds = patience.as_millis();
+        let mysql = format!("SET SESSION max_execution_time = {milliseconds}");
+        if connection.query_drop(mysql).await.is_err() {
+            let mariadb = format!(
+                "SET SESSION max_statement_time = {}",
+                patience.as_secs_f64()
+            );
+            let _ = connection.query_drop(mariadb).await;
+        }
+        Ok(Self(Mutex::new(connection)))
+    }
+
+    pub(super) async fn rows(&self, question: &str, values: &[&str]) -> Result<Vec<Row>> {
+        let values = values.iter().map(|value| Value::from(*value)).collect();
+        let mut connection = self.0.lock().await;
+        let rows = connection.exec(question, Params::Positional(values)).await;
+        let rows: Vec<mysql_async::Row> = rows.map_err(problem)?;
+        Ok(rows.into_iter().map(texts).collect())
+    }
+}
+
+fn texts(row: mysql_async::Row) -> Row {
+    let text = |value| match value {
+        Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        _ => None,
+    };
+    row.unwrap().into_iter().map(text).collect()
+}
+
+/// Speaks TLS as the URL says; whoever issued the certificate is always verified.
+fn tls(tls: &Tls) -> SslOpts {
+    let identity = tls.files.identity.as_ref();
+    let identity =
+        identity.map(|it| ClientIdentity::new(it.cert.clone().into(), it.key.clone().into()));
+    let options = SslOpts::default().with_client_identity(identity);
+    let options = match &tls.files.ca {
+        Some(ca) => options
+            .with_root_certs(vec![ca.clone().into()])
+            .with_disable_built_in_roots(true),
+        None => options,
+    };
+    options.with_danger_skip_domain_validation(!tls.is_name_verified)
+}
+
+fn problem(error: Error) -> LogbookError {
+    match error {
+        Error::Server(error) => match error.code {
+            // The user, the database, a table, a column, a privilege.
+            1044 | 1045 | 1142 | 1143 | 1227 | 1698 => LogbookError::Denied(error.message),
+            1049 | 1054 | 1146 => LogbookError::Schema(error.message),
+            _ => LogbookError::Refused(error.message),
+        },
+        Error::Io(IoError::Io(error)) => LogbookError::Unreachable(error.to_string()),
+        other => LogbookError::Unreachable(other.to_string()),
+    }
+}

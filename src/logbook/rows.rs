@@ -1,0 +1,128 @@
+//! One way to ask any of the databases: what comes back is rows of texts.
+
+use std::time::Duration;
+
+#[cfg(feature = "mysql")]
+use super::mysql::Mysql;
+#[cfg(feature = "postgres")]
+use super::postgres::Postgres;
+use super::{Result, sqlite::Sqlite, url::LogbookUrl};
+
+/// A row, each of its columns a text or nothing.
+pub(super) type Row = Vec<Option<String>>;
+
+/// A connection to a database.
+pub(super) enum Rows {
+    Sqlite(Sqlite),
+    #[cfg(feature = "mysql")]
+    Mysql(Mysql),
+    #[cfg(feature = "postgres")]
+    Postgres(Postgres),
+}
+
+impl Rows {
+    /// Connects, if this program was built with what reads such databases.
+    pub(super) async fn open(url: &LogbookUrl, patience: Duration) -> Result<Self> {
+        match url {
+            LogbookUrl::Sqlite(path) => {
+                Ok(Self::Sqlite(Sqlite::open(path.clone(), patience).await?))
+            }
+            #[cfg(feature = "mysql")]
+            LogbookUrl::Mysql(server) => Ok(Self::Mysql(Mysql::open(server, patience).await?)),
+            #[cfg(not(feature = "mysql"))]
+            LogbookUrl::Mysql(_) => Err(super::LogbookError::LeftOut("mysql")),
+            #[cfg(feature = "postgres")]
+            LogbookUrl::Postgres(server) => {
+                Ok(Self::Postgres(Postgres::open(server, patience).await?))
+            }
+            #[cfg(not(feature = "postgres"))]
+            LogbookUrl::Postgres(_) => Err(super::LogbookError::LeftOut("postgres")),
+        }
+    }
+
+    /// Asks, with values in the places of `?`.
+    pub(super) async fn of(&self, question: &str, values: &[&str]) -> Result<Vec<Row>> {
+        match self {
+            Self::Sqlite(sqlite) => sqlite.rows(question, values).await,
+            #[cfg(feature = "mysql")]
+            Self::Mysql(mysql) => mysql.rows(question, values).await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres) => postgres.rows(question, values).await,
+        }
+    }
+
+    /// How this database writes what others write otherwise.
+    pub(super) fn dialect(&self) -> Dialect {
+        match self {
+            Self::Sqlite(_) => Dialect::Sqlite,
+            #[cfg(feature = "mysql")]
+            Self::Mysql(_) => Dialect::Mysql,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
+}
+
+/// How a database writes what others write otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(all(feature = "mysql", feature = "postgres")), expect(dead_code))]
+pub(super) enum Dialect {
+    Sqlite,
+    Mysql,
+    Postgres,
+}
+
+impl Dialect {
+    /// Writes the beginning of a column, as text.
+    pub(super) fn text(self, column: &str, most: usize) -> String {
+        let text = match self {
+            Self::Mysql => "CHAR",
+            Self::Sqlite | Self::Postgres => "TEXT",
+        };
+        format!("substr(CAST({column} AS {text}), 1, {most})")
+    }
+
+    /// Writes the beginning of a value inside a column that has JSON, as text; numbers on the way are
+    /// places in arrays.
+    pub(super) fn inside(self, column: &str, way: &[&str], most: usize) -> String {
+        let value = match self {
+            Self::Sqlite => format!("json_extract({column}, '{}')", json_path(way)),
+            Self::Mysql => {
+                let path = json_path(way);
+                format!("JSON_UNQUOTE(JSON_EXTRACT({column}, '{path}'))")
+            }
+            Self::Postgres => format!("(CAST({column} AS json) #>> '{{{}}}')", way.join(",")),
+        };
+        self.if_valid(column, &self.text(&value, most))
+    }
+
+    /// Writes how many values an array in JSON has, as text.
+    pub(super) fn length(self, column: &str) -> String {
+        let length = match self {
+            Self::Sqlite => format!("json_array_length({column})"),
+            Self::Mysql => format!("JSON_LENGTH({column})"),
+            Self::Postgres => format!("json_array_length(CAST({column} AS json))"),
+        };
+        self.if_valid(column, &self.text(&length, 20))
+    }
+
+    /// Columns that were too short have cut what was written, and a whole answer fails at one of them.
+    fn if_valid(self, column: &str, value: &str) -> String {
+        match self {
+            Self::Sqlite | Self::Mysql => {
+                format!("CASE WHEN JSON_VALID({column}) THEN {value} END")
+            }
+            // There it is not text.
+            Self::Postgres => value.to_owned(),
+        }
+    }
+}
+
+/// Writes a way into JSON as most databases have it.
+fn json_path(way: &[&str]) -> String {
+    let parts = way.iter().map(|part| match part.parse::<usize>() {
+        Ok(place) => format!("[{place}]"),
+        Err(_) => format!(".{part}"),
+    });
+    ["$".to_owned()].into_iter().chain(parts).collect()
+}

@@ -1,0 +1,276 @@
+//! What is asked of the three tables: `logbooks`, `flowdetails` and `atomdetails`.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+
+use super::{
+    Atom, AtomKind, AtomState, Failure, Flow, LogbookError, Result,
+    rows::{Dialect, Row, Rows},
+};
+
+/// How many atoms of a flow are read; the largest flows of Octavia have a few thousand.
+const MOST_ATOMS: usize = 20_000;
+
+/// How much is read of a name, and of what somebody wrote about a failure.
+const NAME: usize = 255;
+const WORDS: usize = 1_000;
+
+/// How many logbooks are asked for at once.
+const AT_ONCE: usize = 200;
+
+/// How many logbooks are looked through that may be left over.
+const MOST_BOOKS: usize = 10_000;
+
+/// What TaskFlow puts into a flow by itself, to hand its data to the others.
+const INJECTOR: &str = "_TaskFlow_INJECTOR";
+
+/// Finds a flow by its own uuid.
+pub(super) async fn flow(rows: &Rows, uuid: &str) -> Result<Option<Flow>> {
+    only(rows, "uuid", uuid).await
+}
+
+/// Finds the flow of a logbook.
+pub(super) async fn flow_of_book(rows: &Rows, uuid: &str) -> Result<Option<Flow>> {
+    only(rows, "parent_uuid", uuid).await
+}
+
+/// Returns those of the logbooks that are there, or of which also the flow is there.
+pub(super) async fn books(rows: &Rows, uuids: &[&str], with_flow: bool) -> Result<HashSet<String>> {
+    let flow = match with_flow {
+        true => " AND uuid IN (SELECT parent_uuid FROM flowdetails)",
+        false => "",
+    };
+    let mut found = HashSet::new();
+    for uuids in uuids.chunks(AT_ONCE) {
+        let places = vec!["?"; uuids.len()].join(", ");
+        let question = format!("SELECT uuid FROM logbooks WHERE uuid IN ({places}){flow}");
+        let rows = rows.of(&question, uuids).await?;
+        found.extend(rows.into_iter().flatten().flatten());
+    }
+    Ok(found)
+}
+
+/// What flows are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    LoadBalancer,
+    Amphora,
+}
+
+/// Returns the uuids of the flows that are about something, by the beginning of its id.
+pub(super) async fn flows_about(rows: &Rows, what: About, id: &str) -> Result<HashSet<String>> {
+    let dialect = rows.dialect();
+    let inside = |name: &str| dialect.inside("meta", &["factory", "args", "0", name], NAME);
+    let (balancer, amphora) = (inside("load_balancer_id"), inside("id"));
+    let about = match what {
+        About::LoadBalancer => format!("{balancer} LIKE ?"),
+        // What has an id and a load balancer is an amphora.
+        About::Amphora => format!("{balancer} IS NOT NULL AND {amphora} LIKE ?"),
+    };
+    let question = format!("SELECT uuid FROM flowdetails WHERE {about} LIMIT {MOST_BOOKS}");
+    let found = rows.of(&question, &[&format!("{id}%")]).await?;
+    Ok(found.into_iter().flatten().flatten().collect())
+}
+
+/// A logbook that should have come to its end.
+#[derive(Debug)]
+pub(crate) struct StaleBook {
+    pub(crate) uuid: String,
+    pub(crate) name: String,
+    /// Of its flow.
+    pub(crate) state: Option<String>,
+    pub(crate) load_balancer: Option<String>,
+}
+
+/// Returns the oldest logbooks of those that were made before a time.
+pub(super) async fn books_before(rows: &Rows, time: DateTime<Utc>) -> Result<Vec<StaleBook>> {
+    let dialect = rows.dialect();
+    let created = dialect.text("logbooks.created_at", NAME);
+    let question = format!(
+        "SELECT logbooks.uuid, {}, {}, {} FROM logbooks LEFT JOIN flowdetails \
+         ON flowdetails.parent_uuid = logbooks.uuid WHERE {created} < ? AND (flowdetails.state IS NULL OR \
+         flowdetails.state NOT IN ('SUCCESS', 'REVERTED')) ORDER BY {created} LIMIT {MOST_BOOKS}",
+        dialect.text("logbooks.name", NAME),
+        dialect.text("flowdetails.state", NAME),
+        dialect.inside(
+            "flowdetails.meta",
+            &["factory", "args", "0", "load_balancer_id"],
+            NAME
+        ),
+    );
+    let found = rows.of(&question, &[&written(time)]).await?;
+    let books = found.into_iter().map(|row| {
+        let [uuid, name, state, load_balancer] = columns(row)?;
+        Ok(StaleBook {
+            uuid: uuid.ok_or(LogbookError::Nonsense("a logbook"))?,
+            name: name.unwrap_or_default(),
+            state,
+            load_balancer,
+        })
+    });
+    books.collect()
+}
+
+/// A load balancer for which something is to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Pending {
+    pub(crate) id: String,
+    pub(crate) status: String,
+    pub(crate) since: Option<String>,
+}
+
+/// Returns load balancers that wait since before a time, in Octavia's own tables.
+pub(super) async fn pending_balancers(rows: &Rows, time: DateTime<Utc>) -> Result<Vec<Pending>> {
+    let dialect = rows.dialect();
+    let since = dialect.text("COALESCE(updated_at, created_at)", NAME);
+    let question = format!(
+        "SELECT id, provisioning_status, {since} FROM load_balancer WHERE provisioning_status IN \
+         ('PENDING_CREATE', 'PENDING_UPDATE', 'PENDING_DELETE') AND {since} < ? ORDER BY {since} \
+         LIMIT {MOST_BOOKS}"
+    );
+    let found = rows.of(&question, &[&written(time)]).await?;
+    let balancers = found.into_iter().map(|row| {
+        let [id, status, since] = columns(row)?;
+        Ok(Pending {
+            id: id.ok_or(LogbookError::Nonsense("a load balancer"))?,
+            status: status.unwrap_or_default(),
+            since,
+        })
+    });
+    balancers.collect()
+}
+
+/// Writes a time as the databases do, as text.
+fn written(time: DateTime<Utc>) -> String {
+    time.format("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// What SQLite keeps of a logbook that is gone is of use to nobody.
+async fn only(rows: &Rows, column: &str, uuid: &str) -> Result<Option<Flow>> {
+    let dialect = rows.dialect();
+    let argument = |name: &str| dialect.inside("meta", &["factory", "args", "0", name], NAME);
+    let question = format!(
+        "SELECT uuid, {}, {}, {}, {}, {}, {}, {} FROM flowdetails WHERE {column} = ? \
+         AND parent_uuid IN (SELECT uuid FROM logbooks) ORDER BY created_at LIMIT 1",
+        dialect.text("name", NAME),
+        dialect.text("state", NAME),
+        dialect.text("created_at", NAME),
+        dialect.text("updated_at", NAME),
+        dialect.inside("meta", &["factory", "name"], NAME),
+        argument("id"),
+        argument("load_balancer_id"),
+    );
+    let found = rows.of(&question, &[uuid]).await?;
+    let Some(row) = found.into_iter().next() else {
+        return Ok(None);
+    };
+    let [
+        uuid,
+        name,
+        state,
+        created,
+        updated,
+        factory,
+        amphora,
+        balancer,
+    ] = columns(row)?;
+    let uuid = uuid.ok_or(LogbookError::Nonsense("a flow"))?;
+    // Other flows are about other things.
+    let is_about_amphora = balancer.is_some();
+    Ok(Some(Flow {
+        atoms: atoms(rows, &uuid).await?,
+        uuid,
+        name: name.unwrap_or_default(),
+        state,
+        created: time(created),
+        updated: time(updated),
+        factory,
+        amphora: amphora.filter(|_| is_about_amphora),
+        load_balancer: balancer,
+    }))
+}
+
+async fn atoms(rows: &Rows, flow: &str) -> Result<Vec<Atom>> {
+    let dialect = rows.dialect();
+    let question = format!(
+        "SELECT {}, {}, {}, {}, {}, {}, {}, {}, {}, {} FROM atomdetails \
+         WHERE parent_uuid = ? AND name <> '{INJECTOR}' ORDER BY created_at, name LIMIT {MOST_ATOMS}",
+        dialect.text("name", NAME),
+        dialect.text("atom_type", NAME),
+        dialect.text("state", NAME),
+        dialect.text("intention", NAME),
+        dialect.text("updated_at", NAME),
+        failure(dialect, "failure", "exception_str"),
+        failure(dialect, "failure", "exc_type_names"),
+        failure(dialect, "revert_failure", "exception_str"),
+        failure(dialect, "revert_failure", "exc_type_names"),
+        retried(dialect),
+    );
+    let found = rows.of(&question, &[flow]).await?;
+    found.into_iter().map(atom).collect()
+}
+
+/// Writes what is read of a failure; of its types the first is the one that was raised.
+fn failure(dialect: Dialect, column: &str, part: &str) -> String {
+    match part {
+        "exc_type_names" => dialect.inside(column, &[part, "0"], NAME),
+        part => dialect.inside(column, &[part], WORDS),
+    }
+}
+
+/// Writes how often a retry was tried, and nothing of what it keeps: results may be secret.
+fn retried(dialect: Dialect) -> String {
+    let kind = dialect.text("atom_type", NAME);
+    format!(
+        "CASE WHEN {kind} = 'RETRY_DETAIL' THEN {} END",
+        dialect.length("results")
+    )
+}
+
+fn atom(row: Row) -> Result<Atom> {
+    let [
+        name,
+        kind,
+        state,
+        intention,
+        updated,
+        text,
+        type_name,
+        undo_text,
+        undo_type,
+        attempts,
+    ] = columns(row)?;
+    Ok(Atom {
+        name: name.unwrap_or_default(),
+        kind: match kind.as_deref() {
+            Some("RETRY_DETAIL") => AtomKind::Retry,
+            _ => AtomKind::Task,
+        },
+        state: state
+            .as_deref()
+            .map_or(AtomState::Pending, AtomState::named),
+        is_to_be_reverted: intention.as_deref() == Some("REVERT"),
+        is_to_be_retried: intention.as_deref() == Some("RETRY"),
+        since: time(updated),
+        failure: Failure::of(type_name, text),
+        undo_failure: Failure::of(undo_type, undo_text),
+        attempts: attempts.and_then(|count| count.parse().ok()),
+    })
+}
+
+fn columns<const N: usize>(row: Row) -> Result<[Option<String>; N]> {
+    // JSON's nothing comes as a word from some databases.
+    let row: Vec<_> = row
+        .into_iter()
+        .map(|it| it.filter(|text| text != "null"))
+        .collect();
+    row.try_into().map_err(|_| LogbookError::Nonsense("a row"))
+}
+
+/// Reads a time, which is in UTC and does not say so.
+fn time(text: Option<String>) -> Option<DateTime<Utc>> {
+    let text = text?;
+    let time = NaiveDateTime::parse_from_str(&text, "%Y-%m-%d %H:%M:%S%.f").ok()?;
+    Some(time.and_utc())
+}

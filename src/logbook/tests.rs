@@ -1,0 +1,239 @@
+//! Logbooks as TaskFlow leaves them, in SQLite; those of real services are in the tests of the program.
+
+use std::path::Path;
+
+use chrono::{TimeZone, Utc};
+use rusqlite::Connection;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use crate::job::Book;
+
+pub(crate) const FLOW: &str = "31211ba6-5368-40d3-aaab-065d316bae66";
+pub(crate) const BOOK: &str = "ecd5d8b5-bd72-417a-a7f0-8d8b0dd2ad14";
+
+/// The tables as TaskFlow makes them in SQLite.
+const TABLES: &str = "
+    CREATE TABLE logbooks (created_at DATETIME, updated_at DATETIME, meta TEXT, name VARCHAR(255),
+        uuid VARCHAR(64) PRIMARY KEY);
+    CREATE TABLE flowdetails (created_at DATETIME, updated_at DATETIME, parent_uuid VARCHAR(64),
+        meta TEXT, name VARCHAR(255), state VARCHAR(255), uuid VARCHAR(64) PRIMARY KEY);
+    CREATE TABLE atomdetails (created_at DATETIME, updated_at DATETIME, parent_uuid VARCHAR(64),
+        meta TEXT, name VARCHAR(255), results TEXT, version VARCHAR(64), state VARCHAR(255),
+        uuid VARCHAR(64) PRIMARY KEY, failure TEXT, atom_type VARCHAR(12), intention VARCHAR(7),
+        revert_results TEXT, revert_failure TEXT);";
+
+/// A file with logbooks.
+struct Books {
+    _folder: TempDir,
+    url: LogbookUrl,
+    file: Connection,
+}
+
+impl Books {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("books.db");
+        let file = Connection::open(&path).unwrap();
+        file.execute_batch(TABLES).unwrap();
+        let meta = json!({"factory": {"name": "a.b.get_delete_amphora_flow",
+            "args": [{"id": "amp", "load_balancer_id": "lb"}], "kwargs": {}}});
+        let time = "2026-11-21 20:48:49.442586";
+        file.execute(
+            "INSERT INTO logbooks VALUES (?1, NULL, NULL, 'b', ?2)",
+            [time, BOOK],
+        )
+        .unwrap();
+        file.execute(
+            "INSERT INTO flowdetails VALUES (?1, ?1, ?2, ?3, 'f', 'RUNNING', ?4)",
+            [time, BOOK, &meta.to_string(), FLOW],
+        )
+        .unwrap();
+        Self {
+            url: LogbookUrl::Sqlite(path),
+            _folder: folder,
+            file,
+        }
+    }
+
+    fn atom(&self, name: &str, kind: &str, state: &str, intention: &str, failure: Option<&str>) {
+        let results = r#"[["x", {}], ["private key", {}]]"#;
+        self.file
+            .execute(
+                "INSERT INTO atomdetails VALUES ('2026-11-21 20:48:50', '2026-11-21 20:48:51', ?1, NULL, ?2, ?3,
+                 '1.0', ?4, ?2, ?5, ?6, ?7, NULL, 'null')",
+                rusqlite::params![FLOW, name, results, state, failure, kind, intention],
+            )
+            .unwrap();
+    }
+
+    async fn open(&self) -> Logbook {
+        Logbook::open(&self.url, Duration::from_secs(90))
+            .await
+            .unwrap()
+    }
+}
+
+fn job() -> Job {
+    let mut job = Job::named(&format!("get_delete_amphora_flow-{FLOW}"));
+    job.book = Some(Book {
+        name: "b".to_owned(),
+        uuid: BOOK.to_owned(),
+    });
+    job
+}
+
+#[tokio::test]
+async fn a_flow_is_found_by_what_its_job_says_and_read_without_its_results() {
+    let books = Books::new();
+    let failure = json!({"exception_str": "no host\nat all", "traceback_str": "t",
+        "exc_type_names": ["octavia.common.exceptions.ComputeBuildException", "Exception"]});
+    books.atom(
+        "_TaskFlow_INJECTOR",
+        "TASK_DETAIL",
+        "SUCCESS",
+        "EXECUTE",
+        None,
+    );
+    books.atom("a.b.One", "TASK_DETAIL", "RUNNING", "EXECUTE", None);
+    books.atom("two", "RETRY_DETAIL", "SUCCESS", "EXECUTE", None);
+    books.atom(
+        "three",
+        "TASK_DETAIL",
+        "REVERTED",
+        "REVERT",
+        Some(&failure.to_string()),
+    );
+    let logbook = books.open().await;
+    let flow = logbook.flow(&job()).await.unwrap().unwrap();
+    let time = |seconds, micros| {
+        let time = Utc.with_ymd_and_hms(2026, 11, 21, 20, 48, seconds).unwrap();
+        Some(time + chrono::TimeDelta::microseconds(micros))
+    };
+    assert_eq!(
+        (flow.uuid.as_str(), flow.created),
+        (FLOW, time(49, 442_586))
+    );
+    assert_eq!(flow.state.as_deref(), Some("RUNNING"));
+    assert_eq!(flow.factory.as_deref(), Some("a.b.get_delete_amphora_flow"));
+    assert_eq!(
+        (flow.amphora.as_deref(), flow.load_balancer.as_deref()),
+        (Some("amp"), Some("lb"))
+    );
+    let mut atoms = flow.atoms.clone();
+    atoms.sort_by(|one, other| one.name.cmp(&other.name));
+    let [one, three, two] = atoms.as_slice() else {
+        panic!("{atoms:?}");
+    };
+    assert_eq!(
+        (&*one.title(), &one.state, one.since),
+        ("One", &AtomState::Running, time(51, 0))
+    );
+    assert_eq!((two.kind, two.attempts), (AtomKind::Retry, Some(2)));
+    assert_eq!((three.is_to_be_reverted, one.attempts), (true, None));
+    let failure = three.failure.as_ref().unwrap().line();
+    assert_eq!(failure, "ComputeBuildException: no host");
+    assert!(one.failure.is_none() && three.undo_failure.is_none());
+    assert!(!format!("{flow:?}").contains("private key"));
+    let other = Job {
+        name: "other".to_owned(),
+        ..job()
+    };
+    assert_eq!(logbook.flow(&other).await.unwrap().unwrap().uuid, FLOW);
+    let stranger = Job {
+        book: None,
+        ..other
+    };
+    assert_eq!(logbook.flow(&stranger).await.unwrap(), None);
+    let by_details = Job {
+        details: Some(json!({"flow_uuid": FLOW})),
+        ..stranger
+    };
+    assert!(logbook.flow(&by_details).await.unwrap().is_some());
+}
+
+#[test]
+fn tasks_are_known_by_what_they_do() {
+    let title = |name: &str| {
+        let atom = Atom {
+            name: name.to_owned(),
+            kind: AtomKind::Task,
+            state: AtomState::Pending,
+            is_to_be_reverted: false,
+            is_to_be_retried: false,
+            since: None,
+            failure: None,
+            undo_failure: None,
+            attempts: None,
+        };
+        atom.title().into_owned()
+    };
+    for (name, known) in [
+        ("a.b.network_tasks.AllocateVIP", "AllocateVIP"),
+        ("reload-lb.after", "reload-lb.after"),
+        (
+            "MASTER-octavia-plug-net-subflow-octavia-amp-plug-vip",
+            "amp-plug-vip (MASTER)",
+        ),
+        ("octavia-x-subflow-y", "y"),
+        ("", ""),
+    ] {
+        assert_eq!(title(name), known);
+    }
+}
+
+#[tokio::test]
+async fn books_that_are_gone_are_told_from_those_that_are_there() {
+    let books = Books::new();
+    let logbook = books.open().await;
+    let many: Vec<_> = (0..500).map(|number| format!("book-{number}")).collect();
+    let mut asked: Vec<_> = many.iter().map(String::as_str).collect();
+    asked.push(BOOK);
+    let found = logbook.books(&asked).await.unwrap();
+    assert_eq!(found, HashSet::from([BOOK.to_owned()]));
+}
+
+#[tokio::test]
+async fn what_is_no_logbook_is_told_as_such_and_never_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = async |path: &Path| {
+        let url = LogbookUrl::Sqlite(path.to_owned());
+        let logbook = Logbook::open(&url, Duration::from_secs(90)).await?;
+        logbook.flow(&job()).await.map(|flow| flow.is_some())
+    };
+    let missing = folder.path().join("missing.db");
+    let error = open(&missing).await.unwrap_err();
+    assert!(matches!(error, LogbookError::Unreachable(_)), "{error}");
+    assert!(!missing.exists());
+    let other = folder.path().join("other.db");
+    Connection::open(&other)
+        .unwrap()
+        .execute_batch("CREATE TABLE a (b)")
+        .unwrap();
+    let error = open(&other).await.unwrap_err();
+    assert!(matches!(error, LogbookError::Schema(_)), "{error}");
+    let text = folder.path().join("text");
+    std::fs::write(
+        &text,
+        "no database, though it is long enough for the beginning of one",
+    )
+    .unwrap();
+    let error = open(&text).await.unwrap_err();
+    assert!(matches!(error, LogbookError::Schema(_)), "{error}");
+}
+
+#[tokio::test]
+async fn a_database_that_others_keep_busy_is_given_up_in_time() {
+    let books = Books::new();
+    let logbook = Logbook {
+        rows: Rows::open(&books.url, Duration::from_secs(90))
+            .await
+            .unwrap(),
+        patience: Duration::from_millis(50),
+        is_lost: false.into(),
+    };
+    books.file.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let error = logbook.flow(&job()).await.unwrap_err();
+    assert!(matches!(error, LogbookError::Slow(_)), "{error}");
+}

@@ -1,0 +1,289 @@
+//! Boards of Octavia: found by its configuration, with the names that its operators use.
+
+mod live;
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    env::{Env, Invocation},
+    servers::{Host, Server, ZooKeeper},
+};
+
+const BALANCER: &str = "5f3a6c1e-2b7d-4c80-9a11-7e0f4d2c9b01";
+const AMPHORA: &str = "f27c9e10-8b5a-4d3e-a6c1-0d9f8e7b6a52";
+const FLOW: &str = "31211ba6-5368-40d3-aaab-065d316bae66";
+const PASSWORD: &str = "pa$s, 'word'";
+
+/// A machine on which Octavia is configured, and the server of its board.
+struct Octavia {
+    env: Env,
+    board: String,
+    _server: Server,
+}
+
+impl Octavia {
+    fn new() -> Option<Self> {
+        let server = Server::start()?;
+        server.run(&["CONFIG", "SET", "requirepass", PASSWORD]);
+        let env = Env::new();
+        let conf = env.file("octavia.conf");
+        let text = format!(
+            "[DEFAULT]\ndebug = True\n[task_flow]\njobboard_enabled = True\n\
+             jobboard_backend_hosts = 127.0.0.1, unused.example\njobboard_backend_port = {}\n\
+             jobboard_backend_password = \"pa$$s, 'word'\"\njobboard_expiration_time = 100\n\
+             persistence_connection = mysql+pymysql://octavia:hunter2@db/octavia_persistence\n",
+            server.port()
+        );
+        fs::write(&conf, text).unwrap();
+        let board = format!("octavia:{}", conf.display());
+        Some(Self {
+            env,
+            board,
+            _server: server,
+        })
+    }
+
+    /// Prepares a run about the board.
+    fn run(&self, arguments: &[&str]) -> Invocation {
+        let run = self.env.jobboard(arguments);
+        run.env("JOBBOARD_URL", &self.board)
+    }
+
+    /// Posts a job as Octavia does, about what its store says.
+    fn post(&self, factory: &str, store: &Value) -> String {
+        let name = format!("{factory}-{FLOW}");
+        let details = json!({ "store": store }).to_string();
+        self.run(&["post", &name, "--details", &details])
+            .run()
+            .posted()
+    }
+}
+
+#[test]
+fn its_jobs_are_listed_by_flow_and_target_and_found_by_what_they_are_about() {
+    let Some(octavia) = Octavia::new() else {
+        return;
+    };
+    let create = octavia.post(
+        "get_create_load_balancer_flow",
+        &json!({"loadbalancer_id": BALANCER}),
+    );
+    let failover = octavia.post(
+        "get_failover_LB_flow",
+        &json!({"loadbalancer": {"loadbalancer_id": BALANCER}}),
+    );
+    let rotate = octavia.post(
+        "cert_rotate_amphora_flow",
+        &json!({"amphora_id": AMPHORA, "amphora": {"load_balancer_id": BALANCER}}),
+    );
+    let other = octavia.post("get_delete_amphora_flow", &json!({}));
+    let table = octavia
+        .run(&["list", "--columns", "name"])
+        .at_terminal(100)
+        .run();
+    for name in [
+        "create_load_balancer lb 5f3a6c1e",
+        "failover_LB lb 5f3a6c1e",
+        "cert_rotate_amphora amphora f27c9e10",
+        "delete_amphora",
+    ] {
+        assert!(table.succeeded().contains(name), "{table}");
+    }
+    let whole = format!("get_create_load_balancer_flow-{FLOW}");
+    for format in ["json", "tsv"] {
+        let listed = octavia.run(&["list", "-o", format]).run();
+        assert!(listed.succeeded().contains(&whole), "{listed}");
+    }
+    let found = |arguments: &[&str]| {
+        let run = octavia.run(&[arguments, &["-o", "uuid"]].concat()).run();
+        let mut found: Vec<_> = run.succeeded().lines().map(str::to_owned).collect();
+        found.sort();
+        found
+    };
+    let sorted = |jobs: &[&String]| {
+        let mut jobs: Vec<_> = jobs.iter().map(|job| (*job).clone()).collect();
+        jobs.sort();
+        jobs
+    };
+    assert_eq!(
+        found(&["list", "--lb", "5F3A"]),
+        sorted(&[&create, &failover, &rotate])
+    );
+    assert_eq!(found(&["list", "--amphora", AMPHORA]), sorted(&[&rotate]));
+    assert_eq!(found(&["list", "--filter", "lb=none"]), sorted(&[&other]));
+    assert_eq!(
+        found(&["show", "--lb", BALANCER, "--amphora", "f27c"]),
+        sorted(&[&rotate])
+    );
+    let explained = octavia
+        .run(&["explain", "--amphora", "f27c", "--json"])
+        .run();
+    assert!(explained.stdout.contains(&rotate), "{explained}");
+    octavia.run(&["show", "--lb", "ffff"]).run().failed(6);
+    octavia.run(&["show", "--lb", "x*"]).run().failed(2);
+    let counted = octavia.run(&["list", "--count", "--by", "lb"]).run();
+    assert!(counted.succeeded().contains(BALANCER), "{counted}");
+}
+
+#[test]
+fn what_happens_to_a_load_balancer_is_told() {
+    let Some(octavia) = Octavia::new() else {
+        return;
+    };
+    // What happens before it listens, it tells as well.
+    let arguments = [
+        "watch", "--lb", "5f3a", "--since", "1h", "--count", "2", "--json",
+    ];
+    let watch = octavia.run(&arguments).spawn();
+    octavia.post("get_create_pool_flow", &json!({"loadbalancer_id": AMPHORA}));
+    let mine = octavia.post(
+        "get_create_pool_flow",
+        &json!({"loadbalancer_id": BALANCER}),
+    );
+    octavia
+        .run(&["claim", &mine, "--expiry", "5m"])
+        .run()
+        .succeeded();
+    let told = watch.ended().values();
+    let kinds: Vec<_> = told
+        .iter()
+        .map(|event| (&event["event"], &event["uuid"]))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            (&json!("posted"), &json!(mine)),
+            (&json!("claimed"), &json!(mine))
+        ]
+    );
+}
+
+#[test]
+fn it_is_protected_and_nobody_holds_its_jobs_without_an_end() {
+    let Some(octavia) = Octavia::new() else {
+        return;
+    };
+    let job = octavia.post(
+        "get_create_load_balancer_flow",
+        &json!({"loadbalancer_id": BALANCER}),
+    );
+    octavia
+        .run(&["claim", &job, "--expiry", "61m"])
+        .run()
+        .failed(8);
+    let refused = octavia.run(&["claim", &job]).run();
+    assert!(
+        refused.failed(8).contains("waits for each job on it"),
+        "{refused}"
+    );
+    octavia.run(&["claim", "--next"]).run().failed(8);
+    let refused = octavia.run(&["conduct", "--allow-any", "--drain"]).run();
+    assert!(
+        refused
+            .failed(8)
+            .contains("its own conductors run its jobs"),
+        "{refused}"
+    );
+    octavia
+        .run(&["claim", &job, "--expiry", "5m"])
+        .run()
+        .succeeded();
+    octavia.run(&["abandon", &job]).run().succeeded();
+    let all = ["trash", "--state", "unclaimed", "--force"];
+    let refused = octavia.run(&[&all[..], &["--yes"]].concat()).run();
+    let confirm = format!("--confirm {}", octavia.board);
+    assert!(refused.failed(8).contains(&confirm), "{refused}");
+    let confirmed = [&all[..], &["--confirm", &octavia.board]].concat();
+    octavia.run(&confirmed).run().succeeded();
+}
+
+#[test]
+fn what_was_made_of_its_configuration_is_shown_without_secrets() {
+    let Some(octavia) = Octavia::new() else {
+        return;
+    };
+    let shown = octavia.run(&["config"]).run();
+    let text = shown.succeeded();
+    for row in [
+        "protected\ttrue",
+        "password\tset",
+        "task_flow.jobboard_enabled\tTrue",
+        "task_flow.jobboard_backend_password\tset",
+        "mysql://octavia@db:3306/octavia_persistence",
+        "only the first is used",
+        "octavia.conf:6",
+        "?namespace=octavia_jobboard",
+    ] {
+        assert!(text.contains(row), "{row}: {text}");
+    }
+    assert!(
+        !text.contains("hunter2") && !text.contains("pa$s"),
+        "{text}"
+    );
+    let missing = octavia
+        .env
+        .jobboard(&["list", "--board", "octavia:/nowhere/o.conf"])
+        .run();
+    assert!(
+        missing.failed(2).contains("there is no /nowhere/o.conf"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn a_board_of_the_configuration_may_be_octavias() {
+    let Some(octavia) = Octavia::new() else {
+        return;
+    };
+    let job = octavia.post(
+        "get_create_load_balancer_flow",
+        &json!({"loadbalancer_id": BALANCER}),
+    );
+    octavia
+        .env
+        .configure(&format!("[board.prod]\nurl = \"{}\"\n", octavia.board));
+    let listed = octavia
+        .env
+        .jobboard(&["list", "--board", "prod", "-o", "uuid"])
+        .run();
+    assert_eq!(listed.succeeded().trim_end(), job);
+    let all = [
+        "trash",
+        "--state",
+        "unclaimed",
+        "--force",
+        "--board",
+        "prod",
+        "--yes",
+    ];
+    let refused = octavia.env.jobboard(&all).run();
+    assert!(refused.failed(8).contains("--confirm prod"), "{refused}");
+}
+
+#[test]
+fn its_board_on_zookeeper_is_found() {
+    let Some(server) = ZooKeeper::start() else {
+        return;
+    };
+    let env = Env::new();
+    let text = format!(
+        "[task_flow]\njobboard_backend_driver = zookeeper_taskflow_driver\n\
+         jobboard_backend_hosts = 127.0.0.1\njobboard_backend_port = {}\n\
+         jobboard_backend_namespace = octavia_test\n",
+        server.port()
+    );
+    fs::write(env.file("octavia.conf"), text).unwrap();
+    let on = |arguments: &[&str]| {
+        let board = ["--board", "octavia:octavia.conf"];
+        env.jobboard(&[arguments, &board].concat()).run()
+    };
+    let job = on(&["post", "a"]).posted();
+    assert_eq!(on(&["list", "-o", "uuid"]).succeeded().trim_end(), job);
+    let refused = on(&["claim", &job]);
+    assert!(refused.failed(8).contains("--hold"), "{refused}");
+    let url = format!("zk://127.0.0.1:{}/octavia_test", server.port());
+    let whole = env.jobboard(&["list", "--board", &url, "-o", "uuid"]).run();
+    assert_eq!(whole.succeeded().trim_end(), job);
+}

@@ -1,0 +1,225 @@
+//! Databases as OpenStack has them: each for one test, and stopped with it.
+
+use std::{
+    fs,
+    io::Write as _,
+    net::TcpListener,
+    os::unix::fs::chown,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use rustix::process::geteuid;
+use tempfile::TempDir;
+
+use super::{
+    env::wait_until,
+    needs::{has, is_there},
+};
+
+/// What the databases of a test are called: Octavia's own, and TaskFlow's.
+pub(crate) const NAMES: [&str; 2] = ["octavia", "persistence"];
+
+/// Who may do everything with them, and the password.
+const USER: &str = "octavia";
+const PASSWORD: &str = "hunter2";
+
+/// Whoever runs a server that refuses to be run by root.
+const NOBODY: u32 = 65_534;
+
+/// A database server of a test's own.
+pub(crate) struct Database {
+    _folder: TempDir,
+    scheme: &'static str,
+    port: u16,
+    process: Child,
+}
+
+impl Database {
+    /// Starts MariaDB.
+    pub(crate) fn mariadb() -> Option<Self> {
+        if !has("mariadb-install-db")
+            || !is_there("mariadbd", Path::new("/usr/sbin/mariadbd").exists())
+        {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (data, socket) = (folder.path().join("data"), folder.path().join("socket"));
+        let data = format!("--datadir={}", data.display());
+        quiet(
+            Command::new("mariadb-install-db")
+                .args(["--no-defaults", &data, "--user=root"])
+                .args(["--auth-root-authentication-method=normal", "--skip-test-db"]),
+        );
+        let port = free_port();
+        let process = Command::new("/usr/sbin/mariadbd")
+            .args([
+                "--no-defaults",
+                &data,
+                "--user=root",
+                "--bind-address=127.0.0.1",
+            ])
+            .arg(format!("--socket={}", socket.display()))
+            .arg(format!("--port={port}"))
+            .arg(format!(
+                "--pid-file={}",
+                folder.path().join("pid").display()
+            ))
+            .arg("--innodb-flush-log-at-trx-commit=0")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let database = Self {
+            _folder: folder,
+            scheme: "mysql+pymysql",
+            port,
+            process,
+        };
+        let client = |words: &str| {
+            let mut command = Command::new("mariadb");
+            command.args(["--no-defaults", "-uroot", "-e", words]);
+            command.arg(format!("--socket={}", socket.display()));
+            command
+        };
+        wait_until("MariaDB answers", || {
+            client("SELECT 1")
+                .stderr(Stdio::null())
+                .stdout(Stdio::null())
+                .status()
+                .unwrap()
+                .success()
+        });
+        for name in NAMES {
+            quiet(&mut client(&format!(
+                "CREATE DATABASE {name}; GRANT ALL ON {name}.* TO '{USER}'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}'"
+            )));
+        }
+        Some(database)
+    }
+
+    /// Starts PostgreSQL.
+    pub(crate) fn postgres() -> Option<Self> {
+        let programs = postgres_programs();
+        if !is_there("PostgreSQL", programs.is_some()) {
+            return None;
+        }
+        let programs = programs?;
+        let folder = tempfile::tempdir().unwrap();
+        let is_root = geteuid().is_root();
+        if is_root {
+            chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let run = |name: &str| by_nobody(&programs.join(name));
+        let data = folder.path().join("data");
+        let mut password = tempfile::NamedTempFile::new_in(folder.path()).unwrap();
+        password.write_all(PASSWORD.as_bytes()).unwrap();
+        if is_root {
+            chown(password.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        quiet(
+            run("initdb")
+                .args(["-A", "scram-sha-256", "-U", USER, "--no-sync", "-D"])
+                .arg(&data)
+                .arg(format!("--pwfile={}", password.path().display())),
+        );
+        let port = free_port();
+        let process = run("postgres")
+            .args([
+                "-c",
+                "listen_addresses=127.0.0.1",
+                "-c",
+                "fsync=off",
+                "-p",
+                &port.to_string(),
+            ])
+            .arg("-k")
+            .arg(folder.path())
+            .arg("-D")
+            .arg(&data)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let database = Self {
+            _folder: folder,
+            scheme: "postgresql+psycopg2",
+            port,
+            process,
+        };
+        let client = |words: &str| psql(&programs, port, words);
+        wait_until("PostgreSQL answers", || {
+            client("SELECT 1")
+                .stderr(Stdio::null())
+                .status()
+                .unwrap()
+                .success()
+        });
+        for name in NAMES {
+            quiet(&mut client(&format!("CREATE DATABASE {name}")));
+        }
+        Some(database)
+    }
+
+    /// Returns the URL of one of its databases, as Python's services write it.
+    pub(crate) fn url(&self, name: &str) -> String {
+        format!(
+            "{}://{USER}:{PASSWORD}@127.0.0.1:{}/{name}",
+            self.scheme, self.port
+        )
+    }
+
+    /// Has it stand still, or go on.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Prepares a run of a program by somebody who is not root.
+fn by_nobody(program: &Path) -> Command {
+    if !geteuid().is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    command.arg(program).current_dir("/");
+    command
+}
+
+/// Prepares a statement for PostgreSQL.
+fn psql(programs: &Path, port: u16, words: &str) -> Command {
+    let mut command = Command::new(programs.join("psql"));
+    command.env("PGPASSWORD", PASSWORD).stdout(Stdio::null());
+    command.args(["-h", "127.0.0.1", "-U", USER, "-d", "postgres"]);
+    command.args(["-p", &port.to_string(), "-c", words]);
+    command
+}
+
+fn postgres_programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    let mut versions: Vec<_> = versions.flatten().map(|it| it.path().join("bin")).collect();
+    versions.sort();
+    versions.pop().filter(|path| path.join("initdb").exists())
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn quiet(command: &mut Command) {
+    let done = command.output().unwrap();
+    assert!(
+        done.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+}

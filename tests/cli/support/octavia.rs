@@ -1,0 +1,94 @@
+//! A real Octavia as a peer: it posts its flows, and runs them.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::Path,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+};
+
+use serde_json::{Value, json};
+
+use super::{env::SOON, needs::is_there};
+
+/// Octavia's own code, which does one request after the other and tells what happens meanwhile.
+pub(crate) struct Octavia {
+    process: Child,
+    stdin: ChildStdin,
+    lines: Receiver<Value>,
+    /// What it told while an answer was waited for.
+    told: Vec<Value>,
+}
+
+impl Octavia {
+    /// Starts one with settings: where its configuration is, and what is to stand in it.
+    pub(crate) fn with(settings: &Value) -> Option<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let python = root.join("target/octavia-venv/bin/python");
+        if !is_there("Octavia", python.exists()) {
+            return None;
+        }
+        let mut process = Command::new(python)
+            .args(["-I", "-B"])
+            .arg(root.join("tests/cli/support/octavia"))
+            .arg(settings.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                let told =
+                    serde_json::from_str(&line).unwrap_or(json!({"event": "said", "text": line}));
+                if sender.send(told).is_err() {
+                    break;
+                }
+            }
+        });
+        Some(Self {
+            stdin: process.stdin.take().unwrap(),
+            lines,
+            told: Vec::new(),
+            process,
+        })
+    }
+
+    /// Has it do something that it must not refuse.
+    pub(crate) fn ask(&mut self, request: &Value) -> Value {
+        writeln!(self.stdin, "{request}").unwrap();
+        loop {
+            let line = self.line(request);
+            if let Some(answer) = line.get("answer") {
+                return answer.clone();
+            }
+            assert!(line.get("error").is_none(), "{request}: {line}");
+            self.told.push(line);
+        }
+    }
+
+    /// Waits until it has told of something.
+    pub(crate) fn tells(&mut self, what: &str, is_meant: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            if let Some(at) = self.told.iter().position(&is_meant) {
+                return self.told.remove(at);
+            }
+            let line = self.line(&json!(what));
+            self.told.push(line);
+        }
+    }
+
+    fn line(&self, what: &Value) -> Value {
+        let line = self.lines.recv_timeout(SOON);
+        line.unwrap_or_else(|error| panic!("{what}: {error}, after {:?}", self.told))
+    }
+}
+
+impl Drop for Octavia {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
