@@ -1,4 +1,4 @@
-//! What may be the matter with a board on Redis: rights, how the server is set up, keys of no job.
+//! What may be the matter with a board on Redis: how the server is set up, keys of no job; and, in `rights`, rights.
 
 use redis::{Cmd, Pipeline, Value};
 
@@ -10,21 +10,12 @@ use super::{
 };
 use crate::{
     board::{
-        BoardError, Result,
+        Result,
         examine::{Code, Examined, Finding, Part, Remedy},
     },
     job::Shelf,
     shell,
 };
-
-/// Asks of each command in ARGV whether we may use it on the key behind it.
-const MAY: &str = "local denied = {} \
-    for at = 1, #ARGV, 2 do \
-      local words = {} \
-      for word in string.gmatch(ARGV[at], '%S+') do words[#words + 1] = word end \
-      if words[2] == '@' then words[2] = ARGV[at + 1] end \
-      if not redis.acl_check_cmd(unpack(words)) then denied[#denied + 1] = words[1] end \
-    end return denied";
 
 /// How many seconds a replica may have said nothing, which it does every second.
 const LAG: u64 = 10;
@@ -51,98 +42,8 @@ impl Redis {
     }
 
     /// Returns a command line for the server, and for whoever may use it.
-    fn cli(&self, command: &str) -> Remedy {
-        let name = self.client.name();
-        let url = name.split('?').next().unwrap_or(name);
-        let url = match (url.split_once("://"), url.rsplit_once('@')) {
-            (Some((scheme, _)), Some((_, host))) => &format!("{scheme}://{host}"),
-            _ => url,
-        };
-        let place = match url.split_once("://") {
-            Some(("redis+unix", path)) => format!("-s {}", shell::word(path)),
-            _ => format!("-u {}", shell::word(url)),
-        };
-        Remedy::Elsewhere(format!("redis-cli {place} {command}"))
-    }
-
-    async fn rights(&self, seen: &mut Examined) -> Result<()> {
-        let needed = self.needed();
-        let mut command = Cmd::new();
-        command.arg("EVAL").arg(MAY).arg(0);
-        for (words, key, _) in &needed {
-            command.arg(*words).arg(key);
-        }
-        let denied: Vec<String> = match self.client.read(&command).await {
-            Ok((denied, _)) => denied,
-            Err(error @ BoardError::Denied { .. }) => {
-                let finding = self.lacks(&["EVAL".to_owned()]);
-                seen.add(finding.seen("denied", "EVAL: claiming and settling jobs"));
-                seen.unseen("other rights", error);
-                return Ok(());
-            }
-            Err(error) if error.is_retryable() => return Err(error),
-            Err(_) => {
-                seen.unseen("rights, of which only Redis 7 tells", None);
-                return Ok(());
-            }
-        };
-        if denied.is_empty() {
-            return Ok(());
-        }
-        let finding = self.lacks(&denied);
-        let breaks = |command: &String| {
-            let of = needed
-                .iter()
-                .filter(|(words, ..)| words.split(' ').next() == Some(command));
-            let of: Vec<_> = of.map(|(.., what)| *what).collect();
-            format!("{command}: {}", of.join(", "))
-        };
-        let denied = denied.iter().map(breaks);
-        seen.add(denied.fold(finding, |finding, it| finding.seen("denied", it)));
-        Ok(())
-    }
-
-    /// Returns each command with what it takes, the key, and what breaks without it.
-    fn needed(&self) -> Vec<(&'static str, String, &'static str)> {
-        let keys = &self.keys;
-        let (job, past) = (keys.beside(b"x"), keys.past());
-        let owner = String::from_utf8_lossy(&job.owner).into_owned();
-        let (telling, hearing) = (
-            "telling whoever watches at once",
-            "hearing of changes at once",
-        );
-        vec![
-            ("HGET @ x", keys.listings(), "listing and claiming jobs"),
-            ("HSCAN @ 0", keys.listings(), "listing jobs"),
-            ("HSET @ x x", keys.listings(), "posting jobs"),
-            ("HDEL @ x", keys.listings(), "settling jobs"),
-            ("INCRBY @ 1", keys.sequence(), "posting and claiming jobs"),
-            ("GET @", owner.clone(), "seeing who has a job"),
-            ("SET @ x", owner.clone(), "claiming jobs"),
-            ("PEXPIRE @ 1", owner.clone(), "keeping claims alive"),
-            ("DEL @", owner, "giving jobs back"),
-            ("HSET @ x x", keys.trash(), "trashing jobs"),
-            (
-                "XADD @ * x x",
-                past.clone(),
-                "remembering jobs that have ended",
-            ),
-            ("XREVRANGE @ + -", past, "`list --past`"),
-            ("SCAN 0", String::new(), "`conductors`"),
-            ("PUBLISH @ x", keys.events(), telling),
-            ("SUBSCRIBE @", keys.events(), hearing),
-            ("CLIENT TRACKING ON", String::new(), hearing),
-        ]
-    }
-
-    fn lacks(&self, commands: &[String]) -> Finding {
-        let user = self.client.user().unwrap_or("default");
-        let mut commands: Vec<_> = commands.iter().map(|it| it.to_lowercase()).collect();
-        commands.dedup();
-        let rights: Vec<_> = commands.iter().map(|it| format!("+{it}")).collect();
-        let grant = format!("ACL SETUSER {} {}", shell::word(user), rights.join(" "));
-        let summary = format!("{user} may not use {}", commands.join(", "));
-        Finding::new(Code::RightsMissing, summary, self.cli(&grant))
+    pub(super) fn cli(&self, command: &str) -> Remedy {
+        Remedy::Elsewhere(self.client.cli(command))
     }
 
     async fn server(&self, seen: &mut Examined) -> Result<()> {

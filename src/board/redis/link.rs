@@ -27,6 +27,7 @@ use crate::{
     secret::Secret,
 };
 
+mod cli;
 pub(super) mod connect;
 pub(super) mod connection;
 pub(super) mod eviction;

@@ -8,6 +8,7 @@ mod link;
 mod pauses;
 mod read;
 mod registry;
+mod rights;
 mod write;
 
 #[cfg(test)]

@@ -105,14 +105,14 @@ fn rights_that_are_missing_on_redis_are_told_and_the_others_are_looked_at() {
     let (env, server) = (&stage.env, stage.redis_server().unwrap());
     env.post("resize");
     is_sound(env);
-    server.run(&["ACL", "SETUSER", "default", "-hdel", "-config", "-publish"]);
+    let denied = ["-hdel", "-config", "-publish", "-multi"];
+    server.run(&[&["ACL", "SETUSER", "default"], &denied[..]].concat());
     let told = told(env, &[]);
     assert_eq!(told["findings"][0]["code"], "rights-missing", "{told}");
     let evidence = told["findings"][0]["evidence"].to_string();
-    assert!(
-        evidence.contains("HDEL: settling jobs") && evidence.contains("PUBLISH"),
-        "{told}"
-    );
+    for seen in ["HDEL: settling jobs", "PUBLISH: telling", "MULTI: hearing"] {
+        assert!(evidence.contains(seen), "{told}");
+    }
     assert!(
         told["unseen"][0]["what"]
             .as_str()

@@ -15,7 +15,7 @@ use tokio::{task::JoinHandle, time::timeout};
 
 use super::{
     Pusher,
-    connect::Endpoint,
+    connect::{Endpoint, Place},
     greet::Server,
     problem::{Cause, Problem},
     refusal::meaning,
@@ -85,6 +85,11 @@ impl Connection {
     /// Returns what is at the other end.
     pub(crate) fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// Returns where the other end is.
+    pub(crate) fn place(&self) -> &Place {
+        &self.endpoint.place
     }
 
     /// Puts a problem down to the server.

@@ -1,0 +1,45 @@
+//! How an operator reaches the server of a board by `redis-cli`.
+
+use super::{Address, Client};
+use crate::shell;
+
+impl Client {
+    /// Returns a command line for the server, and for whoever may use it.
+    pub(crate) fn cli(&self, command: &str) -> String {
+        let name = self.name.split('?').next().unwrap_or(&self.name);
+        let url = match (name.split_once("://"), name.rsplit_once('@')) {
+            (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+            _ => name.to_owned(),
+        };
+        let url = self.master().unwrap_or(url);
+        let mut words = match url.split_once("://") {
+            Some(("redis+unix", path)) => format!("redis-cli -s {}", shell::word(path)),
+            _ => format!("redis-cli -u {}", shell::word(&url)),
+        };
+        if let Some(files) = &self.url.tls {
+            let ours = files.identity.as_ref();
+            for (option, file) in [
+                ("--cacert", files.ca.as_ref()),
+                ("--cert", ours.map(|it| &it.cert)),
+                ("--key", ours.map(|it| &it.key)),
+            ] {
+                if let Some(file) = file {
+                    let file = shell::word(&file.display().to_string());
+                    words += &format!(" {option} {file}");
+                }
+            }
+        }
+        format!("{words} {command}")
+    }
+
+    /// Returns the URL of the server that Sentinels name, while we are connected to it: `redis-cli` asks none.
+    fn master(&self) -> Option<String> {
+        let Address::Sentinel(_) = &self.url.address else {
+            return None;
+        };
+        let connection = self.connection.try_lock().ok()?;
+        let s = if self.url.tls.is_some() { "s" } else { "" };
+        let place = connection.as_ref()?.place();
+        Some(format!("redis{s}://{place}/{}", self.url.db))
+    }
+}

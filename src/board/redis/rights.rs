@@ -1,0 +1,223 @@
+//! What a board on Redis needs to be allowed to do, and whether it is.
+
+use redis::Cmd;
+
+use super::Redis;
+use crate::{
+    board::{
+        BoardError, Result,
+        examine::{Code, Examined, Finding},
+    },
+    shell,
+};
+
+/// Asks of each command in ARGV whether we may use it on the key behind it.
+///
+/// Answers with each that is denied, and with what the server says to whoever tries: only that tells whether
+/// it is the command or the key. What is denied comes to nothing.
+const MAY: &str = "local denied = {} \
+    for at = 1, #ARGV, 2 do \
+      local words = {} \
+      for word in string.gmatch(ARGV[at], '%S+') do words[#words + 1] = word end \
+      if words[2] == '@' then words[2] = ARGV[at + 1] end \
+      if not redis.acl_check_cmd(unpack(words)) then \
+        local said = redis.pcall(unpack(words)) \
+        denied[#denied + 1] = words[1] \
+        denied[#denied + 1] = type(said) == 'table' and said.err or '' \
+      end \
+    end return denied";
+
+/// A command that a board needs.
+struct Need {
+    /// With what it takes; `@` is the key.
+    words: &'static str,
+    key: String,
+    /// What breaks without it.
+    what: &'static str,
+}
+
+/// What denies something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lack {
+    Command,
+    Key,
+    Channel,
+}
+
+impl Lack {
+    /// Reads what the server says to whoever is denied something in a script.
+    fn of(said: &str) -> Self {
+        // Behind the name of the user, which may be any word.
+        let said = said
+            .split_once(" has no permissions")
+            .map_or(said, |it| it.1);
+        if said.contains("' key") || said.contains(" keys ") {
+            Self::Key
+        } else if said.contains("channel") {
+            Self::Channel
+        } else {
+            Self::Command
+        }
+    }
+}
+
+impl Redis {
+    /// Looks which of the rights are missing that a board needs.
+    pub(super) async fn rights(&self, seen: &mut Examined) -> Result<()> {
+        let needed = self.needed();
+        let mut command = Cmd::new();
+        command.arg("EVAL").arg(MAY).arg(0);
+        for need in &needed {
+            command.arg(need.words).arg(&need.key);
+        }
+        let denied: Vec<String> = match self.client.read(&command).await {
+            Ok((denied, _)) => denied,
+            Err(error @ BoardError::Denied { .. }) => {
+                let finding = self.lacks(&[("EVAL", Lack::Command)]);
+                seen.add(finding.seen("denied", "EVAL: claiming and settling jobs"));
+                seen.unseen("other rights", error);
+                return Ok(());
+            }
+            Err(error) if error.is_retryable() => return Err(error),
+            Err(_) => {
+                seen.unseen("rights, of which only Redis 7 tells", None);
+                return Ok(());
+            }
+        };
+        let (pairs, _) = denied.as_chunks();
+        let mut denied = Vec::new();
+        for [command, said] in pairs {
+            let lack = (command.as_str(), Lack::of(said));
+            if !denied.contains(&lack) {
+                denied.push(lack);
+            }
+        }
+        // No script may subscribe: who may not publish there, may not listen there.
+        if denied.contains(&("PUBLISH", Lack::Channel)) {
+            denied.retain(|it| *it != ("SUBSCRIBE", Lack::Command));
+        }
+        if denied.is_empty() {
+            return Ok(());
+        }
+        let breaks = |(command, _): &(&str, Lack)| {
+            let of = needed
+                .iter()
+                .filter(|it| it.words.split(' ').next() == Some(*command));
+            let mut of: Vec<_> = of.map(|it| it.what).collect();
+            of.dedup();
+            format!("{command}: {}", of.join(", "))
+        };
+        let finding = self.lacks(&denied);
+        let denied = denied.iter().map(breaks);
+        seen.add(denied.fold(finding, |finding, it| finding.seen("denied", it)));
+        Ok(())
+    }
+
+    fn needed(&self) -> Vec<Need> {
+        let keys = &self.keys;
+        let (job, past, none) = (keys.beside(b"x"), keys.past(), String::new());
+        let owner = String::from_utf8_lossy(&job.owner).into_owned();
+        let (telling, hearing) = (
+            "telling whoever watches at once",
+            "hearing of changes at once",
+        );
+        let all = [
+            ("HGET @ x", keys.listings(), "listing and claiming jobs"),
+            ("HMGET @ x", keys.listings(), "finding jobs"),
+            ("HEXISTS @ x", keys.listings(), "posting and settling jobs"),
+            ("HSCAN @ 0", keys.listings(), "listing jobs"),
+            ("HSET @ x x", keys.listings(), "posting jobs"),
+            ("HDEL @ x", keys.listings(), "settling jobs"),
+            ("INCRBY @ 1", keys.sequence(), "posting and claiming jobs"),
+            ("GET @", owner.clone(), "seeing who has a job"),
+            ("MGET @", owner.clone(), "seeing who has a job"),
+            ("PTTL @", owner.clone(), "seeing how long a claim lasts"),
+            ("SET @ x", owner.clone(), "claiming jobs"),
+            ("PEXPIRE @ 1", owner.clone(), "keeping claims alive"),
+            ("DEL @", owner, "giving jobs back"),
+            ("TIME", none.clone(), "claiming and settling jobs"),
+            ("HSET @ x x", keys.trash(), "trashing jobs"),
+            (
+                "XADD @ * x x",
+                past.clone(),
+                "remembering jobs that have ended",
+            ),
+            ("XREVRANGE @ + -", past, "`list --past`"),
+            ("SCAN 0", none.clone(), "`conductors`"),
+            ("HLEN @", keys.listings(), "`status`"),
+            ("HKEYS @", keys.listings(), "`selftest --clean`"),
+            ("PUBLISH @ x", keys.events(), telling),
+            ("SUBSCRIBE @", keys.events(), hearing),
+            ("CLIENT TRACKING ON", none.clone(), hearing),
+            ("MULTI", none.clone(), hearing),
+            ("EXEC", none, hearing),
+        ];
+        let all = all.into_iter();
+        all.map(|(words, key, what)| Need { words, key, what })
+            .collect()
+    }
+
+    fn lacks(&self, denied: &[(&str, Lack)]) -> Finding {
+        let user = self.client.user().unwrap_or("default");
+        let lacking = |lack: Lack| denied.iter().filter(move |(_, it)| *it == lack);
+        let mut commands: Vec<_> = lacking(Lack::Command)
+            .map(|(command, _)| command.to_lowercase())
+            .collect();
+        commands.dedup();
+        let mut rights: Vec<_> = commands.iter().map(|it| format!("+{it}")).collect();
+        let mut objects = Vec::new();
+        if !commands.is_empty() {
+            objects.push(commands.join(", "));
+        }
+        for (lack, sign, what, names) in [
+            (Lack::Key, '~', "the keys", self.keys.all()),
+            (Lack::Channel, '&', "the channel", self.keys.events()),
+        ] {
+            if lacking(lack).next().is_some() {
+                objects.push(format!("{what} {names}"));
+                rights.push(shell::word(&format!("{sign}{names}")));
+            }
+        }
+        let grant = format!("ACL SETUSER {} {}", shell::word(user), rights.join(" "));
+        let summary = format!("{user} may not use {}", objects.join(", "));
+        Finding::new(Code::RightsMissing, summary, self.cli(&grant))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_denied_is_known_whatever_the_age_of_the_server() {
+        for (said, lack) in [
+            (
+                "ERR The user executing the script can't run this command or subcommand",
+                Lack::Command,
+            ),
+            (
+                "ERR The user executing the script can't access at least one of the keys mentioned in the command \
+                 arguments",
+                Lack::Key,
+            ),
+            (
+                "ERR The user executing the script can't publish to the channel mentioned in the command",
+                Lack::Channel,
+            ),
+            (
+                "ERR ACL failure in script: User keyed has no permissions to run the 'hget' command",
+                Lack::Command,
+            ),
+            (
+                "NOPERM ACL failure in script: User eve has no permissions to access the 'channel:b' key",
+                Lack::Key,
+            ),
+            (
+                "ERR This Redis command is not allowed from script script: 1, on @user_script:1.",
+                Lack::Command,
+            ),
+        ] {
+            assert_eq!(Lack::of(said), lack, "{said}");
+        }
+    }
+}
