@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use crate::{
     board::{
         Board, BoardError,
-        ground::Ground,
         open::{Bounds, open},
+        scratch::Testable,
         url::BoardUrl,
     },
     config::{Config, Environment, Flags},
@@ -62,7 +62,7 @@ pub(crate) struct Opener {
 
 impl Opener {
     /// Returns the board at a URL; it connects when something is asked first.
-    pub(crate) fn open(&self, url: &BoardUrl) -> Result<Arc<dyn Ground>, BoardError> {
+    pub(crate) fn open(&self, url: &BoardUrl) -> Result<Arc<dyn Testable>, BoardError> {
         open(url, self.patience, self.password.clone(), self.bounds)
     }
 }
@@ -97,13 +97,16 @@ impl Context {
         Ok(self.introduce(board))
     }
 
-    /// Returns the board as one that is tested where it is, and what opens those beside it; before
+    /// Returns the board as one that is tested where it is, its URL, and what opens those beside it; before
     /// anything else is asked for.
-    pub(crate) fn ground(&mut self) -> anyhow::Result<(Arc<dyn Ground>, Opener)> {
+    pub(crate) fn testable_board(
+        &mut self,
+    ) -> anyhow::Result<(Arc<dyn Testable>, BoardUrl, Opener)> {
         let opener = self.opener(&self.config)?;
-        let ground = opener.open(&self.config.board.value.url)?;
-        self.introduce(Arc::clone(&ground) as Arc<dyn Board>);
-        Ok((ground, opener))
+        let url = self.config.board.value.url.resolved();
+        let board = opener.open(&url)?;
+        self.introduce(Arc::clone(&board) as Arc<dyn Board>);
+        Ok((board, url, opener))
     }
 
     /// Tells which board is used, and keeps it.

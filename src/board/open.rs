@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-pub(crate) use super::embedded::ground::{HELD, WORD as HOLDER, hold};
+pub(crate) use super::embedded::scratch::{HELD, WORD as HOLDER, hold};
 use super::{
     Result,
     embedded::{Durability, Embedded, Options},
-    ground::Ground,
     redis::Redis,
+    scratch::Testable,
     url::BoardUrl,
     wire::posting::Limit,
     zookeeper::ZooKeeper,
@@ -31,7 +31,7 @@ pub(crate) fn open(
     patience: Duration,
     password: Option<Secret>,
     bounds: Bounds,
-) -> Result<Arc<dyn Ground>> {
+) -> Result<Arc<dyn Testable>> {
     let limit = Limit {
         details: usize::try_from(bounds.max_details).unwrap_or(usize::MAX),
     };

@@ -1,15 +1,16 @@
 //! `jobboard selftest`.
 
+mod actor;
 mod hurt;
 mod looks;
 mod processes;
 mod promise;
 mod report;
-mod site;
+mod scratch;
 mod trial;
 mod verbs;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use rustix::process::Signal;
@@ -19,18 +20,19 @@ use tokio::time::{self, Instant};
 pub(super) use self::promise::{Grade, Promise};
 pub(super) use self::report::Verdict;
 use self::{
-    report::{Findings, Leavings, Place},
-    site::Site,
+    report::{Findings, Leavings, Left},
+    scratch::Scratch,
     trial::Trial,
 };
 use super::parts::under_claim;
 use crate::{
-    board::ground::Ground,
+    board::scratch::Testable,
     context::{Consent, Context},
     duration,
     exit::{CommandError, chain},
     output::Progress,
     process::signal::Signals,
+    shell,
 };
 
 /// How long it takes at least: less is too little for a claim to lapse.
@@ -41,10 +43,10 @@ const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Try whether the board keeps its promises where it is
 ///
-/// Works on a board of its own beside yours: on Redis under keys that begin with the namespace of yours,
+/// Works on a scratch board beside yours: on Redis under keys that begin with the namespace of yours,
 /// on ZooKeeper in a node beside it, for an embedded board in a file beside its file. Your jobs are not
 /// touched, and what it made is removed, also if it is interrupted; what one left that was killed, the
-/// next one removes. Asks first, unless --yes is given.
+/// next one removes, by the mark that it bears. Asks first, unless --yes is given.
 ///
 /// It posts, claims, keeps claims and lets them lapse, settles, trashes, restores and purges, has several
 /// claim the same jobs at once, breaks its own connections off in the middle of claims, and looks what became
@@ -55,7 +57,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// figures and the verdict.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SelftestArgs {
-    /// How long it may take, 2s to 1h; cleaning up comes behind it
+    /// How long it may take, 2s to 1h; cleaning up comes behind it, and takes 10s at most
     #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = bounded)]
     bound: Duration,
 
@@ -83,19 +85,22 @@ pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result
     if args.clean {
         ctx.require_writable()?;
     }
-    let (board, mut opener) = ctx.ground()?;
+    let (board, url, mut opener) = ctx.testable_board()?;
     // What a request waits for in vain is not there for the others.
-    opener.patience = opener.patience.min(args.bound / 5);
+    opener.patience = opener.patience.min(SHORTEST.max(args.bound / 4));
+    let scratch = Scratch::new(url, opener);
+    if !args.clean {
+        scratch.require_short_name()?;
+    }
     let trying = || ctx.trying("test", "the board");
     // It also connects.
     let health = match board.health().await {
         Err(error) if error.is_retryable() => return Err(error).with_context(trying),
         health => health.ok(),
     };
-    let site = Site::new(&ctx.config.board.value.url, opener);
     if args.dry_run {
-        let left = site.left(&*board).await.with_context(trying)?;
-        return ctx.out.report(&Leavings::shown(&*board, &site, left));
+        let place = Some(scratch.url.to_string());
+        return tidy(ctx, &*board, &scratch, place).await;
     }
     let is_writable = ctx.require_writable();
     if is_writable.is_ok() {
@@ -106,31 +111,28 @@ pub(crate) async fn run(ctx: &mut Context, args: SelftestArgs) -> anyhow::Result
         ctx.consent(&args.consent, &question)?;
     }
     if args.clean {
-        return clean(ctx, &*board, &site).await;
+        return tidy(ctx, &*board, &scratch, None).await;
     }
     let progress = ctx.out.progress("testing", Some(args.bound.as_secs()));
     let mut findings = Findings::new(&*board, health.map(|it| it.server));
     let mut signals = Signals::ending()?;
     let start = Instant::now();
-    looks::settings(&*board, &mut findings).await;
-    let interrupted = match is_writable {
-        Ok(()) => {
-            let tested = act(&site, &board, start + args.bound, &mut findings);
-            tokio::select! {
-                biased;
-                signal = signals.next() => Some(signal),
-                () = tested => None,
-                () = seconds(&progress) => None,
-            }
-        }
-        Err(error) => {
-            findings.nothing_tried(&chain(error.as_ref()));
-            None
+    let tested = async {
+        looks::settings(&*board, start + args.bound / 4, &mut findings).await;
+        match is_writable {
+            Ok(()) => act(&scratch, &*board, start + args.bound, &mut findings).await,
+            Err(error) => findings.nothing_tried(&chain(error.as_ref())),
         }
     };
-    findings.over(start.elapsed());
+    let interrupted = tokio::select! {
+        biased;
+        signal = signals.next() => Some(signal),
+        () = tested => None,
+        () = seconds(&progress) => None,
+    };
+    findings.seconds = start.elapsed().as_secs_f64();
     drop(progress);
-    conclude(ctx, &site, findings, interrupted, signals).await
+    conclude(ctx, &scratch, findings, interrupted, signals).await
 }
 
 /// Tells for ever how the time passes.
@@ -141,70 +143,99 @@ async fn seconds(progress: &Progress) {
     }
 }
 
+/// Tries all that takes acting, on a board beside the one in use.
+async fn act(scratch: &Scratch, board: &dyn Testable, last: Instant, findings: &mut Findings) {
+    let begun = Instant::now();
+    let swept = time::timeout_at(begun + (last - begun) / 4, scratch.sweep(board)).await;
+    match swept {
+        Ok(Ok((removed, failed))) => {
+            findings.removed = removed;
+            findings.unseen.extend(failed);
+        }
+        Ok(Err(error)) => {
+            let why = chain(&error);
+            findings
+                .unseen
+                .push(format!("what earlier tests left: {why}"));
+        }
+        Err(_) => findings
+            .unseen
+            .push("what earlier tests left: no time left".to_owned()),
+    }
+    match time::timeout_at(last, Trial::begin(scratch, last)).await {
+        Ok(Ok(trial)) => trial.run(findings).await,
+        Ok(Err(error)) => findings.cannot_begin(error),
+        Err(_) => {}
+    }
+}
+
 /// Cleans up, and tells what was found, unless it was interrupted.
 async fn conclude(
     ctx: &mut Context,
-    site: &Site,
+    scratch: &Scratch,
     mut findings: Findings,
     interrupted: Option<Signal>,
     mut signals: Signals,
 ) -> anyhow::Result<()> {
     // A second signal does not wait.
     let cleaned = tokio::select! {
-        cleaned = site.clean_up() => cleaned,
+        cleaned = scratch.clean_up() => cleaned,
         _ = signals.next(), if interrupted.is_some() => Err("it was interrupted".to_owned()),
     };
-    let place = Place::of(site, ctx.config.program());
-    if let Err(why) = &cleaned {
+    if let Err(why) = cleaned {
+        let mut words = ctx.config.program();
+        words.extend(["selftest", "--clean", "-y"].map(str::to_owned));
+        let (place, command) = (scratch.url.to_string(), shell::line(&words));
         ctx.out.note(format!(
-            "warning: {} is left behind: {why}; `{}` removes it",
-            place.place, place.command
+            "warning: {place} is left behind: {why}; `{command}` removes it"
         ));
+        findings.left = Some(Left { place, command });
     }
     if let Some(signal) = interrupted {
         ctx.out.note("interrupted, and nothing is told");
         return Err(under_claim::code(128 + signal.as_raw()));
     }
+    findings.conclude();
     let denied = findings.denied.take();
-    let told = findings.told(cleaned.err().map(|_| place));
-    ctx.out.report(&told)?;
+    ctx.out.report(&findings)?;
     if let Some(error) = denied {
         return Err(error).with_context(|| ctx.trying("test", "the board"));
     }
-    match told.verdict {
+    match findings.verdict {
         Verdict::Broken => Err(CommandError::Command(7).into()),
         Verdict::Sound | Verdict::Weak | Verdict::Unknown => Ok(()),
     }
 }
 
-/// Tries all that takes acting, on a board beside the one in use.
-async fn act(site: &Site, board: &Arc<dyn Ground>, end: Instant, findings: &mut Findings) {
-    match site.remove_left(&**board).await {
-        Ok((removed, failed)) => {
-            findings.removed = removed;
-            findings.unseen.extend(failed);
-        }
-        Err(error) => findings
-            .unseen
-            .push(format!("what earlier tests left: {}", chain(&error))),
-    }
-    match Trial::begin(site, end).await {
-        Ok(trial) => trial.run(findings).await,
-        Err(error) => findings.cannot_begin(error),
-    }
-}
-
-/// Removes what earlier ones left, and tells what that was.
-async fn clean(ctx: &mut Context, board: &dyn Ground, site: &Site) -> anyhow::Result<()> {
-    let removed = site.remove_left(board).await;
-    let (removed, failed) =
-        removed.with_context(|| ctx.trying("remove", "what earlier tests left"))?;
+/// Shows where it would work and what earlier ones left, or removes that where no place is asked for.
+async fn tidy(
+    ctx: &mut Context,
+    board: &dyn Testable,
+    scratch: &Scratch,
+    place: Option<String>,
+) -> anyhow::Result<()> {
+    let found = match place {
+        Some(_) => scratch.left(board).await,
+        None => scratch.sweep(board).await,
+    };
+    let (names, failed) =
+        found.with_context(|| ctx.trying("look for", "what earlier tests left"))?;
     for why in &failed {
         ctx.out.note(format!("warning: {why}"));
     }
-    let total = removed.len() + failed.len();
-    ctx.out.report(&Leavings::removed(board, removed))?;
-    match failed.len() {
+    let total = names.len() + failed.len();
+    let failed = if place.is_some() { 0 } else { failed.len() };
+    let (left, removed) = match place {
+        Some(_) => (names, Vec::new()),
+        None => (Vec::new(), names),
+    };
+    ctx.out.report(&Leavings {
+        board: board.name().to_owned(),
+        place,
+        left,
+        removed,
+    })?;
+    match failed {
         0 => Ok(()),
         failed => Err(CommandError::Partly { failed, total }.into()),
     }

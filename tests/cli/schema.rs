@@ -74,6 +74,7 @@ fn printed(env: &Env) -> Vec<(&'static str, Value)> {
     print("diagnosis", &["doctor", "--list", "--json"]);
     print("selftest", &["selftest", "--dry-run", "--json"]);
     print("selftest", &["selftest", "--read-only", "--json"]);
+    print("selftest", &["selftest", "--yes", "--for", "2s", "--json"]);
     print("status", &["status", "--json"]);
     print("report", &["report", "--json"]);
     print("file", &["report", "page.html", "--json"]);

@@ -1,6 +1,7 @@
 //! `jobboard selftest`.
 
 mod hurt;
+mod place;
 
 use std::{collections::BTreeMap, fs};
 
@@ -15,9 +16,9 @@ use crate::{
     },
 };
 
-/// How long it may take where all of it is to be tried; on a machine that is busier, so much more.
+/// How long it may take where all of it is to be tried; on a machine that is busier more, as long as is waited for.
 const LONG: &str = "15s";
-const LONGER: [&str; 2] = ["1m", "5m"];
+const LONGER: [&str; 3] = ["1m"; 3];
 
 /// A board with a user's jobs on it, and all that is stored where it is.
 struct Scene {
@@ -74,8 +75,8 @@ impl Scene {
         names
     }
 
-    /// Whether a board is there that is to be thrown away.
-    fn has_throwaway(&mut self) -> bool {
+    /// Whether a board is there to be thrown away.
+    fn has_scratch(&mut self) -> bool {
         self.stored().iter().any(|it| it.contains("selftest-"))
     }
 
@@ -87,7 +88,7 @@ impl Scene {
         run
     }
 
-    /// Whether there are jobs on a board that is to be thrown away; it is registered by then.
+    /// Whether there are jobs on a board to be thrown away; it is registered by then.
     fn is_posted_to(&mut self) -> bool {
         if self.stage.is_network() {
             let is_job = |it: &String| it.contains("/job0") || it.ends_with(".jobboard");
@@ -115,16 +116,20 @@ fn selftest(env: &Env, words: &[&str]) -> Outcome {
         .run()
 }
 
-/// Runs it until it has the time to try all of it.
-fn selftest_whole(env: &Env) -> Outcome {
-    let mut run = selftest(env, &["--for", LONG]);
+/// Runs something until it has the time to try all of it.
+fn with_time(run: impl Fn(&str) -> Outcome) -> Outcome {
+    let mut told = run(LONG);
     for long in LONGER {
-        if !run.stdout.contains("there was no time for it") {
+        if !told.stdout.contains("no time left") {
             break;
         }
-        run = selftest(env, &["--for", long]);
+        told = run(long);
     }
-    run
+    told
+}
+
+fn selftest_whole(env: &Env) -> Outcome {
+    with_time(|long| selftest(env, &["--for", long]))
 }
 
 /// Returns what it told of each promise.
@@ -188,7 +193,7 @@ fn what_one_that_was_killed_has_left_is_removed_by_the_next() {
         let before = selftest(scene.env(), &["--dry-run"]).json();
         let left = before["left"].as_array().unwrap();
         assert_eq!(left.len(), 1, "{before}");
-        assert!(scene.has_throwaway());
+        assert!(scene.has_scratch());
         let told = selftest(scene.env(), &["--for", "2s"]);
         let told = told.values().pop().unwrap();
         assert_eq!(told["removed"], before["left"], "{told:#}");
@@ -209,7 +214,7 @@ fn one_that_is_at_work_is_left_alone_and_cleans_up_when_it_is_interrupted() {
             let run = scene.at_work();
             let told = selftest(scene.env(), &["--clean"]).json();
             assert_eq!(told["removed"], json!([]), "{told}");
-            wait_until("it is there", || scene.has_throwaway());
+            wait_until("it is there", || scene.has_scratch());
             run.signal(signal);
             let run = run.ended();
             assert_eq!(run.failed(code).matches("interrupted").count(), 1, "{run}");

@@ -2,12 +2,12 @@
 
 mod events;
 mod examine;
-pub(crate) mod ground;
 mod limit;
 mod past;
 mod pauses;
 mod read;
 mod registry;
+pub(crate) mod scratch;
 mod store;
 mod write;
 

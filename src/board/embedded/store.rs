@@ -32,7 +32,7 @@ use super::events::signal::ChangeSignal;
 use crate::board::wire::posting::Limit;
 
 /// Marks our files, so that no other program's database is taken for a board.
-const APPLICATION_ID: i32 = 0x6a6f_6262;
+pub(super) const APPLICATION_ID: i32 = 0x6a6f_6262;
 
 /// How large the log may be when we leave; the next process has to read it.
 const LARGEST_LOG_LEFT: u64 = 256 * 1024;

@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-use crate::{board::ground::MARK, job::JobKey};
+use crate::{board::scratch::MARK, job::JobKey};
 
 /// Names the keys of one board.
 #[derive(Debug, Clone)]
@@ -111,9 +111,18 @@ impl Keys {
         self.beginning_with("conductor.")
     }
 
-    /// What the keys of boards beside this one match that are to be thrown away.
-    pub(super) fn throwaways(&self) -> String {
-        self.beginning_with(MARK)
+    /// The names of the boards beside this one that are to be thrown away: a hash.
+    pub(super) fn scratches(&self) -> String {
+        self.named(&format!("{MARK}boards"))
+    }
+
+    /// Returns the name of this board, and the keys of the one beside which that makes it another.
+    pub(super) fn base(&self) -> (&str, Self) {
+        let namespace = self.prefix.strip_suffix(':').unwrap_or_default();
+        match namespace.rsplit_once(':') {
+            Some((base, name)) => (name, Self::of(Some(base))),
+            None => (namespace, Self::of(None)),
+        }
     }
 
     /// What all keys of the board match, and perhaps some of boards that are called longer.
@@ -221,6 +230,22 @@ mod tests {
         assert_eq!(Keys::of(Some("")).listings(), ":listings");
         assert_eq!(Keys::of(Some("a:b")).trash(), "a:b:trash");
         assert_eq!(Keys::of(None).sequence(), "sequence");
+    }
+
+    #[test]
+    fn the_board_beside_which_another_is_has_the_rest_of_its_name() {
+        for (namespace, base) in [
+            (Some("taskflow"), "taskflow:"),
+            (Some("a:b"), "a:b:"),
+            (Some(""), ":"),
+            (None, ""),
+        ] {
+            let before = namespace.iter().map(|it| format!("{it}:"));
+            let beside = Keys::of(Some(&(before.collect::<String>() + "selftest-1")));
+            let (name, found) = beside.base();
+            assert_eq!((name, found.prefix()), ("selftest-1", base));
+            assert_eq!(found.scratches(), format!("{base}selftest-boards"));
+        }
     }
 
     #[test]

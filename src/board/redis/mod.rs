@@ -2,13 +2,13 @@
 
 mod events;
 mod examine;
-mod ground;
 mod keys;
 mod link;
 mod pauses;
 mod read;
 mod registry;
 mod rights;
+mod scratch;
 mod write;
 
 #[cfg(test)]

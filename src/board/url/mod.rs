@@ -60,6 +60,18 @@ impl BoardUrl {
         }
     }
 
+    /// Returns the same board by the file that a link leads to, if a link is where its file should be.
+    pub(crate) fn resolved(&self) -> Self {
+        let mut url = self.clone();
+        if let Self::Embedded(url) = &mut url
+            && url.path.is_symlink()
+            && let Ok(path) = url.path.canonicalize()
+        {
+            url.path = path;
+        }
+        url
+    }
+
     /// Returns a board of its own beside this one, where who may use this one may use it.
     ///
     /// On a server all of its names begin with those of this board, or with the node that this one is in;

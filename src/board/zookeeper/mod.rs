@@ -2,7 +2,6 @@
 
 mod events;
 mod examine;
-mod ground;
 mod link;
 mod origin;
 mod past;
@@ -11,6 +10,7 @@ mod pauses;
 mod read;
 mod registration;
 mod registry;
+mod scratch;
 mod target;
 mod write;
 

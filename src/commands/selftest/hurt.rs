@@ -11,13 +11,14 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
+    actor::RULES,
     processes::PROCESSES,
-    promise::{Seen, Tried, Trouble, require},
-    trial::{RULES, Trial, authority},
+    promise::{Seen, Tried, Trouble, broken, require},
+    trial::Trial,
 };
 use crate::{
-    board::{BoardError, BoardExt as _, ground::Ground, url::BoardUrl},
-    job::{Claim, Claimant, Claimed, JobKey, Outcome, Shelf, Term},
+    board::{BoardError, BoardExt as _, scratch::Testable, url::BoardUrl},
+    job::{Claimant, Claimed, JobKey, Outcome, Shelf, Term},
 };
 
 /// How often it is looked whether a claim has lapsed.
@@ -34,69 +35,52 @@ const CUTS: usize = 30;
 
 impl Trial<'_> {
     /// Leaves a claim to itself as a process does that dies, and looks when it ends.
-    pub(super) async fn lapse(&self) -> Tried<(Duration, Seen)> {
-        let key = self.post_one().await?;
-        let by = self.brief_keeper("victim");
-        let (open, victim, wanted) = (self.site.opener(), by.clone(), key.clone());
-        let before = Instant::now();
-        let deserted = spawn_blocking(move || desert(&open, &wanted, &victim)).await;
-        let deserted = deserted.map_err(|error| Trouble::Broken(error.to_string()))?;
+    pub(super) async fn lapse(&self) -> Tried {
+        let (key, by) = (self.post_one().await?, self.brief_keeper("victim"));
+        let (board, at_it) = (
+            self.scratch.open_apart(Duration::MAX)?,
+            self.scratch.other(),
+        );
+        let (victim, wanted) = (by.clone(), key.clone());
+        let (before, end) = (Instant::now(), self.end);
+        let deserted = spawn_blocking(move || {
+            let _at_it = at_it;
+            desert(board, &wanted, &victim, end)
+        });
+        let deserted = deserted.await;
+        let deserted = deserted.map_err(|error| Trouble::Ours(error.to_string()))?;
         let (claimed, term) = deserted?;
         let claim = self.claim_of(&claimed, &by);
         let since = Instant::now();
         loop {
-            let Some(job) = self.find_one(Shelf::Board, &key).await? else {
-                return Err(Trouble::Broken(
-                    "a job went with the claim on it".to_owned(),
-                ));
-            };
-            if job.holding.is_none() {
-                break;
+            match self.find_one(Shelf::Board, &key).await? {
+                None => return broken("a job went with the claim on it"),
+                Some(job) if job.holding.is_none() => break,
+                Some(_) => time::sleep(PACE).await,
             }
-            time::sleep(PACE).await;
         }
-        let lasted = before.elapsed();
-        require(lasted + STEP >= term, || {
-            let [term, lasted] = [term, lasted].map(|it| it.as_secs_f64());
-            format!(
-                "a claim for {term:.1} s was over after {lasted:.1} s: a job may be performed twice"
-            )
-        })?;
-        let late = since.elapsed().saturating_sub(term);
-        self.refuses_late(&key, &claim).await?;
-        let next = self.keeper("heir");
-        let claimed = self.bob.claim_one(&key, &next, RULES).await?;
-        self.refuses_late(&key, &claim).await?;
-        let right = self.right(&claimed, &next);
-        self.bob.settle_one(&key, Outcome::Consume, right).await?;
-        let after = late.as_millis();
-        let why = format!(
-            "{after} ms after its {:.1} s, and who had lost it settled nothing",
-            term.as_secs_f64()
+        let (lasted, late) = (before.elapsed(), since.elapsed().saturating_sub(term));
+        let [seconds, before] = [term, lasted].map(|it| it.as_secs_f64());
+        let why = format_args!(
+            "a claim for {seconds:.1} s was over after {before:.1} s: a job may be performed twice"
         );
-        let seen = match late > Duration::from_secs(1).max(term * 2 / 3) {
+        require(lasted + STEP >= term, why)?;
+        self.settles_nothing(&self.ada, &claim, Outcome::Consume)
+            .await?;
+        let heir = self.win(&self.bob, &key, &self.keeper("heir")).await?;
+        self.settles_nothing(&self.ada, &claim, Outcome::Consume)
+            .await?;
+        self.settle(&self.bob, &heir, Outcome::Consume).await?;
+        self.figures.borrow_mut().lapse = Some(late.as_secs_f64());
+        let why = format!(
+            "{} ms after its {seconds:.1} s, and who had lost it settled nothing",
+            late.as_millis()
+        );
+        let remedy = "jobs of a machine that died wait for that long besides";
+        Ok(match late > Duration::from_secs(1).max(term * 2 / 3) {
             false => Seen::ok(why),
-            true => Seen::weak(
-                why,
-                "jobs of a machine that died wait for that long besides",
-            ),
-        };
-        Ok((late, seen))
-    }
-
-    /// Tries to settle by a claim that is over.
-    async fn refuses_late(&self, key: &JobKey, claim: &Claim) -> Tried<()> {
-        match self
-            .ada
-            .settle_one(key, Outcome::Consume, authority(claim))
-            .await
-        {
-            Err(error) if error.is_about_the_claim() => Ok(()),
-            Err(error) => Err(error.into()),
-            Ok(_) => Err(Trouble::Broken(
-                "whoever had lost a claim settled the job all the same".to_owned(),
-            )),
-        }
+            true => Seen::weak(why, remedy),
+        })
     }
 
     /// Has two claim the same jobs at the same time, and settle each of them at the same time.
@@ -104,53 +88,43 @@ impl Trial<'_> {
         let keys = self.post(RACED).await?;
         let (one, other) = (self.keeper("one"), self.keeper("other"));
         let raced = join_all(keys.iter().map(async |key| {
-            join!(
-                self.ada.claim_one(key, &one, RULES),
-                self.bob.claim_one(key, &other, RULES),
-            )
+            let (one, other) = join!(
+                self.win(&self.ada, key, &one),
+                self.win(&self.bob, key, &other),
+            );
+            [one, other]
         }));
         let mut claims = Vec::new();
-        for (ones, others) in raced.await {
-            let mut won = 0;
-            for (claimed, by) in [(ones, &one), (others, &other)] {
-                match claimed {
-                    Ok(claimed) => claims.push(self.claim_of(&claimed, by)),
-                    Err(BoardError::AlreadyClaimed { .. }) => continue,
-                    Err(error) => return Err(error.into()),
-                }
-                won += 1;
-            }
-            require(won == 1, || {
-                format!("two claimed a job at the same time, and {won} of them won it")
+        for answers in raced.await {
+            let won = winners(answers, |it| {
+                matches!(it, BoardError::AlreadyClaimed { .. })
             })?;
-        }
-        let settled = claims.iter().map(async |claim| {
-            let right = authority(claim);
-            let (one, other) = join!(
-                self.ada
-                    .settle_one(&claim.key, Outcome::Consume, right.clone()),
-                self.bob.settle_one(&claim.key, Outcome::Consume, right),
+            let why = format_args!(
+                "two claimed a job at the same time, and {} of them won it",
+                won.len()
             );
-            let mut done = 0;
-            for answer in [one, other] {
-                match answer {
-                    Ok(_) => done += 1,
-                    Err(error) if error.is_about_the_claim() => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(done)
-        });
-        let settled = join_all(settled).await.into_iter();
-        let settled = settled.collect::<Result<Vec<_>, _>>()?;
-        require(settled.iter().all(|&count| count == 1), || {
-            let wrong = settled.iter().filter(|&&count| count != 1).count();
-            format!("of {RACED} jobs {wrong} were not settled just once, by two who tried at once")
-        })?;
+            require(won.len() == 1, why)?;
+            claims.extend(won);
+        }
+        let settled = join_all(claims.iter().map(async |claim| {
+            let (one, other) = join!(
+                self.settle(&self.ada, claim, Outcome::Consume),
+                self.settle(&self.bob, claim, Outcome::Consume),
+            );
+            [one, other]
+        }));
+        let mut wrong = 0;
+        for answers in settled.await {
+            wrong += usize::from(winners(answers, BoardError::is_about_the_claim)?.len() != 1);
+        }
+        let why = format_args!(
+            "of {RACED} jobs {wrong} were not settled just once, by two who tried at once"
+        );
+        require(wrong == 0, why)?;
         let mut why = format!(
             "each of {RACED} jobs that two claimed at once went to one of them, and was settled once"
         );
-        if let BoardUrl::Embedded(_) = &self.site.url {
+        if let BoardUrl::Embedded(_) = &self.scratch.url {
             self.processes_race().await?;
             let (processes, rounds) = PROCESSES;
             why += &format!("; of {processes} processes one won, {rounds} times");
@@ -160,56 +134,51 @@ impl Trial<'_> {
 
     /// Breaks exchanges off in the middle of claims.
     pub(super) async fn broken_off(&self) -> Tried {
-        match &self.site.url {
-            BoardUrl::Embedded(_) => self.processes_die().await,
+        match &self.scratch.url {
+            BoardUrl::Embedded(url) => self.processes_die(url).await,
             BoardUrl::Redis(_) | BoardUrl::ZooKeeper(_) => self.connections_break().await,
         }
     }
 
     /// Cuts our own connection while a claim is under way, and looks what became of it.
     async fn connections_break(&self) -> Tried {
-        let cutter = self.site.open()?;
-        let by = self.keeper("cutter");
+        let (cutter, by) = (self.scratch.open()?, self.keeper("cutter"));
         let keys = self.post(CUTS).await?;
-        let usual = self.usual(&*cutter, &by).await?;
+        let usual = self.usual(&cutter, &by).await?;
         let (mut unheard, mut done) = (0_usize, 0_usize);
         for key in &keys {
-            let claimed = self.cut_short(&*cutter, key, &by, usual).await?;
-            let holding = match self.find_one(Shelf::Board, key).await? {
-                Some(job) => job.holding,
-                None => {
-                    return Err(Trouble::Broken(
-                        "a job was lost with a connection".to_owned(),
-                    ));
-                }
+            let claimed = self.cut_short(&cutter, key, &by, usual).await?;
+            let Some(job) = self.find_one(Shelf::Board, key).await? else {
+                return broken("a job was lost with a connection");
             };
-            let is_ours = holding
-                .as_ref()
-                .is_some_and(|it| it.owner.as_ref() == Some(&by.owner));
+            let holding = job.holding;
+            let owner = holding.as_ref().and_then(|it| it.owner.as_ref());
+            let is_ours = owner == Some(&by.owner);
             match claimed {
                 Ok(claimed) => require(
                     holding.is_some_and(|it| it.fence.as_ref() == Some(&claimed.fence)),
-                    || "a claim was acknowledged that is not there".to_owned(),
+                    "a claim was acknowledged that is not there",
                 )?,
                 Err(BoardError::Unknown { .. } | BoardError::Unreachable { .. }) => {
                     unheard += 1;
                     done += usize::from(is_ours);
-                    require(holding.is_none_or(|it| it.fence.is_some()), || {
-                        "a claim was done by half when the connection broke".to_owned()
-                    })?;
+                    require(
+                        holding.is_none_or(|it| it.fence.is_some()),
+                        "a claim was done by half when the connection broke",
+                    )?;
                 }
                 Err(error) => return Err(error.into()),
             }
             // Whoever finds out by looking has it, or anybody else can.
             match is_ours {
-                true => self.settle_by_name(key, &by.owner).await?,
+                true => self.consume_of(key, &by.owner).await?,
                 false => self.taken_by_another(key).await?,
             }
         }
-        let left = self.find(Shelf::Board, &keys).await?;
-        require(left.iter().all(Option::is_none), || {
-            "a job was consumed and came back when a connection broke".to_owned()
-        })?;
+        require(
+            self.gone(&keys).await? == CUTS,
+            "a job was consumed and came back when a connection broke",
+        )?;
         Ok(Seen::ok(format!(
             "of {CUTS} claims that were cut short {unheard} had no answer, of which {done} were made; none was lost \
              or doubled"
@@ -219,7 +188,7 @@ impl Trial<'_> {
     /// Claims a job, and cuts the connection meanwhile.
     async fn cut_short(
         &self,
-        cutter: &dyn Ground,
+        cutter: &Arc<dyn Testable>,
         key: &JobKey,
         by: &Claimant,
         usual: Duration,
@@ -228,7 +197,7 @@ impl Trial<'_> {
         let noise = u32::from(Uuid::new_v4().as_bytes()[0]);
         let pause = usual * noise / 256;
         // That a session moves takes longer than that a socket is closed.
-        let is_slow = matches!(self.site.url, BoardUrl::ZooKeeper(_));
+        let is_slow = matches!(self.scratch.url, BoardUrl::ZooKeeper(_));
         let waits = async |waits: bool| {
             let start = Instant::now();
             while waits && start.elapsed() < pause {
@@ -250,58 +219,66 @@ impl Trial<'_> {
     }
 
     /// Returns how long a claim takes, at the quickest.
-    async fn usual(&self, board: &dyn Ground, by: &Claimant) -> Tried<Duration> {
+    async fn usual(&self, board: &Arc<dyn Testable>, by: &Claimant) -> Tried<Duration> {
         let mut least = Duration::from_millis(100);
-        for _ in 0..3 {
-            let key = self.post_one().await?;
+        for key in self.post(3).await? {
             let start = Instant::now();
-            let claimed = board.claim_one(&key, by, RULES).await?;
+            let claim = self.win(board, &key, by).await?;
             least = least.min(start.elapsed());
-            let right = self.right(&claimed, by);
-            board.settle_one(&key, Outcome::Consume, right).await?;
+            self.settle(board, &claim, Outcome::Consume).await?;
         }
         Ok(least)
     }
 
     /// Claims a job that nobody has, and consumes it.
     pub(super) async fn taken_by_another(&self, key: &JobKey) -> Tried<()> {
-        let by = self.keeper("heir");
-        // What is under way from a connection that is gone may come in still.
-        let claimed = match self.bob.claim_one(key, &by, RULES).await {
+        match self.win(&self.bob, key, &self.keeper("heir")).await {
+            // What is under way from a connection that is gone may come in still.
             Err(BoardError::AlreadyClaimed { owner: Some(owner) }) => {
-                return self.settle_by_name(key, &owner).await;
+                self.consume_of(key, &owner).await
             }
-            claimed => claimed?,
-        };
-        let right = self.right(&claimed, &by);
-        self.bob.settle_one(key, Outcome::Consume, right).await?;
-        Ok(())
+            claim => {
+                self.settle(&self.bob, &claim?, Outcome::Consume).await?;
+                Ok(())
+            }
+        }
     }
+}
+
+/// Returns what those got who tried something at once and were not told that others were quicker.
+fn winners<T>(
+    answers: [Result<T, BoardError>; 2],
+    is_late: impl Fn(&BoardError) -> bool,
+) -> Result<Vec<T>, BoardError> {
+    let answers = answers.into_iter();
+    let told = answers.filter(|it| !it.as_ref().is_err_and(&is_late));
+    told.collect()
 }
 
 /// Claims a job as a process that dies with that: its connection ends without a word.
 ///
 /// Returns also how long the claim is to last.
 fn desert(
-    open: &impl Fn() -> Result<Arc<dyn Ground>, BoardError>,
+    board: Arc<dyn Testable>,
     key: &JobKey,
     by: &Claimant,
+    end: Instant,
 ) -> Tried<(Claimed, Duration)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let runtime = runtime.map_err(|error| Trouble::Broken(error.to_string()))?;
-    let board = open()?;
-    let claimed = runtime.block_on(async {
+    let runtime = runtime.map_err(|error| Trouble::Ours(error.to_string()))?;
+    let claimed = runtime.block_on(time::timeout_at(end, async {
         let Term::Kept(wanted) = by.term else {
             return Err(BoardError::NotClaimed);
         };
         let term = board.lease_term(wanted).await?;
         let claimed = board.claim_one(key, by, RULES).await?;
         Ok((claimed, term))
-    });
+    }));
     // What drives the connection goes first, so that nobody can say goodbye.
     runtime.shutdown_background();
     drop(board);
+    let claimed = claimed.map_err(|_| Trouble::Ours("no time left".to_owned()))?;
     Ok(claimed?)
 }

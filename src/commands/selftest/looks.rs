@@ -14,13 +14,10 @@ use crate::{
     board::{
         BoardError,
         examine::{Code, Examined, Part, Remedy, Severity},
-        ground::Ground,
+        scratch::Testable,
     },
     exit::chain,
 };
-
-/// How long a look may take.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// By how much more or less time may pass there than here, as a part of it.
 const DRIFT: f64 = 0.005;
@@ -29,7 +26,7 @@ const DRIFT: f64 = 0.005;
 const APART: f64 = 1.0;
 
 /// Looks how the server is set up, and what we may do there.
-pub(super) async fn settings(board: &dyn Ground, findings: &mut Findings) {
+pub(super) async fn settings(board: &dyn Testable, end: Instant, findings: &mut Findings) {
     for (part, promise, sound) in [
         (
             Part::Server,
@@ -42,55 +39,44 @@ pub(super) async fn settings(board: &dyn Ground, findings: &mut Findings) {
             "all that a board needs is allowed",
         ),
     ] {
-        let seen = match time::timeout(PATIENCE, board.examine(part)).await {
-            Ok(Ok(seen)) => seen,
-            Ok(Err(error)) => {
-                findings.judge(promise, Seen::untried(chain(&error)));
-                continue;
-            }
-            Err(_) => {
-                let why = format!("it took longer than {}s", PATIENCE.as_secs());
-                findings.judge(promise, Seen::untried(why));
-                continue;
-            }
-        };
-        judge(seen, promise, sound, findings);
+        match time::timeout_at(end, board.examine(part)).await {
+            Ok(Ok(seen)) => judge(seen, promise, sound, findings),
+            Ok(Err(error)) => findings.judge(promise, Seen::untried(chain(&error))),
+            Err(_) => findings.judge(promise, Seen::untried("no time left")),
+        }
     }
     // Who may not ask has been told so above.
-    if let Ok(Ok(Some(loss))) = time::timeout(PATIENCE, board.loss()).await {
+    if let Ok(Ok(Some(loss))) = time::timeout_at(end, board.loss()).await {
         findings.judge(Promise::Durable, Seen::weak(loss.what, loss.remedy));
     }
 }
 
 /// Makes a grade of what a look has shown: errors break what is promised, all else weakens it.
 fn judge(seen: Examined, promise: Promise, sound: &str, findings: &mut Findings) {
-    let unseen = seen.unseen.into_iter().map(|(what, why)| match why {
-        Some(why) => format!("{what}: {}", chain(&why)),
-        None => what,
-    });
-    let unseen: Vec<_> = unseen.collect();
     for finding in seen.findings {
         let (_, severity, so) = finding.code.meaning();
         let grade = match (severity, finding.code) {
             // What may not be done is told where it is tried.
-            (_, Code::RightsMissing) => Grade::Weak,
+            (_, Code::RightsMissing) | (Severity::Warning | Severity::Note, _) => Grade::Weak,
             (Severity::Error, _) => Grade::Broken,
-            (Severity::Warning | Severity::Note, _) => Grade::Weak,
         };
         let remedy = match finding.remedy {
             Remedy::Elsewhere(command) => Some(command),
             Remedy::Mends(..) | Remedy::Shows(_) => None,
         };
         let why = format!("{}: {so}", finding.summary);
-        findings.judge(promise, Seen(grade, why, remedy));
+        findings.judge(promise, Seen { grade, why, remedy });
     }
-    match &unseen[..] {
-        [] => findings.judge(promise, Seen::ok(sound)),
-        all => findings.judge(
-            promise,
-            Seen::untried(format!("not seen: {}", all.join("; "))),
-        ),
-    }
+    let unseen = seen.unseen.into_iter().map(|(what, why)| match why {
+        Some(why) => format!("{what}: {}", chain(&why)),
+        None => what,
+    });
+    let unseen: Vec<_> = unseen.collect();
+    let seen = match &unseen[..] {
+        [] => Seen::ok(sound),
+        all => Seen::untried(format!("not seen: {}", all.join("; "))),
+    };
+    findings.judge(promise, seen);
 }
 
 /// What was measured; what was not is none. Times are in seconds.
@@ -126,13 +112,12 @@ impl Spread {
         })
     }
 
-    fn told(&self) -> String {
-        let ms = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
+    fn told(self) -> String {
         let Self { median, p99, count } = self;
         format!(
-            "{} at the median, {} at p99, of {count}",
-            ms(*median),
-            ms(*p99)
+            "{:.2} ms at the median, {:.2} ms at p99, of {count}",
+            median * 1e3,
+            p99 * 1e3
         )
     }
 }
@@ -156,17 +141,12 @@ pub(super) struct Clock {
 impl Figures {
     /// Returns what was measured, each with its name.
     pub(super) fn told(&self) -> Vec<(&'static str, String)> {
-        let rates = self.rates.map(
-            |Rates {
-                 post,
-                 claim,
-                 consume,
-             }| {
-                format!(
-                    "{post:.0} posts, {claim:.0} claims, {consume:.0} consumes a second, in bulk"
-                )
-            },
-        );
+        let rates = self.rates.map(|it| {
+            format!(
+                "{:.0} posts, {:.0} claims, {:.0} consumes a second, in bulk",
+                it.post, it.claim, it.consume
+            )
+        });
         let clock = self.clock.map(|Clock { offset, drift }| {
             format!(
                 "{:.2} ms {} ours, {:.3} % apart in pace",
@@ -175,20 +155,17 @@ impl Figures {
                 drift.abs() * 1e2
             )
         });
-        let lapse = self
-            .lapse
-            .map(|late| format!("{:.0} ms after its time", late * 1e3));
+        let lapse = self.lapse;
+        let lapse = lapse.map(|late| format!("{:.0} ms after its time", late * 1e3));
         let all = [
-            ("latency", self.latency.map(|it| it.told())),
+            ("latency", self.latency.map(Spread::told)),
             ("rates", rates),
             ("lapse seen", lapse),
-            ("events", self.event.map(|it| it.told())),
+            ("events", self.event.map(Spread::told)),
             ("clock", clock),
         ];
-        let there = all
-            .into_iter()
-            .filter_map(|(name, text)| Some((name, text?)));
-        there.collect()
+        let all = all.into_iter();
+        all.filter_map(|(name, text)| Some((name, text?))).collect()
     }
 }
 
@@ -203,9 +180,9 @@ pub(super) struct Tick {
 
 impl Tick {
     /// Looks at both; none, where there is but one. The quickest of a few looks is the surest.
-    pub(super) async fn look(board: &dyn Ground) -> Result<Option<Self>, BoardError> {
+    pub(super) async fn look(board: &dyn Testable) -> Result<Option<Self>, BoardError> {
         let mut best: Option<Self> = None;
-        for _ in 0..5 {
+        for _ in 0..3 {
             let (at, before) = (Instant::now(), Utc::now());
             let Some(there) = board.clock().await? else {
                 return Ok(None);
@@ -243,12 +220,10 @@ impl Tick {
                 "set the clocks by NTP; claims lapse by one clock and are safe",
             )
         } else {
-            {
-                let apart = offset.abs().max(later.doubt) * 1e3;
-                Seen::ok(format!(
-                    "it agrees with ours to {apart:.1} ms, and goes on to do so"
-                ))
-            }
+            let apart = offset.abs().max(later.doubt) * 1e3;
+            Seen::ok(format!(
+                "it agrees with ours to {apart:.1} ms, and goes on to do so"
+            ))
         };
         (clock, seen)
     }
@@ -287,7 +262,7 @@ mod tests {
             offset,
             doubt: 1e-3,
         };
-        let grade = |before: f64, after: f64| tick(0, before).until(tick(10, after)).1.0;
+        let grade = |before: f64, after: f64| tick(0, before).until(tick(10, after)).1.grade;
         assert_eq!(grade(0.2, 0.201), Grade::Ok);
         assert_eq!(grade(60.0, 60.001), Grade::Weak);
         assert_eq!(grade(0.0, 0.5), Grade::Weak);

@@ -1,5 +1,7 @@
 //! What boards promise, how well that is kept, and what keeps it from being seen.
 
+use std::fmt::Display;
+
 use serde::Serialize;
 
 use crate::{board::BoardError, exit::chain, names::named, output::Tone};
@@ -72,29 +74,36 @@ impl Grade {
     }
 }
 
-/// What was seen of a promise: how it is kept, why, and what to do.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Seen(
-    pub(super) Grade,
-    pub(super) String,
-    pub(super) Option<String>,
-);
+/// What was seen of a promise: how it is kept, why that is said, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Seen {
+    pub(super) grade: Grade,
+    pub(super) why: String,
+    pub(super) remedy: Option<String>,
+}
 
 impl Seen {
+    pub(super) fn new(grade: Grade, why: impl Into<String>) -> Self {
+        Self {
+            grade,
+            why: why.into(),
+            remedy: None,
+        }
+    }
+
     pub(super) fn ok(why: impl Into<String>) -> Self {
-        Self(Grade::Ok, why.into(), None)
+        Self::new(Grade::Ok, why)
     }
 
     pub(super) fn weak(why: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self(Grade::Weak, why.into(), Some(remedy.into()))
-    }
-
-    pub(super) fn broken(why: impl Into<String>) -> Self {
-        Self(Grade::Broken, why.into(), None)
+        Self {
+            remedy: Some(remedy.into()),
+            ..Self::new(Grade::Weak, why)
+        }
     }
 
     pub(super) fn untried(why: impl Into<String>) -> Self {
-        Self(Grade::Untried, why.into(), None)
+        Self::new(Grade::Untried, why)
     }
 }
 
@@ -105,6 +114,8 @@ pub(super) enum Trouble {
     Broken(String),
     /// The board said something else.
     Board(BoardError),
+    /// It is ours, and says nothing of the board.
+    Ours(String),
 }
 
 impl From<BoardError> for Trouble {
@@ -116,15 +127,19 @@ impl From<BoardError> for Trouble {
 impl From<Trouble> for Seen {
     fn from(trouble: Trouble) -> Self {
         match trouble {
-            Trouble::Broken(why) => Self::broken(why),
+            Trouble::Broken(why) => Self::new(Grade::Broken, why),
+            Trouble::Ours(why) => Self::untried(why),
             Trouble::Board(
                 error @ (BoardError::Denied { .. } | BoardError::Unsupported { .. }),
             ) => Self::untried(chain(&error)),
-            Trouble::Board(error) if is_unanswered(&error) => Self::broken(chain(&error)),
-            Trouble::Board(error) => Self::broken(format!(
-                "what has to succeed was refused: {}",
-                chain(&error)
-            )),
+            // Another promise is to answer.
+            Trouble::Board(error) if is_unanswered(&error) => {
+                Self::untried(format!("a request had no answer: {}", chain(&error)))
+            }
+            Trouble::Board(error) => Self::new(
+                Grade::Broken,
+                format!("what has to succeed was refused: {}", chain(&error)),
+            ),
         }
     }
 }
@@ -138,9 +153,14 @@ pub(super) fn is_unanswered(error: &BoardError) -> bool {
 pub(super) type Tried<T = Seen> = Result<T, Trouble>;
 
 /// Says that a promise is broken, unless this holds.
-pub(super) fn require(holds: bool, why: impl FnOnce() -> String) -> Tried<()> {
+pub(super) fn require(holds: bool, why: impl Display) -> Tried<()> {
     match holds {
         true => Ok(()),
-        false => Err(Trouble::Broken(why())),
+        false => broken(why.to_string()),
     }
+}
+
+/// Says that a promise is broken.
+pub(super) fn broken<T>(why: impl Into<String>) -> Tried<T> {
+    Err(Trouble::Broken(why.into()))
 }

@@ -1,20 +1,16 @@
 //! What a test of a board tells: of each promise how it is kept, what was measured, and what can be relied on.
 
-use std::time::Duration;
-
 use serde::Serialize;
 
 use super::{
     looks::Figures,
     promise::{Grade, Promise, Seen},
-    site::Site,
 };
 use crate::{
     board::{Board, BoardError},
     exit::chain,
     names::named,
     output::{Page, Record, Report, Tone},
-    shell,
 };
 
 named! {
@@ -30,28 +26,39 @@ named! {
 
 /// How one promise is kept, and why that is said.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Judged {
-    pub(super) promise: Promise,
+struct Judged {
+    promise: Promise,
     means: &'static str,
-    pub(super) grade: Grade,
-    pub(super) why: String,
-    /// What to do about it.
-    remedy: Option<String>,
+    #[serde(flatten)]
+    seen: Seen,
 }
 
-/// What has been found so far.
+/// What was found.
+#[derive(Debug, Serialize)]
 pub(super) struct Findings {
     board: String,
     server: Option<String>,
-    judged: Vec<Judged>,
+    pub(super) verdict: Verdict,
+    guarantee: String,
+    /// How long it took, without cleaning up.
+    pub(super) seconds: f64,
+    promises: Vec<Judged>,
     pub(super) figures: Figures,
     /// What could not be seen, and why.
     pub(super) unseen: Vec<String>,
     /// What earlier ones had left.
     pub(super) removed: Vec<String>,
-    took: Duration,
+    pub(super) left: Option<Left>,
     /// What keeps anything from being tried, where that is a right.
+    #[serde(skip)]
     pub(super) denied: Option<BoardError>,
+}
+
+/// A board that was to be thrown away, and what removes it.
+#[derive(Debug, Serialize)]
+pub(super) struct Left {
+    pub(super) place: String,
+    pub(super) command: String,
 }
 
 impl Findings {
@@ -59,40 +66,46 @@ impl Findings {
         Self {
             board: board.name().to_owned(),
             server,
-            judged: Vec::new(),
+            verdict: Verdict::Unknown,
+            guarantee: String::new(),
+            seconds: 0.0,
+            promises: Vec::new(),
             figures: Figures::default(),
             unseen: Vec::new(),
             removed: Vec::new(),
-            took: Duration::ZERO,
+            left: None,
             denied: None,
         }
     }
 
     /// Notes how a promise is kept; what was seen first of one that is broken stands.
-    pub(super) fn judge(&mut self, promise: Promise, Seen(grade, why, remedy): Seen) {
-        if let Some(known) = self.judged.iter_mut().find(|it| it.promise == promise) {
-            if grade > known.grade {
-                (known.grade, known.why, known.remedy) = (grade, why, remedy);
-            }
-            return;
+    pub(super) fn judge(&mut self, promise: Promise, seen: Seen) {
+        match self.promises.iter_mut().find(|it| it.promise == promise) {
+            Some(known) if seen.grade > known.seen.grade => known.seen = seen,
+            Some(_) => {}
+            None => self.promises.push(Judged {
+                promise,
+                means: promise.meaning(),
+                seen,
+            }),
         }
-        let means = promise.meaning();
-        self.judged.push(Judged {
-            promise,
-            means,
-            grade,
-            why,
-            remedy,
-        });
     }
 
     /// Returns how a promise is kept, as far as that is known.
     pub(super) fn of(&self, promise: Promise) -> Option<Grade> {
-        let found = self.judged.iter().find(|it| it.promise == promise);
-        found.map(|it| it.grade)
+        let mut known = self.promises.iter();
+        known
+            .find(|it| it.promise == promise)
+            .map(|it| it.seen.grade)
     }
 
-    /// Says of all that takes acting why it was not tried.
+    /// Whether all that takes acting came to its end, and nothing was broken by it.
+    pub(super) fn is_all_tried(&self) -> bool {
+        let mut all = Promise::ALL.iter().filter(|it| !it.is_seen());
+        all.all(|it| matches!(self.of(*it), Some(Grade::Ok | Grade::Weak)))
+    }
+
+    /// Says of all that takes acting, and was not tried, why.
     pub(super) fn nothing_tried(&mut self, why: &str) {
         for promise in Promise::ALL.iter().filter(|it| !it.is_seen()) {
             if self.of(*promise).is_none() {
@@ -109,110 +122,48 @@ impl Findings {
                 self.judge(Promise::Rights, Seen::weak(&why, "grant it to the user"));
                 self.denied = Some(error);
             }
-            _ => self.judge(Promise::Answers, Seen::broken(&why)),
+            _ => self.judge(Promise::Answers, Seen::new(Grade::Broken, &why)),
         }
         self.nothing_tried(&why);
     }
 
-    /// Says that it is over, and how long it took.
-    pub(super) fn over(&mut self, took: Duration) {
-        self.took = took;
-    }
-
-    /// Says what can be relied on.
-    pub(super) fn told(mut self, left: Option<Place>) -> Told {
-        self.nothing_tried("there was no time for it: --for gives it more");
-        self.judged.sort_by_key(|it| it.promise as usize);
+    /// Says what can be relied on, once nothing more is tried.
+    pub(super) fn conclude(&mut self) {
+        self.nothing_tried("no time left: --for gives it more");
+        self.promises.sort_by_key(|it| it.promise as usize);
         let named = |grade: Grade| {
-            let of = self.judged.iter().filter(|it| it.grade == grade);
-            of.map(|it| it.promise.name()).collect::<Vec<_>>()
+            let of = self.promises.iter().filter(|it| it.seen.grade == grade);
+            // That a look has shown nothing says nothing against what was tried.
+            let of = of.filter(|it| grade != Grade::Untried || !it.promise.is_seen());
+            of.map(|it| it.promise.name())
+                .collect::<Vec<_>>()
+                .join(", ")
         };
-        let (broken, weak) = (named(Grade::Broken), named(Grade::Weak));
-        let untried = named(Grade::Untried);
-        let untried: Vec<_> = Promise::ALL
-            .iter()
-            .filter(|it| !it.is_seen())
-            .map(|it| it.name())
-            .filter(|name| untried.contains(name))
-            .collect();
-        let (verdict, guarantee) = match (&broken[..], &weak[..], &untried[..]) {
-            ([], [], []) => (
+        let [broken, weak, untried] = [Grade::Broken, Grade::Weak, Grade::Untried].map(named);
+        (self.verdict, self.guarantee) = match [&*broken, &*weak, &*untried] {
+            ["", "", ""] => (
                 Verdict::Sound,
                 "A job that is posted here stays until it is done, one at a time has it, and whoever loses it \
                  settles nothing: also when connections break and processes die."
                     .to_owned(),
             ),
-            ([], _, [_, ..]) => (
-                Verdict::Unknown,
-                format!(
-                    "Nothing is broken as far as it was tried; nobody knows of {}.",
-                    untried.join(", ")
-                ),
-            ),
-            ([], [_, ..], []) => (
+            ["", _, ""] => (
                 Verdict::Weak,
-                format!(
-                    "Jobs are safe here with reservations: see {}. All else is kept.",
-                    weak.join(", ")
-                ),
+                format!("Jobs are safe here with reservations: see {weak}. All else is kept."),
             ),
-            ([_, ..], ..) => (
+            ["", _, _] => (
+                Verdict::Unknown,
+                format!("Nothing is broken as far as it was tried; nobody knows of {untried}."),
+            ),
+            _ => (
                 Verdict::Broken,
-                format!(
-                    "Do not trust this board with jobs before this is mended: {}.",
-                    broken.join(", ")
-                ),
+                format!("Do not trust this board with jobs before this is mended: {broken}."),
             ),
         };
-        Told {
-            board: self.board,
-            server: self.server,
-            verdict,
-            guarantee,
-            seconds: self.took.as_secs_f64(),
-            promises: self.judged,
-            figures: self.figures,
-            unseen: self.unseen,
-            removed: self.removed,
-            left,
-        }
     }
 }
 
-/// What was found.
-#[derive(Debug, Serialize)]
-pub(super) struct Told {
-    board: String,
-    server: Option<String>,
-    pub(super) verdict: Verdict,
-    guarantee: String,
-    /// How long it took, without cleaning up.
-    seconds: f64,
-    promises: Vec<Judged>,
-    figures: Figures,
-    unseen: Vec<String>,
-    removed: Vec<String>,
-    left: Option<Place>,
-}
-
-/// A board that was to be thrown away, and what removes it.
-#[derive(Debug, Serialize)]
-pub(super) struct Place {
-    pub(super) place: String,
-    pub(super) command: String,
-}
-
-impl Place {
-    pub(super) fn of(site: &Site, mut program: Vec<String>) -> Self {
-        program.extend(["selftest", "--clean"].map(str::to_owned));
-        Self {
-            place: site.url.to_string(),
-            command: shell::line(&program),
-        }
-    }
-}
-
-impl Record for Told {
+impl Record for Findings {
     fn fields(&self) -> Vec<String> {
         self.lines().concat()
     }
@@ -220,28 +171,21 @@ impl Record for Told {
     /// Returns a line for each promise, each figure, what could not be seen, and the verdict.
     fn lines(&self) -> Vec<Vec<String>> {
         let line = |words: [&str; 4]| words.map(str::to_owned).to_vec();
-        let promises = self.promises.iter().map(|it| {
-            let remedy = it.remedy.as_deref().unwrap_or_default();
-            line([it.promise.name(), it.grade.name(), &it.why, remedy])
+        let promises = self.promises.iter().map(|Judged { promise, seen, .. }| {
+            let remedy = seen.remedy.as_deref().unwrap_or_default();
+            line([promise.name(), seen.grade.name(), &seen.why, remedy])
         });
-        let figures = self.figures.told();
-        let figures = figures
-            .iter()
-            .map(|(name, text)| line([name, "", text, ""]));
-        let unseen = self
-            .unseen
-            .iter()
-            .map(|what| line(["unseen", "", what, ""]));
+        let figures = self.figures.told().into_iter();
+        let figures = figures.map(|(name, text)| line([name, "", &text, ""]));
+        let unseen = self.unseen.iter();
+        let unseen = unseen.map(|what| line(["unseen", "", what, ""]));
         let verdict = line(["verdict", self.verdict.name(), &self.guarantee, ""]);
-        promises
-            .chain(figures)
-            .chain(unseen)
-            .chain([verdict])
-            .collect()
+        let all = promises.chain(figures).chain(unseen);
+        all.chain([verdict]).collect()
     }
 }
 
-impl Report for Told {
+impl Report for Findings {
     fn human(&self, page: &mut Page) {
         /// How far in the reasons stand.
         const HANG: usize = 22;
@@ -252,25 +196,28 @@ impl Report for Told {
         page.fact("tried for", format!("{:.1} s", self.seconds));
         page.line();
         let (untried, tried): (Vec<_>, Vec<_>) =
-            (self.promises.iter()).partition(|it| it.grade == Grade::Untried);
-        for it in tried {
-            let line = page.sentence(HANG).plain(format!("{:<13}", it.promise));
-            line.add(it.grade.tone(), format!("{:<9}", it.grade))
-                .plain(&it.why);
-            if it.grade != Grade::Ok {
+            (self.promises.iter()).partition(|it| it.seen.grade == Grade::Untried);
+        for Judged {
+            promise,
+            means,
+            seen,
+        } in tried
+        {
+            let line = page.sentence(HANG).plain(format!("{promise:<13}"));
+            line.add(seen.grade.tone(), format!("{:<9}", seen.grade))
+                .plain(&seen.why);
+            let promised = (seen.grade != Grade::Ok).then_some(("promised: ", *means));
+            let remedy = seen.remedy.as_deref().map(|it| ("do: ", it));
+            for (word, text) in promised.into_iter().chain(remedy) {
                 let line = page.sentence(HANG).plain(format!("{:HANG$}", ""));
-                line.add(Tone::Faint, "promised: ").plain(it.means);
-            }
-            if let Some(remedy) = &it.remedy {
-                let line = page.sentence(HANG).plain(format!("{:HANG$}", ""));
-                line.add(Tone::Faint, "do: ").plain(remedy);
+                line.add(Tone::Faint, word).plain(text);
             }
         }
-        for alike in untried.chunk_by(|one, other| one.why == other.why) {
+        for alike in untried.chunk_by(|one, other| one.seen.why == other.seen.why) {
             let names: Vec<_> = alike.iter().map(|it| it.promise.name()).collect();
             let line = page.sentence(HANG).add(Tone::Faint, "untried: ");
             line.plain(names.join(", "))
-                .plain(format!(": {}", alike[0].why));
+                .plain(format!(": {}", alike[0].seen.why));
         }
         let figures = self.figures.told();
         if !figures.is_empty() {
@@ -300,31 +247,11 @@ impl Report for Told {
 /// What earlier ones have left beside a board.
 #[derive(Debug, Serialize)]
 pub(super) struct Leavings {
-    board: String,
+    pub(super) board: String,
     /// Where this one would work; none, if it was only to clean up.
-    place: Option<String>,
-    left: Vec<String>,
-    removed: Vec<String>,
-}
-
-impl Leavings {
-    pub(super) fn shown(board: &dyn Board, site: &Site, left: Vec<String>) -> Self {
-        Self {
-            board: board.name().to_owned(),
-            place: Some(site.url.to_string()),
-            left,
-            removed: Vec::new(),
-        }
-    }
-
-    pub(super) fn removed(board: &dyn Board, removed: Vec<String>) -> Self {
-        Self {
-            board: board.name().to_owned(),
-            place: None,
-            left: Vec::new(),
-            removed,
-        }
-    }
+    pub(super) place: Option<String>,
+    pub(super) left: Vec<String>,
+    pub(super) removed: Vec<String>,
 }
 
 impl Record for Leavings {

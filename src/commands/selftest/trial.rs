@@ -1,173 +1,205 @@
-//! A board under test: who acts on it, in which order it is tried, and the claims that are kept all the while.
+//! A board under test: in which order it is tried, for how long, and the claims that are kept all the while.
 
-use std::{cell::RefCell, convert::Infallible, sync::Arc, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    convert::Infallible,
+    sync::Arc,
+    time::Duration,
+};
 
-use futures_util::FutureExt as _;
-use serde_json::json;
 use tokio::{
     join,
-    sync::Notify,
+    sync::watch,
     time::{self, Instant},
 };
-use uuid::Uuid;
 
 use super::{
-    looks::Tick,
-    promise::{Grade, Promise, Seen, Tried, Trouble, is_unanswered, require},
+    actor::{RULES, settlement},
+    looks::{Figures, Tick},
+    promise::{Grade, Promise, Seen, Tried, Trouble, broken, is_unanswered, require},
     report::Findings,
-    site::Site,
+    scratch::Scratch,
 };
 use crate::{
-    board::{BoardError, BoardExt as _, ClaimRules, JobRef, REFRESH, ground::Ground},
+    board::{BoardError, REFRESH, scratch::Testable},
     exit::chain,
-    job::{
-        Authority, Claim, Claimant, Claimed, Conductor, Draft, Entry, Job, JobKey, Outcome, Owner,
-        Priority, Settlement, Shelf, Term,
-    },
+    job::{Claim, Conductor, Outcome, Shelf},
 };
 
 /// How long a claim lasts that is kept while others are tried, or as near to it as the server grants.
 const TERM: Duration = Duration::from_secs(4);
 
-/// How long one lasts that is settled at once, however busy this machine is.
-const AMPLE: Duration = Duration::from_secs(60);
-
 /// How many claims are kept all the while, and how many jobs are left alone beside them.
 const WATCHED: usize = 16;
 
-/// How claims are made here: by whom the job is asked for by name.
-pub(super) const RULES: ClaimRules = ClaimRules {
-    is_attempt: false,
-    at_once: usize::MAX,
-    respects_not_before: false,
-};
+/// How long a board may be away, as while its server starts again, and how often it is looked for.
+const AWAY: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A board under test, and those who act on it, each by a connection of its own.
 pub(super) struct Trial<'a> {
-    pub(super) site: &'a Site,
-    pub(super) ada: Arc<dyn Ground>,
-    pub(super) bob: Arc<dyn Ground>,
+    pub(super) scratch: &'a Scratch,
+    pub(super) ada: Arc<dyn Testable>,
+    pub(super) bob: Arc<dyn Testable>,
     pub(super) user: Conductor,
     /// How long a kept claim lasts.
     pub(super) term: Duration,
     pub(super) begun: Instant,
+    /// Until when it is tried; what was kept all the while is looked at behind that, until the last moment.
     pub(super) end: Instant,
+    last: Instant,
     /// At the beginning.
     tick: Option<Tick>,
+    seen: RefCell<Vec<(Promise, Seen)>>,
+    pub(super) figures: RefCell<Figures>,
+    /// Whether something was tried again, or for the last time, as a request had no answer.
+    has_stumbled: Cell<bool>,
+    is_gone: Cell<bool>,
+    /// Whether those have ended that are tried while claims are kept.
+    over: watch::Sender<bool>,
 }
 
 impl<'a> Trial<'a> {
     /// Makes the board, and says that it is in use.
-    pub(super) async fn begin(site: &'a Site, end: Instant) -> Result<Self, BoardError> {
+    pub(super) async fn begin(scratch: &'a Scratch, last: Instant) -> Result<Self, BoardError> {
         let begun = Instant::now();
-        let (ada, bob) = (site.open()?, site.open()?);
-        let user = site.user()?;
+        let end = last - (last - begun) / 5;
+        let (ada, bob) = (scratch.open()?, scratch.open()?);
+        ada.make_scratch().await?;
+        let user = scratch.user();
         let term = ada.lease_term(TERM.min((end - begun) / 3)).await?;
         ada.register(&user).await?;
         let tick = Tick::look(&*ada).await?;
         Ok(Self {
-            site,
+            scratch,
             ada,
             bob,
             user,
             term,
             begun,
             end,
+            last,
             tick,
+            seen: RefCell::default(),
+            figures: RefCell::default(),
+            has_stumbled: Cell::default(),
+            is_gone: Cell::default(),
+            over: watch::Sender::default(),
         })
     }
 
     /// Tries all there is, and says how each promise is kept.
     pub(super) async fn run(&self, findings: &mut Findings) {
-        let findings = RefCell::new(findings);
-        let over = Notify::new();
-        let watch = async {
-            let watched = self.watch(&over).await;
-            self.judge(&findings, Promise::Renewal, Some(watched));
-        };
         let all = async {
-            join!(self.lapses(&findings), self.in_turn(&findings));
-            over.notify_one();
+            join!(self.attempt(Promise::Lapse, self.end), self.in_turn());
+            self.over.send_replace(true);
         };
         tokio::select! {
-            ((), ()) = async { join!(watch, all) } => {}
+            _ = async { join!(self.attempt(Promise::Renewal, self.last), all) } => {}
             never = self.occupy() => match never {},
         }
-        let findings = findings.into_inner();
-        if let Some(tick) = self.tick {
-            let later = time::timeout(self.term, Tick::look(&*self.ada)).await;
-            if let Ok(Ok(Some(later))) = later {
-                let (clock, seen) = tick.until(later);
-                findings.figures.clock = Some(clock);
-                findings.judge(Promise::Clock, seen);
+        self.attempt(Promise::Clock, self.last).await;
+        for (promise, seen) in self.seen.take() {
+            findings.judge(promise, seen);
+        }
+        findings.figures = self.figures.take();
+        let is_kept = |promise: Promise| findings.of(promise) == Some(Grade::Ok);
+        if is_kept(Promise::Renewal) && is_kept(Promise::Keeps) {
+            let is_done = !self.has_stumbled.get() && findings.is_all_tried();
+            let counted = time::timeout_at(self.last, self.nothing_more(is_done)).await;
+            if let Ok(Err(trouble @ Trouble::Broken(_))) = counted {
+                findings.judge(Promise::Keeps, trouble.into());
             }
-        } else {
-            let seen = Seen::ok("there is but one clock, that of this machine");
-            findings.judge(Promise::Clock, seen);
         }
-        if findings.of(Promise::Answers) != Some(Grade::Broken)
-            && findings.of(Promise::Keeps).is_some()
-        {
-            findings.judge(
-                Promise::Keeps,
-                self.nothing_more().await.unwrap_or_else(Seen::from),
-            );
+        if self.is_gone.get() {
+            findings.nothing_tried("nobody answered any more");
         }
     }
 
-    async fn lapses(&self, findings: &RefCell<&mut Findings>) {
-        let tried = async {
-            let (late, seen) = self.lapse().await?;
-            findings.borrow_mut().figures.lapse = Some(late.as_secs_f64());
-            Ok(seen)
-        };
-        self.judge(findings, Promise::Lapse, self.within(tried).await);
-    }
-
-    async fn in_turn(&self, findings: &RefCell<&mut Findings>) {
-        let events = async {
-            let (spread, seen) = self.events().await?;
-            findings.borrow_mut().figures.event = spread;
-            Ok(seen)
-        };
-        let measure = async {
-            let (spread, rates, seen) = self.measure().await?;
-            let figures = &mut findings.borrow_mut().figures;
-            (figures.latency, figures.rates) = (spread, rates);
-            Ok(seen)
-        };
-        for (promise, tried) in [
-            (Promise::Keeps, self.keeps().boxed_local()),
-            (Promise::Fence, self.fence().boxed_local()),
-            (Promise::Ends, self.ends().boxed_local()),
-            (Promise::OneWinner, self.one_winner().boxed_local()),
-            (Promise::Whole, self.whole().boxed_local()),
-            (Promise::BrokenOff, self.broken_off().boxed_local()),
-            (Promise::Events, events.boxed_local()),
-            (Promise::Answers, measure.boxed_local()),
+    async fn in_turn(&self) {
+        for promise in [
+            Promise::Keeps,
+            Promise::Fence,
+            Promise::Ends,
+            Promise::OneWinner,
+            Promise::Whole,
+            Promise::BrokenOff,
+            Promise::Events,
+            Promise::Answers,
         ] {
-            self.judge(findings, promise, self.within(tried).await);
+            self.attempt(promise, self.end).await;
         }
     }
 
-    /// Gives a trial as long as there is.
-    async fn within(&self, tried: impl Future<Output = Tried>) -> Option<Tried> {
-        time::timeout_at(self.end, tried).await.ok()
+    async fn try_once(&self, promise: Promise) -> Tried {
+        match promise {
+            Promise::Answers => self.measure().await,
+            Promise::Keeps => self.keeps().await,
+            Promise::OneWinner => self.one_winner().await,
+            Promise::Renewal => self.watch().await,
+            Promise::Lapse => self.lapse().await,
+            Promise::Fence => self.fence().await,
+            Promise::Ends => self.ends().await,
+            Promise::Whole => self.whole().await,
+            Promise::BrokenOff => self.broken_off().await,
+            Promise::Events => self.events().await,
+            Promise::Clock => self.clock().await,
+            Promise::Durable | Promise::Rights => Ok(Seen::untried("it is only looked at")),
+        }
     }
 
-    /// Notes how a promise was seen to be kept; an exchange that failed breaks another one as well.
-    fn judge(&self, findings: &RefCell<&mut Findings>, promise: Promise, tried: Option<Tried>) {
-        let mut findings = findings.borrow_mut();
-        let Some(tried) = tried else { return };
-        let unanswered = match &tried {
-            Err(Trouble::Board(error)) if is_unanswered(error) => Some(chain(error)),
-            _ => None,
+    /// Tries how a promise is kept, as long as there is time; once more, if a request had no answer and the
+    /// board is back.
+    ///
+    /// That another request had none breaks another promise.
+    async fn attempt(&self, promise: Promise, until: Instant) {
+        let mut unheard = None;
+        while !self.is_gone.get() {
+            match time::timeout_at(until, self.try_once(promise)).await {
+                Ok(Err(Trouble::Board(error))) if is_unanswered(&error) => {
+                    self.has_stumbled.set(true);
+                    let why = chain(&error);
+                    if unheard.is_none() && self.is_back(until).await {
+                        unheard = Some(why);
+                        continue;
+                    }
+                    self.judge(promise, Trouble::Board(error).into());
+                    let why = format!("a request had no answer: {why}");
+                    self.judge(Promise::Answers, Seen::new(Grade::Broken, why));
+                }
+                Ok(tried) => self.judge(promise, tried.unwrap_or_else(Seen::from)),
+                // What there was no time for is told in the end.
+                Err(_) => {}
+            }
+            break;
+        }
+        if let Some(why) = unheard {
+            self.stumble(&why);
+        }
+    }
+
+    fn judge(&self, promise: Promise, seen: Seen) {
+        self.seen.borrow_mut().push((promise, seen));
+    }
+
+    /// Says that a request had no answer, and the next one had.
+    fn stumble(&self, why: &str) {
+        let why = format!("a request had no answer, and the next one had: {why}");
+        let remedy = "look whether the server was started again, or the way to it was broken";
+        self.judge(Promise::Answers, Seen::weak(why, remedy));
+    }
+
+    /// Waits until the board answers again, and not for ever.
+    async fn is_back(&self, until: Instant) -> bool {
+        let back = async {
+            while (self.bob.health().await.err()).is_some_and(|error| is_unanswered(&error)) {
+                time::sleep(PAUSE).await;
+            }
         };
-        findings.judge(promise, tried.unwrap_or_else(Seen::from));
-        if let Some(why) = unanswered {
-            let why = format!("a request had no answer: {why}");
-            findings.judge(Promise::Answers, Seen::broken(why));
-        }
+        let until = until.min(Instant::now() + AWAY);
+        let is_back = time::timeout_at(until, back).await.is_ok();
+        self.is_gone.set(self.is_gone.get() || !is_back);
+        is_back
     }
 
     /// Says all the while that this board is in use, whatever becomes of what is tried on it.
@@ -179,178 +211,105 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Keeps some claims until it is over, and then looks whether each is as it was, and those jobs
+    /// Compares the clocks once more.
+    async fn clock(&self) -> Tried {
+        match (self.tick, Tick::look(&*self.ada).await?) {
+            (Some(tick), Some(later)) => {
+                let (clock, seen) = tick.until(later);
+                self.figures.borrow_mut().clock = Some(clock);
+                Ok(seen)
+            }
+            _ => Ok(Seen::ok("there is but one clock, that of this machine")),
+        }
+    }
+
+    /// Keeps some claims until all else is over, and then looks whether each is as it was, and those jobs
     /// that nobody touched.
-    async fn watch(&self, over: &Notify) -> Tried {
+    async fn watch(&self) -> Tried {
         let by = self.brief_keeper("keeper");
         let keys = self.post(WATCHED * 2).await?;
         // A claim lasts from then on, and longer if the board took its time.
-        let mut since = Instant::now();
-        let claimed = self
-            .ada
-            .claim(&keys[..WATCHED], &by, WATCHED, RULES)
-            .await?;
-        let claimed = claimed.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let begun = Instant::now();
+        let claimed = self.ada.claim(&keys[..WATCHED], &by, WATCHED, RULES);
+        let claimed = claimed.await?.into_iter().collect::<Result<Vec<_>, _>>()?;
         let claims: Vec<_> = claimed.iter().map(|it| self.claim_of(it, &by)).collect();
-        let (mut renewed, mut lost) = (0_u32, None);
-        while lost.is_none() {
-            tokio::select! {
-                () = over.notified() => break,
-                () = time::sleep(self.term / 4) => {}
-            }
-            let asked = Instant::now();
-            let answers = self.ada.renew(&claims).await?;
-            renewed += 1;
-            lost = answers.into_iter().find_map(Result::err);
-            if lost.is_none() {
-                since = asked;
-            }
+        let (since, renewed, mut lost) = self.keep(&claims, begun).await?;
+        if lost.is_none() {
+            let settled = claims.iter().map(|it| settlement(it, Outcome::Consume));
+            let settled = self.ada.settle(&settled.collect::<Vec<_>>()).await?;
+            lost = settled.into_iter().find_map(Result::err);
         }
-        let is_late = |since: Instant| since.elapsed() > self.term;
-        let late = "this machine was too busy to renew claims in time";
         if let Some(error) = lost {
-            if is_late(since) {
-                return Ok(Seen::untried(late));
+            let why =
+                "claims were not renewed in time: this machine was too busy, or nobody answered";
+            return match since.elapsed() > self.term {
+                true => Ok(Seen::untried(why)),
+                false => broken(format!(
+                    "a claim was lost though it was renewed in time: {error}"
+                )),
+            };
+        }
+        let gone = self.gone(&keys[WATCHED..]).await?;
+        let why = format_args!("of {WATCHED} jobs that nobody touched {gone} are gone");
+        require(gone == 0, why)?;
+        let [passed, term] = [begun.elapsed(), self.term].map(|it| it.as_secs_f64());
+        Ok(match passed > term {
+            true => Seen::ok(format!(
+                "{WATCHED} claims were kept for {passed:.1} s, renewed {renewed} times"
+            )),
+            false => Seen::untried(format!(
+                "no time left to keep claims for longer than the {term:.1} s that they last"
+            )),
+        })
+    }
+
+    /// Renews claims until all else is over; returns since when they are ours, how often they were renewed,
+    /// and why one is lost.
+    async fn keep(
+        &self,
+        claims: &[Claim],
+        mut since: Instant,
+    ) -> Tried<(Instant, u32, Option<BoardError>)> {
+        let mut is_over = self.over.subscribe();
+        let (mut renewed, mut unheard) = (0, None);
+        loop {
+            let is_last = tokio::select! {
+                _ = is_over.wait_for(|it| *it) => true,
+                () = time::sleep(self.term / 4) => false,
+            };
+            let asked = Instant::now();
+            let answers = match self.ada.renew(claims).await {
+                // There is time for another one.
+                Err(error) if is_unanswered(&error) && !is_last && since.elapsed() < self.term => {
+                    unheard.get_or_insert_with(|| chain(&error));
+                    continue;
+                }
+                answers => answers?,
+            };
+            renewed += 1;
+            if let Some(why) = unheard.take() {
+                self.stumble(&why);
             }
-            let why = format!("a claim was lost though it was renewed in time: {error}");
-            return Err(Trouble::Broken(why));
-        }
-        let found = self.find(Shelf::Board, &keys).await?;
-        let gone = found.iter().filter(|it| it.is_none()).count();
-        require(gone == 0, || {
-            format!("of {} jobs that nobody touched {gone} are gone", keys.len())
-        })?;
-        let settled = claims
-            .iter()
-            .map(|it| settlement(&it.key, Outcome::Consume, it));
-        let settled = self.ada.settle(&settled.collect::<Vec<_>>()).await?;
-        if let Some(error) = settled.into_iter().find_map(Result::err) {
-            if is_late(since) {
-                return Ok(Seen::untried(late));
+            match answers.into_iter().find_map(Result::err) {
+                Some(error) => return Ok((since, renewed, Some(error))),
+                None if is_last => return Ok((asked, renewed, None)),
+                None => since = asked,
             }
-            let why = format!("a claim that was kept was no claim any more: {error}");
-            return Err(Trouble::Broken(why));
-        }
-        let passed = self.begun.elapsed().as_secs_f64();
-        let why = format!("{WATCHED} claims were kept for {passed:.1} s, renewed {renewed} times");
-        Ok(Seen::ok(why))
-    }
-
-    /// Looks whether what was left alone is all that is left.
-    async fn nothing_more(&self) -> Tried {
-        let health = time::timeout(self.term, self.bob.health()).await;
-        let Ok(health) = health else {
-            return Ok(Seen::untried("there was no time to count"));
-        };
-        let (health, left) = (health?, WATCHED as u64);
-        match health.jobs >= left {
-            true => Ok(Seen::ok("")),
-            false => Ok(Seen::broken(format!(
-                "{left} jobs were left alone, and {} are there in the end",
-                health.jobs
-            ))),
-        }
-    }
-}
-
-/// What those who act have in common.
-impl Trial<'_> {
-    /// Returns a claimant of ours that keeps what it claims.
-    pub(super) fn keeper(&self, name: &str) -> Claimant {
-        Claimant {
-            owner: Owner::from_stored(format!("{name}:{}", self.user.name)),
-            term: Term::Kept(AMPLE),
         }
     }
 
-    /// Returns one whose claims have to be renewed before long.
-    pub(super) fn brief_keeper(&self, name: &str) -> Claimant {
-        Claimant {
-            term: Term::Kept(self.term),
-            ..self.keeper(name)
-        }
-    }
-
-    pub(super) fn claim_of(&self, claimed: &Claimed, by: &Claimant) -> Claim {
-        Claim {
-            key: claimed.job.key.clone(),
-            owner: by.owner.clone(),
-            fence: Some(claimed.fence.clone()),
-            term: match by.term {
-                Term::Kept(term) | Term::For(term) => term,
-                Term::Indefinite => AMPLE,
-            },
-        }
-    }
-
-    /// Returns the right that a claim gives which was just won.
-    pub(super) fn right(&self, claimed: &Claimed, by: &Claimant) -> Authority {
-        authority(&self.claim_of(claimed, by))
-    }
-
-    /// Posts so many jobs at once.
-    pub(super) async fn post(&self, count: usize) -> Tried<Vec<JobKey>> {
-        let drafts: Vec<_> = (0..count).map(draft).collect();
-        let posted = self.ada.post(&drafts, None).await?;
-        let keys = posted.into_iter().map(|it| it.map(|it| it.key));
-        let keys = keys.collect::<Result<Vec<_>, _>>()?;
-        require(keys.len() == count, || {
-            format!("{count} jobs were posted, and {} acknowledged", keys.len())
-        })?;
-        Ok(keys)
-    }
-
-    pub(super) async fn post_one(&self) -> Tried<JobKey> {
-        Ok(self.ada.post_one(&draft(0), None).await?.key)
-    }
-
-    /// Looks jobs up as somebody who has changed none of them.
-    pub(super) async fn find(&self, shelf: Shelf, keys: &[JobKey]) -> Tried<Vec<Option<Job>>> {
-        let wanted: Vec<_> = keys.iter().cloned().map(JobRef::Key).collect();
-        let found = self.bob.find(shelf, &wanted).await?;
-        let found = found
-            .into_iter()
-            .map(|entries| match entries.into_iter().next() {
-                None => Ok(None),
-                Some(Entry::Job(job)) => Ok(Some(*job)),
-                Some(Entry::Malformed(record)) => Err(Trouble::Broken(format!(
-                    "a record that was written cannot be read: {}",
-                    record.problem
-                ))),
-            });
-        found.collect()
-    }
-
-    pub(super) async fn find_one(&self, shelf: Shelf, key: &JobKey) -> Tried<Option<Job>> {
-        let found = self.find(shelf, std::slice::from_ref(key)).await?;
-        Ok(found.into_iter().next().flatten())
-    }
-}
-
-/// Returns the settlement of a job by exactly this claim.
-pub(super) fn settlement(key: &JobKey, outcome: Outcome, claim: &Claim) -> Settlement {
-    Settlement::of(key.clone(), outcome, authority(claim))
-}
-
-/// Returns the right that a claim gives.
-pub(super) fn authority(claim: &Claim) -> Authority {
-    let owner = claim.owner.clone();
-    match claim.fence.clone() {
-        Some(fence) => Authority::Claim(owner, fence),
-        None => Authority::Owner(owner),
-    }
-}
-
-/// Returns a job that is like no other.
-pub(super) fn draft(number: usize) -> Draft {
-    let uuid = Uuid::new_v4();
-    Draft {
-        uuid,
-        chosen: false,
-        name: format!("selftest-{number}"),
-        priority: Priority::Normal,
-        book: None,
-        details: json!({ "number": number, "text": format!("\u{e9}\u{2603} {uuid}") }),
-        former: None,
+    /// Looks whether what was left alone is there, and, if all else was done with, whether nothing else is.
+    async fn nothing_more(&self, is_done: bool) -> Tried<()> {
+        // On a server that knows all that others have been told.
+        self.find(Shelf::Board, &[]).await?;
+        let health = self.bob.health().await?;
+        let (jobs, trashed, left) = (health.jobs, health.trashed, WATCHED as u64);
+        let why = format_args!(
+            "{left} jobs were left alone, and in the end {jobs} are on the board and {trashed} in the trash"
+        );
+        require(
+            jobs >= left && (!is_done || (jobs, trashed) == (left, 0)),
+            why,
+        )
     }
 }

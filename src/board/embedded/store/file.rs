@@ -216,7 +216,8 @@ impl File {
         })
     }
 
-    fn explain(&self, doing: &'static str, error: OpenError) -> BoardError {
+    /// Makes an error of what keeps the file from being opened or used.
+    pub(crate) fn explain(&self, doing: &'static str, error: OpenError) -> BoardError {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
         let (mut doing, board) = (doing, self.name());
         let kind = match &error {

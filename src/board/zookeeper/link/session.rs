@@ -68,6 +68,12 @@ impl Session {
         &self.client
     }
 
+    /// Returns what asks by the paths that the server itself has, and such a path for one of ours.
+    pub(crate) fn on_server(&self, path: &str) -> (&zookeeper_client::Client, String) {
+        let chroot = self.about.chroot.as_deref().unwrap_or_default();
+        (&self.root, format!("{chroot}{path}"))
+    }
+
     /// Returns by how much the server's paths are longer than ours.
     pub(crate) fn depth(&self) -> usize {
         self.about.chroot.as_ref().map_or(0, String::len)

@@ -1,4 +1,4 @@
-//! What a test of a board takes beyond what boards do: boards beside it to be thrown away, and ways to hurt.
+//! What a test of a board takes beyond what boards do: scratch boards beside it, and ways to hurt.
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDateTime, Utc};
@@ -27,7 +27,7 @@ pub(crate) fn made_on(name: &str) -> Option<DateTime<Utc>> {
 }
 
 /// Refuses to remove a board that somebody may want to keep.
-pub(super) fn require_throwaway(name: &str) -> Result<()> {
+pub(super) fn require_scratch(name: &str) -> Result<()> {
     match made_on(name) {
         Some(_) => Ok(()),
         None => Err(BoardError::Unsupported {
@@ -47,11 +47,17 @@ pub(crate) struct Loss {
 
 /// A board that can be tested where it is.
 #[async_trait]
-pub(crate) trait Ground: Board {
-    /// Returns the names of the boards beside this one that are to be thrown away.
-    async fn throwaways(&self) -> Result<Vec<String>>;
+pub(crate) trait Testable: Board {
+    /// Makes this board, with nothing on it, and marks it as one that is to be thrown away.
+    ///
+    /// What has to be made for it besides is marked as well, and goes with it.
+    async fn make_scratch(&self) -> Result<()>;
 
-    /// Removes this board with all it has, if it is one to be thrown away; whoever used it has closed it.
+    /// Returns the names of the boards beside this one that are so marked.
+    async fn scratches(&self) -> Result<Vec<String>>;
+
+    /// Removes this board with all it has, if it is called as one to be thrown away; whoever used it has
+    /// closed it.
     async fn erase(&self) -> Result<()>;
 
     /// Breaks the connection off as a network would: what is under way has no answer.
@@ -86,7 +92,7 @@ mod tests {
             "x-selftest-20270115T080000Z-1a2b3c4d",
         ] {
             assert_eq!(made_on(name), None, "{name}");
-            assert!(require_throwaway(name).is_err());
+            assert!(require_scratch(name).is_err());
         }
     }
 }

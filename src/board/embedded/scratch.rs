@@ -3,7 +3,9 @@
 use std::{
     fs,
     io::{self, Read as _, Write as _},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -13,11 +15,14 @@ use rusqlite::TransactionBehavior;
 use super::{
     Durability, Embedded,
     events::signal::signal_path,
-    store::disk::{Manner, open_file, with_suffix},
+    store::{
+        APPLICATION_ID,
+        disk::{Manner, make_file, open_file, with_suffix},
+    },
 };
 use crate::board::{
     BoardError, Result,
-    ground::{Ground, Loss, MARK, made_on, require_throwaway},
+    scratch::{Loss, MARK, Testable, made_on, require_scratch},
 };
 
 /// The hidden first argument that makes this program keep a board locked.
@@ -32,7 +37,7 @@ pub(crate) const HELD: &str = "held";
 pub(crate) fn hold(path: &Path) -> io::Result<()> {
     let held = || {
         let mut file = open_file(path, Manner::Shared)?;
-        file.busy_timeout(std::time::Duration::from_secs(1))?;
+        file.busy_timeout(Duration::from_secs(1))?;
         let change = file.transaction_with_behavior(TransactionBehavior::Immediate)?;
         change.execute("DELETE FROM job", [])?;
         let mut out = io::stdout();
@@ -65,33 +70,94 @@ impl Embedded {
     }
 }
 
+/// Marks a file that is to become a board to be thrown away, for which so many folders were made.
+fn mark(path: &Path, folders: u32) -> rusqlite::Result<()> {
+    open_file(path, Manner::Shared)?.execute_batch(&format!(
+        "BEGIN; PRAGMA application_id = {APPLICATION_ID};
+         CREATE TABLE scratch (folders INTEGER NOT NULL) STRICT;
+         INSERT INTO scratch VALUES ({folders}); COMMIT"
+    ))
+}
+
+/// Returns how many folders were made for a board that is to be thrown away; none, if it is not marked as one.
+fn folders_of(path: &Path) -> Option<u32> {
+    // It may be a user's, and is left as it is.
+    let file = open_file(path, Manner::Alone).ok()?;
+    let folders = file.query_row("SELECT folders FROM scratch", [], |row| row.get(0));
+    folders.ok()
+}
+
+/// Makes a folder, and those it is in; returns how many there were not.
+fn make_folders(folder: &Path) -> io::Result<u32> {
+    let missing = folder
+        .ancestors()
+        .take_while(|it| !it.exists() && *it != Path::new(""));
+    let missing: Vec<_> = missing.collect();
+    let mut made = 0;
+    for folder in missing.iter().rev() {
+        match fs::DirBuilder::new().mode(0o700).create(folder) {
+            Ok(()) => made += 1,
+            // All that are above are somebody else's as well.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => made = 0,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(made)
+}
+
+/// Removes so many folders, each in the next, as long as nothing else is in them.
+fn remove_folders(folder: &Path, count: u32) {
+    for folder in folder.ancestors().take(count as usize) {
+        let _ = fs::remove_dir(folder);
+    }
+}
+
 #[async_trait]
-impl Ground for Embedded {
-    async fn throwaways(&self) -> Result<Vec<String>> {
+impl Testable for Embedded {
+    async fn make_scratch(&self) -> Result<()> {
         let (folder, name) = self.place();
-        let files = match fs::read_dir(folder) {
+        require_scratch(name.rsplit('.').next().unwrap_or_default())?;
+        let path = self.file.path();
+        let folders = match self.file.makes_folder() {
+            true => {
+                make_folders(&folder).map_err(|error| self.failed("make a folder for", error))?
+            }
+            false => 0,
+        };
+        let made = make_file(path, false).and_then(|()| Ok(mark(path, folders)?));
+        if made.is_err() {
+            // Nobody would know by it what it is.
+            let _ = fs::remove_file(path);
+            remove_folders(&folder, folders);
+        }
+        made.map_err(|error| self.file.explain("write to", error))?;
+        self.file.write_new(|_, _| Ok(())).await
+    }
+
+    async fn scratches(&self) -> Result<Vec<String>> {
+        let (folder, name) = self.place();
+        let files = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             files => files.map_err(|error| self.failed("look beside", error))?,
         };
-        let prefix = format!("{name}.");
-        let named = |file: fs::DirEntry| {
-            let file = file.file_name();
-            let name = file.to_str()?.strip_prefix(&prefix)?;
-            let (name, rest) = name.split_at_checked(MARK.len() + 25)?;
-            let is_ours = ["", "-wal", "-shm", "-journal", "-signal"].contains(&rest);
-            made_on(name).filter(|_| is_ours).map(|_| name.to_owned())
+        let prefix = format!("{name}.{MARK}");
+        let marked = |file: fs::DirEntry| {
+            let file = file.file_name().into_string().ok()?;
+            let name = file.strip_prefix(&prefix).map(|it| format!("{MARK}{it}"))?;
+            made_on(&name).filter(|_| folders_of(&folder.join(&file)).is_some())?;
+            Some(name)
         };
-        let mut found: Vec<_> = files.flatten().filter_map(named).collect();
+        let mut found: Vec<_> = files.flatten().filter_map(marked).collect();
         found.sort_unstable();
-        found.dedup();
         Ok(found)
     }
 
     async fn erase(&self) -> Result<()> {
         let (folder, name) = self.place();
-        require_throwaway(name.rsplit('.').next().unwrap_or_default())?;
+        require_scratch(name.rsplit('.').next().unwrap_or_default())?;
         self.file.close();
         let path = self.file.path();
+        let folders = folders_of(path).unwrap_or_default();
         let beside = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(path, suffix));
         // The file itself goes last: it is what the others are found by.
         for file in beside
@@ -106,10 +172,7 @@ impl Ground for Embedded {
                 _ => {}
             }
         }
-        if self.file.makes_folder() {
-            // It was made for this, if nothing else is in it.
-            let _ = fs::remove_dir(folder);
-        }
+        remove_folders(&folder, folders);
         Ok(())
     }
 

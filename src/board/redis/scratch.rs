@@ -1,0 +1,155 @@
+//! What a test of a board on Redis takes: its own keys beside those of the board, and a connection that breaks.
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use redis::Cmd;
+
+use super::{Redis, read::scan::Scan};
+use crate::{
+    board::{
+        BoardError, Result,
+        scratch::{Loss, Testable, made_on, require_scratch},
+    },
+    job::Shelf,
+};
+
+/// What it was doing that failed.
+const REMOVING: &str = "remove what is left of";
+
+/// How long all keys of a server are walked over, and how many at once.
+const WALK: Duration = Duration::from_secs(3);
+const PAGE: usize = 5000;
+
+impl Redis {
+    /// Changes what the board beside which this one is says of it, if this is one to be thrown away.
+    async fn mark(&self, command: &str, value: &[&str]) -> Result<()> {
+        let (name, base) = self.keys.base();
+        require_scratch(name)?;
+        let mut mark = Cmd::new();
+        mark.arg(command).arg(base.scratches()).arg(name).arg(value);
+        self.client.ask::<u64>("write to", &mark).await.map(drop)
+    }
+
+    async fn delete(&self, names: Vec<Vec<u8>>) -> Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut delete = Cmd::new();
+        delete.arg("DEL").arg(names);
+        self.client.ask::<u64>(REMOVING, &delete).await.map(drop)
+    }
+
+    /// Removes what stands beside the jobs of a shelf.
+    async fn delete_beside(&self, shelf: Shelf) -> Result<()> {
+        let mut scan = Scan::of(&self.keys, shelf);
+        while let Some(page) = scan.next(&self.client).await? {
+            let beside = page.iter().flat_map(|(field, _)| {
+                let beside = self.keys.beside(field);
+                [beside.owner, beside.last_modified, beside.side]
+            });
+            self.delete(beside.collect()).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the keys to which no job leads: of conductors, and of jobs that the server has lost.
+    ///
+    /// They are found by walking over all keys there are, as far as one gets in a while.
+    async fn delete_strays(&self) -> Result<()> {
+        let (end, mut cursor) = (Instant::now() + WALK, 0_u64);
+        loop {
+            let mut scan = Cmd::new();
+            scan.arg("SCAN").arg(cursor);
+            scan.arg("MATCH").arg(self.keys.all());
+            scan.arg("COUNT").arg(PAGE);
+            let (next, names) = self.client.read::<(u64, Vec<Vec<u8>>)>(&scan).await?.0;
+            self.delete(names).await?;
+            cursor = next;
+            if cursor == 0 || Instant::now() > end {
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Testable for Redis {
+    async fn make_scratch(&self) -> Result<()> {
+        self.mark("HSET", &[&Utc::now().to_rfc3339()]).await
+    }
+
+    async fn scratches(&self) -> Result<Vec<String>> {
+        let mut names = Cmd::new();
+        names.arg("HKEYS").arg(self.keys.scratches());
+        let (mut found, _) = self.client.read::<Vec<String>>(&names).await?;
+        found.retain(|it| made_on(it).is_some());
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    async fn erase(&self) -> Result<()> {
+        require_scratch(self.keys.base().0)?;
+        for shelf in [Shelf::Board, Shelf::Trash] {
+            self.delete_beside(shelf).await?;
+        }
+        let keys = &self.keys;
+        let named = [
+            keys.listings(),
+            keys.trash(),
+            keys.sequence(),
+            keys.fence(),
+            keys.past(),
+            keys.paused(),
+        ];
+        self.delete(named.map(String::into_bytes).to_vec()).await?;
+        self.mark("HDEL", &[]).await?;
+        match self.delete_strays().await {
+            Err(BoardError::Denied { .. }) => Ok(()),
+            done => done,
+        }
+    }
+
+    async fn cut(&self) -> Result<()> {
+        self.client.cut().await;
+        Ok(())
+    }
+
+    async fn loss(&self) -> Result<Option<Loss>> {
+        let mut told = Vec::new();
+        for name in ["appendonly", "appendfsync"] {
+            let mut get = Cmd::new();
+            get.arg("CONFIG").arg("GET").arg(name);
+            let (pair, _) = self.client.read::<Vec<String>>(&get).await?;
+            told.extend(pair.into_iter().nth(1));
+        }
+        let told: Vec<_> = told.iter().map(String::as_str).collect();
+        let (what, remedy) = match told[..] {
+            ["no", _] => (
+                "what came since the last snapshot is lost if the server fails",
+                "CONFIG SET appendonly yes, and in its configuration",
+            ),
+            ["yes", "everysec"] => (
+                "what came in the last second or two is lost if the machine of the server fails",
+                "CONFIG SET appendfsync always, where that is too much to lose",
+            ),
+            ["yes", "no"] => (
+                "what came in the last half minute or so is lost if the machine of the server fails",
+                "CONFIG SET appendfsync everysec, or always",
+            ),
+            _ => return Ok(None),
+        };
+        Ok(Some(Loss { what, remedy }))
+    }
+
+    async fn clock(&self) -> Result<Option<DateTime<Utc>>> {
+        let mut time = Cmd::new();
+        time.arg("TIME");
+        let (seconds, micros) = self.client.read::<(i64, u32)>(&time).await?.0;
+        Ok(DateTime::from_timestamp(
+            seconds,
+            micros.saturating_mul(1000),
+        ))
+    }
+}

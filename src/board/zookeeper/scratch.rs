@@ -1,0 +1,166 @@
+//! What a test of a board on ZooKeeper takes: its own nodes beside the board, and a session that moves.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use zookeeper_client::{CreateMode, Error, MultiWriteError};
+
+use super::{
+    AT_ONCE, TRIES, ZooKeeper,
+    link::{
+        nodes::{self, READING},
+        session::Session,
+        transaction::WRITING,
+    },
+};
+use crate::board::{
+    BoardError, Result,
+    scratch::{Loss, Testable, made_on, require_scratch},
+};
+
+/// What is in the nodes that were made for a test.
+const MARK: &[u8] = b"made by jobboard selftest";
+
+impl ZooKeeper {
+    async fn delete(&self, session: &Session, path: &str) -> Result<()> {
+        match session
+            .ask(WRITING, session.client().delete(path, None))
+            .await?
+        {
+            Ok(()) | Err(Error::NoNode) => Ok(()),
+            Err(error) => Err(session.refusal(WRITING, &error)),
+        }
+    }
+
+    /// Returns the node that all of a board to be thrown away is in; an error, if it is another one.
+    fn scratch(&self) -> Result<&str> {
+        let top = self.root.paths.parent();
+        let (_, name) = top.rsplit_once('/').unwrap_or_default();
+        require_scratch(name.strip_prefix('.').unwrap_or_default())?;
+        Ok(top)
+    }
+
+    /// Makes a node and those above it, all at once; false, if others were at it meanwhile.
+    async fn make_marked(&self, session: &Session, path: &str) -> Result<bool> {
+        let (client, path) = session.on_server(path);
+        let refusal = |error: &Error| session.refusal(WRITING, error);
+        let options = CreateMode::Persistent.with_acls(self.root.client.acls());
+        let mut writer = client.new_multi_writer();
+        for path in above(&path).rev().chain([&*path]) {
+            let found = session.ask(READING, client.check_stat(path)).await?;
+            if found.map_err(|error| refusal(&error))?.is_none() {
+                let added = writer.add_create(path, MARK, &options);
+                added.map_err(|error| refusal(&error))?;
+            }
+        }
+        match session.ask(WRITING, writer.commit()).await? {
+            Ok(_) => Ok(true),
+            Err(MultiWriteError::OperationFailed {
+                source: Error::NodeExists | Error::NoNode,
+                ..
+            }) => Ok(false),
+            Err(
+                MultiWriteError::OperationFailed { source, .. }
+                | MultiWriteError::RequestFailed { source },
+            ) => Err(refusal(&source)),
+        }
+    }
+
+    /// Removes the nodes above this one that were made for a test and have nothing below them any more.
+    async fn delete_above(&self, session: &Session, path: &str) -> Result<()> {
+        let (client, path) = session.on_server(path);
+        for path in above(&path) {
+            let found = session.ask(READING, client.get_data(path)).await;
+            let version = match found.map_err(BoardError::from) {
+                Ok(Ok((data, stat))) if data == MARK => stat.version,
+                Ok(_) | Err(BoardError::Denied { .. }) => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            let gone = client.delete(path, Some(version));
+            match session.ask(WRITING, gone).await? {
+                Ok(()) | Err(Error::NoNode) => {}
+                // Somebody uses it by now.
+                Err(Error::NotEmpty | Error::BadVersion) => return Ok(()),
+                Err(error) => return Err(session.refusal(WRITING, &error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the nodes that a path leads through, the nearest one first.
+fn above(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let ends: Vec<_> = path.rmatch_indices('/').map(|(at, _)| at).collect();
+    let ends = ends.into_iter().filter(|at| *at > 0);
+    ends.map(move |at| &path[..at])
+}
+
+#[async_trait]
+impl Testable for ZooKeeper {
+    async fn make_scratch(&self) -> Result<()> {
+        let (top, session) = (self.scratch()?, self.root.client.session(WRITING).await?);
+        for _ in 0..TRIES {
+            if self.make_marked(&session, top).await? {
+                return Ok(());
+            }
+        }
+        Err(session.refusal(WRITING, &Error::NodeExists))
+    }
+
+    async fn scratches(&self) -> Result<Vec<String>> {
+        let session = self.root.client.session(READING).await?;
+        let parent = self.root.paths.parent();
+        let beside = nodes::children(&session, parent).await?;
+        let names = beside.iter().filter_map(|name| name.strip_prefix('.'));
+        let names: Vec<_> = names.filter(|name| made_on(name).is_some()).collect();
+        let parent = parent.trim_end_matches('/');
+        let paths: Vec<_> = names.iter().map(|it| format!("{parent}/.{it}")).collect();
+        let marks = nodes::read(&session, &paths).await?;
+        let marked = names.iter().zip(marks);
+        let marked = marked.filter(|(_, mark)| mark.as_ref().is_some_and(|it| it.data == MARK));
+        Ok(marked.map(|(name, _)| (*name).to_owned()).collect())
+    }
+
+    async fn erase(&self) -> Result<()> {
+        let top = self.scratch()?;
+        let session = &self.root.client.session(WRITING).await?;
+        let mut levels = vec![vec![top.to_owned()]];
+        while let Some(level) = levels.last().filter(|it| !it.is_empty()) {
+            let below = stream::iter(level.clone()).map(async |path: String| {
+                let names = nodes::children(session, &path).await?;
+                let paths = names.iter().map(|name| format!("{path}/{name}"));
+                Ok::<Vec<_>, BoardError>(paths.collect())
+            });
+            let below = below.buffer_unordered(AT_ONCE).try_concat().await?;
+            levels.push(below);
+        }
+        for level in levels.into_iter().rev() {
+            let gone = stream::iter(level);
+            let gone = gone.map(async |path: String| self.delete(session, &path).await);
+            gone.buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+        }
+        self.delete_above(session, top).await
+    }
+
+    async fn cut(&self) -> Result<()> {
+        self.root.client.move_session(WRITING).await
+    }
+
+    async fn loss(&self) -> Result<Option<Loss>> {
+        // Whether its servers wait for their disks they tell nobody.
+        Ok(None)
+    }
+
+    async fn clock(&self) -> Result<Option<DateTime<Utc>>> {
+        let path = format!("{}/clock", self.scratch()?);
+        let session = self.root.client.session(WRITING).await?;
+        self.delete(&session, &path).await?;
+        let options = CreateMode::Ephemeral.with_acls(self.root.client.acls());
+        let made = session.client().create(&path, b"", &options);
+        let (stat, _) = session
+            .ask(WRITING, made)
+            .await?
+            .map_err(|error| session.refusal(WRITING, &error))?;
+        Ok(DateTime::from_timestamp_millis(stat.ctime))
+    }
+}

@@ -1,0 +1,169 @@
+//! Those who act on a board under test: how they post, claim, settle and look.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{
+    promise::{Tried, broken, require},
+    trial::Trial,
+};
+use crate::{
+    board::{
+        BoardError, BoardExt as _, ClaimRules, JobRef, Settled, ext::the_answer, scratch::Testable,
+    },
+    job::{
+        Authority, Claim, Claimant, Claimed, Draft, Entry, Job, JobKey, Outcome, Owner, Priority,
+        Settlement, Shelf, Term,
+    },
+};
+
+/// How long a claim lasts that is settled at once, however busy this machine is.
+const AMPLE: Duration = Duration::from_secs(60);
+
+/// How claims are made here: by whom the job is asked for by name.
+pub(super) const RULES: ClaimRules = ClaimRules {
+    is_attempt: false,
+    at_once: usize::MAX,
+    respects_not_before: false,
+};
+
+impl Trial<'_> {
+    /// Returns a claimant of ours that keeps what it claims.
+    pub(super) fn keeper(&self, name: &str) -> Claimant {
+        Claimant {
+            owner: Owner::from_stored(format!("{name}:{}", self.user.name)),
+            term: Term::Kept(AMPLE),
+        }
+    }
+
+    /// Returns one whose claims have to be renewed before long.
+    pub(super) fn brief_keeper(&self, name: &str) -> Claimant {
+        Claimant {
+            term: Term::Kept(self.term),
+            ..self.keeper(name)
+        }
+    }
+
+    pub(super) fn claim_of(&self, claimed: &Claimed, by: &Claimant) -> Claim {
+        Claim {
+            key: claimed.job.key.clone(),
+            owner: by.owner.clone(),
+            fence: Some(claimed.fence.clone()),
+            term: match by.term {
+                Term::Kept(term) | Term::For(term) => term,
+                Term::Indefinite => AMPLE,
+            },
+        }
+    }
+
+    /// Claims a job that nobody has.
+    pub(super) async fn win(
+        &self,
+        board: &Arc<dyn Testable>,
+        key: &JobKey,
+        by: &Claimant,
+    ) -> Result<Claim, BoardError> {
+        let claimed = board.claim_one(key, by, RULES).await?;
+        Ok(self.claim_of(&claimed, by))
+    }
+
+    /// Settles a job by exactly this claim.
+    pub(super) async fn settle(
+        &self,
+        board: &Arc<dyn Testable>,
+        claim: &Claim,
+        outcome: Outcome,
+    ) -> Result<Settled, BoardError> {
+        the_answer(board.settle(&[settlement(claim, outcome)]).await?)
+    }
+
+    /// Tries to settle by a claim that is over.
+    pub(super) async fn settles_nothing(
+        &self,
+        board: &Arc<dyn Testable>,
+        claim: &Claim,
+        outcome: Outcome,
+    ) -> Tried<()> {
+        match self.settle(board, claim, outcome).await {
+            Err(error) if error.is_about_the_claim() => Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(_) => broken("whoever had lost a claim settled the job all the same"),
+        }
+    }
+
+    /// Consumes what somebody has, by that name alone.
+    pub(super) async fn consume_of(&self, key: &JobKey, owner: &Owner) -> Tried<()> {
+        let right = Authority::Owner(owner.clone());
+        self.bob.settle_one(key, Outcome::Consume, right).await?;
+        Ok(())
+    }
+
+    /// Posts so many jobs at once.
+    pub(super) async fn post(&self, count: usize) -> Tried<Vec<JobKey>> {
+        let drafts: Vec<_> = (0..count).map(draft).collect();
+        let posted = self.ada.post(&drafts, None).await?;
+        let keys = posted.into_iter().map(|it| it.map(|it| it.key));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let why = format_args!("{count} jobs were posted, and {} acknowledged", keys.len());
+        require(keys.len() == count, why)?;
+        Ok(keys)
+    }
+
+    pub(super) async fn post_one(&self) -> Tried<JobKey> {
+        Ok(self.ada.post_one(&draft(0), None).await?.key)
+    }
+
+    /// Looks jobs up as somebody who has changed none of them.
+    pub(super) async fn find(&self, shelf: Shelf, keys: &[JobKey]) -> Tried<Vec<Option<Job>>> {
+        let wanted: Vec<_> = keys.iter().cloned().map(JobRef::Key).collect();
+        let found = self.bob.find(shelf, &wanted).await?;
+        let found = found
+            .into_iter()
+            .map(|entries| match entries.into_iter().next() {
+                None => Ok(None),
+                Some(Entry::Job(job)) => Ok(Some(*job)),
+                Some(Entry::Malformed(record)) => broken(format!(
+                    "a record that was written cannot be read: {}",
+                    record.problem
+                )),
+            });
+        found.collect()
+    }
+
+    /// Returns how many of these jobs are not on the board.
+    pub(super) async fn gone(&self, keys: &[JobKey]) -> Tried<usize> {
+        let found = self.find(Shelf::Board, keys).await?;
+        Ok(found.iter().filter(|it| it.is_none()).count())
+    }
+
+    pub(super) async fn find_one(&self, shelf: Shelf, key: &JobKey) -> Tried<Option<Job>> {
+        let found = self.find(shelf, std::slice::from_ref(key)).await?;
+        Ok(found.into_iter().next().flatten())
+    }
+}
+
+/// Returns the settlement of a job by exactly this claim.
+pub(super) fn settlement(claim: &Claim, outcome: Outcome) -> Settlement {
+    let owner = claim.owner.clone();
+    let right = match claim.fence.clone() {
+        Some(fence) => Authority::Claim(owner, fence),
+        None => Authority::Owner(owner),
+    };
+    Settlement::of(claim.key.clone(), outcome, right)
+}
+
+/// Returns a job that is like no other.
+pub(super) fn draft(number: usize) -> Draft {
+    let uuid = Uuid::new_v4();
+    Draft {
+        uuid,
+        chosen: false,
+        name: format!("selftest-{number}"),
+        priority: Priority::Normal,
+        book: None,
+        details: json!({ "number": number, "text": format!("\u{e9}\u{2603} {uuid}") }),
+        former: None,
+    }
+}

@@ -1,0 +1,183 @@
+//! Where a board is tested: a scratch board beside the one in use, how it is known to be in use, and how it goes.
+
+use std::{cell::RefCell, sync::Arc, time::Duration};
+
+use chrono::{SubsecRound as _, TimeDelta, Utc};
+use futures_util::future::join_all;
+use tokio::time;
+
+use crate::{
+    board::{
+        BoardError,
+        scratch::{Testable, made_on, new_name},
+        url::BoardUrl,
+    },
+    commands::parts::{liveness::has_died, under_claim::this_process},
+    context::Opener,
+    exit::{CommandError, chain},
+    job::{Conductor, Owner, Told},
+    process::living,
+};
+
+/// How long cleaning up may take, and how long closing what was opened.
+const CLEANING: Duration = Duration::from_secs(10);
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// How often it is looked whether others are done with it.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// How old a board is that has nobody, before it counts as left behind: somebody may just have made it.
+const YOUNG: TimeDelta = TimeDelta::seconds(60);
+
+/// How long the name of a file may be behind which SQLite puts something.
+const LONGEST: usize = 255 - "-journal".len();
+
+/// A board beside the one in use.
+pub(super) struct Scratch {
+    pub(super) url: BoardUrl,
+    base: BoardUrl,
+    opener: Opener,
+    /// What was opened of it, to be closed.
+    opened: RefCell<Vec<Arc<dyn Testable>>>,
+    /// Has a clone for each thread or process that may still be at it.
+    others: Arc<()>,
+}
+
+impl Scratch {
+    pub(super) fn new(base: BoardUrl, opener: Opener) -> Self {
+        Self {
+            url: base.beside(&new_name(Utc::now())),
+            base,
+            opener,
+            opened: RefCell::default(),
+            others: Arc::default(),
+        }
+    }
+
+    /// Fails if no file can be called like that.
+    pub(super) fn require_short_name(&self) -> Result<(), CommandError> {
+        let name = match &self.url {
+            BoardUrl::Embedded(url) => url.path.file_name().unwrap_or_default(),
+            BoardUrl::Redis(_) | BoardUrl::ZooKeeper(_) => return Ok(()),
+        };
+        match name.len().saturating_sub(LONGEST) {
+            0 => Ok(()),
+            over => Err(CommandError::usage(format!(
+                "cannot test the board {}: the name of its file is too long by {over} letters for one beside it",
+                self.base
+            ))
+            .hint("a board of a shorter name in the same folder is on the same disk: --board sqlite:PATH")),
+        }
+    }
+
+    /// Opens it once more, by a connection of its own.
+    pub(super) fn open(&self) -> Result<Arc<dyn Testable>, BoardError> {
+        let board = self.opener.open(&self.url)?;
+        self.opened.borrow_mut().push(Arc::clone(&board));
+        Ok(board)
+    }
+
+    /// Opens it for who is not to be closed with the others, and may wait this long.
+    pub(super) fn open_apart(&self, patience: Duration) -> Result<Arc<dyn Testable>, BoardError> {
+        let mut opener = self.opener.clone();
+        opener.patience = opener.patience.min(patience);
+        opener.open(&self.url)
+    }
+
+    /// Returns what another one holds for as long as it may be at it.
+    pub(super) fn other(&self) -> Arc<()> {
+        Arc::clone(&self.others)
+    }
+
+    /// Returns who is entered in its registry as long as it is in use.
+    pub(super) fn user(&self) -> Conductor {
+        let name = this_process();
+        Conductor {
+            owner: Owner::from_stored(name.as_str()),
+            name,
+            host: rustix::system::uname().nodename().to_string_lossy().into(),
+            pid: std::process::id(),
+            since: Utc::now().trunc_subsecs(6),
+            silence: None,
+            told: Told {
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+                process: living::this_process(),
+                ..Told::default()
+            },
+        }
+    }
+
+    /// Returns the names of those beside the board that nobody uses any more; and of which that cannot be
+    /// told, and why.
+    pub(super) async fn left(
+        &self,
+        board: &dyn Testable,
+    ) -> Result<(Vec<String>, Vec<String>), BoardError> {
+        let (mut left, mut doubtful) = (Vec::new(), Vec::new());
+        for name in board.scratches().await? {
+            let other = self.opener.open(&self.base.beside(&name))?;
+            let users = other.conductors().await;
+            other.close().await;
+            let is_old = made_on(&name).is_none_or(|time| Utc::now() - time > YOUNG);
+            match users {
+                Ok(users) if users.is_empty() && !is_old => {}
+                Ok(users) if users.iter().all(has_died) => left.push(name),
+                Ok(_) => {}
+                Err(error) => {
+                    let why = chain(&error);
+                    doubtful.push(format!(
+                        "whether somebody uses {name} cannot be told: {why}"
+                    ));
+                }
+            }
+        }
+        Ok((left, doubtful))
+    }
+
+    /// Removes those; returns their names, and why others are still there.
+    pub(super) async fn sweep(
+        &self,
+        board: &dyn Testable,
+    ) -> Result<(Vec<String>, Vec<String>), BoardError> {
+        let (left, mut failed) = self.left(board).await?;
+        let mut removed = Vec::new();
+        for name in left {
+            let other = self.opener.open(&self.base.beside(&name))?;
+            match other.erase().await {
+                Ok(()) => removed.push(name),
+                Err(error) => failed.push(format!("{name} is still there: {}", chain(&error))),
+            }
+            other.close().await;
+        }
+        Ok((removed, failed))
+    }
+
+    /// Removes it with all that is on it; says why it is still there.
+    pub(super) async fn clean_up(&self) -> Result<(), String> {
+        let opened = self.opened.take();
+        if opened.is_empty() {
+            return Ok(());
+        }
+        let erased = async {
+            let closed = join_all(opened.iter().map(|board| board.close()));
+            // A server that does not answer hears no goodbye either.
+            let _ = time::timeout(FAREWELL, closed).await;
+            // Whoever is still at it could write to it once more.
+            while Arc::strong_count(&self.others) > 1 {
+                time::sleep(PAUSE).await;
+            }
+            let board = self.opener.open(&self.url)?;
+            // What was cut off on its way to a server may come in meanwhile.
+            let mut erased = board.erase().await;
+            if erased.is_err() {
+                erased = board.erase().await;
+            }
+            board.close().await;
+            erased
+        };
+        match time::timeout(CLEANING, erased).await {
+            Ok(erased) => erased.map_err(|error| chain(&error)),
+            Err(_) => Err(format!("it took longer than {}s", CLEANING.as_secs())),
+        }
+    }
+}
