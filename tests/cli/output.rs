@@ -3,7 +3,7 @@
 use crate::support::env::{Env, Invocation, Outcome};
 
 /// A call of each command, which prints something on the stocked board; and what it reads.
-const CALLS: [(&[&str], &str); 30] = [
+const CALLS: [(&[&str], &str); 32] = [
     (&["post", "resize"], ""),
     (&["post", "resize", "--dry-run"], ""),
     (
@@ -40,6 +40,8 @@ const CALLS: [(&[&str], &str); 30] = [
     (&["completions", "bash"], ""),
     (&["man"], ""),
     (&["man", "pages"], ""),
+    (&["selftest", "--dry-run"], ""),
+    (&["selftest", "--read-only"], ""),
 ];
 
 /// A free job, one that is ours, one in the trash, and a conductor.

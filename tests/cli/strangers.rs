@@ -253,3 +253,24 @@ fn the_signal_file_leads_to_no_other_file() {
     env.post("resize");
     assert_eq!(std::fs::read_to_string(victim).unwrap(), "secret");
 }
+
+#[test]
+fn what_a_board_is_called_that_is_tested_is_harmless() {
+    let env = Env::new();
+    let url = format!("sqlite:{}", env.file(HOSTILE).display());
+    for words in [
+        &["selftest", "--dry-run"][..],
+        &["selftest", "--read-only"],
+        &["selftest", "--clean", "--yes"],
+        &["selftest"],
+    ] {
+        for format in ["table", "tsv", "json", "jsonl"] {
+            let run = env.jobboard(&[words, &["-o", format, "--board", &url]].concat());
+            let run = run.run();
+            is_harmless(&run);
+            let said = format!("{}{}", run.stdout, run.stderr);
+            let is_shown = said.contains("[2J") || (format == "tsv" && run.code == 0);
+            assert!(is_shown, "{words:?} does not show it at all: {run}");
+        }
+    }
+}

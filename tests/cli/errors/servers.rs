@@ -41,7 +41,7 @@ fn reach(errors: &mut Errors) {
     }
     let mut told = errors.of(&env, Some("redis://127.0.0.1:1/0"));
     // `watch` and `wait` go on trying.
-    for command in ["ping", "claim --next", "conductors"] {
+    for command in ["ping", "claim --next", "conductors", "selftest"] {
         let command = format!("{command} --board redis://127.0.0.1:1/0");
         told.expect("unreachable", &command);
     }

@@ -101,6 +101,9 @@ const MISTAKES: &[&str] = &[
     "conduct --allow [",
     "conduct --metrics somewhere",
     "metrics --textfile board.txt",
+    "selftest --for 1s",
+    "selftest --for soon",
+    "selftest --clean --dry-run",
     "completions tcsh",
     "list --who ",
     "list --board ",
@@ -218,6 +221,8 @@ fn consent(errors: &mut Errors) {
         "trash --name held",
         "trash --name held --max 0",
         "post a --read-only",
+        "selftest",
+        "selftest --clean --read-only",
         &format!("trash {held} --force"),
         &format!("trash {held} --force --confirm x"),
     ] {
@@ -243,7 +248,9 @@ fn files(errors: &mut Errors) {
     fs::write(env.file("foreign.db"), "").unwrap();
     let foreign = rusqlite::Connection::open(env.file("foreign.db")).unwrap();
     foreign.execute_batch("CREATE TABLE a (b)").unwrap();
+    let long = format!("sqlite:{}", "x".repeat(240));
     for (kind, board, command) in [
+        ("usage", long.as_str(), "selftest"),
         ("failed", "sqlite:folder", "list"),
         ("failed", "sqlite:text", "list"),
         ("failed", "sqlite:foreign.db", "post a"),
