@@ -35,3 +35,24 @@ def list_redis(bench):
 def list_zookeeper(bench):
     count = bench.pick(20_000, 3_000)
     return against_taskflow(bench, "zookeeper", bench.zookeeper, count, bench.pick(3, 1))
+
+
+def as_json(bench, kind):
+    """What it takes to word all that is known of a job, beside a line of fields."""
+    _, url = bench.half_claimed(kind, 100_000)
+    listing = bench.ours("--board", url, "list")
+    taken = times(bench.pick(15, 7), lambda: seconds([*listing, "--json"]), lambda: seconds(listing))
+    return durations(taken)
+
+
+LINES = "the same as lines"
+
+
+@row("list-json-redis", "list --json, 100,000 jobs, Redis", "2 x or less", ("most", 2.0), LINES)
+def list_json_redis(bench):
+    return as_json(bench, "redis")
+
+
+@row("list-json-embedded", "list --json, 100,000 jobs, embedded", "2 x or less", ("most", 2.0), LINES)
+def list_json_embedded(bench):
+    return as_json(bench, "embedded")

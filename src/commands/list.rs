@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
-use futures_util::TryStreamExt;
+use futures_util::{FutureExt as _, TryStreamExt};
 
 use self::sort::Sort;
 use super::parts::{octavia::AboutArgs, peers, shared_trash::SharedArgs, unused, words::Words};
@@ -276,7 +276,14 @@ async fn stream(
     let mut rows = ctx.out.rows(&columns.shapes());
     let (mut seen, now) = (0, wanted.now);
     loop {
-        let entry = match entries.try_next().await {
+        let next = match entries.try_next().now_or_never() {
+            Some(next) => next,
+            None => {
+                rows.wait()?;
+                entries.try_next().await
+            }
+        };
+        let entry = match next {
             Ok(Some(entry)) => entry,
             Ok(None) => break,
             Err(error) => {

@@ -47,6 +47,9 @@ pub(crate) use self::{
 
 use crate::ready::Ready;
 
+/// So much of what is said waits at most for the next flush: as much as a pipe takes at once.
+const BUFFER: usize = 64 << 10;
+
 /// The reader of our output went away, which is no failure.
 #[derive(Debug, Error)]
 #[error("the reader of the output has closed it")]
@@ -65,6 +68,8 @@ pub(crate) struct Output {
     shows_progress: bool,
     is_coloured: bool,
     stdout: BufWriter<io::Stdout>,
+    /// Room in which a record becomes JSON: it has a hundred parts, and is written as one.
+    record: Vec<u8>,
     /// Takes what is said instead, while that is not to reach the reader yet.
     aside: Option<Vec<u8>>,
     /// Whether work goes on although nobody reads of it any more.
@@ -82,7 +87,8 @@ impl Output {
             is_plain: style.is_plain,
             shows_progress: style.shows_progress,
             is_coloured: style.color.applies(is_terminal, style.is_plain),
-            stdout: BufWriter::new(io::stdout()),
+            stdout: BufWriter::with_capacity(BUFFER, io::stdout()),
+            record: Vec::new(),
             aside: None,
             outlives_reader: false,
             is_terminal,
@@ -190,21 +196,16 @@ impl Output {
     }
 
     fn array<R: Record>(&mut self, records: &[R]) -> anyhow::Result<()> {
-        self.write("[")?;
         for (at, record) in records.iter().enumerate() {
-            self.write(if at == 0 { "\n" } else { ",\n" })?;
-            self.json(record)?;
+            self.json(if at == 0 { "[\n" } else { ",\n" }, record, "")?;
         }
-        self.write(if records.is_empty() { "]\n" } else { "\n]\n" })
+        self.write(if records.is_empty() { "[]\n" } else { "\n]\n" })
     }
 
     /// Writes a record in a form for programs.
     fn record(&mut self, record: &impl Record) -> anyhow::Result<()> {
         match self.format() {
-            Format::Json | Format::Jsonl => {
-                self.json(record)?;
-                self.write("\n")
-            }
+            Format::Json | Format::Jsonl => self.json("", record, "\n"),
             Format::Uuid => match record.reference() {
                 Some(reference) => self.write(&format!("{}\n", Text::from(reference))),
                 None => Ok(()),
@@ -217,14 +218,21 @@ impl Output {
         }
     }
 
-    fn json(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
-        json::write(self.sink(), value).map_err(|error| {
-            if error.io_error_kind() == Some(io::ErrorKind::BrokenPipe) {
-                Closed.into()
-            } else {
-                anyhow::Error::from(error)
-            }
-        })
+    /// Writes a value as JSON, with what stands before it and behind it, or nothing of all that.
+    fn json(&mut self, before: &str, value: &impl Serialize, behind: &str) -> anyhow::Result<()> {
+        let mut record = std::mem::take(&mut self.record);
+        record.extend_from_slice(before.as_bytes());
+        let made = json::write(&mut record, value);
+        record.extend_from_slice(behind.as_bytes());
+        let told = match made {
+            Ok(()) => written(self.sink().write_all(&record)),
+            Err(error) => Err(error.into()),
+        };
+        record.clear();
+        // One that was large is no reason to keep as much room for all others.
+        record.shrink_to(BUFFER);
+        self.record = record;
+        told
     }
 
     fn write(&mut self, text: &str) -> anyhow::Result<()> {
@@ -251,8 +259,7 @@ impl Output {
     pub(crate) fn document(&mut self, text: &[u8]) -> anyhow::Result<()> {
         if self.is_json() {
             let text = String::from_utf8_lossy(text);
-            self.json(&serde_json::json!({ "text": text }))?;
-            self.write("\n")?;
+            self.json("", &serde_json::json!({ "text": text }), "\n")?;
         } else {
             written(self.stdout.write_all(text))?;
         }
@@ -318,4 +325,36 @@ fn written(result: io::Result<()>) -> anyhow::Result<()> {
             anyhow::Error::from(error).context("cannot write the output")
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Serializer, ser::Error};
+
+    use super::*;
+
+    /// Something that turns out in the middle to have no JSON.
+    struct Broken;
+
+    impl Serialize for Broken {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.serialize_some(&["whole"])?;
+            Err(Error::custom("it is broken"))
+        }
+    }
+
+    #[test]
+    fn a_record_is_written_whole_or_not_at_all() {
+        let mut out = Output::new(Style::default());
+        out.keep_aside();
+        out.json("[\n", &"one", "").unwrap();
+        assert!(out.json(",\n", &Broken, "").is_err());
+        out.json(",\n", &"x".repeat(BUFFER), "\n]\n").unwrap();
+        let written = String::from_utf8(out.take_aside()).unwrap();
+        assert_eq!(
+            written,
+            format!("[\n\"one\",\n\"{}\"\n]\n", "x".repeat(BUFFER))
+        );
+        assert!(out.record.capacity() <= BUFFER);
+    }
 }

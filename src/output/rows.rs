@@ -28,16 +28,18 @@ impl<'a> Rows<'a> {
             return self.out.write(&text);
         }
         if self.out.format() == Format::Json {
-            self.out
-                .write(if self.count == 1 { "[\n" } else { ",\n" })?;
-            return self.out.json(row);
+            let before = if self.count == 1 { "[\n" } else { ",\n" };
+            return self.out.json(before, row, "");
         }
-        self.out.record(row)?;
-        // Whoever reads a stream of objects wants each of them at once.
-        if self.out.format() == Format::Jsonl {
-            self.out.flush()?;
+        self.out.record(row)
+    }
+
+    /// Says that the next row has to be waited for: whoever reads a stream of objects wants each at once.
+    pub(crate) fn wait(&mut self) -> anyhow::Result<()> {
+        match self.out.format() {
+            Format::Jsonl => self.out.flush(),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Ends the list early, because of an error: what was written stays readable.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::support::{
     env::{Env, Outcome, wait_until},
+    proxy::{Mood, Proxy},
     servers::Server,
 };
 
@@ -301,4 +302,28 @@ fn a_server_that_removes_keys_when_it_is_full_ends_claims_and_ping_says_so() {
     });
     server.run(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     assert_eq!(ping(), "");
+}
+
+#[test]
+fn who_reads_a_stream_of_objects_has_what_there_is_while_more_is_waited_for() {
+    // As many as a listing reads at first, of more than it asks for at once.
+    const FIRST: usize = 128;
+    let Some((env, server)) = open() else {
+        return;
+    };
+    let mut posted = env.post_many(3000);
+    let last = posted.pop().unwrap();
+    let proxy = Proxy::start(server.port());
+    let url = format!("redis://127.0.0.1:{}", proxy.port);
+    // What is beside the last one is not answered.
+    proxy.set_at(
+        Box::leak(format!("{last}.owned").into_boxed_str()),
+        Mood::Stall,
+    );
+    let list = ["--board", &url, "list", "-o", "jsonl"];
+    let list = env.jobboard(&list).spawn();
+    let lines = list.prints(FIRST);
+    assert!(lines.len() < 3000 && lines[FIRST - 1].contains(&posted[FIRST - 1]));
+    proxy.set(Mood::PassOn);
+    assert_eq!(list.ended().succeeded().lines().count(), 3000);
 }
