@@ -242,7 +242,9 @@ impl Redis {
                 KeyPart::Owner(key) | KeyPart::Modified(key) | KeyPart::Sidecar(key) => {
                     field_of(&key)
                 }
-                KeyPart::Postings | KeyPart::Trash | KeyPart::Conductor(_) => return None,
+                KeyPart::Postings | KeyPart::Trash | KeyPart::Sequence | KeyPart::Conductor(_) => {
+                    return None;
+                }
             };
             // Anything else may be of another board, whose namespace begins like ours.
             matches!(Field::of(&field), Field::Uuid(_)).then_some((name, field))

@@ -25,6 +25,8 @@ pub(super) struct Sidecars {
 pub(super) enum Part {
     Postings,
     Trash,
+    /// The last number given out.
+    Sequence,
     Owner(JobKey),
     Modified(JobKey),
     Sidecar(JobKey),
@@ -45,6 +47,7 @@ impl Keys {
         match name {
             b"listings" => Some(Part::Postings),
             b"trash" => Some(Part::Trash),
+            b"sequence" => Some(Part::Sequence),
             _ => None,
         }
         .or_else(|| of(".owned").map(Part::Owner))
@@ -263,7 +266,8 @@ mod tests {
             assert_eq!(keys.part(keys.trash().as_bytes()), Some(Part::Trash));
             let night = Some(Part::Conductor("night".to_owned()));
             assert_eq!(keys.part(keys.conductor("night").as_bytes()), night);
-            assert_eq!(keys.part(keys.sequence().as_bytes()), None);
+            assert_eq!(keys.part(keys.sequence().as_bytes()), Some(Part::Sequence));
+            assert_eq!(keys.part(keys.fence().as_bytes()), None);
         }
         assert_eq!(Keys::of(Some("a")).part(b"b:listings"), None);
     }

@@ -42,6 +42,39 @@ impl Counts {
     }
 }
 
+/// Whether numbers were given out to others than those who tell of it, as far as can be heard.
+///
+/// What one of us posts is told before the server says that the number was touched. Where it says so once
+/// for several, it goes unnoticed that one of them was a peer's, and how many numbers there are shows it.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Numbers {
+    /// Whether a post was told since the number was touched.
+    is_told: bool,
+    are_of_peers: bool,
+}
+
+impl Numbers {
+    /// Notes that a post was told.
+    pub(super) fn tell(&mut self) {
+        self.is_told = true;
+    }
+
+    /// Notes that the last number given out was touched.
+    pub(super) fn touch(&mut self) {
+        self.are_of_peers |= !std::mem::take(&mut self.is_told);
+    }
+
+    /// Whether a peer has numbered a job since the board was last compared.
+    pub(super) fn are_of_peers(self) -> bool {
+        self.are_of_peers
+    }
+
+    /// Says the same, as the board is compared now.
+    pub(super) fn settle(&mut self) -> bool {
+        std::mem::take(&mut self.are_of_peers)
+    }
+}
+
 /// Which numbers were given out to jobs that were told of.
 #[derive(Debug, Default)]
 pub(super) struct Account {
@@ -125,6 +158,19 @@ pub(super) fn missing<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_of_which_nobody_tells_is_a_peers() {
+        let mut numbers = Numbers::default();
+        numbers.tell();
+        numbers.tell();
+        numbers.touch();
+        assert!(!numbers.are_of_peers());
+        numbers.touch();
+        numbers.tell();
+        numbers.touch();
+        assert!(numbers.are_of_peers() && numbers.settle() && !numbers.are_of_peers());
+    }
 
     #[test]
     fn a_number_that_was_burnt_is_no_job() {

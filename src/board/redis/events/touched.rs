@@ -30,7 +30,7 @@ impl Part {
     pub(super) fn job(&self) -> Option<&JobKey> {
         match self {
             Self::Owner(key) | Self::Modified(key) | Self::Sidecar(key) => Some(key),
-            Self::Postings | Self::Trash | Self::Conductor(_) => None,
+            Self::Postings | Self::Trash | Self::Sequence | Self::Conductor(_) => None,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod busy;
 mod hand;
 mod lost;
+mod peers;
 
 use std::{
     future::Future,

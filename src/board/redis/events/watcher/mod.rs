@@ -2,6 +2,7 @@
 
 mod looking;
 mod starting;
+mod surveying;
 
 use std::collections::{HashSet, VecDeque};
 
@@ -14,7 +15,7 @@ use super::{
     pace::{Pace, Round},
     picture::{Picture, Traces},
     recheck::{Cause, RecheckQueue},
-    survey::Account,
+    survey::{Account, Numbers},
     told,
     touched::{self, Touched},
 };
@@ -32,7 +33,7 @@ const PENDING: usize = 100_000;
 /// So long a survey lets the jobs go first that are to be looked at.
 const COURTESY: Duration = Duration::from_secs(1);
 
-/// It begins in `starting`, hears here, and looks in `looking`.
+/// It begins in `starting`, hears here, looks in `looking`, and compares in `surveying`.
 pub(super) struct Watcher<'a> {
     board: &'a Redis,
     listener: Option<Listener>,
@@ -42,6 +43,7 @@ pub(super) struct Watcher<'a> {
     conductors: Conductors,
     /// Since when the hashes may have changed, if they may.
     stale_since: Option<Instant>,
+    numbers: Numbers,
     account: Account,
     /// The last number that was given out when the hashes were compared, and when that was, until
     /// it is settled.
@@ -63,6 +65,7 @@ impl<'a> Watcher<'a> {
             recheck: RecheckQueue::default(),
             conductors: Conductors::default(),
             stale_since: None,
+            numbers: Numbers::default(),
             account: Account::default(),
             to_settle: None,
             looks: Pace::new(),
@@ -108,12 +111,13 @@ impl<'a> Watcher<'a> {
 
     /// Returns when the hashes are to be compared, or what came of it to be settled.
     ///
-    /// Looks tell more of what happened, and cost less; on a busy board there is no end of them.
+    /// Looks tell more of what happened, and cost less; on a busy board there is no end of them. Of a job
+    /// that a peer posts no look tells.
     fn survey_at(&self) -> Option<Instant> {
         let settle_since = self.to_settle.map(|(_, since)| since);
         let since = [self.stale_since, settle_since].into_iter().flatten().min();
         let at = since?.max(self.surveys.next());
-        Some(match self.has_touched() {
+        Some(match self.has_touched() && !self.numbers.are_of_peers() {
             true => at + COURTESY,
             false => at,
         })
@@ -229,6 +233,9 @@ impl<'a> Watcher<'a> {
         if !self.conductors.hear(&event) {
             return;
         }
+        if event.kind == EventKind::Posted {
+            self.numbers.tell();
+        }
         if let Some(subject) = &event.subject
             && matches!(event.kind, EventKind::Claimed | EventKind::Extended)
         {
@@ -254,6 +261,7 @@ impl<'a> Watcher<'a> {
         }
         match part {
             Part::Postings | Part::Trash => self.be_stale(),
+            Part::Sequence => self.numbers.touch(),
             Part::Conductor(name) => self.conductors.touch(name),
             Part::Owner(_) | Part::Modified(_) | Part::Sidecar(_) => {}
         }

@@ -13,7 +13,7 @@ use crate::{
                 conductors::Conductors,
                 picture::{Picture, Traces},
                 recheck::{Cause, RecheckQueue},
-                survey::Account,
+                survey::{Account, Numbers},
             },
             read::{look::entries, scan::Scan},
         },
@@ -49,6 +49,7 @@ impl Watcher<'_> {
         self.picture = Picture::default();
         (self.recheck, self.conductors) = (RecheckQueue::default(), Conductors::default());
         (self.stale_since, self.to_settle) = (Some(Instant::now()), None);
+        self.numbers = Numbers::default();
         self.pending.clear();
         self.has_lost = false;
         Ok(())

@@ -1,0 +1,61 @@
+//! What it takes to find what a peer posts, which tells nobody.
+
+use super::*;
+
+/// Posts as a peer does: a number is given out, and a posting is there, that of another job under a new name.
+const POST: &str = "redis.call('INCR', 'taskflow:sequence') \
+                    local posting = redis.call('HGET', 'taskflow:listings', ARGV[1]) \
+                    redis.call('HSET', 'taskflow:listings', 'new', posting)";
+
+/// Listens until the board was compared once more than so often, and no more is to be done.
+async fn compared(events: &mut Events<'_>, server: &Server, before: u32) {
+    let is_compared = until_so("it is compared", || calls(server, "hlen") >= before + 2);
+    tokio::select! {
+        event = next(events) => panic!("{event:?}"),
+        () = is_compared => {}
+    }
+    // That is told only after the answer was heard.
+    let conductor = format!("taskflow:conductor.{before}");
+    server.run::<()>(&["SET", &conductor, "{}"]);
+    server.run::<()>(&["DEL", &conductor]);
+    assert_eq!(next(events).await.kind, EventKind::ConductorLeft);
+}
+
+#[tokio::test]
+async fn what_a_peer_posts_takes_two_questions_to_find() {
+    let Some((board, server)) = open(&[]) else {
+        return;
+    };
+    let keys = fill(&board, 100).await;
+    let mut events = events(&board).await.unwrap();
+    compared(&mut events, &server, calls(&server, "hlen")).await;
+    let (before, counted) = (calls(&server, "hmget"), calls(&server, "hlen"));
+    server.run::<()>(&["EVAL", POST, "0", &keys[50].text()]);
+    let posted = next(&mut events).await;
+    assert_eq!(posted.kind, EventKind::Posted);
+    assert_eq!(posted.subject.unwrap().key, JobKey::new("new"));
+    // The names along with the counts, and the posting.
+    assert_eq!(
+        (calls(&server, "hkeys"), calls(&server, "hlen")),
+        (1, counted + 2)
+    );
+    assert_eq!(calls(&server, "hmget") - before, 1);
+}
+
+#[tokio::test]
+async fn what_one_of_us_posts_has_nobody_ask_for_names() {
+    let Some((board, server)) = open(&[]) else {
+        return;
+    };
+    let mut events = events(&board).await.unwrap();
+    compared(&mut events, &server, calls(&server, "hlen")).await;
+    for _ in 0..3 {
+        let before = calls(&server, "hlen");
+        fill(&board, 10).await;
+        for _ in 0..10 {
+            assert_eq!(next(&mut events).await.kind, EventKind::Posted);
+        }
+        compared(&mut events, &server, before).await;
+    }
+    assert_eq!(calls(&server, "hkeys"), 0);
+}
