@@ -130,11 +130,6 @@ impl Backlog {
         }
     }
 
-    /// Says of a look at the board that it ended before all was seen.
-    pub(crate) fn leave_rest_out(&mut self) {
-        self.has_left_out = true;
-    }
-
     /// Drops a candidate that is none any more.
     pub(crate) fn remove(&mut self, key: &JobKey) {
         let Some(candidate) = self.known.remove(key) else {

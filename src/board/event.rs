@@ -1,12 +1,14 @@
 //! What can happen on a board; the one vocabulary of all boards.
 
+use std::ops::ControlFlow;
+
 use chrono::{DateTime, Utc};
 use futures_util::stream::BoxStream;
 use serde::Serialize;
 
 use super::BoardError;
 use crate::{
-    job::{Departure, Fence, Job, JobKey, Owner, Rank, Remark},
+    job::{Departure, Entry, Fence, Job, JobKey, Owner, Rank, Remark},
     names::named,
 };
 
@@ -78,6 +80,15 @@ pub(crate) struct Events<'a> {
     pub(crate) stream: BoxStream<'a, Result<Event, BoardError>>,
     /// Why some are told late or not at all; none, if all of them are pushed.
     pub(crate) lack: Option<String>,
+}
+
+/// Whoever begins to listen, and is shown what there is to be had as it begins.
+pub(crate) struct Onlooker<'a> {
+    /// Whether it matters what stands beside a job of which the posting is known. Where it does not, and
+    /// nobody has the job, it may be shown as it was posted.
+    pub(crate) wants: &'a (dyn Fn(&Job) -> bool + Send + Sync),
+    /// Takes a record that nobody has; broken off, it needs none that ranks behind this one.
+    pub(crate) sees: &'a mut (dyn FnMut(Entry) -> ControlFlow<()> + Send),
 }
 
 /// The job an event is about, with all that ranking it takes.

@@ -33,14 +33,14 @@ pub(crate) mod testing;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::stream::BoxStream;
+use futures_util::{TryStreamExt, stream::BoxStream};
 
 #[cfg(test)]
 pub(crate) use self::stored::misread;
 use self::wire::posting::Limit;
 pub(crate) use self::{
     error::BoardError,
-    event::{Event, EventKind, Events},
+    event::{Event, EventKind, Events, Onlooker},
     examine::{Examined, Part},
     ext::BoardExt,
     reference::{JobRef, uuid_of},
@@ -284,6 +284,26 @@ pub(crate) trait Board: Send + Sync {
 
     /// Listens, and returns what happens from now on; once it has answered, nothing is missed.
     async fn events(&self) -> Result<Events<'_>>;
+
+    /// Listens as [`Self::events`] does, and shows each record once that nobody has as it begins.
+    ///
+    /// The best come first, or, where one reading serves both, all of them in no order.
+    async fn events_and_jobs(&self, onlooker: Onlooker<'_>) -> Result<Events<'_>> {
+        let events = self.events().await?;
+        let mut entries = self.entries(Query {
+            shelf: Shelf::Board,
+            which: Which::Unclaimed,
+            order: Order::Rank,
+            detail: Detail::Whole,
+        });
+        while let Some(entry) = entries.try_next().await? {
+            if (onlooker.sees)(entry).is_break() {
+                break;
+            }
+        }
+        drop(entries);
+        Ok(events)
+    }
 
     /// Enters a conductor in the registry for as long as this board stays open, and it tells of itself
     /// every ten seconds at least.

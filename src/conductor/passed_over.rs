@@ -12,7 +12,7 @@ use super::{
     policy::excerpt,
     progress::{Note, Reporter},
 };
-use crate::job::{Job, JobKey, LeftAlone};
+use crate::job::{Job, JobKey, LeftAlone, Rank};
 
 /// How many reasons are told apart; postings may give any number.
 const MOST_REASONS: usize = 100;
@@ -47,8 +47,9 @@ pub(super) struct Reasons(BTreeMap<String, Reason>);
 #[derive(Debug, Default)]
 struct Reason {
     jobs: u64,
-    /// What refers to the first of them.
+    /// What refers to the one that ranks first.
     job: String,
+    rank: Option<Rank>,
     /// The first of their names.
     names: BTreeSet<String>,
     is_refusal: bool,
@@ -58,6 +59,7 @@ struct Reason {
 pub(super) struct Such<'a> {
     name: Cow<'a, str>,
     job: Cow<'a, str>,
+    rank: Option<Rank>,
 }
 
 impl<'a> Such<'a> {
@@ -66,6 +68,7 @@ impl<'a> Such<'a> {
         Self {
             name: Cow::Borrowed(&job.name),
             job: job.reference(),
+            rank: Some(job.rank()),
         }
     }
 
@@ -74,6 +77,7 @@ impl<'a> Such<'a> {
         Self {
             name: key.text(),
             job: format!("key:{key}").into(),
+            rank: None,
         }
     }
 }
@@ -84,8 +88,9 @@ impl Reasons {
         let known = self.reason(against.to_string());
         known.jobs += 1;
         known.is_refusal |= against.is_refusal();
-        if known.names.is_empty() {
+        if known.names.is_empty() || such.rank.is_some_and(|rank| known.rank > Some(rank)) {
             known.job = excerpt(&such.job).into_owned();
+            known.rank = such.rank;
         }
         if known.names.len() < MOST_NAMES && !known.names.contains(&*such.name) {
             known.names.insert(excerpt(&such.name).into_owned());
@@ -136,7 +141,7 @@ impl PassedOver {
             let known = state.reasons.reason(text);
             known.jobs = known.jobs.max(found.jobs);
             known.is_refusal |= found.is_refusal;
-            known.job = found.job;
+            (known.job, known.rank) = (found.job, found.rank);
             let room = MOST_NAMES.saturating_sub(known.names.len());
             known.names.extend(found.names.into_iter().take(room));
         }
@@ -217,7 +222,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conductor::policy::Unfit;
+    use crate::{conductor::policy::Unfit, job::Priority};
 
     #[test]
     fn what_others_have_written_takes_little_room_however_many_looks_there_are() {
@@ -233,6 +238,7 @@ mod tests {
                 let such = Such {
                     name: Cow::Borrowed(&long),
                     job: long.as_str().into(),
+                    rank: None,
                 };
                 reasons.add(&such, &against);
             }
@@ -257,6 +263,7 @@ mod tests {
                 let such = Such {
                     name: Cow::Borrowed(name),
                     job: "j".into(),
+                    rank: None,
                 };
                 let handled = name.starts_with('r');
                 let against = match handled {
@@ -283,6 +290,22 @@ mod tests {
             .map(|it| (it.jobs, it.such_as.as_str()))
             .collect();
         assert_eq!(all, [(2, "a"), (2, "resize")]);
+    }
+
+    #[test]
+    fn the_job_that_is_told_of_ranks_first_in_whatever_order_they_are_found() {
+        let mut reasons = Reasons::default();
+        for sequence in [7, 3, 5] {
+            let such = Such {
+                name: "a".into(),
+                job: sequence.to_string().into(),
+                rank: Some(Rank::new(Priority::Normal, Some(sequence))),
+            };
+            reasons.add(&such, &Against::Policy(Unfit::NotHandled));
+        }
+        let (passed_over, (reporter, _told)) = (PassedOver::default(), Reporter::new());
+        passed_over.found_all(reasons, &reporter);
+        assert_eq!(passed_over.told()[0].job, "3");
     }
 
     #[test]

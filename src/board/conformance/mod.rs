@@ -2,6 +2,7 @@
 //!
 //! A promise is a function that is given a board of its own, and fails where it is not kept.
 
+pub(crate) mod beginning;
 pub(crate) mod claiming;
 pub(crate) mod events;
 pub(crate) mod histories;
@@ -105,6 +106,8 @@ macro_rules! keeps_its_promises {
             pausing::a_pause_is_kept_as_it_was_asked_for_until_it_is_ended,
             pausing::what_is_paused_and_resumed_is_told,
             pausing::a_paused_job_is_no_candidate_until_its_pause_ends,
+            beginning::who_begins_to_listen_is_shown_what_nobody_has,
+            beginning::what_was_shown_is_told_of_whether_or_not_it_was_wanted,
             events::each_verb_yields_its_event_in_order,
             events::an_override_yields_the_event_of_its_outcome,
             events::an_event_tells_who_did_it_and_why,

@@ -147,12 +147,20 @@ impl Keys {
 
     /// Names what is kept beside the posting in a hash field.
     pub(super) fn beside(&self, field: &[u8]) -> Sidecars {
-        let name = |suffix: &str| [self.prefix.as_bytes(), field, suffix.as_bytes()].concat();
         Sidecars {
-            owner: name(".owned"),
-            last_modified: name(".last_modified"),
-            side: name(".jobboard"),
+            owner: self.owner(field),
+            last_modified: self.of_field(field, ".last_modified"),
+            side: self.of_field(field, ".jobboard"),
         }
+    }
+
+    /// The key that is there while a job is claimed.
+    pub(super) fn owner(&self, field: &[u8]) -> Vec<u8> {
+        self.of_field(field, ".owned")
+    }
+
+    fn of_field(&self, field: &[u8], suffix: &str) -> Vec<u8> {
+        [self.prefix.as_bytes(), field, suffix.as_bytes()].concat()
     }
 
     fn named(&self, name: &str) -> String {

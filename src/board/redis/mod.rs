@@ -29,8 +29,8 @@ use self::{
     write::{change::Target, predicted::PredictedNumbers},
 };
 use super::{
-    Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, PeerOrder, Posted, Query,
-    Result, Settled,
+    Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, Onlooker, PeerOrder,
+    Posted, Query, Result, Settled,
     examine::{Examined, Part},
     pages,
     registration::Registration,
@@ -156,7 +156,11 @@ impl Board for Redis {
     }
 
     async fn events(&self) -> Result<Events<'_>> {
-        events::events(self).await
+        events::events(self, None).await
+    }
+
+    async fn events_and_jobs(&self, onlooker: Onlooker<'_>) -> Result<Events<'_>> {
+        events::events(self, Some(onlooker)).await
     }
 
     async fn register(&self, conductor: &Conductor) -> Result<()> {

@@ -1,18 +1,17 @@
 //! Looks at the board: which jobs are there that may be performed here.
 
+use std::sync::Arc;
+
 use chrono::Utc;
 use futures_util::TryStreamExt;
 use tokio::time::{Duration, Instant};
 
-use super::Pick;
+use super::{Pick, finds::Finds};
 use crate::{
     backoff::doubled,
-    board::{
-        BoardExt, Detail, JobRef, Order, Query, Result, Which,
-        backlog::{CAPACITY, Candidate},
-    },
+    board::{BoardExt, Detail, JobRef, Onlooker, Order, Query, Result, Which, backlog::Candidate},
     conductor::{
-        judgement::{admit_now, is_meant},
+        judgement::{admit, admit_now, is_meant},
         passed_over::{Reasons, Such},
         progress::Note,
     },
@@ -59,13 +58,9 @@ impl Pick<'_> {
         if self.looked.is_some() {
             return Ok(());
         }
-        // From before the look on, so that nothing falls in between.
-        if self.events.is_none() {
-            let events = self.board.events().await?;
-            self.hears_late = events.lack.is_some();
-            self.events = Some(events.stream);
+        while self.looked.is_none() {
+            self.look().await?;
         }
-        self.look().await?;
         if self.backlog.is_full() {
             self.events = None;
         }
@@ -89,48 +84,41 @@ impl Pick<'_> {
         Ok(())
     }
 
+    /// Looks at the whole board, and listens to it from before the look on, if nobody does yet.
     async fn look(&mut self) -> Result<()> {
         self.read_pauses().await?;
         self.backlog.clear();
-        let mut entries = self.board.entries(Query {
-            shelf: Shelf::Board,
-            which: Which::Unclaimed,
-            order: Order::Rank,
-            detail: Detail::Whole,
-        });
         let policy = self.shared.policy();
-        let (mut reasons, mut taken, mut is_whole) = (Reasons::default(), 0, true);
-        // Those that are gone need not be remembered any more.
-        let mut unreadable = std::mem::take(&mut self.unreadable);
-        let now = Utc::now();
-        while let Some(entry) = entries.try_next().await? {
-            let Entry::Job(job) = entry else { continue };
-            let Some(job) = is_meant(&self.filters, *job, now) else {
-                continue;
+        let mut finds = Finds::new(
+            &mut self.backlog,
+            (&self.filters, &self.pauses),
+            Arc::clone(&policy),
+            std::mem::take(&mut self.unreadable),
+        );
+        let is_news = self.events.is_none();
+        if is_news {
+            // What a filter asks may stand beside any job.
+            let is_asked_of_all = !self.filters.are_answered_by_events();
+            let onlooker = Onlooker {
+                wants: &|job| is_asked_of_all || admit(&policy, job).is_ok(),
+                sees: &mut |entry| finds.see(entry),
             };
-            if let Some(against) = unreadable.remove(&job.key) {
-                reasons.add(&Such::of(&job), &against);
-                self.unreadable.insert(job.key, against);
-                continue;
-            }
-            match admit_now(&policy, &self.pauses, &job) {
-                Ok(()) if taken == CAPACITY => {
-                    self.backlog.leave_rest_out();
-                    is_whole = false;
-                    break;
-                }
-                Ok(()) => {
-                    taken += 1;
-                    let candidate = Candidate {
-                        is_vetted: true,
-                        ..Candidate::unvetted(&job)
-                    };
-                    self.backlog.offer(candidate, now);
-                }
-                Err(against) => reasons.add(&Such::of(&job), &against),
-            }
+            let events = self.board.events_and_jobs(onlooker).await?;
+            self.hears_late = events.lack.is_some();
+            self.events = Some(events.stream);
+        } else {
+            let mut entries = self.board.entries(Query {
+                shelf: Shelf::Board,
+                which: Which::Unclaimed,
+                order: Order::Rank,
+                detail: Detail::Whole,
+            });
+            while let Some(entry) = entries.try_next().await?
+                && finds.see(entry).is_continue()
+            {}
         }
-        drop(entries);
+        let (reasons, is_whole) = (finds.reasons, finds.is_whole);
+        self.unreadable = finds.unreadable;
         let (passed_over, reporter) = (&self.shared.passed_over, &self.shared.reporter);
         match is_whole {
             true => passed_over.found_all(reasons, reporter),
@@ -138,7 +126,11 @@ impl Pick<'_> {
         }
         self.looked = Some(Instant::now());
         self.has_looked = true;
-        Ok(())
+        match is_news {
+            // Nobody heard of what was paused before we listened; then all is looked at again.
+            true => self.read_pauses().await,
+            false => Ok(()),
+        }
     }
 
     /// Returns those that may be performed, after looking at the postings of the new ones.

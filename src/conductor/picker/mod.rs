@@ -1,6 +1,7 @@
 //! Picks jobs and claims them: the best that may be performed here, as many as there is room for.
 
 mod claim;
+mod finds;
 mod hear;
 mod look;
 

@@ -24,7 +24,7 @@ use redis::{Cmd, Value};
 
 use self::watcher::Watcher;
 use super::{Redis, link::Listener};
-use crate::board::{BoardError, Events, Result};
+use crate::board::{BoardError, Events, Onlooker, Result};
 
 /// What a listener was doing when it failed.
 const DOING: &str = "listen to";
@@ -39,13 +39,16 @@ struct Subscription {
     lack: Option<String>,
 }
 
-/// Starts to listen to a board.
-pub(super) async fn events(board: &Redis) -> Result<Events<'_>> {
+/// Starts to listen to a board, and shows an onlooker what is there.
+pub(super) async fn events<'a>(
+    board: &'a Redis,
+    onlooker: Option<Onlooker<'_>>,
+) -> Result<Events<'a>> {
     let subscription = Subscription::open(board).await?;
     let lack = subscription.lack.clone();
     let mut watcher = Watcher::new(board, subscription);
     // Only now: what is touched from here on is told.
-    watcher.start().await?;
+    watcher.start(onlooker).await?;
     let stream = stream::try_unfold(watcher, |mut watcher| async {
         Ok(Some((watcher.next().await?, watcher)))
     });

@@ -6,9 +6,9 @@ use futures_util::{Stream, StreamExt};
 
 use super::{
     ranking::ranked,
-    record::{Reading, read},
+    record::{Reading, complete, posted, read},
     scan::{AHEAD, Scan, Stored, postings, scanned},
-    sidecar::beside,
+    sidecar::{beside, is_any_held},
 };
 use crate::{
     board::{
@@ -22,7 +22,7 @@ use crate::{
             posting::{Limit, Posting},
         },
     },
-    job::{Entry, Shelf},
+    job::{Entry, Job, Shelf},
 };
 
 /// How many bytes of postings are kept, once they were read to be ranked.
@@ -62,18 +62,54 @@ pub(crate) async fn entries(
     let fields: Vec<&[u8]> = stored.iter().map(|(field, _)| field.as_slice()).collect();
     let beside = beside(client, keys, query.shelf, &fields).await?;
     give_way().await;
+    let reading = reading(client, query);
     Ok(stored
         .iter()
         .zip(beside)
-        .map(|((field, posting), beside)| {
-            let reading = Reading {
-                shelf: query.shelf,
-                detail: query.detail,
-                limit: client.limit(),
-            };
-            read(reading, field, posting, beside)
-        })
+        .map(|((field, posting), beside)| read(reading, field, posting, beside))
         .collect())
+}
+
+/// Reads postings, and adds what is beside those that are wanted or claimed; says of each whether it did.
+pub(crate) async fn entries_wanted(
+    client: &Client,
+    keys: &Keys,
+    query: Query,
+    stored: Vec<Stored>,
+    wants: &(dyn Fn(&Job) -> bool + Send + Sync),
+) -> Result<Vec<(Entry, bool)>> {
+    give_way().await;
+    let reading = reading(client, query);
+    let mut unwanted = Vec::new();
+    let mut read: Vec<_> = (stored.iter())
+        .map(|(field, posting)| {
+            let entry = posted(reading, field, posting);
+            let is_wanted = entry.job().is_some_and(wants);
+            if !is_wanted {
+                unwanted.push(field.as_slice());
+            }
+            (entry, is_wanted)
+        })
+        .collect();
+    if is_any_held(client, keys, &unwanted).await? {
+        read.iter_mut().for_each(|(_, is_wanted)| *is_wanted = true);
+    }
+    let wanted = stored.iter().zip(&read).filter(|(_, (_, is))| *is);
+    let wanted: Vec<&[u8]> = wanted.map(|((field, _), _)| field.as_slice()).collect();
+    let beside = beside(client, keys, query.shelf, &wanted).await?;
+    let wanted = read.iter_mut().filter(|(_, is_wanted)| *is_wanted);
+    for ((entry, _), beside) in wanted.zip(beside) {
+        complete(entry, beside);
+    }
+    Ok(read)
+}
+
+fn reading(client: &Client, query: Query) -> Reading {
+    Reading {
+        shelf: query.shelf,
+        detail: query.detail,
+        limit: client.limit(),
+    }
 }
 
 /// Returns the records that each reference could mean; one scan serves all that need one.

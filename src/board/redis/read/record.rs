@@ -12,7 +12,7 @@ use crate::{
             sidecar::Sidecar,
         },
     },
-    job::{Entry, Fence, Holding, Job, Lease, Malformed, Owner, Shelf},
+    job::{Entry, Fence, History, Holding, Job, Lease, Malformed, Owner, Shelf},
 };
 
 /// What is beside a posting, undecoded.
@@ -36,6 +36,13 @@ pub(crate) struct Reading {
 
 /// Reads a posting and what is beside it.
 pub(crate) fn read(reading: Reading, field: &[u8], posting: &[u8], beside: Sidecars) -> Entry {
+    let mut entry = posted(reading, field, posting);
+    complete(&mut entry, beside);
+    entry
+}
+
+/// Reads a posting alone.
+pub(crate) fn posted(reading: Reading, field: &[u8], posting: &[u8]) -> Entry {
     let Reading {
         shelf,
         detail,
@@ -44,7 +51,7 @@ pub(crate) fn read(reading: Reading, field: &[u8], posting: &[u8], beside: Sidec
     match msgpack::decode(posting, detail, limit) {
         Ok(read) => {
             let raw = detail.raw(posting, !(read.is_oversized && detail.is_whole()));
-            let mut job = job(shelf, field, posting.len(), read, beside);
+            let mut job = job(shelf, field, posting.len(), read);
             job.raw = raw;
             Entry::Job(Box::new(job))
         }
@@ -54,9 +61,20 @@ pub(crate) fn read(reading: Reading, field: &[u8], posting: &[u8], beside: Sidec
             problem: problem.to_string(),
             size: posting.len() as u64,
             raw: detail.raw(posting, false),
-            holding: holding(&beside, &Sidecar::read(beside.side.as_deref()).0),
+            holding: None,
             origin: crate::job::Origin::Here,
         }),
+    }
+}
+
+/// Adds to a posting what is beside it, once.
+pub(crate) fn complete(entry: &mut Entry, beside: Sidecars) {
+    match entry {
+        Entry::Job(job) => complete_job(job, beside),
+        Entry::Malformed(record) => {
+            let (side, _) = Sidecar::read(beside.side.as_deref());
+            record.holding = holding(&beside, &side);
+        }
     }
 }
 
@@ -83,7 +101,33 @@ fn holding(beside: &Sidecars, side: &Sidecar) -> Option<Holding> {
     })
 }
 
-fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Sidecars) -> Job {
+fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting) -> Job {
+    Job {
+        key: key_of(field),
+        uuid: posting.uuid,
+        name: posting.name,
+        priority: posting.priority,
+        sequence: posting.sequence,
+        created_on: posting.created_on,
+        last_modified: None,
+        holding: None,
+        is_blocked: false,
+        origin: crate::job::Origin::Here,
+        is_unfit: posting.is_oversized,
+        is_denied: false,
+        raw: Vec::new(),
+        ended: None,
+        trashed_on: None,
+        shelf,
+        book: posting.book,
+        details: posting.details,
+        history: History::default(),
+        size: size as u64,
+        problem: posting.problem,
+    }
+}
+
+fn complete_job(job: &mut Job, beside: Sidecars) {
     let (mut side, side_problem) = Sidecar::read(beside.side.as_deref());
     let modified = beside.last_modified.as_deref();
     // As TaskFlow reads it: an empty one is none.
@@ -94,50 +138,28 @@ fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting, beside: Sideca
         .as_ref()
         .and_then(|time| time.as_ref().err())
         .map(|problem| format!("its time of modification cannot be read: {problem}"));
-    let last_modified = modified.and_then(std::result::Result::ok).max(
-        posting
-            .created_on
-            .filter(|_| beside.last_modified.is_some()),
-    );
+    job.last_modified = modified
+        .and_then(std::result::Result::ok)
+        .max(job.created_on.filter(|_| beside.last_modified.is_some()));
     // TaskFlow keeps no other time of what it puts there, and no longer changes this one.
-    let trashed_on = side.trashed_on.or(last_modified);
-    let holding = holding(&beside, &side);
-    if holding.as_ref().is_some_and(|held| held.fence.is_some()) {
+    let trashed_on = side.trashed_on.or(job.last_modified);
+    job.trashed_on = trashed_on.filter(|_| job.shelf == Shelf::Trash);
+    job.holding = holding(&beside, &side);
+    if (job.holding.as_ref()).is_some_and(|held| held.fence.is_some()) {
         // As long as it is held, somebody may be performing it.
         side.count_ahead();
     }
-    let owner_problem = holding
-        .as_ref()
+    let owner_problem = (job.holding.as_ref())
         .filter(|holding| holding.owner.is_none())
         .map(|_| "it is claimed, and the key of its owner holds no name".to_owned());
-    Job {
-        key: key_of(field),
-        uuid: posting.uuid,
-        name: posting.name,
-        priority: posting.priority,
-        sequence: posting.sequence,
-        created_on: posting.created_on,
-        last_modified,
-        holding,
-        is_blocked: false,
-        origin: crate::job::Origin::Here,
-        is_unfit: side_problem.is_some() || posting.is_oversized,
-        is_denied: false,
-        raw: Vec::new(),
-        ended: None,
-        trashed_on: trashed_on.filter(|_| shelf == Shelf::Trash),
-        shelf,
-        book: posting.book,
-        details: posting.details,
-        history: side.history(),
-        size: size as u64,
-        problem: together([
-            posting.problem,
-            owner_problem,
-            modified_problem,
-            side_problem,
-        ]),
-    }
+    job.is_unfit |= side_problem.is_some();
+    job.history = side.history();
+    job.problem = together([
+        job.problem.take(),
+        owner_problem,
+        modified_problem,
+        side_problem,
+    ]);
 }
 
 /// Makes of the answer to a claim what any other reader sees.

@@ -59,6 +59,20 @@ pub(crate) async fn beside(
     Ok(all)
 }
 
+/// Whether somebody has any of the jobs in some fields.
+pub(crate) async fn is_any_held(client: &Client, keys: &Keys, fields: &[&[u8]]) -> Result<bool> {
+    if fields.is_empty() {
+        return Ok(false);
+    }
+    let mut command = Cmd::new();
+    command.arg("EXISTS");
+    for field in fields {
+        command.arg(keys.owner(field));
+    }
+    let (held, _): (u64, _) = client.read(&command).await?;
+    Ok(held > 0)
+}
+
 /// Adds how long the claims still last, and finds those whose owner is no text, and what is beside
 /// free jobs and is no text.
 async fn add_lives(client: &Client, names: &[Names], all: &mut [Sidecars]) -> Result<()> {

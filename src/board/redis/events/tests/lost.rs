@@ -54,7 +54,7 @@ async fn what_is_lost_while_the_board_is_read_is_admitted() {
     let loss = subscription.listener.as_ref().unwrap().loss();
     let mut watcher = Watcher::new(&board, subscription);
     {
-        let mut start = std::pin::pin!(watcher.start());
+        let mut start = std::pin::pin!(watcher.start(None));
         until_within(&mut start, &server).await;
         let flood =
             "for i = 1, 25000 do redis.call('PUBLISH', 'taskflow:events', string.char(144)) end";

@@ -3,6 +3,7 @@
 mod busy;
 mod hand;
 mod lost;
+mod onlooker;
 mod peers;
 
 use std::{
@@ -35,6 +36,11 @@ fn open(arguments: &[&str]) -> Option<(Arc<Redis>, Server)> {
         crate::job::HISTORY,
     );
     Some((Arc::new(board), server))
+}
+
+/// Listens to a board that is not shown to anybody.
+async fn events(board: &Redis) -> Result<Events<'_>> {
+    super::events(board, None).await
 }
 
 /// Puts so many jobs on a board.

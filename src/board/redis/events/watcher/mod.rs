@@ -83,7 +83,7 @@ impl<'a> Watcher<'a> {
             }
             self.listen()?;
             if self.has_lost {
-                self.start().await?;
+                self.start(None).await?;
                 self.pending.push_back(Event::resync());
                 continue;
             }

@@ -1,0 +1,76 @@
+//! Promises about what is shown to whoever begins to listen.
+
+use std::ops::ControlFlow;
+
+use super::{
+    events::{all_of, next},
+    *,
+};
+use crate::board::{EventKind, Onlooker};
+
+/// Begins to listen, and shows what is there of which only jobs of this name are wanted.
+async fn begin<'a>(board: &'a Subject, wanted: &str) -> (super::events::Events<'a>, Vec<Job>) {
+    let mut shown = Vec::new();
+    let onlooker = Onlooker {
+        wants: &|job| job.name == wanted,
+        sees: &mut |entry| match entry {
+            Entry::Job(job) => {
+                shown.push(*job);
+                ControlFlow::Continue(())
+            }
+            Entry::Malformed(record) => panic!("{record:?}"),
+        },
+    };
+    let events = board.events_and_jobs(onlooker).await.unwrap().stream;
+    (events, shown)
+}
+
+pub(crate) async fn who_begins_to_listen_is_shown_what_nobody_has(board: &Subject) {
+    let [tried, left, held] = [
+        post_one(board, "tried").await,
+        post_one(board, "left").await,
+        post_one(board, "held").await,
+    ];
+    for key in [&tried, &left] {
+        let claimed = board.claim_one(key, &ada(), ATTEMPT).await;
+        claimed.unwrap();
+        let freed = board.settle_one(key, release(), by_name("ada")).await;
+        freed.unwrap();
+    }
+    claim_one(board, &held, &ada()).await.unwrap();
+    let (_, mut shown) = begin(board, "tried").await;
+    shown.sort_by_key(|job| job.sequence);
+    let names: Vec<_> = shown.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["tried", "left"]);
+    assert_eq!(shown[0], on_board(board, &tried).await);
+    assert_eq!(shown[1].details, on_board(board, &left).await.details);
+}
+
+pub(crate) async fn what_was_shown_is_told_of_whether_or_not_it_was_wanted(board: &Subject) {
+    use EventKind::{Abandoned, Claimed, Consumed, Posted};
+    for (name, wanted) in [("one", "one"), ("two", "none"), ("three", "none")] {
+        let key = post_one(board, name).await;
+        if name == "three" {
+            claim_one(board, &key, &ada()).await.unwrap();
+            let freed = board.settle_one(&key, release(), by_name("ada")).await;
+            freed.unwrap();
+        }
+        let (mut events, shown) = begin(board, wanted).await;
+        assert_eq!(shown.len(), 1);
+        claim_one(board, &key, &ada()).await.unwrap();
+        assert_eq!(next(&mut events, 1).await, all_of(name, &[Claimed]));
+        let freed = board.settle_one(&key, release(), by_name("ada")).await;
+        freed.unwrap();
+        assert_eq!(next(&mut events, 1).await, all_of(name, &[Abandoned]));
+        claim_one(board, &key, &ada()).await.unwrap();
+        let consumed = board.settle_one(&key, Outcome::Consume, by_name("ada"));
+        consumed.await.unwrap();
+        let told = next(&mut events, 2).await;
+        assert_eq!(told, all_of(name, &[Claimed, Consumed]));
+        let posted = post_one(board, "new").await;
+        assert_eq!(next(&mut events, 1).await, all_of("new", &[Posted]));
+        let nobody = Authority::Override(crate::job::Witness::Unclaimed);
+        let gone = board.settle_one(&posted, Outcome::Consume, nobody).await;
+        gone.unwrap();
+    }
+}

@@ -1,0 +1,177 @@
+//! What a look at the whole board finds: candidates, and why other jobs are passed over.
+
+use std::{collections::HashMap, ops::ControlFlow, sync::Arc};
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    board::{
+        backlog::{Backlog, CAPACITY, Candidate},
+        filter::Filters,
+    },
+    conductor::{
+        judgement::{Against, admit_now, is_meant},
+        passed_over::{Reasons, Such},
+        policy::Policy,
+    },
+    job::{Entry, JobKey, Pauses},
+};
+
+/// What was found so far.
+pub(super) struct Finds<'a> {
+    backlog: &'a mut Backlog,
+    filters: &'a Filters,
+    pauses: &'a Pauses,
+    policy: Arc<Policy>,
+    /// The records that could not be read before; those that are gone need not be remembered any more.
+    before: HashMap<JobKey, Against>,
+    pub(super) unreadable: HashMap<JobKey, Against>,
+    pub(super) reasons: Reasons,
+    taken: usize,
+    has_enough: bool,
+    /// Whether all was seen, and not only the best.
+    pub(super) is_whole: bool,
+    now: DateTime<Utc>,
+}
+
+impl<'a> Finds<'a> {
+    pub(super) fn new(
+        backlog: &'a mut Backlog,
+        (filters, pauses): (&'a Filters, &'a Pauses),
+        policy: Arc<Policy>,
+        unreadable: HashMap<JobKey, Against>,
+    ) -> Self {
+        Self {
+            backlog,
+            filters,
+            pauses,
+            policy,
+            before: unreadable,
+            unreadable: HashMap::new(),
+            reasons: Reasons::default(),
+            taken: 0,
+            has_enough: false,
+            is_whole: true,
+            now: Utc::now(),
+        }
+    }
+
+    /// Takes a record that nobody has; breaks off once there is no room for what ranks behind it.
+    pub(super) fn see(&mut self, entry: Entry) -> ControlFlow<()> {
+        // Some boards show all of them, in no order.
+        self.is_whole |= self.has_enough;
+        if let Entry::Job(job) = entry
+            && let Some(job) = is_meant(self.filters, *job, self.now)
+        {
+            if let Some(against) = self.before.remove(&job.key) {
+                self.reasons.add(&Such::of(&job), &against);
+                self.unreadable.insert(job.key, against);
+            } else {
+                match admit_now(&self.policy, self.pauses, &job) {
+                    Ok(()) => self.take(Candidate::unvetted(&job)),
+                    Err(against) => self.reasons.add(&Such::of(&job), &against),
+                }
+            }
+        }
+        match self.taken > CAPACITY {
+            false => ControlFlow::Continue(()),
+            true => {
+                self.is_whole = self.has_enough;
+                self.has_enough = true;
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn take(&mut self, candidate: Candidate) {
+        self.taken += 1;
+        let candidate = Candidate {
+            is_vetted: true,
+            ..candidate
+        };
+        self.backlog.offer(candidate, self.now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        conductor::policy::{Programs, Variables},
+        job::{History, Job, Origin, Priority, Shelf},
+    };
+
+    fn entry(sequence: usize, details: serde_json::Value) -> Entry {
+        Entry::Job(Box::new(Job {
+            key: JobKey::new(sequence.to_string()),
+            uuid: sequence.to_string(),
+            name: "a".to_owned(),
+            priority: Priority::Normal,
+            sequence: i64::try_from(sequence).ok(),
+            created_on: None,
+            last_modified: None,
+            holding: None,
+            is_blocked: false,
+            is_unfit: false,
+            is_denied: false,
+            raw: Vec::new(),
+            trashed_on: None,
+            ended: None,
+            shelf: Shelf::Board,
+            origin: Origin::Here,
+            book: None,
+            details: Some(details),
+            history: History::default(),
+            size: 0,
+            problem: None,
+        }))
+    }
+
+    /// Shows jobs of these numbers, in this order, as long as they are wanted or whether or not they are.
+    fn show(backlog: &mut Backlog, numbers: impl Iterator<Item = usize>, is_ranked: bool) -> bool {
+        let policy = Policy {
+            programs: Programs::Any,
+            variables: Variables::Any,
+            handlers: None,
+            search: Vec::new(),
+            found: None,
+        };
+        let (filters, pauses) = (Filters::default(), Pauses::default());
+        let unreadable = HashMap::new();
+        let mut finds = Finds::new(backlog, (&filters, &pauses), Arc::new(policy), unreadable);
+        for number in numbers {
+            let details = match number % 2 {
+                0 => json!({"command": ["true"]}),
+                _ => json!({}),
+            };
+            if finds.see(entry(number, details)).is_break() && is_ranked {
+                break;
+            }
+        }
+        finds.is_whole
+    }
+
+    #[test]
+    fn the_best_are_kept_in_whatever_order_they_are_shown() {
+        let mut best = Vec::new();
+        for is_ranked in [true, false] {
+            let mut backlog = Backlog::new(CAPACITY);
+            let numbers = 0..CAPACITY * 3;
+            let is_whole = match is_ranked {
+                true => show(&mut backlog, numbers, true),
+                false => show(&mut backlog, numbers.rev(), false),
+            };
+            assert_eq!(is_whole, !is_ranked);
+            assert!(backlog.is_full());
+            assert_eq!(backlog.count(), (CAPACITY, true));
+            best.push(backlog.best(CAPACITY, 0));
+        }
+        assert_eq!(best[0], best[1]);
+        assert_eq!(
+            best[0][CAPACITY - 1].key,
+            JobKey::new(((CAPACITY - 1) * 2).to_string())
+        );
+    }
+}
