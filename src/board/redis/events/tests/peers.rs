@@ -7,18 +7,31 @@ const POST: &str = "redis.call('INCR', 'taskflow:sequence') \
                     local posting = redis.call('HGET', 'taskflow:listings', ARGV[1]) \
                     redis.call('HSET', 'taskflow:listings', 'new', posting)";
 
-/// Listens until the board was compared once more than so often, and no more is to be done.
-async fn compared(events: &mut Events<'_>, server: &Server, before: u32) {
-    let is_compared = until_so("it is compared", || calls(server, "hlen") >= before + 2);
+/// Listens until the server was asked once more than so often how many jobs there are.
+async fn asked(events: &mut Events<'_>, server: &Server, before: u32) {
+    let is_asked = until_so("it is asked", || calls(server, "hlen") >= before + 2);
     tokio::select! {
         event = next(events) => panic!("{event:?}"),
-        () = is_compared => {}
+        () = is_asked => {}
     }
+}
+
+/// Listens until the board was compared once more than so often, and no more is to be done.
+async fn compared(events: &mut Events<'_>, server: &Server, before: u32) {
+    asked(events, server, before).await;
     // That is told only after the answer was heard.
     let conductor = format!("taskflow:conductor.{before}");
     server.run::<()>(&["SET", &conductor, "{}"]);
     server.run::<()>(&["DEL", &conductor]);
     assert_eq!(next(events).await.kind, EventKind::ConductorLeft);
+}
+
+/// Has one of us post some jobs, and hears of them.
+async fn post(board: &Arc<Redis>, events: &mut Events<'_>) {
+    fill(board, 10).await;
+    for _ in 0..10 {
+        assert_eq!(next(events).await.kind, EventKind::Posted);
+    }
 }
 
 #[tokio::test]
@@ -51,11 +64,32 @@ async fn what_one_of_us_posts_has_nobody_ask_for_names() {
     compared(&mut events, &server, calls(&server, "hlen")).await;
     for _ in 0..3 {
         let before = calls(&server, "hlen");
-        fill(&board, 10).await;
-        for _ in 0..10 {
-            assert_eq!(next(&mut events).await.kind, EventKind::Posted);
-        }
+        post(&board, &mut events).await;
         compared(&mut events, &server, before).await;
     }
     assert_eq!(calls(&server, "hkeys"), 0);
+}
+
+#[tokio::test]
+async fn what_is_told_along_with_the_answer_is_nothing_that_nobody_told() {
+    let Some((board, server)) = open(&[]) else {
+        return;
+    };
+    let mut events = events(&board).await.unwrap();
+    asked(&mut events, &server, calls(&server, "hlen")).await;
+    for _ in 0..3 {
+        // They are on the board only after it was asked, and told before the answer is read.
+        post(&board, &mut events).await;
+        let before = calls(&server, "hlen");
+        asked(&mut events, &server, before).await;
+    }
+    assert_eq!(calls(&server, "hkeys"), 0);
+    // Once it is quiet, one that went without a word is missing.
+    let fields: Vec<String> = server.run(&["HKEYS", "taskflow:listings"]);
+    server.run::<()>(&["HDEL", "taskflow:listings", &fields[0]]);
+    let gone = until(&mut events, EventKind::Resync).await;
+    assert!(
+        gone.iter().any(|(kind, _)| *kind == EventKind::Consumed),
+        "{gone:?}"
+    );
 }

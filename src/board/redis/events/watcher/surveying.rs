@@ -46,25 +46,35 @@ impl Watcher<'_> {
             true => self.counts_and_names().await?,
             false => (self.counts().await?, None),
         };
+        let before = self.lengths();
         let told = self.drain()?;
+        let after = self.lengths();
         // Numbers never go back, unless everything was removed or the server lost what it had.
         self.has_lost |= self.account.is_beyond(counts.sequence);
         if self.has_lost {
             return Ok(());
         }
         let is_missing = self.account.lacks_some(counts.sequence);
+        // What was told along with the answer came before it or behind it.
+        let differs = |count: usize, of: fn((usize, usize)) -> usize| {
+            count < of(before).min(of(after)) || count > of(before).max(of(after))
+        };
         let differ = [
             (
                 Shelf::Board,
                 counts.jobs,
-                is_missing || counts.jobs != self.picture.len(Shelf::Board),
+                is_missing || differs(counts.jobs, |it| it.0),
             ),
             (
                 Shelf::Trash,
                 counts.trashed,
-                counts.trashed != self.picture.len(Shelf::Trash),
+                differs(counts.trashed, |it| it.1),
             ),
         ];
+        if before != after {
+            // Whether it is as it should be shows once less happens.
+            self.be_stale();
+        }
         let is_whole = names.is_some() || differ.iter().any(|(_, _, differs)| *differs);
         let mut named = names.map(|names| (names, told));
         for (shelf, count, _) in differ.into_iter().filter(|(_, _, differs)| *differs) {
@@ -77,6 +87,12 @@ impl Watcher<'_> {
             false => self.surveys.spared(began),
         }
         Ok(())
+    }
+
+    /// Returns how many jobs there should be on the board and in its trash.
+    fn lengths(&self) -> (usize, usize) {
+        let length = |shelf| self.picture.len(shelf);
+        (length(Shelf::Board), length(Shelf::Trash))
     }
 
     /// Compares which jobs are on a shelf with which are known to be; those that differ are touched.
