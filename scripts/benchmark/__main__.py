@@ -13,6 +13,7 @@ import start  # noqa: F401
 import bulk  # noqa: F401
 import listing  # noqa: F401
 import conducting  # noqa: F401
+import crowding  # noqa: F401
 import remembering  # noqa: F401
 import idling  # noqa: F401
 import growth  # noqa: F401

@@ -1,0 +1,73 @@
+"""Many conductors on one server: what they do together, and what each job costs the server."""
+
+import statistics
+import time
+
+import jobs
+from bench import Figure, row
+from conducting import FLAGS
+from processes import Process
+
+#: Conductors, and on how many boards they are.
+CROWDS = ((1, 1), (4, 4), (16, 16), (64, 16))
+
+#: What conductors ask all the time; all else is called by scripts and transactions as well.
+ASKED = ("evalsha", "exec")
+
+
+class Server:
+    """What the server has done since it was last asked, for each of so many jobs, in microseconds."""
+
+    def __init__(self, client):
+        self.client = client
+        client.config_resetstat()
+        self.before = self.worked()
+
+    def worked(self):
+        usage = self.client.info("cpu")
+        return usage["used_cpu_user"] + usage["used_cpu_sys"]
+
+    def since(self, count):
+        stats = self.client.info("commandstats")
+        taken = {name: stats.get(f"cmdstat_{name}", {"usec": 0, "calls": 0}) for name in ASKED}
+        return {
+            "processor": (self.worked() - self.before) / count * 1e6,
+            **{name: (one["usec"] / count, one["calls"] / count) for name, one in taken.items()},
+        }
+
+
+def crowd(bench, conductors, boards, count):
+    """Has conductors empty their boards, and returns how many jobs a second they did, and what they cost."""
+    urls = [bench.redis.url(f"board-{number}") for number in range(boards)]
+    for url in urls:
+        jobs.post(bench, url, count // boards, ["true"])
+    server, start = Server(bench.redis.client), time.perf_counter()
+    commands = [bench.ours("--board", urls[number % boards], *FLAGS, "-j1", "--drain") for number in range(conductors)]
+    all_of_them = [Process(command, bench.path("conductors.log")) for command in commands]
+    try:
+        for one in all_of_them:
+            one.wait()
+    finally:
+        for one in all_of_them:
+            one.stop()
+    return count / (time.perf_counter() - start), server.since(count)
+
+
+@row("scale-redis", "server, 64 conductors on 16 boards, Redis", "2 x or less", ("most", 2), "one conductor")
+def scale_redis(bench):
+    """A server has one processor for its commands: what each job takes of it is how many can be done at most."""
+    bench.needs("conduct")
+    bench.forget("redis")
+    count = bench.pick(16_000, 1_600)
+    samples, costs, notes = {}, {}, []
+    for conductors, boards in CROWDS:
+        runs = [crowd(bench, conductors, boards, count) for _ in range(bench.pick(3, 1))]
+        rate = statistics.median(rate for rate, _ in runs)
+        costs[conductors] = statistics.median(cost["processor"] for _, cost in runs)
+        (scripts, calls), (looks, _) = runs[-1][1]["evalsha"], runs[-1][1]["exec"]
+        notes.append(
+            f"{conductors}: {rate:,.0f} jobs /s, {costs[conductors]:,.0f} µs of the server each, "
+            f"{scripts:,.0f} µs in {calls:.1f} scripts, {looks:,.0f} µs looking"
+        )
+        samples[conductors] = runs
+    return Figure(costs[64], costs[1], unit="µs a job", note="; ".join(notes), samples=samples)
