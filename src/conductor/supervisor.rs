@@ -98,10 +98,7 @@ impl Supervisor {
             shared: Arc::clone(&shared),
             filters: settings.filters.clone(),
             lease_term,
-            aim: Aim {
-                drain: until.drained,
-                jobs_left: until.jobs,
-            },
+            aim: Aim::of(until),
             slots: Arc::new(Slots::new(settings.jobs)),
             won: won_here,
             returned,

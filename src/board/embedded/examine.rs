@@ -1,6 +1,6 @@
 //! What may be the matter with an embedded board: its file, its folder and its disk.
 
-use std::{fs, os::unix::fs::MetadataExt};
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use rustix::process::geteuid;
 
@@ -26,7 +26,14 @@ impl Embedded {
         match part {
             _ if !self.file.path().exists() => {}
             Part::Connection => self.rights(&mut seen)?,
-            Part::Server => self.disk(&mut seen).await?,
+            Part::Server => {
+                let folder = self.file.path().parent();
+                let folder = folder.filter(|it| !it.as_os_str().is_empty());
+                let folder = folder.unwrap_or(Path::new("."));
+                self.others(folder, &mut seen);
+                self.room(folder, &mut seen);
+                self.damage(&mut seen).await?;
+            }
             // What is in the tables belongs together.
             Part::Keys { .. } => {}
         }
@@ -50,12 +57,10 @@ impl Embedded {
         }
     }
 
-    async fn disk(&self, seen: &mut Examined) -> Result<()> {
+    /// Looks who else may write to the file, or put another into its place.
+    fn others(&self, folder: &Path, seen: &mut Examined) {
         const OTHERS: u32 = 0o022;
-        let path = self.file.path();
-        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-        let folder = folder.unwrap_or(std::path::Path::new("."));
-        for place in [path, folder] {
+        for place in [self.file.path(), folder] {
             let Ok(found) = fs::metadata(place) else {
                 continue;
             };
@@ -72,7 +77,11 @@ impl Embedded {
                 seen.add(Finding::new(Code::WritableByOthers, summary, remedy));
             }
         }
-        let log = fs::metadata(with_suffix(path, "-wal")).map_or(0, |log| log.len());
+    }
+
+    /// Looks how much the board takes of its disk, and what that has left.
+    fn room(&self, folder: &Path, seen: &mut Examined) {
+        let log = fs::metadata(with_suffix(self.file.path(), "-wal")).map_or(0, |log| log.len());
         if log > LARGE_LOG {
             let summary =
                 "the log of the board is large: a process that reads for long keeps it so";
@@ -92,6 +101,9 @@ impl Embedded {
                 ));
             }
         }
+    }
+
+    async fn damage(&self, seen: &mut Examined) -> Result<()> {
         let found = self.file.read(|transaction, _| {
             let mut check = transaction.prepare("PRAGMA quick_check(1000)")?;
             let lines = check.query_map([], |row| row.get::<_, String>(0))?;
@@ -106,7 +118,7 @@ impl Embedded {
         // A value that is not allowed is a record that cannot be read, and no damage.
         let is_damage = |problem: &String| problem != "ok" && !problem.starts_with("CHECK ");
         if let Some(problem) = problems.into_iter().find(is_damage) {
-            let (board, mended) = (self.word(), with_suffix(path, ".mended"));
+            let (board, mended) = (self.word(), with_suffix(self.file.path(), ".mended"));
             let mended = shell::word(&mended.display().to_string());
             let command = format!("sqlite3 {board} .recover | sqlite3 {mended}");
             let summary = "the file of the board is damaged";

@@ -78,8 +78,29 @@ impl Redis {
             let mut lines = facts.iter().flat_map(|text| text.lines());
             lines.find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
         };
-        let is_appended = fact("aof_enabled") == Some("1");
         let saves = save.as_ref().map(text).map(|text| text.trim() != "save");
+        self.persistence(saves, fact, seen);
+        self.replicas(&facts[1], seen);
+        let is_writable = read_only
+            .as_ref()
+            .is_some_and(|it| text(it).ends_with("no\n"));
+        if fact("role") == Some("slave") && is_writable {
+            let [host, port] = ["master_host", "master_port"].map(|it| fact(it).unwrap_or("?"));
+            let summary = format!("the server is a replica of {host}:{port} that takes writes");
+            let remedy = self.cli("CONFIG SET replica-read-only yes");
+            seen.add(Finding::new(Code::WritableReplica, summary, remedy));
+        }
+        Ok(())
+    }
+
+    /// Looks whether the server keeps what it has on its disk, by what it tells of itself.
+    fn persistence<'f>(
+        &self,
+        saves: Option<bool>,
+        fact: impl Fn(&str) -> Option<&'f str>,
+        seen: &mut Examined,
+    ) {
+        let is_appended = fact("aof_enabled") == Some("1");
         if !is_appended && saves == Some(false) {
             let summary = "the server keeps nothing on its disk";
             let remedy = self.cli("CONFIG SET appendonly yes");
@@ -96,17 +117,6 @@ impl Redis {
                 seen.add(finding.seen(what, fact(what).unwrap_or_default()));
             }
         }
-        self.replicas(&facts[1], seen);
-        let is_writable = read_only
-            .as_ref()
-            .is_some_and(|it| text(it).ends_with("no\n"));
-        if fact("role") == Some("slave") && is_writable {
-            let [host, port] = ["master_host", "master_port"].map(|it| fact(it).unwrap_or("?"));
-            let summary = format!("the server is a replica of {host}:{port} that takes writes");
-            let remedy = self.cli("CONFIG SET replica-read-only yes");
-            seen.add(Finding::new(Code::WritableReplica, summary, remedy));
-        }
-        Ok(())
     }
 
     /// Looks whether those who repeat what the server has keep up with it.

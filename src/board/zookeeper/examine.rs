@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     board::{
-        Result,
+        BoardError, Result,
         examine::{Code, Examined, Finding, Part, Remedy},
     },
     job::{JobKey, Shelf},
@@ -54,7 +54,7 @@ impl Target<'_> {
                     seen.add(Finding::new(Code::ServerAway, summary, remedy));
                 }
                 self.client.look_at_certificates(&mut seen).await;
-                self.rights(&mut seen).await?;
+                self.rights(&mut seen).await;
             }
             Part::Server => seen.unseen(
                 "how the servers are set up, which they do not tell us",
@@ -65,21 +65,23 @@ impl Target<'_> {
         Ok(seen)
     }
 
-    async fn rights(self, seen: &mut Examined) -> Result<()> {
-        let path = self.paths.board();
-        let asked = self.session.client().get_acl(path);
-        let acls = match self.session.ask(READING, asked).await {
-            Ok(Ok((acls, _))) => acls,
-            Ok(Err(Error::NoNode)) => return Ok(()),
-            Ok(Err(error)) => {
-                seen.unseen("rights", self.session.refusal(READING, &error));
-                return Ok(());
-            }
-            Err(failure) => {
-                seen.unseen("rights", crate::board::BoardError::from(failure));
-                return Ok(());
-            }
+    /// Reads who may do what with the node of the board, if it is there.
+    async fn acls(self, seen: &mut Examined) -> Option<Vec<Acl>> {
+        let asked = self.session.client().get_acl(self.paths.board());
+        match self.session.ask(READING, asked).await {
+            Ok(Ok((acls, _))) => return Some(acls),
+            Ok(Err(Error::NoNode)) => {}
+            Ok(Err(error)) => seen.unseen("rights", self.session.refusal(READING, &error)),
+            Err(failure) => seen.unseen("rights", BoardError::from(failure)),
+        }
+        None
+    }
+
+    async fn rights(self, seen: &mut Examined) {
+        let Some(acls) = self.acls(seen).await else {
+            return;
         };
+        let path = self.paths.board();
         let user = self.client.user().map(|user| format!("{user}:"));
         let is_ours = |scheme: &str, id: &str| match scheme {
             "world" => true,
@@ -92,7 +94,7 @@ impl Target<'_> {
             .any(|acl| !matches!(acl.scheme(), "world" | "digest"))
         {
             seen.unseen("rights, which depend on more than the login", None);
-            return Ok(());
+            return;
         }
         let ours = acls.iter().filter(|acl| is_ours(acl.scheme(), acl.id()));
         let granted = ours.fold(Permission::NONE, |all, acl| all | acl.permission());
@@ -125,7 +127,6 @@ impl Target<'_> {
                 });
             seen.add(finding);
         }
-        Ok(())
     }
 
     /// Looks for what belongs to jobs that are nowhere.

@@ -19,6 +19,7 @@ use tokio::{
 
 use self::{claim::ClaimedBatch, look::Left};
 use super::{
+    Until,
     judgement::Against,
     lease_term::LeaseTerm,
     outage::{Outage, is_final, is_final_at_first},
@@ -68,6 +69,15 @@ pub(super) struct Aim {
     pub(super) drain: bool,
     /// After so many jobs.
     pub(super) jobs_left: Option<u64>,
+}
+
+impl Aim {
+    pub(super) fn of(until: Until) -> Self {
+        Self {
+            drain: until.drained,
+            jobs_left: until.jobs,
+        }
+    }
 }
 
 /// What a picker works with.

@@ -32,7 +32,7 @@ use crate::{
             target::Target,
         },
     },
-    job::{Claimant, Former, JobKey, Shelf},
+    job::{Claimant, Draft, Former, JobKey, Shelf},
 };
 
 /// How often to try to be the one who takes a number.
@@ -196,28 +196,38 @@ impl<'t> Target<'t> {
                     Some(node) => transaction.set(Step::Sidecar, path, &side, node.stat.version),
                 }
             }
-            let Use::Marked(marker) = known else {
-                continue;
-            };
-            let path = self.paths.marker(&draft.uuid.to_string());
-            let (job, trashed) = match draft.shelf() {
-                Shelf::Trash => (None, Some(key)),
-                Shelf::Board | Shelf::Past => (Some(key), None),
-            };
-            match marker {
-                None => {
-                    let record = marker::record(job, trashed);
-                    transaction.create(Step::Marker, path, &record, CreateMode::Persistent);
-                }
-                Some(node) => {
-                    // A namesake that is in the trash stays known.
-                    let namesake = Whereabouts::read(node).on(Shelf::Trash);
-                    let record = marker::record(job, trashed.or(namesake.as_ref()));
-                    transaction.set(Step::Marker, path, &record, node.stat.version);
-                }
+            if let Use::Marked(marker) = known {
+                self.mark(draft, key, marker.as_ref(), &mut transaction);
             }
         }
         Ok(transaction)
+    }
+
+    /// Writes down where the job of a uuid is.
+    fn mark(
+        self,
+        draft: &Draft,
+        key: &JobKey,
+        marker: Option<&Node>,
+        transaction: &mut Transaction<'t>,
+    ) {
+        let path = self.paths.marker(&draft.uuid.to_string());
+        let (job, trashed) = match draft.shelf() {
+            Shelf::Trash => (None, Some(key)),
+            Shelf::Board | Shelf::Past => (Some(key), None),
+        };
+        match marker {
+            None => {
+                let record = marker::record(job, trashed);
+                transaction.create(Step::Marker, path, &record, CreateMode::Persistent);
+            }
+            Some(node) => {
+                // A namesake that is in the trash stays known.
+                let namesake = Whereabouts::read(node).on(Shelf::Trash);
+                let record = marker::record(job, trashed.or(namesake.as_ref()));
+                transaction.set(Step::Marker, path, &record, node.stat.version);
+            }
+        }
     }
 }
 
