@@ -189,11 +189,10 @@ pub(super) async fn examine(
     taken: Option<&Taken<'_>>,
 ) -> anyhow::Result<Diagnosis> {
     let trying = || ctx.trying("examine", "the board");
-    // Whoever has looked at all jobs already does not look at databases.
-    let octavia = ctx.config.board.value.octavia.as_deref();
-    let octavia = octavia.filter(|_| taken.is_none());
     let mut groups = args.groups();
-    groups.retain(|group| *group != Group::Octavia || octavia.is_some());
+    // Whoever has looked at all jobs already does not look at databases.
+    let is_of_octavia = ctx.config.board.value.octavia.is_some() && taken.is_none();
+    groups.retain(|group| *group != Group::Octavia || is_of_octavia);
     let (health, round_trip) = health(board, taken).await.with_context(trying)?;
     let mut seen = look(board, &groups, &health, taken).await;
     let of_board = seen.iter().filter(|(group, ..)| *group != Group::Local);
@@ -216,9 +215,14 @@ pub(super) async fn examine(
     if groups.contains(&Group::Local) {
         seen.push((Group::Local, "", Ok(local::examine(&ctx.config))));
     }
-    if let Some(octavia) = octavia.filter(|_| groups.contains(&Group::Octavia)) {
-        let looked = octavia::examine(ctx, board, octavia).await;
-        seen.push((Group::Octavia, "", Ok(looked)));
+    if let Some(conf) = &ctx.config.board.value.octavia
+        && groups.contains(&Group::Octavia)
+    {
+        seen.push((
+            Group::Octavia,
+            "",
+            Ok(octavia::examine(ctx, board, conf).await),
+        ));
     }
     let program = ctx.config.program();
     let mut diagnosis = Diagnosis {
@@ -232,19 +236,26 @@ pub(super) async fn examine(
         fixed: None,
         program: shell::line(&program),
     };
-    for (group, what, seen) in seen {
-        let (findings, unseen) = match seen {
-            Ok(seen) => (seen.findings, told(seen.unseen)),
-            Err(why) => (Vec::new(), vec![format!("{what}: {why}")]),
-        };
-        let findings = findings.into_iter().filter(|it| args.wants(it.code));
-        let findings = findings.map(|finding| Told::new(finding, &program));
-        diagnosis.findings.extend(findings);
-        let unseen = unseen.into_iter().map(|what| Unseen { group, what });
-        diagnosis.unseen.extend(unseen);
-    }
+    diagnosis.add(seen, args, &program);
     diagnosis.judge(&groups);
     Ok(diagnosis)
+}
+
+impl Diagnosis {
+    /// Takes what was seen, as far as it is wanted.
+    fn add(&mut self, seen: Vec<Seen>, args: &DoctorArgs, program: &[String]) {
+        for (group, what, seen) in seen {
+            let (findings, unseen) = match seen {
+                Ok(seen) => (seen.findings, told(seen.unseen)),
+                Err(why) => (Vec::new(), vec![format!("{what}: {why}")]),
+            };
+            let findings = findings.into_iter().filter(|it| args.wants(it.code));
+            let findings = findings.map(|finding| Told::new(finding, program));
+            self.findings.extend(findings);
+            let unseen = unseen.into_iter().map(|what| Unseen { group, what });
+            self.unseen.extend(unseen);
+        }
+    }
 }
 
 /// Asks how the board is, and how long an answer takes, if nobody has; one that is away is no finding.

@@ -3,6 +3,7 @@
 mod finding;
 mod flows;
 mod gone;
+mod held;
 mod scene;
 mod takers;
 mod waiting;

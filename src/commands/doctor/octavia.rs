@@ -50,28 +50,9 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
     if books.is_empty() && pending.is_empty() {
         return seen;
     }
-    let jobs = match time::timeout(WHOLE, Jobs::of(board)).await {
-        Ok(Ok(jobs)) => jobs,
-        Ok(Err(error)) => {
-            seen.unseen("what the jobs are about", error);
-            return seen;
-        }
-        Err(_) => {
-            seen.unseen(
-                "what the jobs are about: it took too long to read them",
-                None,
-            );
-            return seen;
-        }
-    };
-    if jobs.unreadable > 0 {
-        let what = format!(
-            "what {} records are about, which cannot be read",
-            jobs.unreadable
-        );
-        seen.unseen(what, None);
+    let Some(jobs) = Jobs::seen(board, &mut seen).await else {
         return seen;
-    }
+    };
     let (with, without): (Vec<_>, Vec<_>) =
         books.iter().partition(|it| jobs.books.contains(&it.uuid));
     let uuids: Vec<_> = without.iter().map(|book| book.uuid.as_str()).collect();
@@ -173,6 +154,33 @@ struct Jobs {
 }
 
 impl Jobs {
+    /// Reads them; none, if that does not say for sure what has no job.
+    async fn seen(board: &dyn Board, seen: &mut Examined) -> Option<Self> {
+        let jobs = match time::timeout(WHOLE, Self::of(board)).await {
+            Ok(Ok(jobs)) => jobs,
+            Ok(Err(error)) => {
+                seen.unseen("what the jobs are about", error);
+                return None;
+            }
+            Err(_) => {
+                seen.unseen(
+                    "what the jobs are about: it took too long to read them",
+                    None,
+                );
+                return None;
+            }
+        };
+        if jobs.unreadable > 0 {
+            let what = format!(
+                "what {} records are about, which cannot be read",
+                jobs.unreadable
+            );
+            seen.unseen(what, None);
+            return None;
+        }
+        Some(jobs)
+    }
+
     async fn of(board: &dyn Board) -> Result<Self, BoardError> {
         let mut jobs = Self::default();
         for shelf in [Shelf::Board, Shelf::Trash] {

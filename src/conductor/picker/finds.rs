@@ -100,32 +100,15 @@ mod tests {
     use super::*;
     use crate::{
         conductor::policy::{Programs, Variables},
-        job::{History, Job, Origin, Priority, Shelf},
+        job::Job,
     };
 
     fn entry(sequence: usize, details: serde_json::Value) -> Entry {
         Entry::Job(Box::new(Job {
             key: JobKey::new(sequence.to_string()),
-            uuid: sequence.to_string(),
-            name: "a".to_owned(),
-            priority: Priority::Normal,
             sequence: i64::try_from(sequence).ok(),
-            created_on: None,
-            last_modified: None,
-            holding: None,
-            is_blocked: false,
-            is_unfit: false,
-            is_denied: false,
-            raw: Vec::new(),
-            trashed_on: None,
-            ended: None,
-            shelf: Shelf::Board,
-            origin: Origin::Here,
-            book: None,
             details: Some(details),
-            history: History::default(),
-            size: 0,
-            problem: None,
+            ..Job::named("a")
         }))
     }
 

@@ -1,0 +1,233 @@
+//! Explaining a job that somebody holds.
+
+use std::time::Duration;
+
+use super::{
+    finding::{Code, Finding, Severity},
+    scene::{Case, Scene},
+    takers::Taker,
+};
+use crate::{
+    commands::parts::liveness::{is_of_broken_move, process_of},
+    duration,
+    job::{Entry, Holding, Job, Lease, Owner},
+    process::living::has_ended,
+};
+
+/// How little is left of a claim by hand when its end is worth telling.
+const SOON: Duration = Duration::from_secs(10);
+
+/// How Octavia calls its conductors, and for how long they claim if nobody configures it.
+const OCTAVIA: &str = "octavia-task-flow-conductor-";
+const OCTAVIA_EXPIRY: Duration = Duration::from_secs(30);
+
+impl Scene {
+    /// Explains a job that somebody holds.
+    pub(super) fn held(&self, job: &Job, holding: &Holding, case: &Case<'_>) -> (Finding, bool) {
+        let Some(owner) = &holding.owner else {
+            let problem = job.problem.as_deref().unwrap_or("its owner cannot be read");
+            let finding = self.bad(Code::LockBroken, problem);
+            let text = "if nobody performs it, free it";
+            return (
+                self.mend(finding, case, text, &["abandon", "--force"]),
+                false,
+            );
+        };
+        let taker = self.takers.iter().find(|taker| taker.is_named(owner));
+        let finding = match taker {
+            Some(taker) => self.held_by_conductor(job, holding, taker, case),
+            None => self.held_by_other(owner, holding, case),
+        };
+        let code = finding.code;
+        let finding = finding
+            .seen("owner", owner.text())
+            .at("held", job.held_since(), self.now);
+        let finding = match (holding.lease, holding.expires_in) {
+            (Lease::None, _) => finding.seen("lapses", "never"),
+            (Lease::Session, _) => finding.seen("lapses", "with the session of its holder"),
+            (Lease::Timed, left) => {
+                let left = left.map(duration::brief).unwrap_or_default();
+                finding.seen("lapses", format!("in {left}, unless it is renewed"))
+            }
+        };
+        let lapses = holding.lease != Lease::None;
+        let will_run = match code {
+            Code::Held => finding.severity == Severity::Ok,
+            Code::Lapsing => true,
+            Code::HeldByDead => lapses,
+            _ => false,
+        };
+        (self.mended(finding, (owner, taker, lapses), case), will_run)
+    }
+
+    /// Says what mends a claim of that owner, who may be a conductor, and which may lapse.
+    fn mended(
+        &self,
+        finding: Finding,
+        (owner, taker, lapses): (&Owner, Option<&Taker>, bool),
+        case: &Case<'_>,
+    ) -> Finding {
+        let free = &["abandon", "--force"][..];
+        match finding.code {
+            Code::HeldByDead if is_of_broken_move(owner) => {
+                let text =
+                    "make the move again, which goes on with it; to have it here, and not there";
+                self.mend(finding, case, text, free)
+            }
+            Code::HeldForever => {
+                let text = format!("if {owner} is gone, free it");
+                self.mend(finding, case, &text, free)
+            }
+            Code::HeldByDead if lapses => {
+                self.mend(finding, case, "it is free when it lapses; at once by", free)
+            }
+            Code::HeldByDead => self.mend(finding, case, "free it", free),
+            Code::NotRenewed => match taker {
+                Some(taker) => {
+                    let command = self.command(&["conductors", &taker.conductor.name]);
+                    finding.mend("restart it; what it does", command)
+                }
+                None if owner.text().starts_with(OCTAVIA) => {
+                    let text = "restart the octavia-worker in whose log that name is; when it lapses \
+                                another one performs it as well";
+                    self.mend(finding, case, text, &["show"])
+                }
+                None => {
+                    let text = "restart its holder; when it lapses another one performs it as well";
+                    self.mend(finding, case, text, &["show"])
+                }
+            },
+            Code::Held if finding.severity > Severity::Ok => self.mend(
+                finding,
+                case,
+                "mend what keeps it; to be rid of the job",
+                &["consume", "--force"],
+            ),
+            _ => finding,
+        }
+    }
+
+    fn held_by_conductor(
+        &self,
+        job: &Job,
+        holding: &Holding,
+        taker: &Taker,
+        case: &Case<'_>,
+    ) -> Finding {
+        let told = &taker.conductor.told;
+        if taker.is_silent {
+            let silence = taker.conductor.silence.map(duration::brief);
+            let summary = format!(
+                "the conductor that has it is silent{}",
+                silence.map(|it| format!(" for {it}")).unwrap_or_default()
+            );
+            return Finding::new(Code::HeldByDead, Severity::Warning, summary);
+        }
+        if let Some(stuck) = told.unsettled.iter().find(|it| it.uuid == job.uuid) {
+            let reason = &stuck.reason;
+            let summary =
+                format!("it was performed, and the board does not let it be settled: {reason}");
+            return self.bad(Code::Held, summary);
+        }
+        let least = taker.lease().map(|lease| lease / 3);
+        if let Some(finding) = self.not_renewed(holding, least, case) {
+            return finding;
+        }
+        match told.runs.iter().find(|run| run.uuid == job.uuid) {
+            Some(run) => {
+                let summary = "it is being performed";
+                let finding = Finding::new(Code::Held, Severity::Ok, summary);
+                let finding = finding.at("runs since", Some(run.since), self.now);
+                finding.seen("attempt", run.attempt.to_string())
+            }
+            None => Finding::new(
+                Code::Held,
+                Severity::Ok,
+                "a conductor that is at work has it",
+            ),
+        }
+    }
+
+    fn held_by_other(&self, owner: &Owner, holding: &Holding, case: &Case<'_>) -> Finding {
+        // Its name is that of a process of this machine.
+        let process = process_of(&owner.text()).map(|(host, pid)| has_ended(host, pid, None));
+        if process == Some(Some(true)) {
+            let summary = match is_of_broken_move(owner) {
+                true => "a move of it to another board was broken off: it may be there as well",
+                false => "the process that has it has ended on this machine",
+            };
+            return match holding.lease {
+                Lease::None => self.bad(Code::HeldByDead, summary),
+                _ => Finding::new(Code::HeldByDead, Severity::Warning, summary),
+            };
+        }
+        if holding.lease == Lease::None {
+            let summary = "its claim never lapses, and who has it is no conductor that is at work";
+            return self.bad(Code::HeldForever, summary);
+        }
+        // They look at their claims that often, and renew those of which half is over.
+        let quarter = self.octavia_quarter();
+        let is_of_octavia = owner.text().starts_with(OCTAVIA);
+        if let Some(finding) = self.not_renewed(holding, is_of_octavia.then_some(quarter), case) {
+            return finding;
+        }
+        match holding.expires_in {
+            Some(left) if left < SOON && case.has_aged != Some(false) => {
+                let left = duration::brief(left);
+                let summary =
+                    format!("its claim lapses in {left}, unless it is renewed; then it is free");
+                Finding::new(Code::Lapsing, Severity::Ok, summary)
+            }
+            _ if is_of_octavia => {
+                let summary = "a worker of Octavia has it";
+                Finding::new(Code::Held, Severity::Ok, summary)
+            }
+            _ => Finding::new(
+                Code::Held,
+                Severity::Ok,
+                "somebody has it who is no conductor",
+            ),
+        }
+    }
+
+    /// Finds that a claim is not renewed, if less is left of it than there should be, at both looks.
+    fn not_renewed(
+        &self,
+        holding: &Holding,
+        least: Option<Duration>,
+        case: &Case<'_>,
+    ) -> Option<Finding> {
+        let (left, least) = (holding.expires_in?, least?);
+        let is_late = left < least && case.has_aged != Some(false);
+        is_late.then(|| {
+            let (left, least) = (duration::brief(left), duration::brief(least));
+            let summary = format!(
+                "its claim is not renewed: {left} are left of it, and there should always be {least}"
+            );
+            self.bad(Code::NotRenewed, summary)
+        })
+    }
+
+    /// Whether it takes a second look to say what is the matter with the claim on a job.
+    pub(super) fn is_doubtful(&self, entry: &Entry) -> bool {
+        let Some(job) = entry.job() else { return false };
+        let (Some(owner), Some(left)) = (
+            job.owner(),
+            job.holding.as_ref().and_then(|it| it.expires_in),
+        ) else {
+            return false;
+        };
+        let lease = self.takers.iter().find(|taker| taker.is_named(owner));
+        let least = lease.and_then(Taker::lease).map_or(SOON, |lease| lease / 3);
+        let of_octavia = owner
+            .text()
+            .starts_with(OCTAVIA)
+            .then(|| self.octavia_quarter());
+        left < least.max(of_octavia.unwrap_or_default())
+    }
+
+    /// Less is never left of a claim that a conductor of Octavia renews.
+    fn octavia_quarter(&self) -> Duration {
+        self.octavia_expiry.unwrap_or(OCTAVIA_EXPIRY) / 4
+    }
+}
