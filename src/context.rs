@@ -198,7 +198,7 @@ impl Context {
     /// Whether what looks like a secret is told to programs no more than to people: postings of
     /// Octavia have the private keys of its users.
     pub(crate) fn hides_secrets(&self) -> bool {
-        self.config.board.value.octavia.is_some()
+        self.config.board.value.is_of_octavia()
     }
 
     /// Returns the name under which we claim.

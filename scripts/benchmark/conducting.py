@@ -7,7 +7,7 @@ import time
 
 import jobs
 from bench import Figure, rates, row, times
-from processes import Process, seconds
+from processes import all_at_once, seconds
 
 FLAGS = ("conduct", "-q", "--allow-any", "--output", "discard")
 
@@ -19,13 +19,7 @@ def drain(bench, url, count, conductors=1):
     if conductors == 1:
         return seconds(command)
     start = time.perf_counter()
-    all_of_them = [Process(command, bench.path("conductors.log")) for _ in range(conductors)]
-    try:
-        for one in all_of_them:
-            one.wait()
-    finally:
-        for one in all_of_them:
-            one.stop()
+    all_at_once([command] * conductors, bench.path("conductors.log"))
     return time.perf_counter() - start
 
 

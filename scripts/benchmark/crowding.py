@@ -6,7 +6,7 @@ import time
 import jobs
 from bench import Figure, row
 from conducting import FLAGS
-from processes import Process
+from processes import all_at_once
 
 #: Conductors, and on how many boards they are.
 CROWDS = ((1, 1), (4, 4), (16, 16), (64, 16))
@@ -43,13 +43,7 @@ def crowd(bench, conductors, boards, count):
         jobs.post(bench, url, count // boards, ["true"])
     server, start = Server(bench.redis.client), time.perf_counter()
     commands = [bench.ours("--board", urls[number % boards], *FLAGS, "-j1", "--drain") for number in range(conductors)]
-    all_of_them = [Process(command, bench.path("conductors.log")) for command in commands]
-    try:
-        for one in all_of_them:
-            one.wait()
-    finally:
-        for one in all_of_them:
-            one.stop()
+    all_at_once(commands, bench.path("conductors.log"))
     return count / (time.perf_counter() - start), server.since(count)
 
 

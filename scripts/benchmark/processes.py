@@ -117,3 +117,14 @@ class Process:
                 self.child.wait(timeout=10)
             except subprocess.TimeoutExpired:
                 pass
+
+
+def all_at_once(commands, log):
+    """Runs them side by side until each has ended, and leaves none behind."""
+    started = [Process(command, log) for command in commands]
+    try:
+        for one in started:
+            one.wait()
+    finally:
+        for one in started:
+            one.stop()

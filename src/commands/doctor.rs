@@ -191,7 +191,7 @@ pub(super) async fn examine(
     let trying = || ctx.trying("examine", "the board");
     let mut groups = args.groups();
     // Whoever has looked at all jobs already does not look at databases.
-    let is_of_octavia = ctx.config.board.value.octavia.is_some() && taken.is_none();
+    let is_of_octavia = ctx.config.board.value.is_of_octavia() && taken.is_none();
     groups.retain(|group| *group != Group::Octavia || is_of_octavia);
     let (health, round_trip) = health(board, taken).await.with_context(trying)?;
     let mut seen = look(board, &groups, &health, taken).await;

@@ -239,7 +239,7 @@ impl Wanted {
 
 fn query(ctx: &Context, args: &ListArgs, wanted: &Wanted) -> Query {
     // People know a job of Octavia by what it is about, which its details say.
-    let is_of_octavia = ctx.config.board.value.octavia.is_some();
+    let is_of_octavia = ctx.config.board.value.is_of_octavia();
     let titles = is_of_octavia && ctx.out.format() == Format::Table;
     let shows_details = (ctx.out.is_json() || titles) && !args.count;
     let needs_details = args.sort.needs_details() || args.by.iter().any(Field::needs_details);

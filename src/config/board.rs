@@ -26,6 +26,13 @@ pub(crate) struct BoardChoice {
     pub(super) protected_source: Source,
 }
 
+impl BoardChoice {
+    /// Whether its jobs are Octavia's.
+    pub(crate) fn is_of_octavia(&self) -> bool {
+        self.octavia.is_some()
+    }
+}
+
 /// A choice, and the table in which the rest about that board is.
 pub(super) struct Chosen<'a> {
     pub(super) board: Sourced<BoardChoice>,

@@ -104,6 +104,33 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// Makes a job on a board that nobody has, of which nothing more is known.
+    pub(crate) fn new(key: JobKey, uuid: String, name: String) -> Self {
+        Self {
+            key,
+            uuid,
+            name,
+            priority: Priority::Normal,
+            sequence: None,
+            created_on: None,
+            last_modified: None,
+            holding: None,
+            is_blocked: false,
+            is_unfit: false,
+            is_denied: false,
+            raw: Vec::new(),
+            trashed_on: None,
+            ended: None,
+            shelf: Shelf::Board,
+            origin: Origin::Here,
+            book: None,
+            details: None,
+            history: History::default(),
+            size: 0,
+            problem: None,
+        }
+    }
+
     pub(crate) fn state(&self) -> State {
         match (self.shelf, &self.holding) {
             (Shelf::Trash, _) => State::Trashed,

@@ -15,7 +15,7 @@ mod tables;
 mod url;
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 use std::{
     collections::HashSet,

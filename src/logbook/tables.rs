@@ -25,6 +25,15 @@ const MOST_BOOKS: usize = 10_000;
 /// What TaskFlow puts into a flow by itself, to hand its data to the others.
 const INJECTOR: &str = "_TaskFlow_INJECTOR";
 
+/// What the first argument of a flow's factory has where that is an amphora: its own id, and its load balancer's.
+const AMPHORA: &str = "id";
+const BALANCER: &str = "load_balancer_id";
+
+/// Writes what the first argument of the factory of a flow has under a name.
+fn argument(dialect: Dialect, meta: &str, name: &str) -> String {
+    dialect.inside(meta, &["factory", "args", "0", name], NAME)
+}
+
 /// Finds a flow by its own uuid.
 pub(super) async fn flow(rows: &Rows, uuid: &str) -> Result<Option<Flow>> {
     only(rows, "uuid", uuid).await
@@ -61,8 +70,8 @@ pub(crate) enum About {
 /// Returns the uuids of the flows that are about something, by the beginning of its id.
 pub(super) async fn flows_about(rows: &Rows, what: About, id: &str) -> Result<HashSet<String>> {
     let dialect = rows.dialect();
-    let inside = |name: &str| dialect.inside("meta", &["factory", "args", "0", name], NAME);
-    let (balancer, amphora) = (inside("load_balancer_id"), inside("id"));
+    let inside = |name: &str| argument(dialect, "meta", name);
+    let (balancer, amphora) = (inside(BALANCER), inside(AMPHORA));
     let about = match what {
         About::LoadBalancer => format!("{balancer} LIKE ?"),
         // What has an id and a load balancer is an amphora.
@@ -93,11 +102,7 @@ pub(super) async fn books_before(rows: &Rows, time: DateTime<Utc>) -> Result<Vec
          flowdetails.state NOT IN ('SUCCESS', 'REVERTED')) ORDER BY {created} LIMIT {MOST_BOOKS}",
         dialect.text("logbooks.name", NAME),
         dialect.text("flowdetails.state", NAME),
-        dialect.inside(
-            "flowdetails.meta",
-            &["factory", "args", "0", "load_balancer_id"],
-            NAME
-        ),
+        argument(dialect, "flowdetails.meta", BALANCER),
     );
     let found = rows.of(&question, &[&written(time)]).await?;
     let books = found.into_iter().map(|row| {
@@ -149,7 +154,6 @@ fn written(time: DateTime<Utc>) -> String {
 /// What SQLite keeps of a logbook that is gone is of use to nobody.
 async fn only(rows: &Rows, column: &str, uuid: &str) -> Result<Option<Flow>> {
     let dialect = rows.dialect();
-    let argument = |name: &str| dialect.inside("meta", &["factory", "args", "0", name], NAME);
     let question = format!(
         "SELECT uuid, {}, {}, {}, {}, {}, {}, {} FROM flowdetails WHERE {column} = ? \
          AND parent_uuid IN (SELECT uuid FROM logbooks) ORDER BY created_at LIMIT 1",
@@ -158,8 +162,8 @@ async fn only(rows: &Rows, column: &str, uuid: &str) -> Result<Option<Flow>> {
         dialect.text("created_at", NAME),
         dialect.text("updated_at", NAME),
         dialect.inside("meta", &["factory", "name"], NAME),
-        argument("id"),
-        argument("load_balancer_id"),
+        argument(dialect, "meta", AMPHORA),
+        argument(dialect, "meta", BALANCER),
     );
     let found = rows.of(&question, &[uuid]).await?;
     let Some(row) = found.into_iter().next() else {

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::job::Book;
 
-pub(crate) const FLOW: &str = "31211ba6-5368-40d3-aaab-065d316bae66";
-pub(crate) const BOOK: &str = "ecd5d8b5-bd72-417a-a7f0-8d8b0dd2ad14";
+const FLOW: &str = "31211ba6-5368-40d3-aaab-065d316bae66";
+const BOOK: &str = "ecd5d8b5-bd72-417a-a7f0-8d8b0dd2ad14";
 
 /// The tables as TaskFlow makes them in SQLite.
 const TABLES: &str = "

@@ -51,6 +51,12 @@ impl Octavia {
         run.env("JOBBOARD_URL", &self.board)
     }
 
+    /// Posts the job that creates the load balancer.
+    fn post_create(&self) -> String {
+        let store = json!({"loadbalancer_id": BALANCER});
+        self.post("get_create_load_balancer_flow", &store)
+    }
+
     /// Posts a job as Octavia does, about what its store says.
     fn post(&self, factory: &str, store: &Value) -> String {
         let name = format!("{factory}-{FLOW}");
@@ -66,10 +72,7 @@ fn its_jobs_are_listed_by_flow_and_target_and_found_by_what_they_are_about() {
     let Some(octavia) = Octavia::new() else {
         return;
     };
-    let create = octavia.post(
-        "get_create_load_balancer_flow",
-        &json!({"loadbalancer_id": BALANCER}),
-    );
+    let create = octavia.post_create();
     let failover = octavia.post(
         "get_failover_LB_flow",
         &json!({"loadbalancer": {"loadbalancer_id": BALANCER}}),
@@ -165,10 +168,7 @@ fn it_is_protected_and_nobody_holds_its_jobs_without_an_end() {
     let Some(octavia) = Octavia::new() else {
         return;
     };
-    let job = octavia.post(
-        "get_create_load_balancer_flow",
-        &json!({"loadbalancer_id": BALANCER}),
-    );
+    let job = octavia.post_create();
     octavia
         .run(&["claim", &job, "--expiry", "61m"])
         .run()
@@ -237,10 +237,7 @@ fn a_board_of_the_configuration_may_be_octavias() {
     let Some(octavia) = Octavia::new() else {
         return;
     };
-    let job = octavia.post(
-        "get_create_load_balancer_flow",
-        &json!({"loadbalancer_id": BALANCER}),
-    );
+    let job = octavia.post_create();
     octavia
         .env
         .configure(&format!("[board.prod]\nurl = \"{}\"\n", octavia.board));

@@ -20,6 +20,16 @@ use crate::{
 const LONG: &str = "15s";
 const LONGER: [&str; 3] = ["1m"; 3];
 
+/// What a sound board keeps however fast its machine is, and however it is reached.
+const SURE: [&str; 6] = [
+    "keeps",
+    "one-winner",
+    "fence",
+    "ends",
+    "whole",
+    "broken-off",
+];
+
 /// A board with a user's jobs on it, and all that is stored where it is.
 struct Scene {
     stage: Stage,

@@ -11,8 +11,9 @@ use super::{
 };
 use crate::secret::Secret;
 
-const PORT: u16 = 6379;
-const SENTINEL_PORT: u16 = 26379;
+/// Where Redis and Sentinel listen if they are not told otherwise.
+pub(crate) const PORT: u16 = 6379;
+pub(crate) const SENTINEL_PORT: u16 = 26379;
 
 /// Where TaskFlow puts its boards if it is not told otherwise.
 const NAMESPACE: &str = "taskflow";

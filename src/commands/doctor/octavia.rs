@@ -36,8 +36,8 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
         seen.add(Finding::new(Code::OddConfig, remark, remedy));
     }
     let before = Utc::now() - OLD;
-    let logbook = Source::open(ctx, "the logbooks", ctx.config.logbook.as_ref()).await;
-    let own = Source::open(ctx, "the load balancers", conf.database.as_ref()).await;
+    let logbook = Database::open(ctx, "the logbooks", ctx.config.logbook.as_ref()).await;
+    let own = Database::open(ctx, "the load balancers", conf.database.as_ref()).await;
     // They are read before the jobs, so that what comes meanwhile is missing nowhere, and what is missing is
     // looked at again, since it may have come to its end.
     let books = logbook
@@ -85,9 +85,9 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
 }
 
 /// A database that may be away, which costs what it would have told.
-struct Source(&'static str, anyhow::Result<Option<Logbook>>);
+struct Database(&'static str, anyhow::Result<Option<Logbook>>);
 
-impl Source {
+impl Database {
     async fn open(ctx: &Context, what: &'static str, url: Option<&Sourced<Secret>>) -> Self {
         let Some(url) = url else {
             return Self(what, Ok(None));

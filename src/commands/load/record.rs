@@ -190,23 +190,13 @@ fn job(line: Line, shelf: Shelf) -> Result<Job, String> {
         on: line.action_on,
         reason: line.reason,
     });
+    let key = JobKey::new(line.key.unwrap_or_else(|| uuid.clone()));
     Ok(Job {
-        key: JobKey::new(line.key.unwrap_or_else(|| uuid.clone())),
-        uuid,
-        name,
         priority: line.priority.unwrap_or_default(),
         sequence: line.sequence,
         created_on: line.created_on,
-        last_modified: None,
-        holding: None,
-        is_blocked: false,
-        is_unfit: false,
-        is_denied: false,
-        raw: Vec::new(),
         trashed_on: line.trashed_on,
-        ended: None,
         shelf,
-        origin: Origin::Here,
         book: line.book,
         details: Some(line.details).filter(|details| !details.is_null()),
         history: History {
@@ -217,8 +207,8 @@ fn job(line: Line, shelf: Shelf) -> Result<Job, String> {
             first_claimed_on: waited,
             remark,
         },
-        size: 0,
         problem: line.problem,
+        ..Job::new(key, uuid, name)
     })
 }
 

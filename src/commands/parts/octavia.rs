@@ -117,7 +117,7 @@ pub(crate) const LONGEST_ON_OCTAVIA: Duration = Duration::from_secs(3600);
 
 /// Warns whoever puts a job there that those who find it have no flow for.
 pub(crate) fn warn_of_workers(ctx: &Context) {
-    if ctx.config.board.value.octavia.is_some() {
+    if ctx.config.board.value.is_of_octavia() {
         let warning = "warning: this is a board of Octavia, whose workers trash each job that it did not post";
         ctx.out.note(warning);
     }
@@ -125,7 +125,7 @@ pub(crate) fn warn_of_workers(ctx: &Context) {
 
 /// Refuses what would keep a job from its conductors, where each of their requests waits for every job.
 pub(crate) fn refuse_to_hold(ctx: &Context, deed: &str, hint: &str) -> anyhow::Result<()> {
-    if ctx.config.board.value.octavia.is_none() {
+    if !ctx.config.board.value.is_of_octavia() {
         return Ok(());
     }
     let message = format!(

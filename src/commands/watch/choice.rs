@@ -168,31 +168,15 @@ fn held(event: &Event) -> Holding {
 
 /// Returns a job of which no more is known than its event says.
 fn only(subject: &Subject) -> Job {
+    let (key, uuid, name) = (&subject.key, &subject.uuid, &subject.name);
     Job {
-        key: subject.key.clone(),
-        uuid: subject.uuid.clone(),
-        name: subject.name.clone(),
         priority: subject.rank.priority(),
         sequence: subject.sequence,
-        created_on: None,
-        last_modified: None,
-        holding: None,
-        is_blocked: false,
-        origin: crate::job::Origin::Here,
-        is_unfit: false,
-        is_denied: false,
-        raw: Vec::new(),
-        trashed_on: None,
-        ended: None,
-        shelf: Shelf::Board,
-        book: None,
-        details: None,
         history: History {
             not_before: subject.not_before,
             ..History::default()
         },
-        size: 0,
-        problem: None,
+        ..Job::new(key.clone(), uuid.clone(), name.clone())
     }
 }
 

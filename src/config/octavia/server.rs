@@ -8,16 +8,12 @@ use super::{Reader, oslo};
 use crate::{
     board::url::{
         BoardUrl, Identity, Server, TlsFiles,
-        redis::{Address, RedisUrl, Sentinel},
+        redis::{Address, PORT, RedisUrl, SENTINEL_PORT, Sentinel},
         zookeeper::{Acl, ZooKeeperUrl},
     },
     config::Sourced,
     secret::Secret,
 };
-
-/// Where those listen who know which Redis is the master, and where Redis does.
-const SENTINEL_PORT: u16 = 26379;
-const REDIS_PORT: u16 = 6379;
 
 const HOSTS: &str = "jobboard_backend_hosts";
 const REDIS_TLS: &str = "jobboard_redis_backend_ssl_options";
@@ -56,9 +52,9 @@ impl Reader<'_> {
     }
 
     fn sentinel(&mut self, master: String, servers: Vec<Server>) -> anyhow::Result<Sentinel> {
-        if servers.iter().any(|server| server.port == REDIS_PORT) {
+        if servers.iter().any(|server| server.port == PORT) {
             let problem = format!(
-                "{REDIS_PORT} is where Redis listens by default; Sentinel does on {SENTINEL_PORT}"
+                "{PORT} is where Redis listens by default; Sentinel does on {SENTINEL_PORT}"
             );
             self.remark("jobboard_backend_port", problem);
         }

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{grades, promises, selftest, selftest_whole, with_time};
+use super::{SURE, grades, promises, selftest, selftest_whole, with_time};
 use crate::{
     conduct::Stage,
     support::{
@@ -231,14 +231,7 @@ fn a_server_that_starts_again_is_waited_for() {
     for (promise, grade) in &grades {
         assert_ne!(grade, "broken", "{promise}: {told:#}");
     }
-    for promise in [
-        "keeps",
-        "one-winner",
-        "fence",
-        "ends",
-        "whole",
-        "broken-off",
-    ] {
+    for promise in SURE {
         assert_eq!(grades[promise], "ok", "{told:#}");
     }
     assert_eq!(run.code, 0, "{run}");

@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::symlink};
 
 use serde_json::json;
 
-use super::{Scene, grades, selftest, selftest_whole};
+use super::{SURE, Scene, grades, selftest, selftest_whole};
 use crate::support::{
     env::{Env, wait_until},
     servers::{Authority, Server},
@@ -191,14 +191,7 @@ fn is_sound(env: &Env, server: &Server) {
     let stored = server.everything();
     let told = selftest_whole(env).json();
     let grades = grades(&told);
-    for promise in [
-        "keeps",
-        "one-winner",
-        "fence",
-        "ends",
-        "whole",
-        "broken-off",
-    ] {
+    for promise in SURE {
         assert_eq!(grades[promise], "ok", "{told:#}");
     }
     assert_eq!(told["left"], json!(null));

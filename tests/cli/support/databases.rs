@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::Write as _,
-    net::TcpListener,
     os::unix::fs::chown,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -15,6 +14,7 @@ use tempfile::TempDir;
 use super::{
     env::wait_until,
     needs::{has, is_there},
+    servers::free_port,
 };
 
 /// What the databases of a test are called: Octavia's own, and TaskFlow's.
@@ -82,14 +82,7 @@ impl Database {
             command.arg(format!("--socket={}", socket.display()));
             command
         };
-        wait_until("MariaDB answers", || {
-            client("SELECT 1")
-                .stderr(Stdio::null())
-                .stdout(Stdio::null())
-                .status()
-                .unwrap()
-                .success()
-        });
+        wait_until("MariaDB answers", || succeeds(client("SELECT 1")));
         for name in NAMES {
             quiet(&mut client(&format!(
                 "CREATE DATABASE {name}; GRANT ALL ON {name}.* TO '{USER}'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}'"
@@ -148,13 +141,7 @@ impl Database {
             process,
         };
         let client = |words: &str| psql(&programs, port, words);
-        wait_until("PostgreSQL answers", || {
-            client("SELECT 1")
-                .stderr(Stdio::null())
-                .status()
-                .unwrap()
-                .success()
-        });
+        wait_until("PostgreSQL answers", || succeeds(client("SELECT 1")));
         for name in NAMES {
             quiet(&mut client(&format!("CREATE DATABASE {name}")));
         }
@@ -197,7 +184,7 @@ fn by_nobody(program: &Path) -> Command {
 /// Prepares a statement for PostgreSQL.
 fn psql(programs: &Path, port: u16, words: &str) -> Command {
     let mut command = Command::new(programs.join("psql"));
-    command.env("PGPASSWORD", PASSWORD).stdout(Stdio::null());
+    command.env("PGPASSWORD", PASSWORD);
     command.args(["-h", "127.0.0.1", "-U", USER, "-d", "postgres"]);
     command.args(["-p", &port.to_string(), "-c", words]);
     command
@@ -210,9 +197,9 @@ fn postgres_programs() -> Option<PathBuf> {
     versions.pop().filter(|path| path.join("initdb").exists())
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+/// Whether a command succeeds, whatever it says.
+fn succeeds(mut command: Command) -> bool {
+    command.output().unwrap().status.success()
 }
 
 fn quiet(command: &mut Command) {

@@ -256,7 +256,8 @@ fn spawn(folder: &Path, arguments: &[String]) -> Child {
         .unwrap()
 }
 
-fn free_port() -> u16 {
+/// Returns a port of this machine that nobody listens on.
+pub(super) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
