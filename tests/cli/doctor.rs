@@ -1,6 +1,7 @@
 //! `jobboard doctor`: each thing that may be the matter, where it is, and where it is not.
 
 mod fix;
+mod local;
 mod network;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
@@ -365,29 +366,6 @@ fn a_file_that_can_only_be_read_is_told() {
         .run();
     let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run}"));
     assert_eq!(told["findings"][0]["code"], "rights-missing", "{told}");
-}
-
-#[test]
-fn files_of_the_configuration_that_others_can_use_are_told() {
-    let env = Env::new();
-    let config = env.configure("[board.a]\nurl = \"sqlite:a.db\"\npassword_file = \"pw\"\n");
-    let password = config.with_file_name("pw");
-    fs::write(&password, "secret").unwrap();
-    let found = |code: &str| {
-        let run = doctor(&env, &["--board", "a", "--only", code]);
-        let told: Value = serde_json::from_str(&run.stdout).unwrap();
-        told["findings"].as_array().unwrap().len()
-    };
-    for (file, loose, tight, code) in [
-        (&config, 0o664, 0o644, "config-writable"),
-        (&password, 0o644, 0o600, "password-readable"),
-    ] {
-        fs::set_permissions(file, fs::Permissions::from_mode(loose)).unwrap();
-        assert_eq!(found(code), 1, "{code}");
-        fs::set_permissions(file, fs::Permissions::from_mode(tight)).unwrap();
-        assert_eq!(found(code), 0, "{code}");
-    }
-    assert_eq!(found("kernel"), 0);
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! What a board remembers of the jobs that left it, as each command tells it.
 
+mod spoilt;
+mod watched;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,7 +20,6 @@ on_every_board!(
     a_job_that_is_posted_and_waited_for_tells_how_it_ended,
     conductors_leave_a_past_that_filters_choose_from,
     a_board_without_history_remembers_nothing,
-    watching_may_begin_with_what_happened_before,
     what_is_consumed_as_failed_is_told_as_such,
     what_is_given_up_is_told_alike_whoever_performed_it,
     what_is_not_there_keeps_no_other_from_being_waited_for,
@@ -360,123 +362,4 @@ fn a_board_without_history_remembers_nothing(stage: &Stage) {
         (&waited["uuid"], &waited["done"]),
         (&json!(job), &json!("complete"))
     );
-}
-
-#[test]
-fn what_is_spoilt_of_the_past_stands_in_its_own_columns() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
-    stage.env.post("resize");
-    let server = stage.redis_server().unwrap();
-    server.run(&["EVAL", SPOIL_THE_PAST, "0"]);
-    let listed = run(&stage, &["list", "--past"]);
-    let columns: Vec<_> = listed.succeeded().trim_end().split('\t').collect();
-    assert_eq!(columns.len(), 9, "{columns:?}");
-    assert_eq!((columns[1], columns[2]), ("", "MALFORMED"));
-    assert!(columns[8].contains("cannot be read"), "{columns:?}");
-}
-
-#[test]
-fn a_past_that_cannot_be_read_hides_no_job() {
-    let Some(stage) = Stage::redis() else {
-        return;
-    };
-    let job = stage.env.post("resize");
-    let server = stage.redis_server().unwrap();
-    let taken = server.run(&["EVAL", TAKE_THE_PAST, "0"]);
-    assert_eq!(taken.trim(), "1");
-    let gone = "00000000-0000-4000-8000-000000000001";
-    let shown = run(&stage, &["show", &job, gone]);
-    assert_eq!(shown.code, 7, "{shown:?}");
-    assert!(shown.stdout.contains("resize"), "{shown:?}");
-    run(&stage, &["show", gone]).failed(3);
-    run(&stage, &["wait", gone, "--gone-ok"]).succeeded();
-    assert_ne!(run(&stage, &["list", "--past"]).code, 0);
-    let ping = run(&stage, &["ping", "--json"]);
-    let problem = "has something else under taskflow:past";
-    assert!(ping.stderr.contains(problem), "{ping:?}");
-    let told = ping.json()["past_problem"].clone();
-    assert!(told.as_str().unwrap().contains(problem), "{told}");
-    // The job is done all the same, and it is said that nothing is remembered of it.
-    let consumed = run(&stage, &["consume", "--force", "--yes", &job]);
-    consumed.succeeded();
-    let warning = "warning: what ends here is not remembered: WRONGTYPE";
-    assert!(consumed.stderr.contains(warning), "{consumed:?}");
-    assert_eq!(stage.env.everything(), [json!([]), json!([])]);
-    let said_once = |told: Outcome| {
-        told.succeeded();
-        assert_eq!(told.stderr.matches(warning).count(), 1, "{told:?}");
-    };
-    said_once(run(&stage, &["run", "one", "--", "true"]));
-    for name in ["two", "three", "four"] {
-        stage.env.post(name);
-    }
-    said_once(run(&stage, &["claim", "--next", "--", "true"]));
-    run(&stage, &["trash", "--force", "--yes", "--name", "*"]).succeeded();
-    said_once(run(&stage, &["purge", "--yes", "--all"]));
-}
-
-/// Has the only board remember what nobody can read.
-const SPOIL_THE_PAST: &str = "local listings = redis.call('KEYS', '*listings'); \
-    redis.call('XADD', (listings[1]:gsub('listings$', 'past')), '5-1', 'job', 'x')";
-
-/// Puts something else where the past of the only board is kept.
-const TAKE_THE_PAST: &str = "local listings = redis.call('KEYS', '*listings'); \
-    redis.call('SET', (listings[1]:gsub('listings$', 'past')), 'x'); return #listings";
-
-fn watching_may_begin_with_what_happened_before(stage: &Stage) {
-    let done = stage.env.post("done");
-    let failed = stage.env.post("failed");
-    let purged = stage.env.post("purged");
-    run(stage, &["claim", &done, "--", "true"]).succeeded();
-    let words = ["--on-failure", "consume", "--", "false"];
-    run(stage, &[&["claim", failed.as_str()], &words[..]].concat()).failed(1);
-    run(stage, &["trash", "--force", "--yes", &purged]).succeeded();
-    run(stage, &["purge", "--yes", &purged, "--reason", "too old"]).succeeded();
-    stage.env.post("waiting");
-    let watch = ["watch", "--since", "1h", "--json"];
-    let watching = stage.env.jobboard(&watch).spawn();
-    let told = |lines: Vec<String>| -> Vec<Value> {
-        let lines = lines.iter();
-        lines
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    };
-    let before = told(watching.prints(9));
-    let of = |name: &str| -> Vec<(&str, &Value)> {
-        let of_it = before.iter().filter(|event| event["name"] == name);
-        of_it
-            .map(|event| (event["event"].as_str().unwrap(), &event["outcome"]))
-            .collect()
-    };
-    let none = &Value::Null;
-    let (consumed, given_up, gone) = (&json!("consumed"), &json!("failed"), &json!("purged"));
-    let course = |end| vec![("posted", none), ("claimed", none), end];
-    assert_eq!(of("done"), course(("consumed", consumed)));
-    assert_eq!(of("failed"), course(("consumed", given_up)));
-    assert_eq!(of("purged"), [("posted", none), ("purged", gone)]);
-    assert_eq!(of("waiting"), [("posted", none)]);
-    let times: Vec<_> = before.iter().map(|event| event["time"].as_str()).collect();
-    assert!(times.is_sorted(), "{times:?}");
-    let purge = before.iter().find(|event| event["event"] == "purged");
-    assert_eq!(purge.unwrap()["reason"], "too old");
-    // What happens from now on is told once, and as it happens.
-    stage.env.post("later");
-    let live = &told(watching.prints(10))[9];
-    assert_eq!(
-        (&live["event"], &live["name"]),
-        (&json!("posted"), &json!("later"))
-    );
-    // Who wants only some of it gets only that.
-    let words = [
-        "--filter",
-        "outcome=failed",
-        "--event",
-        "consumed",
-        "--count",
-        "1",
-    ];
-    let only = run(stage, &[&watch[..], &words[..]].concat());
-    assert_eq!(only.json()["name"], "failed");
 }

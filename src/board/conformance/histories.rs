@@ -1,10 +1,13 @@
 //! Whatever is done to a board, in whatever order: it answers, is and tells as the model does.
 
+mod played;
+
 use std::time::Duration;
 
 use chrono::Utc;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
+use self::played::Played;
 use super::{
     events::{Events, next_event},
     model::{Act, Answer, Ending, JOBS, Known, Model, Right, Told, act},
@@ -72,113 +75,6 @@ pub(crate) fn agree<S>(histories: u32, open: impl FnOnce() -> Option<(Subject, S
 struct History<'a> {
     board: &'a Subject,
     jobs: [Played; JOBS],
-}
-
-/// A uuid on the board, and in the model.
-struct Played {
-    uuid: Uuid,
-    model: Model,
-    /// Where it is on the board, and in the trash; or was last.
-    keys: [JobKey; 2],
-    /// Of each claim that was won.
-    fences: Vec<Fence>,
-}
-
-impl Played {
-    fn on(board: &Subject) -> Self {
-        let able = board.capabilities();
-        // One key of Redis has the record of a uuid, wherever its job is.
-        let shares_record = able.has_expiring_claims && able.has_peers();
-        let uuid = Uuid::new_v4();
-        let key = JobKey::new(uuid.to_string());
-        Self {
-            uuid,
-            model: Model {
-                shares_record,
-                ..Model::default()
-            },
-            keys: [key.clone(), key],
-            fences: Vec::new(),
-        }
-    }
-
-    /// Returns the fence of a claim, or one that was never given.
-    fn fence(&self, back: usize) -> Fence {
-        let claim = self.model.claim_before(back).wrapping_sub(1);
-        self.fences
-            .get(claim)
-            .cloned()
-            .unwrap_or_else(|| Fence("999999999".to_owned()))
-    }
-
-    fn authority(&self, right: Right) -> Authority {
-        match right {
-            Right::Name(who) => by_name(WHO[who]),
-            Right::Claim { who, back } => Authority::Claim(owner(WHO[who]), self.fence(back)),
-            Right::SeenFree => Authority::Override(Witness::Unclaimed),
-            Right::Seen { who, back } => Authority::Override(Witness::Claimed {
-                owner: Some(owner(WHO[who])),
-                fence: back.map(|back| self.fence(back)),
-            }),
-        }
-    }
-
-    /// Returns of a job what is compared.
-    fn known(&self, job: &Job) -> Known {
-        let claim = |it: &Holding| {
-            let owner = it.owner.as_ref();
-            let who = WHO
-                .iter()
-                .position(|who| owner.is_some_and(|it| it.text() == *who));
-            let claim = self
-                .fences
-                .iter()
-                .position(|fence| Some(fence) == it.fence.as_ref());
-            (
-                who.unwrap_or(usize::MAX),
-                claim.map_or(usize::MAX, |claim| claim + 1),
-            )
-        };
-        Known {
-            number: job.name.parse().unwrap_or_default(),
-            priority: job.priority,
-            claim: job.holding.as_ref().map(claim),
-            attempts: job.history.attempts,
-            postponed: job.history.postponed,
-            failures: job.history.failures.len(),
-            is_held_back: job.history.is_held_back(Utc::now()),
-        }
-    }
-
-    /// Compares a record of the board with that of the model.
-    fn compare(&self, shelf: Shelf, found: Option<&Entry>) -> Result<(), String> {
-        let known = match shelf {
-            Shelf::Trash => &self.model.trash,
-            _ => &self.model.board,
-        };
-        let found = found.and_then(Entry::job).map(|job| self.known(job));
-        // In the trash nothing waits; and there may be nothing but the record of the other one.
-        let found = found.map(|it| match known {
-            Some(known) if shelf == Shelf::Trash => Known {
-                is_held_back: known.is_held_back,
-                ..match self.model.shares_record && self.model.board.is_some() {
-                    true => Known {
-                        number: it.number,
-                        priority: it.priority,
-                        ..known.clone()
-                    },
-                    false => it,
-                }
-            },
-            _ => it,
-        });
-        match found == *known {
-            true => Ok(()),
-            false => Err(format!(
-                "on the shelf {shelf:?} there is {found:?}, and not {known:?}"
-            )),
-        }
-    }
 }
 
 impl<'a> History<'a> {

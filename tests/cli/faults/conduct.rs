@@ -8,6 +8,7 @@ mod busy;
 mod commands;
 mod ensemble;
 mod matrix;
+mod output;
 mod silence;
 mod unheard;
 mod unwritable;
@@ -294,60 +295,6 @@ fn many_that_ask_for_later_all_come_to_an_end(stage: &Stage) {
     conductor.ended().succeeded();
     assert_eq!(stage.log(), vec!["done"; count]);
     assert_eq!(stage.env.everything(), [json!([]), json!([])]);
-}
-
-/// Returns how much memory a process takes, in bytes.
-fn memory(pid: u32) -> u64 {
-    let path = format!("/proc/{pid}/status");
-    let status = fs::read_to_string(path).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let words = line.unwrap().split_whitespace().next();
-    words.unwrap().parse::<u64>().unwrap() * 1024
-}
-
-#[test]
-fn output_without_end_takes_no_memory() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
-    let megabytes = size(1024, 64);
-    stage.post(
-        "a",
-        &format!("head -c {megabytes}M /dev/zero | tr '\\0' x; echo done >> log; sleep 600"),
-    );
-    let script = "exec \"$@\" > /dev/null";
-    let conductor = stage.conduct(&["--grace", "0s"]).in_shell(script).spawn();
-    let is_written = comes_true(SOON * 4, || !stage.log().is_empty());
-    assert!(is_written, "{}", conductor.stderr());
-    let most = memory(conductor.pid());
-    assert!(most < 100 << 20, "{most} bytes");
-    eprintln!(
-        "faults: {megabytes} MiB on one line took {} MiB",
-        most >> 20
-    );
-    conductor.signal(Signal::TERM);
-    conductor.ended().succeeded();
-}
-
-#[test]
-fn of_a_great_many_lines_none_is_torn_or_lost() {
-    let Some(stage) = Stage::embedded() else {
-        return;
-    };
-    let count = size(1_000_000, 20_000);
-    let jobs = ["a", "b"].map(|name| stage.post(name, &format!("seq 1 {count}")));
-    let mut conductor = stage.conduct(&["--drain", "-j2"]).spawn();
-    finishes(&mut conductor, SOON * 10);
-    let run = conductor.ended();
-    let mut next = [1; 2];
-    for line in run.succeeded().lines() {
-        let (origin, number) = line.split_once(" | ").unwrap();
-        let of = usize::from(origin.starts_with('b'));
-        assert!(origin.ends_with(&jobs[of][..8]), "{line}");
-        assert_eq!(number, next[of].to_string());
-        next[of] += 1;
-    }
-    assert_eq!(next, [count + 1; 2]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What a picture makes of looks and of what it is told.
 
+mod heard;
+
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -397,119 +399,6 @@ fn claims_are_due_at_their_deadline_and_once() {
     assert!(picture.next_deadline() > Some(deadline));
     picture.put(Shelf::Board, &key(), known(held("ada", 1)));
     assert_eq!(picture.next_deadline(), None);
-}
-
-/// Returns an event as one of us would tell it.
-fn event(kind: EventKind, owner: Option<&str>) -> Event {
-    let subject = Subject {
-        key: key(),
-        uuid: KEY.to_owned(),
-        name: "resize".to_owned(),
-        sequence: None,
-        rank: Rank::new(Priority::High, None),
-        not_before: None,
-    };
-    Event {
-        subject: Some(subject),
-        owner: owner.map(|owner| Owner::new(owner).unwrap()),
-        ..Event::now(kind)
-    }
-}
-
-fn heard(before: Place<Known>, event: Event) -> Vec<(EventKind, Option<String>)> {
-    let mut picture = Picture::default();
-    picture.set(&key(), before);
-    told(picture.hear(event))
-}
-
-#[test]
-fn what_was_told_is_not_told_again_when_it_is_seen() {
-    let mut picture = Picture::default();
-    let steps = [
-        (event(Posted, None), place(Some(FREE), None)),
-        (
-            event(Claimed, Some("ada")),
-            place(Some(held("ada", 1)), None),
-        ),
-        (
-            event(Extended, Some("ada")),
-            place(Some(for_a_while(60)), None),
-        ),
-        (
-            event(Abandoned, Some("ada")),
-            place(Some(released(2)), None),
-        ),
-        (
-            event(Claimed, Some("bob")),
-            place(Some(held("bob", 3)), None),
-        ),
-        (event(Trashed, Some("bob")), place(None, Some(FREE))),
-        (event(Restored, None), place(Some(released(4)), None)),
-        (
-            event(Claimed, Some("ada")),
-            place(Some(held("ada", 5)), None),
-        ),
-        (event(Consumed, Some("ada")), place(None, None)),
-    ];
-    for (event, seen) in steps {
-        let kind = event.kind;
-        assert_eq!(picture.hear(event).len(), 1, "{kind}");
-        assert_eq!(picture.see(&key(), seen, CLAIM, looked()), [], "{kind}");
-    }
-}
-
-#[test]
-fn what_an_event_proves_is_told_before_it() {
-    let gone = || place(None, None);
-    for (before, event, expected) in [
-        (
-            gone(),
-            event(Claimed, Some("ada")),
-            vec![of(Posted), by(Claimed, "ada")],
-        ),
-        (
-            place(Some(held("ada", 1)), None),
-            event(Claimed, Some("bob")),
-            vec![by(Abandoned, "ada"), by(Claimed, "bob")],
-        ),
-        (
-            place(Some(FREE), None),
-            event(Consumed, Some("ada")),
-            vec![by(Claimed, "ada"), by(Consumed, "ada")],
-        ),
-        // By an operator's word, though nobody had it.
-        (
-            place(Some(FREE), None),
-            event(Trashed, None),
-            vec![of(Trashed)],
-        ),
-        (
-            place(Some(held("ada", 1)), None),
-            event(Consumed, Some("bob")),
-            vec![
-                by(Abandoned, "ada"),
-                by(Claimed, "bob"),
-                by(Consumed, "bob"),
-            ],
-        ),
-        (
-            place(Some(FREE), None),
-            event(Posted, None),
-            vec![of(Resync), of(Posted)],
-        ),
-    ] {
-        assert_eq!(heard(before.clone(), event), expected, "{before:?}");
-    }
-}
-
-#[test]
-fn what_an_event_does_not_say_is_remembered() {
-    let mut picture = Picture::default();
-    picture.put(Shelf::Board, &key(), known(held("ada", 1)));
-    let mut consumed = event(Consumed, Some("ada"));
-    consumed.subject.as_mut().unwrap().name = String::new();
-    let told = picture.hear(consumed).pop().unwrap().subject.unwrap();
-    assert_eq!((told.sequence, told.name.as_str()), (Some(1), "resize"));
 }
 
 #[test]

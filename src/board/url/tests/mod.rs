@@ -1,0 +1,255 @@
+//! What the URLs of boards mean, and what is said about those that mean nothing.
+
+mod redis;
+mod zookeeper;
+
+use std::time::Duration;
+
+use super::{
+    redis::{Address, Sentinel},
+    zookeeper::Acl,
+    *,
+};
+
+fn parse(text: &str) -> BoardUrl {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn refusal(text: &str) -> String {
+    let error = text.parse::<BoardUrl>().expect_err(text);
+    let source = std::error::Error::source(&error);
+    match source {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+fn refused(cases: &[(&str, &str)]) {
+    for (text, message) in cases {
+        let refusal = refusal(text);
+        assert!(refusal.contains(message), "{text}: {refusal}");
+    }
+}
+
+fn embedded(text: &str) -> EmbeddedUrl {
+    match parse(text) {
+        BoardUrl::Embedded(url) => url,
+        url => panic!("{url}"),
+    }
+}
+
+fn redis(text: &str) -> RedisUrl {
+    match parse(text) {
+        BoardUrl::Redis(url) => *url,
+        url => panic!("{url}"),
+    }
+}
+
+fn sentinel(url: RedisUrl) -> Sentinel {
+    match url.address {
+        Address::Sentinel(sentinel) => sentinel,
+        address => panic!("{address:?}"),
+    }
+}
+
+fn zookeeper(text: &str) -> ZooKeeperUrl {
+    match parse(text) {
+        BoardUrl::ZooKeeper(url) => *url,
+        url => panic!("{url}"),
+    }
+}
+
+fn server(host: &str, port: u16) -> Server {
+    let host = host.to_owned();
+    Server { host, port }
+}
+
+#[test]
+fn a_file_is_an_embedded_board() {
+    let url = embedded("sqlite:/srv/jobs.db");
+    assert_eq!(url, EmbeddedUrl::new("/srv/jobs.db"));
+    assert!(!url.sync_full);
+    assert_eq!(
+        embedded("SQLite:100%.db?sync=full"),
+        EmbeddedUrl {
+            path: "100%.db".into(),
+            sync_full: true,
+            makes_folder: false,
+        }
+    );
+    assert_eq!(
+        embedded("sqlite:./~/x?sync=normal").path,
+        Path::new("./~/x")
+    );
+    assert!(!parse("sqlite:x").is_network());
+}
+
+#[test]
+fn a_file_must_be_one() {
+    refused(&[
+        ("sqlite:", "write sqlite:PATH"),
+        ("sqlite:?sync=full", "write sqlite:PATH"),
+        ("sqlite::memory:", "in memory"),
+        ("sqlite:///srv/jobs.db", "as in sqlite:/srv/jobs.db"),
+        ("sqlite:~/jobs.db", "`~` is not replaced"),
+        (
+            "sqlite:x?sync=off",
+            "`sync=off` is not understood: it is one of full, normal",
+        ),
+        (
+            "sqlite:x?mode=ro",
+            "unknown key `mode` behind the `?`: known are sync",
+        ),
+        ("sqlite:x?ca=y", "`ca` is for TLS"),
+    ]);
+}
+
+#[test]
+fn what_has_no_known_scheme_is_told_the_known_ones() {
+    refused(&[
+        ("", "is sqlite:PATH"),
+        ("jobs.db", "is sqlite:PATH"),
+        ("/srv/a:b.db", "is sqlite:PATH"),
+        ("./a:b", "is sqlite:PATH"),
+        (":x", "is sqlite:PATH"),
+        ("file:/srv/jobs.db", "is sqlite:PATH"),
+        (
+            "etcd://host",
+            "unknown scheme `etcd`: it is one of sqlite, redis, rediss, redis+unix, \
+             redis-sentinel, rediss-sentinel, zk, zks",
+        ),
+        ("localhost:6379", "unknown scheme `localhost`"),
+        ("redis-cluster://host", "different slots"),
+        ("rediss-cluster://host", "different slots"),
+    ]);
+}
+
+#[test]
+fn what_is_written_can_be_read_again() {
+    for text in [
+        "sqlite:/srv/jobs.db",
+        "sqlite:jobs.db?sync=full",
+        "redis://localhost:6379/0",
+        "redis://ada@[::1]:7/3?namespace=a%26b%25:c",
+        "redis://host:6379/0?namespace=",
+        "redis://host:6379/0?bare=true",
+        "rediss://a%3Ab%40c@host:6379/0?ca=/a%20b&cert=c&key=d",
+        "redis+unix:///run/redis.sock",
+        "redis+unix://ada@/run/redis.sock?db=2&bare=true",
+        "redis-sentinel://s1:1,s2:2/m%2Fn/0?sentinel_user=u&sentinel_password_file=f",
+        "redis-sentinel://s1:1/m/0?sentinel_tls=true&ca=x",
+        "rediss-sentinel://s1:1/m/5?sentinel_tls=false&namespace=x&ca=x",
+        "rediss-sentinel://s1:1/m/0?ca=x",
+        "zk://h1:1,h2:2/taskflow/jobs",
+        "zk://ada@h1:1/x%3Fy?chroot=/z&session=1m30s&acl=creator",
+        "zks://h1:1/x?ca=a&cert=b&key=c",
+    ] {
+        assert_eq!(parse(text).to_string(), text);
+    }
+    assert_eq!(parse("redis://h").to_string(), "redis://h:6379/0");
+    assert_eq!(parse("zk://h").to_string(), "zk://h:2181/taskflow/jobs");
+}
+
+#[test]
+fn passwords_are_shown_nowhere() {
+    for (text, shown) in [
+        ("redis://ada:hunter2@h", "redis://ada@h:6379/0"),
+        ("rediss://:hunter2@h", "rediss://h:6379/0"),
+        ("redis+unix://:hunter2@/s", "redis+unix:///s"),
+        (
+            "redis-sentinel://:hunter2@h/m",
+            "redis-sentinel://h:26379/m/0",
+        ),
+        ("zk://ada:hunter2@h", "zk://ada@h:2181/taskflow/jobs"),
+    ] {
+        let url = parse(text);
+        assert_eq!(url.to_string(), shown);
+        assert!(!format!("{url:?}").contains("hunter2"), "{url:?}");
+        assert!(url.has_password());
+        assert_eq!(url.password().unwrap().expose(), "hunter2");
+    }
+    for text in ["sqlite:x", "redis://ada@h", "redis://h", "zk://ada@h"] {
+        assert!(!parse(text).has_password());
+    }
+}
+
+#[test]
+fn no_message_repeats_a_password() {
+    for text in [
+        "redis://ada:hunter2",
+        "redis://ada:hunter2@",
+        "redis://ada:hunter2@:6379",
+        "redis://ada:hunter2@host:x",
+        "redis://ada:hunter2@host/x",
+        "redis://ada:hunter2@host?x=y",
+        "redis://ada:hunter2%@host",
+        "redis://:hunter2%ff@host",
+        "redis://:hun/hunter2@host",
+        "redis://:hun?hunter2@host",
+        "redis://:hun#hunter2@host",
+        "redis://:1234/hunter2@host",
+        "redis://:hun@hun/hunter2@host/0",
+        "redis://host?password=hunter2",
+        "redis-sentinel://host/m?sentinel_password=hunter2",
+        "redis-cluster://:hunter2@host",
+        "redis+unix://:hunter2@host/s",
+        "etcd://:hunter2@host",
+        "ada:hunter2@host:6379",
+        "zk://:hunter2@host",
+        "zk://a,b:hunter2@",
+        "rediss//:hunter2@host",
+    ] {
+        let refusal = refusal(text);
+        assert!(!refusal.contains("hunter2"), "{text}: {refusal}");
+        assert!(!format!("{:?}", text.parse::<BoardUrl>()).contains("hunter2"));
+    }
+}
+
+#[test]
+fn relative_files_can_be_given_a_folder() {
+    for (text, there) in [
+        ("sqlite:jobs.db", "sqlite:/etc/x/jobs.db"),
+        ("sqlite:/jobs.db?sync=full", "sqlite:/jobs.db?sync=full"),
+        (
+            "rediss://h:1/0?ca=a&cert=/b&key=c",
+            "rediss://h:1/0?ca=/etc/x/a&cert=/b&key=/etc/x/c",
+        ),
+        ("redis+unix:///run/s", "redis+unix:///run/s"),
+        (
+            "rediss-sentinel://h:1/m/0?sentinel_password_file=p&ca=a",
+            "rediss-sentinel://h:1/m/0?sentinel_password_file=/etc/x/p&ca=/etc/x/a",
+        ),
+        ("zks://h:1/j?ca=a", "zks://h:1/j?ca=/etc/x/a"),
+        ("zk://h:1/j", "zk://h:1/j"),
+    ] {
+        let url = parse(text).relative_to(Path::new("/etc/x"));
+        assert_eq!(url.to_string(), there);
+    }
+    let both = sentinel(redis("rediss-sentinel://h/m?ca=a"));
+    assert_eq!(both.tls.unwrap().ca, Some("a".into()));
+}
+
+#[test]
+fn a_board_beside_another_is_where_whoever_may_use_that_may_use_it() {
+    for (url, beside) in [
+        (
+            "sqlite:jobs.db?sync=full",
+            "sqlite:jobs.db.x-1a2b?sync=full",
+        ),
+        ("redis://h", "redis://h:6379/0?namespace=taskflow:x-1a2b"),
+        (
+            "redis://ada@h/1?namespace=a:b",
+            "redis://ada@h:6379/1?namespace=a:b:x-1a2b",
+        ),
+        ("redis://h?bare=true", "redis://h:6379/0?namespace=x-1a2b"),
+        ("zk://h", "zk://h:2181/taskflow/.x-1a2b/of-1a2b"),
+        (
+            "zk://h/jobs?chroot=/c",
+            "zk://h:2181/.x-1a2b/of-1a2b?chroot=/c",
+        ),
+    ] {
+        let told = parse(url).beside("x-1a2b");
+        assert_eq!(told, parse(beside), "{told}");
+    }
+}

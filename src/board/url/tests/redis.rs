@@ -1,0 +1,250 @@
+//! URLs of boards on Redis.
+
+use super::*;
+
+#[test]
+fn a_host_is_all_that_redis_needs() {
+    assert_eq!(
+        redis("redis://localhost"),
+        RedisUrl {
+            address: Address::Tcp(server("localhost", 6379)),
+            tls: None,
+            user: None,
+            password: None,
+            db: 0,
+            namespace: Some("taskflow".to_owned()),
+        }
+    );
+    assert_eq!(
+        redis("redis://localhost/"),
+        redis("redis://localhost:6379/0?")
+    );
+    assert!(parse("redis://localhost").is_network());
+}
+
+#[test]
+fn redis_takes_all_its_parts() {
+    let url = redis("redis://ada:p%40ss:w@[::1]:7000/3?namespace=a%26b:c");
+    assert_eq!(url.address, Address::Tcp(server("::1", 7000)));
+    assert_eq!(url.user.as_deref(), Some("ada"));
+    assert_eq!(url.password.unwrap().expose(), "p@ss:w");
+    assert_eq!(url.db, 3);
+    assert_eq!(url.namespace.as_deref(), Some("a&b:c"));
+
+    let url = redis("redis://:hunter2@10.0.0.1");
+    assert_eq!(
+        (url.user, url.password),
+        (None, Some(Secret::new("hunter2")))
+    );
+    let url = redis("redis://ada:@host");
+    assert_eq!((url.user.as_deref(), url.password), (Some("ada"), None));
+    let url = redis("redis://p@ss:x@host");
+    assert_eq!(url.user.as_deref(), Some("p@ss"));
+}
+
+#[test]
+fn a_namespace_may_be_empty_or_none_at_all() {
+    let namespace = |query: &str| redis(&format!("redis://host?{query}")).namespace;
+    assert_eq!(namespace("namespace="), Some(String::new()));
+    assert_eq!(namespace("bare=true"), None);
+    assert_eq!(namespace("bare=false"), Some("taskflow".to_owned()));
+    assert_eq!(namespace("bare=false&namespace=x"), Some("x".to_owned()));
+    refused(&[
+        ("redis://host?bare=true&namespace=x", "exclude each other"),
+        ("redis://host?namespace=&bare=true", "exclude each other"),
+        (
+            "redis://host?bare=yes",
+            "`bare=yes` is not understood: it is true or false",
+        ),
+        ("redis://host?bare", "the key `bare` has no value"),
+    ]);
+}
+
+#[test]
+fn redis_refuses_what_it_cannot_mean() {
+    refused(&[
+        (
+            "redis:host",
+            "behind `redis:` comes write it as //HOST:PORT/DB",
+        ),
+        ("redis://", "the host is missing"),
+        ("redis:///0", "the host is missing"),
+        ("redis://:6379", "the host is missing"),
+        (
+            "redis://host/notanumber",
+            "`notanumber` is not the number of a database",
+        ),
+        ("redis://host/+1", "`+1` is not the number"),
+        ("redis://host/-1", "`-1` is not the number"),
+        ("redis://host/1/", "`1/` is not the number"),
+        ("redis://host//1", "`/1` is not the number"),
+        ("redis://host/4294967296", "`4294967296` is not the number"),
+        ("redis://a,b/0", "a `redis` board has one host"),
+        ("rediss://a,b/0", "a `rediss` board has one host"),
+        ("redis://ho st", "`ho st` is not the name of a host"),
+        ("redis://h%6fst", "`h%6fst` is not the name of a host"),
+        (
+            "redis://host?db=1",
+            "unknown key `db` behind the `?`: known are namespace, bare",
+        ),
+        (
+            "redis://host?namespace=a&namespace=b",
+            "the key `namespace` is there twice",
+        ),
+        (
+            "redis://host?namespace=%zz",
+            "a value behind the `?` has a `%`",
+        ),
+        ("redis://host?namespace=%ff", "escape of UTF-8 text"),
+        ("redis://%4@host", "the user has a `%`"),
+        ("redis://host#x", "no fragment"),
+        ("redis://host?Namespace=x", "unknown key `Namespace`"),
+    ]);
+}
+
+#[test]
+fn ports_and_addresses_are_checked() {
+    for port in ["0", "65536", "+1", "x", "", "-1"] {
+        let refusal = refusal(&format!("redis://host:{port}/0"));
+        assert_eq!(
+            refusal,
+            "the port of `host` is not a number from 1 to 65535"
+        );
+    }
+    refused(&[
+        ("redis://::1", "stands in brackets"),
+        ("redis://fe80::1/0", "stands in brackets"),
+        ("redis://[::1", "not an IPv6 address"),
+        ("redis://[host]", "not an IPv6 address"),
+        ("redis://[::1]x", "not an IPv6 address"),
+        ("redis://[::1]:x", "the port of `::1`"),
+    ]);
+}
+
+#[test]
+fn tls_is_a_matter_of_the_scheme() {
+    assert_eq!(redis("rediss://host").tls, Some(TlsFiles::default()));
+    assert_eq!(
+        redis("rediss://host?ca=/a%20b.pem&cert=c&key=k").tls,
+        Some(TlsFiles {
+            ca: Some("/a b.pem".into()),
+            identity: Some(Identity {
+                cert: "c".into(),
+                key: "k".into(),
+            }),
+        })
+    );
+    refused(&[
+        (
+            "redis://host?ca=x",
+            "`ca` is for TLS, which this is without: use rediss://",
+        ),
+        ("redis+unix:///s?cert=x", "`cert` is for TLS"),
+        ("zk://host?key=x", "`key` is for TLS"),
+        ("redis-sentinel://host/m?ca=x", "`ca` is for TLS"),
+        ("redis-sentinel://host/m?cert=x&key=y", "`cert` is for TLS"),
+        ("rediss://host?cert=x", "`cert` needs `key` as well"),
+        ("rediss://host?key=x", "`key` needs `cert` as well"),
+        ("zks://host?cert=x&ca=y", "`cert` needs `key` as well"),
+        ("rediss://host?ca=", "the key `ca` has no value"),
+    ]);
+}
+
+#[test]
+fn redis_listens_on_sockets_too() {
+    let url = redis("redis+unix:///run/redis%3F.sock?db=2&namespace=x");
+    assert_eq!(url.address, Address::Unix("/run/redis?.sock".into()));
+    assert_eq!((url.db, url.namespace.as_deref()), (2, Some("x")));
+    assert_eq!(redis("redis+unix://ada@/s").user.as_deref(), Some("ada"));
+    refused(&[
+        ("redis+unix://", "the path of the socket is missing"),
+        ("redis+unix:///", "the path of the socket is missing"),
+        ("redis+unix:/run/s", "write it as ///PATH"),
+        ("redis+unix://run/s", "write it as ///PATH"),
+        (
+            "redis+unix:///s?db=x",
+            "`x` is not the number of a database",
+        ),
+    ]);
+}
+
+#[test]
+fn sentinels_name_the_master() {
+    let url = redis("redis-sentinel://ada:pw@s1,s2:7,[::2]/my%2Fmaster/4");
+    assert_eq!((url.db, url.user.as_deref()), (4, Some("ada")));
+    assert_eq!(url.tls, None);
+    assert_eq!(
+        sentinel(url),
+        Sentinel {
+            servers: vec![server("s1", 26379), server("s2", 7), server("::2", 26379)],
+            master: "my/master".to_owned(),
+            user: None,
+            password: None,
+            password_file: None,
+            tls: None,
+        }
+    );
+    let asked = sentinel(redis(
+        "redis-sentinel://s/m?sentinel_user=eve&sentinel_password_file=/run/pw",
+    ));
+    assert_eq!(asked.user.as_deref(), Some("eve"));
+    assert_eq!(asked.password_file, Some("/run/pw".into()));
+}
+
+#[test]
+fn sentinels_have_tls_of_their_own() {
+    let tls = |text: &str| {
+        let url = redis(text);
+        let server = url.tls.clone();
+        (server, sentinel(url).tls)
+    };
+    let ca = || {
+        Some(TlsFiles {
+            ca: Some("x".into()),
+            identity: None,
+        })
+    };
+    assert_eq!(tls("rediss-sentinel://s/m?ca=x"), (ca(), ca()));
+    assert_eq!(
+        tls("rediss-sentinel://s/m?ca=x&sentinel_tls=false"),
+        (ca(), None)
+    );
+    assert_eq!(
+        tls("redis-sentinel://s/m?ca=x&sentinel_tls=true"),
+        (None, ca())
+    );
+    assert_eq!(tls("redis-sentinel://s/m?sentinel_tls=false"), (None, None));
+}
+
+#[test]
+fn sentinels_without_a_master_are_refused() {
+    refused(&[
+        (
+            "redis-sentinel://s1,s2",
+            "the name of the master is missing",
+        ),
+        ("redis-sentinel://s1/", "the name of the master is missing"),
+        (
+            "redis-sentinel://s1//0",
+            "the name of the master is missing",
+        ),
+        ("redis-sentinel:///m", "the host is missing"),
+        ("redis-sentinel://s1,,s2/m", "the host is missing"),
+        (
+            "redis-sentinel://s1/m/x",
+            "`x` is not the number of a database",
+        ),
+        (
+            "redis-sentinel://s1/m/0/",
+            "`0/` is not the number of a database",
+        ),
+        (
+            "redis-sentinel://s1/m?sentinel_tls=1",
+            "it is true or false",
+        ),
+        (
+            "redis-sentinel://s1/m?x=1",
+            "known are namespace, bare, sentinel_user",
+        ),
+    ]);
+}

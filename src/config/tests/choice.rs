@@ -1,0 +1,234 @@
+//! Which board is meant.
+
+use super::*;
+
+#[test]
+fn without_a_word_from_anybody_there_are_defaults() {
+    let machine = Machine::new();
+    let config = machine.load(Flags::default(), &[("USER", "ada")]);
+    let file = format!(
+        "sqlite:{}",
+        machine.text("home/.local/state/jobboard/board.db")
+    );
+    assert_eq!(url(&config), pair(file, "default"));
+    assert!(!config.is_board_chosen);
+    assert_eq!(config.board.value.name, None);
+    assert_eq!(text(&config.read_only), pair("false", "default"));
+    assert_eq!(protected(&config), pair("false", "default"));
+    assert_eq!(config.op_timeout, Sourced::default(Duration::from_secs(5)));
+    assert_eq!(text(&config.max_details), pair("1048576", "default"));
+    assert_eq!(config.password().unwrap(), None);
+    let host = uname().nodename().to_string_lossy().into_owned();
+    assert_eq!(text(&config.who), pair(format!("ada@{host}"), "default"));
+}
+
+#[test]
+fn the_default_board_follows_the_state_folder() {
+    let machine = Machine::new();
+    let url = |variables: &[(&str, &str)]| {
+        let config = machine.load(Flags::default(), variables);
+        config.board.value.url.to_string()
+    };
+    let home = format!(
+        "sqlite:{}",
+        machine.text("home/.local/state/jobboard/board.db")
+    );
+    assert_eq!(
+        url(&[("XDG_STATE_HOME", "/state")]),
+        "sqlite:/state/jobboard/board.db"
+    );
+    assert_eq!(url(&[("XDG_STATE_HOME", "state")]), home);
+    assert_eq!(url(&[("XDG_STATE_HOME", "")]), home);
+}
+
+#[test]
+fn without_a_home_only_the_default_board_is_missing() {
+    let machine = Machine::new();
+    let variables = [("HOME", "")];
+    let refusal = machine.refusal(Flags::default(), &variables);
+    assert!(
+        refusal.contains("set HOME, or name a board with --board"),
+        "{refusal}"
+    );
+    machine.load(board("redis://host"), &variables);
+}
+
+#[test]
+fn the_account_of_the_user_comes_before_the_variable() {
+    let machine = Machine::new();
+    let ada = || {
+        Some(environment::Account {
+            name: "ada".to_owned(),
+            home: PathBuf::from("/home/ada"),
+        })
+    };
+    let env = Environment::made_of(&[("USER", "eve")], &machine.path("etc"), ada);
+    let config = Config::load(Flags::default(), &env).unwrap();
+    assert!(config.who.value.text().starts_with("ada@"));
+    let url = config.board.value.url.to_string();
+    assert_eq!(url, "sqlite:/home/ada/.local/state/jobboard/board.db");
+
+    let id = geteuid().as_raw();
+    let config = machine.load(Flags::default(), &[]);
+    assert!(config.who.value.text().starts_with(&format!("{id}@")));
+}
+
+#[test]
+fn a_board_is_chosen_by_flag_environment_user_and_system() {
+    let table = "[board.a]\nurl = \"redis://a\"\n[board.b]\nurl = \"redis://b\"\n";
+    let machine = Machine::new().system_file(&format!("default = \"b\"\n{table}"));
+    let source = machine.text(SYSTEM);
+    let chosen = |flags, variables: &[(&str, &str)], machine: &Machine| {
+        let config = machine.load(flags, variables);
+        assert!(config.is_board_chosen);
+        let name = config.board.value.name.clone();
+        let name = name.map(|name| (name, config.board.source.to_string()));
+        (name, url(&config))
+    };
+    assert_eq!(
+        chosen(Flags::default(), &[], &machine),
+        (Some(pair("b", &source)), pair("redis://b:6379/0", &source))
+    );
+    let machine = machine.user_file("default = \"a\"");
+    assert_eq!(
+        chosen(Flags::default(), &[], &machine),
+        (
+            Some(pair("a", machine.text(USER))),
+            pair("redis://a:6379/0", &source)
+        )
+    );
+    let variables = [("JOBBOARD_URL", "zk://z")];
+    assert_eq!(
+        chosen(Flags::default(), &variables, &machine),
+        (None, pair("zk://z:2181/taskflow/jobs", "JOBBOARD_URL"))
+    );
+    assert_eq!(
+        chosen(board("b"), &variables, &machine),
+        (
+            Some(pair("b", "--board")),
+            pair("redis://b:6379/0", &source)
+        )
+    );
+    assert_eq!(
+        chosen(board("sqlite:x"), &[("JOBBOARD_URL", "a")], &machine),
+        (None, pair("sqlite:x", "--board"))
+    );
+}
+
+#[test]
+fn the_user_s_table_hides_that_of_the_system() {
+    let machine = Machine::new()
+        .system_file("[board.a]\nurl = \"redis://sys\"\nprotected = true\nwho = \"eve\"")
+        .user_file("[board.a]\nurl = \"redis://user\"");
+    let config = machine.load(board("a"), &[]);
+    assert_eq!(
+        url(&config),
+        pair("redis://user:6379/0", machine.text(USER))
+    );
+    assert_eq!(protected(&config), pair("false", "default"));
+    assert_eq!(config.who.source, Source::Default);
+}
+
+#[test]
+fn a_named_file_replaces_the_others() {
+    let machine = Machine::new().user_file("nonsense").system_file("nonsense");
+    let path = machine.write(
+        "other.toml",
+        "[board.a]\nurl = \"redis://a\"\nprotected = true",
+    );
+    let flags = || Flags {
+        config: Some(path.clone()),
+        ..board("a")
+    };
+    let config = machine.load(flags(), &[]);
+    assert_eq!(protected(&config), pair("true", path.display().to_string()));
+    fs::remove_file(&path).unwrap();
+    let refusal = machine.refusal(flags(), &[]);
+    assert_eq!(refusal, format!("--config: there is no {}", path.display()));
+}
+
+#[test]
+fn files_are_found_below_the_configuration_folder() {
+    let machine = Machine::new();
+    machine.write("xdg/jobboard/config.toml", "op_timeout = \"7s\"");
+    let folder = machine.text("xdg");
+    let config = machine.load(Flags::default(), &[("XDG_CONFIG_HOME", &folder)]);
+    assert_eq!(config.op_timeout.value, Duration::from_secs(7));
+    // The home of many a daemon.
+    machine.load(board("redis://a"), &[("HOME", "/dev/null")]);
+}
+
+#[test]
+fn unknown_boards_are_told_the_known_ones() {
+    let machine = Machine::new();
+    assert_eq!(
+        machine.refusal(board("prud"), &[]),
+        "--board names the board `prud`, which is not known: no configuration file has a \
+         [board.NAME]"
+    );
+    let machine = machine
+        .user_file("default = \"gone\"\n[board.prod]\nurl = \"redis://a\"")
+        .system_file("[board.prod]\nurl = \"redis://b\"\n[board.lab]\nurl = \"redis://c\"");
+    assert_eq!(
+        machine.refusal(Flags::default(), &[("JOBBOARD_URL", "prud")]),
+        "JOBBOARD_URL names the board `prud`, which is not known: known are lab, prod"
+    );
+    let refusal = machine.refusal(Flags::default(), &[]);
+    assert!(
+        refusal.contains("config.toml names the board `gone`"),
+        "{refusal}"
+    );
+    let refusal = machine.refusal(board("./jobs.db"), &[]);
+    assert!(
+        refusal.ends_with("; a file is named sqlite:./jobs.db"),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn wrong_urls_are_told_where_they_stand() {
+    let machine = Machine::new().user_file("[board.a]\nurl = \"redis://:hunter2@h/x\"");
+    let refusal = machine.refusal(board("a"), &[]);
+    assert_eq!(
+        refusal,
+        format!(
+            "the url of [board.a] in {} is wrong: `x` is not the number of a database: write one \
+             such as redis://HOST/0",
+            machine.text(USER)
+        )
+    );
+    let refusal = machine.refusal(Flags::default(), &[("JOBBOARD_URL", "x://:hunter2@h")]);
+    assert!(refusal.starts_with("JOBBOARD_URL is not the URL of a board: unknown scheme `x`"));
+    // Nobody needs a board that is not used to be right.
+    machine.load(board("redis://host"), &[]);
+}
+
+#[test]
+fn what_is_empty_is_not_taken_for_unset() {
+    let machine = Machine::new();
+    let who = Flags {
+        who: Some(String::new()),
+        ..Flags::default()
+    };
+    assert_eq!(
+        machine.refusal(who, &[]),
+        "cannot act under the name that --who gives: the name of an owner must not be empty or blank"
+    );
+    assert!(
+        machine
+            .refusal(board(""), &[])
+            .starts_with("--board is empty")
+    );
+    for name in [
+        "JOBBOARD_WHO",
+        "JOBBOARD_URL",
+        "JOBBOARD_PASSWORD",
+        "JOBBOARD_PASSWORD_FILE",
+    ] {
+        let refusal = machine.refusal(Flags::default(), &[(name, "")]);
+        assert!(
+            refusal.starts_with(&format!("{name} is empty: unset it")),
+            "{refusal}"
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! Files, and what is wrong with them.
+
+use super::*;
+
+/// A file, the line that is wrong, and what is said of it.
+const MISTAKES: &[(&str, usize, &str)] = &[
+    (
+        "nme = 1",
+        1,
+        "unknown key `nme`, expected one of `default`, `op_timeout`",
+    ),
+    (
+        "\n[board.a]\nurl = \"x:\"\npasswd = 1",
+        4,
+        "unknown key `passwd`",
+    ),
+    ("[board.a]\nwho = \"x\"", 1, "missing key `url`"),
+    (
+        "[board]\n\na = \"hunter2\"",
+        3,
+        "the value is not a table with at least a `url`",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\nread_only = \"hunter2\"",
+        3,
+        "the value is not true or false",
+    ),
+    ("board = 3", 1, "the value is not a table"),
+    ("\ndefault = 3", 2, "the value is not a text"),
+    ("[board.a]\nurl = \"redis://:hunter2@h\" x", 2, "unexpected"),
+    (
+        "[board.a]\nurl = \"redis://:hunter2@h",
+        2,
+        "invalid basic string",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\nurl = \"hunter2:\"",
+        3,
+        "duplicate key",
+    ),
+    ("op_timeout = 5", 1, "op_timeout is a text such as \"5s\""),
+    ("op_timeout = \"5\"", 1, "op_timeout: `5` lacks a unit"),
+    (
+        "op_timeout = \"0s\"",
+        1,
+        "op_timeout: an operation cannot be done in no time",
+    ),
+    (
+        "max_details = \"1MB\"",
+        1,
+        "max_details is a number of bytes, or a text such as",
+    ),
+    (
+        "max_details = \"KiB\"",
+        1,
+        "max_details is a number of bytes",
+    ),
+    (
+        "max_details = \"+1KiB\"",
+        1,
+        "max_details is a number of bytes",
+    ),
+    (
+        "max_details = \"99999999999GiB\"",
+        1,
+        "max_details is a number of bytes",
+    ),
+    ("max_details = 0", 1, "max_details is a number of bytes"),
+    ("max_details = -1", 1, "max_details is a number of bytes"),
+    (
+        "[board.a]\nurl = \"x:\"\npassword_command = \"echo hunter2\"",
+        3,
+        "password_command is an array such as [\"pass\", \"show\", \"redis\"]: it is run \
+         without a shell",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\npassword_command = []",
+        3,
+        "begins with a program",
+    ),
+    (
+        "[board.a]\nurl = \"x:\"\npassword_command = [1]",
+        3,
+        "has texts only",
+    ),
+];
+
+#[test]
+fn mistakes_in_files_are_told_with_their_line() {
+    for (content, line, message) in MISTAKES {
+        let machine = Machine::new().user_file(content);
+        let refusal = machine.refusal(board("redis://a"), &[]);
+        let start = format!("{}, line {line}: ", machine.text(USER));
+        assert!(refusal.starts_with(&start), "{content}: {refusal}");
+        assert!(refusal.contains(message), "{content}: {refusal}");
+        assert!(!refusal.contains("hunter2"), "{content}: {refusal}");
+    }
+}
+
+#[test]
+fn names_of_boards_are_no_urls() {
+    for (content, message) in [
+        (
+            "[board.\"\"]\nurl = \"x:\"",
+            "the name of a board is not empty",
+        ),
+        ("[board.\"redis://:hunter2@h\"]\nurl = \"x:\"", "has no `:`"),
+        (
+            "default = \"redis://:hunter2@h\"",
+            "`default` is the NAME of a board",
+        ),
+    ] {
+        let machine = Machine::new().user_file(content);
+        let refusal = machine.refusal(board("redis://a"), &[]);
+        assert!(refusal.contains(message), "{refusal}");
+        assert!(!refusal.contains("hunter2"), "{refusal}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_are_no_missing_files() {
+    let machine = Machine::new();
+    fs::create_dir_all(machine.path(USER)).unwrap();
+    let refusal = machine.refusal(board("redis://a"), &[]);
+    assert!(
+        refusal.starts_with(&format!("cannot read {}", machine.text(USER))),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn relative_paths_in_a_file_go_from_its_folder() {
+    let machine = Machine::new().user_file(
+        "[board.a]\nurl = \"sqlite:jobs.db\"\n\
+         [board.b]\nurl = \"rediss://b?ca=ca.pem\"\npassword_file = \"pw\"",
+    );
+    let folder = machine.path(USER).parent().unwrap().to_owned();
+    let url = machine.load(board("a"), &[]).board.value.url;
+    assert_eq!(
+        url.to_string(),
+        format!("sqlite:{}", folder.join("jobs.db").display())
+    );
+    let config = machine.load(board("b"), &[]);
+    assert_eq!(config.password.value, Password::File(folder.join("pw")));
+    let url = config.board.value.url.to_string();
+    assert!(
+        url.ends_with(&format!("?ca={}", folder.join("ca.pem").display())),
+        "{url}"
+    );
+}

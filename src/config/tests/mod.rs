@@ -1,0 +1,102 @@
+//! Who has the last word on each value, and what nobody is told.
+
+mod choice;
+mod files;
+mod secrets;
+mod values;
+
+use std::{fs, path::Path};
+
+use rustix::{process::geteuid, system::uname};
+use tempfile::TempDir;
+
+use super::*;
+
+/// A machine with a home folder and an `/etc`.
+struct Machine(TempDir);
+
+impl Machine {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn user_file(self, text: &str) -> Self {
+        self.write(USER, text);
+        self
+    }
+
+    fn system_file(self, text: &str) -> Self {
+        self.write(SYSTEM, text);
+        self
+    }
+
+    fn env(&self, variables: &[(&str, &str)]) -> Environment {
+        let home = self.text("home");
+        let mut all = vec![("HOME", home.as_str())];
+        all.extend(variables);
+        Environment::made_of(&all, &self.path("etc"), || None)
+    }
+
+    fn try_load(&self, flags: Flags, variables: &[(&str, &str)]) -> Result<Config, String> {
+        Config::load(flags, &self.env(variables)).map_err(|error| format!("{error:#}"))
+    }
+
+    fn load(&self, flags: Flags, variables: &[(&str, &str)]) -> Config {
+        self.try_load(flags, variables).unwrap()
+    }
+
+    fn refusal(&self, flags: Flags, variables: &[(&str, &str)]) -> String {
+        self.try_load(flags, variables).unwrap_err()
+    }
+}
+
+const USER: &str = "home/.config/jobboard/config.toml";
+const SYSTEM: &str = "etc/jobboard/config.toml";
+
+fn board(text: &str) -> Flags {
+    Flags {
+        board: Some(text.to_owned()),
+        ..Flags::default()
+    }
+}
+
+fn text<T: ToString>(sourced: &Sourced<T>) -> (String, String) {
+    (sourced.value.to_string(), sourced.source.to_string())
+}
+
+fn url(config: &Config) -> (String, String) {
+    let board = &config.board.value;
+    pair(board.url.to_string(), board.url_source.to_string())
+}
+
+fn protected(config: &Config) -> (String, String) {
+    let board = &config.board.value;
+    pair(
+        board.is_protected.to_string(),
+        board.protected_source.to_string(),
+    )
+}
+
+fn pair(value: impl Into<String>, source: impl Into<String>) -> (String, String) {
+    (value.into(), source.into())
+}
+
+fn password(config: &Config) -> String {
+    let secret = config.password().unwrap().unwrap();
+    secret.expose().to_owned()
+}

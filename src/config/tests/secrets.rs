@@ -1,0 +1,122 @@
+//! Passwords, and where they are not shown.
+
+use super::*;
+
+#[test]
+fn the_password_comes_from_the_first_who_names_one() {
+    let machine = Machine::new();
+    let write = |name: &str| {
+        machine
+            .write(name, &format!("{name}\n"))
+            .display()
+            .to_string()
+    };
+    let (flag, variable, table) = (write("of-flag"), write("of-variable"), write("of-table"));
+    let machine = machine.user_file(&format!(
+        "[board.file]\nurl = \"redis://:of-url@h\"\npassword_file = \"{table}\"\n\
+         password_command = [\"false\"]\n\
+         [board.command]\nurl = \"redis://:of-url@h\"\npassword_command = [\"echo\", \"of-echo\"]\n\
+         [board.url]\nurl = \"redis://:of-url@h\"\n",
+    ));
+    let file = machine.text(USER);
+    let found = |flags, variables: &[(&str, &str)]| {
+        let config = machine.load(flags, variables);
+        (password(&config), config.password.source.to_string())
+    };
+    let all = [
+        ("JOBBOARD_PASSWORD_FILE", variable.as_str()),
+        ("JOBBOARD_PASSWORD", "of-text"),
+    ];
+    let flags = Flags {
+        password_file: Some(flag.into()),
+        ..board("file")
+    };
+    assert_eq!(found(flags, &all), pair("of-flag", "--password-file"));
+    let of_variable = pair("of-variable", "JOBBOARD_PASSWORD_FILE");
+    assert_eq!(found(board("file"), &all), of_variable);
+    assert_eq!(
+        found(board("file"), &all[1..]),
+        pair("of-text", "JOBBOARD_PASSWORD")
+    );
+    assert_eq!(found(board("file"), &[]), pair("of-table", &file));
+    assert_eq!(found(board("command"), &[]), pair("of-echo", &file));
+    assert_eq!(found(board("url"), &[]), pair("of-url", &file));
+    assert_eq!(
+        found(board("redis://:here@h"), &[]),
+        pair("here", "--board")
+    );
+}
+
+#[test]
+fn stdin_is_taken_only_when_asked_for() {
+    let machine = Machine::new();
+    let flags = Flags {
+        password_file: Some("-".into()),
+        ..Flags::default()
+    };
+    assert!(machine.load(flags, &[]).takes_stdin());
+    let config = machine.load(Flags::default(), &[("JOBBOARD_PASSWORD_FILE", "-")]);
+    assert!(config.takes_stdin());
+    assert!(!machine.load(Flags::default(), &[]).takes_stdin());
+}
+
+#[test]
+fn a_password_that_cannot_be_fetched_is_not_repeated() {
+    let machine = Machine::new();
+    machine.write("home/.config/jobboard/empty", "");
+    let program = machine.write(
+        "home/.config/jobboard/fail",
+        "#!/bin/sh\necho hunter2; exit 3\n",
+    );
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&program, executable).unwrap();
+    let refusal = |setting: &str| {
+        let file = format!("[board.a]\nurl = \"redis://a\"\n{setting}");
+        machine.write(USER, &file);
+        let error = machine.load(board("a"), &[]).password().unwrap_err();
+        format!("{error:#}")
+    };
+    for (setting, message) in [
+        ("password_file = \"gone\"", "cannot read the password from"),
+        ("password_file = \"empty\"", "empty: it is empty"),
+        (
+            "password_command = [\"./fail\"]",
+            "fail`, the password_command, ended with exit status: 3",
+        ),
+        (
+            "password_command = [\"sh\", \"-c\", \"echo hunter2; kill -9 $$\"]",
+            "signal: 9",
+        ),
+        (
+            "password_command = [\"true\"]",
+            "`true`, the password_command, printed no password",
+        ),
+        (
+            "password_command = [\"printf\", \"hunter2\\\\377\"]",
+            "it is not UTF-8 text",
+        ),
+        (
+            "password_command = [\"/gone/program\"]",
+            "cannot run `/gone/program`",
+        ),
+    ] {
+        let refusal = refusal(setting);
+        assert!(refusal.contains(message), "{setting}: {refusal}");
+        assert!(!refusal.contains("hunter2"), "{refusal}");
+    }
+}
+
+#[test]
+fn no_secret_is_in_what_is_shown() {
+    let machine = Machine::new();
+    for variables in [
+        [("JOBBOARD_URL", "redis://ada:hunter2@a")],
+        [("JOBBOARD_PASSWORD", "hunter2")],
+    ] {
+        let config = machine.load(Flags::default(), &variables);
+        assert_eq!(password(&config), "hunter2");
+        assert!(!format!("{config:?}").contains("hunter2"), "{config:?}");
+        let rows = serde_json::to_string(&config.entries()).unwrap();
+        assert!(!rows.contains("hunter2"), "{rows}");
+    }
+}

@@ -1,0 +1,280 @@
+//! Values, and who says them.
+
+use super::*;
+
+#[test]
+fn the_owner_s_name_comes_from_flag_environment_and_table() {
+    let machine = Machine::new().user_file("[board.a]\nurl = \"redis://a\"\nwho = \"carl\"");
+    let who = |flags, variables: &[(&str, &str)]| text(&machine.load(flags, variables).who);
+    let flags = || Flags {
+        who: Some("ada".to_owned()),
+        ..board("a")
+    };
+    let variables = [("JOBBOARD_WHO", "bob")];
+    assert_eq!(who(flags(), &variables), pair("ada", "--who"));
+    assert_eq!(who(board("a"), &variables), pair("bob", "JOBBOARD_WHO"));
+    assert_eq!(who(board("a"), &[]), pair("carl", machine.text(USER)));
+    assert_eq!(who(board("redis://a"), &[]).1, "default");
+    let refusal = machine.refusal(board("a"), &[("JOBBOARD_WHO", "a\nb")]);
+    assert!(refusal.contains("JOBBOARD_WHO gives: the name of an owner must not contain"));
+}
+
+#[test]
+fn nobody_lifts_another_s_read_only() {
+    let machine = Machine::new().user_file(
+        "[board.ro]\nurl = \"redis://a\"\nread_only = true\n\
+         [board.rw]\nurl = \"redis://a\"\nread_only = false",
+    );
+    let file = machine.text(USER);
+    let read_only = |name, flag, variable: Option<&str>| {
+        let flags = Flags {
+            read_only: flag,
+            ..board(name)
+        };
+        let variable = variable.map(|value| ("JOBBOARD_READ_ONLY", value));
+        text(&machine.load(flags, variable.as_slice()).read_only)
+    };
+    assert_eq!(
+        read_only("ro", true, Some("1")),
+        pair("true", "--read-only")
+    );
+    assert_eq!(
+        read_only("rw", false, Some("TRUE")),
+        pair("true", "JOBBOARD_READ_ONLY")
+    );
+    assert_eq!(
+        read_only("ro", false, Some("1")),
+        pair("true", "JOBBOARD_READ_ONLY")
+    );
+    assert_eq!(read_only("ro", false, Some("0")), pair("true", &file));
+    assert_eq!(read_only("ro", false, None), pair("true", &file));
+    assert_eq!(
+        read_only("rw", false, Some("")),
+        pair("false", "JOBBOARD_READ_ONLY")
+    );
+    assert_eq!(read_only("rw", false, None), pair("false", &file));
+    assert_eq!(
+        read_only("redis://a", false, None),
+        pair("false", "default")
+    );
+    let refusal = machine.refusal(board("ro"), &[("JOBBOARD_READ_ONLY", "yes")]);
+    assert_eq!(
+        refusal,
+        "JOBBOARD_READ_ONLY is `yes`: it is 1 or true, 0 or false"
+    );
+}
+
+#[test]
+fn the_timeout_comes_from_flag_user_and_system() {
+    let machine = Machine::new().system_file("op_timeout = \"1m30s\"\nmax_details = 4096");
+    let flags = |millis| Flags {
+        op_timeout: Some(Duration::from_millis(millis)),
+        ..Flags::default()
+    };
+    let config = machine.load(Flags::default(), &[]);
+    assert_eq!(config.op_timeout.value, Duration::from_secs(90));
+    assert_eq!(
+        text(&config.max_details),
+        pair("4096", machine.text(SYSTEM))
+    );
+    let machine = machine.user_file("op_timeout = \"2s\"");
+    let config = machine.load(Flags::default(), &[]);
+    assert_eq!(config.op_timeout.source.to_string(), machine.text(USER));
+    assert_eq!(
+        text(&config.max_details),
+        pair("4096", machine.text(SYSTEM))
+    );
+    let timeout = machine.load(flags(250), &[]).op_timeout;
+    let flag = Source::Flag("--op-timeout");
+    assert_eq!(timeout, Sourced::new(Duration::from_millis(250), flag));
+    assert!(machine.refusal(flags(0), &[]).starts_with("--op-timeout: "));
+    assert!(
+        machine
+            .refusal(flags(u64::MAX), &[])
+            .starts_with("--op-timeout: ")
+    );
+}
+
+#[test]
+fn sizes_are_written_as_people_write_them() {
+    for (value, bytes, shown) in [
+        ("1", 1, "1"),
+        ("1500", 1500, "1500"),
+        ("2048", 2048, "2KiB"),
+        ("\"512KiB\"", 512 * 1024, "512KiB"),
+        ("\"1024KiB\"", 1024 * 1024, "1MiB"),
+        ("\"3MiB\"", 3 * 1024 * 1024, "3MiB"),
+        ("\"1GiB\"", 1024 * 1024 * 1024, "1GiB"),
+    ] {
+        let machine = Machine::new().user_file(&format!("max_details = {value}"));
+        let config = machine.load(Flags::default(), &[]);
+        assert_eq!(config.max_details.value, bytes);
+        let entries = config.entries();
+        assert!(
+            entries
+                .iter()
+                .any(|row| row.key == "max_details" && row.value == shown)
+        );
+    }
+}
+
+#[test]
+fn every_value_is_listed_with_its_source() {
+    let machine = Machine::new()
+        .user_file("[board.a]\nurl = \"redis://ada:hunter2@a\"\nprotected = true")
+        .system_file("max_details = \"2MiB\"");
+    let (user, system) = (machine.text(USER), machine.text(SYSTEM));
+    let flags = Flags {
+        who: Some("ada".to_owned()),
+        ..board("a")
+    };
+    let rows = machine
+        .load(flags, &[("JOBBOARD_READ_ONLY", "1")])
+        .entries();
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|row| (row.key, row.text(), row.source.as_str()))
+        .collect();
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|(key, value, source)| (*key, value.as_str(), *source))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("board", "a", "--board"),
+            ("url", "redis://ada@a:6379/0", &user),
+            ("who", "ada", "--who"),
+            ("read_only", "true", "JOBBOARD_READ_ONLY"),
+            ("protected", "true", &user),
+            ("yes", "false", "default"),
+            ("password", "set", &user),
+            ("format", "none", "default"),
+            ("op_timeout", "5s", "default"),
+            ("max_details", "2MiB", &system),
+            ("history", "10000", "default"),
+            ("config_file", &user, "default"),
+            ("config_file", &system, "default"),
+        ]
+    );
+}
+
+#[test]
+fn a_board_without_a_name_is_listed_without_one() {
+    let machine = Machine::new();
+    let path = machine.write("other.toml", "");
+    let flags = Flags {
+        config: Some(path.clone()),
+        ..board("redis://a")
+    };
+    let rows = machine.load(flags, &[]).entries();
+    assert_eq!((rows[0].key, &rows[0].value), ("board", &Value::Null));
+    assert_eq!(rows[0].text(), "none");
+    assert_eq!(rows[0].source, "--board");
+    let file = rows.last().unwrap();
+    assert_eq!(Path::new(&file.text()), path);
+    assert_eq!(file.source, "--config");
+    assert!(
+        rows.iter()
+            .any(|row| row.key == "password" && row.value.is_null())
+    );
+}
+
+#[test]
+fn values_are_typed() {
+    let machine = Machine::new();
+    let rows = machine.load(board("redis://a"), &[]).entries();
+    for key in ["read_only", "protected", "yes"] {
+        let row = rows.iter().find(|row| row.key == key).unwrap();
+        assert_eq!(
+            (&row.value, row.text()),
+            (&Value::Bool(false), "false".to_owned())
+        );
+    }
+}
+
+#[test]
+fn what_scripts_say_again_and_again_can_be_said_once() {
+    let machine = Machine::new().user_file("op_timeout = \"7s\"");
+    let other = machine.write("other.toml", "max_details = 12");
+    let variables = [
+        ("JOBBOARD_FORMAT", "JSON"),
+        ("JOBBOARD_OP_TIMEOUT", "2s"),
+        ("JOBBOARD_YES", "1"),
+    ];
+    let config = machine.load(Flags::default(), &variables);
+    assert_eq!(config.format.value, Some(Format::Json));
+    assert_eq!(config.format.source.to_string(), "JOBBOARD_FORMAT");
+    assert_eq!(config.op_timeout.value, Duration::from_secs(2));
+    assert_eq!(config.op_timeout.source.to_string(), "JOBBOARD_OP_TIMEOUT");
+    assert_eq!(text(&config.yes), pair("true", "JOBBOARD_YES"));
+    let config = machine.load(
+        Flags::default(),
+        &[("JOBBOARD_CONFIG", &other.display().to_string())],
+    );
+    assert_eq!(config.max_details.value, 12);
+    assert_eq!(config.entries().last().unwrap().source, "JOBBOARD_CONFIG");
+}
+
+#[test]
+fn the_command_line_wins_over_what_was_said_once_however_wrong_that_is() {
+    let machine = Machine::new();
+    let path = machine.write("mine.toml", "");
+    let flags = Flags {
+        format: Some(Format::Tsv),
+        op_timeout: Some(Duration::from_secs(1)),
+        config: Some(path),
+        ..Flags::default()
+    };
+    let variables = [
+        ("JOBBOARD_FORMAT", "xml"),
+        ("JOBBOARD_OP_TIMEOUT", "soon"),
+        ("JOBBOARD_CONFIG", "nowhere.toml"),
+    ];
+    let config = machine.load(flags, &variables);
+    assert_eq!(config.format.value, Some(Format::Tsv));
+    assert_eq!(config.op_timeout.source.to_string(), "--op-timeout");
+    assert_eq!(config.entries().last().unwrap().source, "--config");
+}
+
+#[test]
+fn a_variable_that_makes_no_sense_is_named() {
+    let machine = Machine::new();
+    for (name, value, told) in [
+        (
+            "JOBBOARD_FORMAT",
+            "xml",
+            "is `xml`: it is one of table, tsv, json, jsonl, uuid",
+        ),
+        ("JOBBOARD_FORMAT", "", "is empty"),
+        (
+            "JOBBOARD_OP_TIMEOUT",
+            "10",
+            ": `10` lacks a unit: write `10s` or `10m`",
+        ),
+        (
+            "JOBBOARD_OP_TIMEOUT",
+            "0s",
+            ": an operation cannot be done in no time",
+        ),
+        (
+            "JOBBOARD_YES",
+            "yes",
+            "is `yes`: it is 1 or true, 0 or false",
+        ),
+        (
+            "JOBBOARD_CONFIG",
+            "/nowhere.toml",
+            ": there is no /nowhere.toml",
+        ),
+        ("JOBBOARD_CONFIG", "/", ": cannot read /"),
+        ("JOBBOARD_CONFIG", "", "is empty"),
+    ] {
+        let refusal = machine.refusal(Flags::default(), &[(name, value)]);
+        let told = format!(
+            "{name}{}{told}",
+            if told.starts_with(':') { "" } else { " " }
+        );
+        assert!(refusal.starts_with(&told), "{refusal}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Input that is too large, has no end, or comes through pipes.
+
+use super::*;
+
+#[test]
+fn what_has_no_end_is_not_read_to_it() {
+    let env = Env::new();
+    let endless = "exec \"$@\" < /dev/zero";
+    for words in [
+        &["show", "-"][..],
+        &["consume", "-"],
+        &["owner", "-"],
+        &[
+            "--password-file",
+            "-",
+            "--board",
+            "redis://127.0.0.1:1",
+            "list",
+        ],
+        &[
+            "--password-file",
+            "/dev/zero",
+            "--board",
+            "redis://127.0.0.1:1",
+            "list",
+        ],
+        &["--config", "/dev/urandom", "list"],
+    ] {
+        let run = env.jobboard(words).in_shell(endless).run();
+        assert!(
+            run.code != 0 && run.stderr.contains("more than "),
+            "{run:?}"
+        );
+    }
+    let nobody_writes = env.file("pipe");
+    let fifo = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &nobody_writes, fifo, 0o600.into(), 0).unwrap();
+    let pipe = nobody_writes.to_str().unwrap();
+    let url = "redis://127.0.0.1:1";
+    for (words, told) in [
+        (&["--config", pipe, "list"][..], "within 5s"),
+        (
+            &[
+                "--password-file",
+                pipe,
+                "--board",
+                url,
+                "--op-timeout",
+                "1s",
+                "list",
+            ],
+            "within 1s",
+        ),
+    ] {
+        let run = env.jobboard(words).run();
+        assert!(run.code != 0 && run.stderr.contains(told), "{run:?}");
+    }
+}
+
+#[test]
+fn a_configuration_and_a_password_may_come_through_pipes() {
+    let env = Env::new();
+    let script = "exec 3< <(echo '[board.a]'; sleep 0.2; echo 'url = \"sqlite:a.db\"'); \
+                  exec \"$@\" --config /dev/fd/3 --board a list";
+    let bash = ["-c", script, "bash", env!("CARGO_BIN_EXE_jobboard")];
+    env.program("/bin/bash".as_ref(), &bash).run().succeeded();
+}
+
+#[test]
+fn references_on_standard_input_that_are_not_text() {
+    let run = Env::new().jobboard(&["show", "-"]).stdin(b"\xff\n").run();
+    run.failed(2);
+}
+
+#[test]
+fn details_may_take_a_mebibyte() {
+    let env = Env::new();
+    // `{"a":""}` takes eight bytes.
+    let details = |size: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(size - 8));
+    post_with_details(&env, details(MIB)).posted();
+    let run = post_with_details(&env, details(MIB + 1));
+    assert_eq!(env.names().len(), 1);
+    insta::assert_snapshot!(run, @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: the details take 1048577 bytes, and the limit is 1048576
+    hint: put what is large into a file and its name into the details, or set max_details in the configuration
+    ");
+}
+
+#[test]
+fn details_that_are_much_too_large_are_told_to_be_so() {
+    let env = Env::new();
+    for size in [2 * MIB, 20 * MIB] {
+        let run = post_with_details(&env, format!("{{\"a\":\"{}\"}}", "x".repeat(size)));
+        assert!(run.failed(2).contains("limit"), "{}: {run}", size / MIB);
+    }
+}
+
+#[test]
+fn the_configuration_raises_the_limit_on_details() {
+    let env = Env::new();
+    env.configure("max_details = \"2MiB\"\n");
+    let details = format!("{{\"a\":\"{}\"}}", "x".repeat(MIB));
+    post_with_details(&env, details.clone()).posted();
+    let line = format!("{{\"name\":\"a\",\"details\":{details}}}\n");
+    let bulk = env.jobboard(&["post", "--from", "-"]).stdin(line).run();
+    bulk.succeeded();
+    assert_eq!(env.names().len(), 2);
+}
+
+#[test]
+fn facts_that_nest_too_deeply_to_be_read() {
+    let env = Env::new();
+    let deep = format!("a:={}{}", "[".repeat(127), "]".repeat(127));
+    is_refused(&env, &["post", "deep", &deep], &["nobody could read"]);
+    assert!(env.names().is_empty());
+}
