@@ -2,7 +2,7 @@
 
 use super::parts::{
     dry_run::dry_run,
-    logbook::{LogbookArgs, refuse_bookless},
+    logbook::BooklessArgs,
     reason::ReasonArgs,
     select::{Selection, confirm_bulk},
     shared_trash::SharedArgs,
@@ -25,11 +25,7 @@ pub(crate) struct RestoreArgs {
     shared: SharedArgs,
 
     #[command(flatten)]
-    logbook: LogbookArgs,
-
-    /// Restore also jobs of TaskFlow whose logbook is gone
-    #[arg(long)]
-    without_book: bool,
+    bookless: BooklessArgs,
 
     #[command(flatten)]
     reason: ReasonArgs,
@@ -51,9 +47,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RestoreArgs) -> anyhow::Result<
         .await?;
     args.shared.narrow(ctx, &*board, &mut chosen);
     let mut chosen = args.selection.bounded(ctx, chosen)?;
-    if !args.without_book {
-        refuse_bookless(ctx, &args.logbook, &mut chosen).await?;
-    }
+    args.bookless.refuse(ctx, &mut chosen).await?;
     if args.selection.dry_run {
         return dry_run(ctx, verb.now, chosen);
     }

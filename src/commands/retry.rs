@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::parts::{
     dry_run::dry_run,
-    logbook::{LogbookArgs, refuse_bookless},
+    logbook::BooklessArgs,
     reason::ReasonArgs,
     select::{Chosen, Selection, confirm_bulk, count},
     shared_trash::SharedArgs,
@@ -40,11 +40,7 @@ pub(crate) struct RetryArgs {
     shared: SharedArgs,
 
     #[command(flatten)]
-    logbook: LogbookArgs,
-
-    /// Retry also jobs of TaskFlow whose logbook is gone
-    #[arg(long)]
-    without_book: bool,
+    bookless: BooklessArgs,
 
     #[command(flatten)]
     reason: ReasonArgs,
@@ -65,9 +61,7 @@ pub(crate) async fn run(ctx: &mut Context, args: RetryArgs) -> anyhow::Result<()
     args.shared.narrow(ctx, &*board, &mut chosen);
     refuse_others(ctx, &mut chosen, args.keep_attempts);
     let mut chosen = args.selection.bounded(ctx, chosen)?;
-    if !args.without_book {
-        refuse_bookless(ctx, &args.logbook, &mut chosen).await?;
-    }
+    args.bookless.refuse(ctx, &mut chosen).await?;
     if args.selection.dry_run {
         return dry_run(ctx, verb.now, chosen);
     }

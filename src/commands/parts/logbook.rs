@@ -58,49 +58,56 @@ impl LogbookArgs {
     }
 }
 
-/// Refuses those of the chosen jobs whose logbook is gone: what is back on the board without it is
-/// trashed by the next conductor that claims it.
-pub(crate) async fn refuse_bookless(
-    ctx: &Context,
-    args: &LogbookArgs,
-    chosen: &mut Chosen,
-) -> anyhow::Result<()> {
-    let books = {
+/// What becomes of jobs whose logbook is gone.
+#[derive(Debug, clap::Args)]
+pub(crate) struct BooklessArgs {
+    #[command(flatten)]
+    logbook: LogbookArgs,
+
+    /// Put jobs of TaskFlow whose logbook is gone back all the same
+    #[arg(long)]
+    without_book: bool,
+}
+
+impl BooklessArgs {
+    /// Refuses those of the chosen jobs whose logbook is gone: what is back on the board without it is
+    /// trashed by the next conductor that claims it.
+    pub(crate) async fn refuse(&self, ctx: &Context, chosen: &mut Chosen) -> anyhow::Result<()> {
         let uuids: Vec<_> = chosen.entries().filter_map(book).collect();
-        if uuids.is_empty() {
+        if self.without_book || uuids.is_empty() {
             return Ok(());
         }
-        match args.open(ctx).await {
+        let books = match self.logbook.open(ctx).await {
             Ok(None) => return Ok(()),
-            Ok(Some(logbook)) => logbook
-                .usable_books(&uuids)
-                .await
-                .map_err(anyhow::Error::from),
+            Ok(Some(logbook)) => {
+                let books = logbook.usable_books(&uuids).await;
+                books.map_err(anyhow::Error::from)
+            }
             Err(error) => Err(error),
+        };
+        let books = match books {
+            Ok(books) => books,
+            // Who says where they are wants them to be looked at.
+            Err(error) if self.logbook.logbook.is_some() => {
+                return Err(error.context("cannot tell whether the logbooks are there"));
+            }
+            Err(error) => {
+                let unknown =
+                    format!("warning: nobody knows whether their logbooks are there: {error:#}");
+                ctx.out.note(unknown);
+                return Ok(());
+            }
+        };
+        for named in &mut chosen.jobs {
+            let uuid = named.entry.as_ref().ok().and_then(book);
+            if uuid.is_some_and(|uuid| !books.contains(uuid)) {
+                let message = "its logbook is gone, and who claims it would trash it again at once";
+                let hint = "--without-book puts it back all the same";
+                named.entry = Err(CommandError::refused(message).hint(hint).into());
+            }
         }
-    };
-    let books = match books {
-        Ok(books) => books,
-        // Who says where they are wants them to be looked at.
-        Err(error) if args.logbook.is_some() => {
-            return Err(error.context("cannot tell whether the logbooks are there"));
-        }
-        Err(error) => {
-            let unknown =
-                format!("warning: nobody knows whether their logbooks are there: {error:#}");
-            ctx.out.note(unknown);
-            return Ok(());
-        }
-    };
-    for named in &mut chosen.jobs {
-        let uuid = named.entry.as_ref().ok().and_then(book);
-        if uuid.is_some_and(|uuid| !books.contains(uuid)) {
-            let message = "its logbook is gone, and who claims it would trash it again at once";
-            let hint = "--without-book restores it all the same";
-            named.entry = Err(CommandError::refused(message).hint(hint).into());
-        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn book(entry: &Entry) -> Option<&str> {
