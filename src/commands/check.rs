@@ -16,7 +16,7 @@ use self::{
 };
 use super::parts::{
     liveness::{Overdue, is_silent},
-    tally::{Tally, apart},
+    tally::{Tally, age, apart},
     words::Words,
 };
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
         Board, Detail, Health, Query,
         filter::{Filter, Filters},
     },
+    config::Expiry,
     context::Context,
     duration,
     exit::{CommandError, PluginState},
@@ -43,7 +44,8 @@ const LONGEST_LOOK: Duration = Duration::from_secs(5);
 /// has no end and `~:10` no beginning. Spans of time (oldest_unclaimed, longest_claim, rtt) may be
 /// written as durations, `5m:15m`. Without any range, what is wrong on any board is a warning: malformed,
 /// orphaned, not_renewed and exhausted jobs, claims that never lapse and are held for an hour, how the
-/// server is set up, and that nothing was ever posted.
+/// server is set up, and that nothing was ever posted; on a board of Octavia a job that is in the way of all
+/// who post is critical.
 ///
 /// orphaned are claims of processes that are dead; not_renewed those whose time runs out although
 /// somebody keeps them, which takes up to 5s more to tell; exhausted are jobs that were tried as often as
@@ -148,6 +150,17 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         round_trip,
         now,
     };
+    let found = usual(&measured, &health, problem);
+    Ok(judge(ctx, args, board.name(), (&measured, found)))
+}
+
+/// Judges what was measured and found, by the ranges that were given or else by the usual ones.
+fn judge(
+    ctx: &Context,
+    args: &CheckArgs,
+    board: &str,
+    (measured, found): (&Measured, impl Iterator<Item = (String, (String, bool))>),
+) -> Verdict {
     let program = ctx.config.program();
     let command = |(words, is_filtered): (String, bool)| {
         let words = words.split(' ').map(str::to_owned);
@@ -157,18 +170,22 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         program.chain(words).chain(filters).collect()
     };
     let (warn, crit) = (args.warn.clone(), args.crit.clone());
+    let octavia = ctx.config.board.value.octavia.as_ref();
     let (thresholds, findings) = match warn.is_empty() && crit.is_empty() {
-        true => (Thresholds::usual(), usual(&measured, &health, problem)),
+        true => {
+            let found = found.map(|(summary, words)| (PluginState::Warning, summary, words));
+            let in_the_way = octavia.and_then(|it| in_the_way(measured, it.expiry));
+            (Thresholds::usual(), found.chain(in_the_way).collect())
+        }
         false => (Thresholds { warn, crit }, Vec::new()),
     };
-    let findings = findings.into_iter().map(|(summary, words)| Remark {
+    let findings = findings.into_iter().map(|(state, summary, words)| Remark {
         summary,
-        state: PluginState::Warning,
+        state,
         command: command(words),
     });
     let findings = findings.collect();
-    let judged = Verdict::new(board.name(), &measured, &thresholds, findings, command);
-    Ok(judged)
+    Verdict::new(board, measured, &thresholds, findings, command)
 }
 
 /// Counts what is in the trash, as far as it is meant.
@@ -191,7 +208,7 @@ fn usual(
     measured: &Measured,
     health: &Health,
     problem: Option<String>,
-) -> Vec<(String, (String, bool))> {
+) -> impl Iterator<Item = (String, (String, bool))> {
     let forgotten = measured.figures.forgotten;
     let forgotten = (forgotten > 0).then(|| {
         let command = "list --filter expires=none --filter held>1h";
@@ -204,5 +221,20 @@ fn usual(
         .into_iter()
         .flatten();
     let others = others.map(|what| (what, ("ping".to_owned(), false)));
-    forgotten.into_iter().chain(others).collect()
+    forgotten.into_iter().chain(others)
+}
+
+/// On a board of Octavia, says which job is in the way of all who post.
+fn in_the_way(
+    measured: &Measured,
+    expiry: Expiry,
+) -> Option<(PluginState, String, (String, bool))> {
+    let oldest = measured.figures.oldest.as_ref()?;
+    let age = age(Some(oldest), measured.now);
+    let summary = format!(
+        "in the way of all who post a job of {}",
+        duration::brief(age)
+    );
+    let command = (format!("explain {}", oldest.uuid), false);
+    (age >= expiry.longest_job()).then_some((PluginState::Critical, summary, command))
 }

@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use chrono::Utc;
 use tokio::time;
 
 use self::{
@@ -28,6 +29,7 @@ use crate::{
         Board, BoardError, Health,
         examine::{Code, Examined, Group, Part},
     },
+    config::Expiry,
     context::{Consent, Context},
     exit::{CommandError, chain},
     job::Conductor,
@@ -194,7 +196,9 @@ pub(super) async fn examine(
     let is_of_octavia = ctx.config.board.value.is_of_octavia() && taken.is_none();
     groups.retain(|group| *group != Group::Octavia || is_of_octavia);
     let (health, round_trip) = health(board, taken).await.with_context(trying)?;
-    let mut seen = look(board, &groups, &health, taken).await;
+    let octavia = ctx.config.board.value.octavia.as_ref();
+    let expiry = octavia.map(|octavia| octavia.expiry);
+    let mut seen = look(board, &groups, &health, taken, expiry).await;
     let of_board = seen.iter().filter(|(group, ..)| *group != Group::Local);
     let is_denied = of_board.clone().count() > 0 && of_board.clone().all(|(.., it)| it.is_err());
     let has_failed = of_board.clone().any(|(.., it)| it.is_err());
@@ -215,7 +219,7 @@ pub(super) async fn examine(
     if groups.contains(&Group::Local) {
         seen.push((Group::Local, "", Ok(local::examine(&ctx.config))));
     }
-    if let Some(conf) = &ctx.config.board.value.octavia
+    if let Some(conf) = octavia
         && groups.contains(&Group::Octavia)
     {
         seen.push((
@@ -282,6 +286,7 @@ async fn look(
     groups: &[Group],
     health: &Result<Health, BoardError>,
     taken: Option<&Taken<'_>>,
+    expiry: Option<Expiry>,
 ) -> Vec<Seen> {
     let wants = |group: Group| groups.contains(&group);
     let conductors = match taken {
@@ -293,7 +298,12 @@ async fn look(
         true => Some(within(most, board.examine(part)).await),
         false => None,
     };
-    let mut of_jobs = vec![Group::Keys, Group::Claims, Group::Conductors];
+    let mut of_jobs = vec![
+        Group::Keys,
+        Group::Claims,
+        Group::Conductors,
+        Group::Octavia,
+    ];
     of_jobs.retain(|group| wants(*group));
     let take = |beside| within(WHOLE, Look::take(board, known, beside));
     let jobs = async {
@@ -322,20 +332,38 @@ async fn look(
     ];
     let told = |(group, what, it)| Some((group, what, it?));
     let mut seen: Vec<Seen> = parts.into_iter().filter_map(told).collect();
-    if let Some(look) = looked {
-        let order = board.capabilities().peer_order;
-        let of_conductors = known.map(|known| look.of_conductors(known));
-        seen.extend([
-            (Group::Keys, "", Ok(look.of_keys(order))),
-            (Group::Claims, "", Ok(look.of_claims())),
-            (Group::Conductors, "", Ok(of_conductors.unwrap_or_default())),
-        ]);
-    }
+    let expiry = expiry.filter(|_| wants(Group::Octavia));
+    let shown = looked.map(|look| shown(board, look, known, expiry));
+    seen.extend(shown.into_iter().flatten());
     if let Some(Err(why)) = look {
         let unseen = |group| (group, "jobs", Err(why.clone()));
         seen.extend(of_jobs.into_iter().map(unseen));
     }
     seen
+}
+
+/// Says what a look at the jobs has shown.
+fn shown(
+    board: &dyn Board,
+    look: &Look,
+    conductors: Option<&[Conductor]>,
+    expiry: Option<Expiry>,
+) -> impl Iterator<Item = Seen> {
+    let order = board.capabilities().peer_order;
+    let shown = [
+        (Group::Keys, Some(look.of_keys(order))),
+        (Group::Claims, Some(look.of_claims())),
+        (
+            Group::Conductors,
+            conductors.map(|it| look.of_conductors(it)),
+        ),
+        (
+            Group::Octavia,
+            expiry.map(|it| look.of_octavia(it, Utc::now())),
+        ),
+    ];
+    let shown = shown.into_iter();
+    shown.filter_map(|(group, it)| Some((group, "", Ok(it?))))
 }
 
 /// Words what a board could not see of itself.

@@ -28,7 +28,7 @@ pub(crate) use self::{
     board::BoardChoice,
     environment::Environment,
     file::MayRun,
-    octavia::Octavia,
+    octavia::{Expiry, Octavia},
     source::{Source, Sourced},
 };
 use self::{

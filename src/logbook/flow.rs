@@ -189,6 +189,18 @@ impl Flow {
         atoms
     }
 
+    /// Whether its engine has begun it and not come to an end.
+    pub(crate) fn is_under_way(&self) -> bool {
+        let state = self.state.as_deref();
+        state.is_some_and(|it| matches!(it, "RUNNING" | "RESUMING" | "SUSPENDING"))
+    }
+
+    /// Returns when its engine last wrote anything of it.
+    pub(crate) fn changed(&self) -> Option<DateTime<Utc>> {
+        let of_atoms = self.atoms.iter().map(|atom| atom.since);
+        of_atoms.chain([self.updated]).flatten().max()
+    }
+
     /// Returns something that failed: of several the one that was written least lately.
     pub(crate) fn failed(&self) -> Option<(&Atom, &Failure)> {
         let failed = self

@@ -97,6 +97,11 @@ impl Logbook {
             .await
     }
 
+    /// Returns the columns that TaskFlow's later migrations make longer, since what is written there did not fit.
+    pub(crate) async fn short_columns(&self) -> Result<Vec<String>> {
+        self.within(tables::short_columns(&self.rows)).await
+    }
+
     async fn within<T>(&self, asked: impl Future<Output = Result<T>>) -> Result<T> {
         if self.is_lost.load(Ordering::Relaxed) {
             return Err(LogbookError::Slow(self.patience));

@@ -12,6 +12,7 @@ use super::{
     rows::Row,
     url::{Server, Tls},
 };
+use crate::board::net::tls::of_system;
 
 /// A connection, on which one question is asked at a time.
 pub(super) struct Mysql(Mutex<Conn>);
@@ -72,14 +73,18 @@ fn tls(tls: &Tls) -> SslOpts {
     let identity = tls.files.identity.as_ref();
     let identity =
         identity.map(|it| ClientIdentity::new(it.cert.clone().into(), it.key.clone().into()));
-    let options = SslOpts::default().with_client_identity(identity);
-    let options = match &tls.files.ca {
-        Some(ca) => options
-            .with_root_certs(vec![ca.clone().into()])
-            .with_disable_built_in_roots(true),
-        None => options,
+    let trusted = match &tls.files.ca {
+        Some(ca) => vec![ca.clone().into()],
+        None => of_system()
+            .into_iter()
+            .map(|it| it.to_vec().into())
+            .collect(),
     };
-    options.with_danger_skip_domain_validation(!tls.is_name_verified)
+    SslOpts::default()
+        .with_client_identity(identity)
+        .with_root_certs(trusted)
+        .with_disable_built_in_roots(true)
+        .with_danger_skip_domain_validation(!tls.is_name_verified)
 }
 
 fn problem(error: Error) -> LogbookError {

@@ -117,6 +117,19 @@ pub(super) async fn books_before(rows: &Rows, time: DateTime<Utc>) -> Result<Vec
     books.collect()
 }
 
+/// Returns the columns that are too short for large flows; only MySQL's texts are ever too short.
+pub(super) async fn short_columns(rows: &Rows) -> Result<Vec<String>> {
+    if rows.dialect() != Dialect::Mysql {
+        return Ok(Vec::new());
+    }
+    let question = "SELECT CONCAT(table_name, '.', column_name) FROM information_schema.columns \
+         WHERE table_schema = DATABASE() AND data_type = 'text' AND (table_name, column_name) IN \
+         (('flowdetails', 'meta'), ('atomdetails', 'results'), ('atomdetails', 'failure'), \
+         ('atomdetails', 'revert_failure')) ORDER BY 1";
+    let found = rows.of(question, &[]).await?;
+    Ok(found.into_iter().flatten().flatten().collect())
+}
+
 /// A load balancer for which something is to be done.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pending {

@@ -7,7 +7,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::{
-    env::{Env, Invocation},
+    env::{Env, Invocation, Outcome},
     servers::{Host, Server, ZooKeeper},
 };
 
@@ -200,6 +200,62 @@ fn it_is_protected_and_nobody_holds_its_jobs_without_an_end() {
 }
 
 #[test]
+fn the_oldest_job_is_told_when_it_is_in_the_way_of_all_who_post() {
+    let Some(octavia) = Octavia::new() else {
+        return;
+    };
+    let told = |words: &[&str]| {
+        let run = octavia.run(words);
+        // There is no logbook to be asked.
+        let run = run.env("OS_TASK_FLOW__PERSISTENCE_CONNECTION", "sqlite://");
+        run.run()
+    };
+    octavia.post_create();
+    let codes = |run: &Outcome| {
+        let told: Value = serde_json::from_str(&run.stdout).unwrap();
+        let findings = told["findings"].as_array().unwrap().iter();
+        findings
+            .map(|it| it["code"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let doctor = ["doctor", "--only", "blocks-posters", "--json"];
+    assert!(codes(&told(&doctor)).is_empty());
+    told(&["check"]).succeeded();
+    // The line of a dump, with a time of its own.
+    let old = json!({
+        "uuid": AMPHORA, "name": format!("get_delete_amphora_flow-{FLOW}"), "created_on": "2020-01-01T00:00:00Z",
+        "details": {"store": {}},
+    });
+    octavia
+        .run(&["load", "-"])
+        .stdin(old.to_string())
+        .run()
+        .succeeded();
+    let examined = told(&doctor);
+    assert_eq!(
+        (examined.code, codes(&examined)),
+        (7, vec!["blocks-posters".to_owned()])
+    );
+    assert!(
+        examined.stdout.contains(&format!("explain {AMPHORA}")),
+        "{examined}"
+    );
+    let checked = told(&["check"]);
+    assert_eq!(checked.code, 2, "{checked}");
+    assert!(
+        checked
+            .stdout
+            .contains("CRITICAL: in the way of all who post"),
+        "{checked}"
+    );
+    assert!(
+        checked.stdout.contains(&format!("explain {AMPHORA}")),
+        "{checked}"
+    );
+    assert!(codes(&told(&["explain", AMPHORA, "--json"])).contains(&"blocks-posters".to_owned()));
+}
+
+#[test]
 fn what_was_made_of_its_configuration_is_shown_without_secrets() {
     let Some(octavia) = Octavia::new() else {
         return;
@@ -264,12 +320,32 @@ fn its_board_on_zookeeper_is_found() {
     let Some(server) = ZooKeeper::start() else {
         return;
     };
+    let set = format!(
+        "jobboard_backend_driver = zookeeper_taskflow_driver\njobboard_backend_port = {}",
+        server.port()
+    );
+    let url = format!("zk://127.0.0.1:{}/octavia_test", server.port());
+    is_found(&set, &url);
+}
+
+#[test]
+fn its_board_behind_sentinels_is_found() {
+    let Some(master) = Server::start() else {
+        return;
+    };
+    let sentinel = Server::start_sentinel(&master).unwrap();
+    let set = format!(
+        "jobboard_redis_sentinel = mymaster\njobboard_backend_port = {}",
+        sentinel.port()
+    );
+    is_found(&set, &master.url("/0?namespace=octavia_test"));
+}
+
+/// What these settings describe is the board that is there.
+fn is_found(set: &str, url: &str) {
     let env = Env::new();
     let text = format!(
-        "[task_flow]\njobboard_backend_driver = zookeeper_taskflow_driver\n\
-         jobboard_backend_hosts = 127.0.0.1\njobboard_backend_port = {}\n\
-         jobboard_backend_namespace = octavia_test\n",
-        server.port()
+        "[task_flow]\njobboard_backend_hosts = 127.0.0.1\njobboard_backend_namespace = octavia_test\n{set}\n"
     );
     fs::write(env.file("octavia.conf"), text).unwrap();
     let on = |arguments: &[&str]| {
@@ -280,7 +356,6 @@ fn its_board_on_zookeeper_is_found() {
     assert_eq!(on(&["list", "-o", "uuid"]).succeeded().trim_end(), job);
     let refused = on(&["claim", &job]);
     assert!(refused.failed(8).contains("--hold"), "{refused}");
-    let url = format!("zk://127.0.0.1:{}/octavia_test", server.port());
-    let whole = env.jobboard(&["list", "--board", &url, "-o", "uuid"]).run();
+    let whole = env.jobboard(&["list", "--board", url, "-o", "uuid"]).run();
     assert_eq!(whole.succeeded().trim_end(), job);
 }

@@ -42,8 +42,7 @@ pub(crate) fn config<C: Reason>(
             }
         }
         None => {
-            // Some of what a system has lying about may be unreadable; the rest still counts.
-            trusted.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            trusted.add_parsable_certificates(of_system());
         }
     }
     if trusted.is_empty() {
@@ -57,6 +56,11 @@ pub(crate) fn config<C: Reason>(
         PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| unusable(key, "it holds no key"))?;
     let config = config.with_client_auth_cert(certificates(cert)?, secret);
     config.map(Arc::new).map_err(|error| unusable(cert, error))
+}
+
+/// Returns whom the system trusts; some of what it has lying about may be unreadable, and the rest still counts.
+pub(crate) fn of_system() -> Vec<CertificateDer<'static>> {
+    rustls_native_certs::load_native_certs().certs
 }
 
 fn config_of(trusted: RootCertStore) -> ConfigBuilder<ClientConfig, WantsClientCert> {

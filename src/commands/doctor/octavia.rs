@@ -38,6 +38,9 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
     let before = Utc::now() - OLD;
     let logbook = Database::open(ctx, "the logbooks", ctx.config.logbook.as_ref()).await;
     let own = Database::open(ctx, "the load balancers", conf.database.as_ref()).await;
+    let short = logbook.ask(&mut seen, Logbook::short_columns).await;
+    seen.findings
+        .extend(short.filter(|it| !it.is_empty()).map(short_columns));
     // They are read before the jobs, so that what comes meanwhile is missing nowhere, and what is missing is
     // looked at again, since it may have come to its end.
     let books = logbook
@@ -118,6 +121,19 @@ impl Database {
         seen.unseen(format!("{}: {why}", self.0), None);
         None
     }
+}
+
+/// Tells of columns that somebody has to have made longer.
+fn short_columns(columns: Vec<String>) -> Finding {
+    let summary = format!(
+        "the logbooks' tables are of an older TaskFlow: {} of their columns are short",
+        columns.len()
+    );
+    let remedy = Remedy::Elsewhere("octavia-db-manage upgrade_persistence".to_owned());
+    let finding = Finding::new(Code::ShortColumns, summary, remedy);
+    columns
+        .into_iter()
+        .fold(finding, |finding, column| finding.seen("column", column))
 }
 
 fn pending_without_job(balancer: &Pending) -> Finding {

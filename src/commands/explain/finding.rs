@@ -35,6 +35,7 @@ named! {
         Ended => "ended",
         NotKnown => "not-known",
         BlocksPosters => "blocks-posters",
+        RunsUnclaimed => "runs-unclaimed",
         ClockSkew => "clock-skew",
         Unseen => "unseen",
     }

@@ -17,9 +17,8 @@ use crate::{
 /// How little is left of a claim by hand when its end is worth telling.
 const SOON: Duration = Duration::from_secs(10);
 
-/// How Octavia calls its conductors, and for how long they claim if nobody configures it.
+/// How Octavia calls its conductors.
 const OCTAVIA: &str = "octavia-task-flow-conductor-";
-const OCTAVIA_EXPIRY: Duration = Duration::from_secs(30);
 
 impl Scene {
     /// Explains a job that somebody holds.
@@ -165,8 +164,7 @@ impl Scene {
             let summary = "its claim never lapses, and who has it is no conductor that is at work";
             return self.bad(Code::HeldForever, summary);
         }
-        // They look at their claims that often, and renew those of which half is over.
-        let quarter = self.octavia_quarter();
+        let quarter = self.octavia_expiry.unwrap_or_default().quarter();
         let is_of_octavia = owner.text().starts_with(OCTAVIA);
         if let Some(finding) = self.not_renewed(holding, is_of_octavia.then_some(quarter), case) {
             return finding;
@@ -222,12 +220,7 @@ impl Scene {
         let of_octavia = owner
             .text()
             .starts_with(OCTAVIA)
-            .then(|| self.octavia_quarter());
+            .then(|| self.octavia_expiry.unwrap_or_default().quarter());
         left < least.max(of_octavia.unwrap_or_default())
-    }
-
-    /// Less is never left of a claim that a conductor of Octavia renews.
-    fn octavia_quarter(&self) -> Duration {
-        self.octavia_expiry.unwrap_or(OCTAVIA_EXPIRY) / 4
     }
 }

@@ -10,15 +10,13 @@ use super::{
 };
 use crate::{
     commands::parts::tally::is_exhausted,
+    config::Expiry,
     duration,
     job::{Entry, Job, Pauses, Shelf, State, octavia},
 };
 
 /// How far ahead of our clock a time may be without anybody noticing.
 const SKEW: Duration = Duration::from_secs(5);
-
-/// How old a job of Octavia is that is in the way of others: so much, and so many times the expiry.
-const IN_THE_WAY: (Duration, u32) = (Duration::from_secs(600), 20);
 
 /// What is known beside the job.
 pub(crate) struct Scene {
@@ -27,8 +25,8 @@ pub(crate) struct Scene {
     pub(super) program: Vec<String>,
     pub(super) takers: Vec<Taker>,
     pub(super) pauses: Pauses,
-    /// On a board of Octavia: for how long its conductors claim.
-    pub(super) octavia_expiry: Option<Duration>,
+    /// `None`: it is no board of Octavia.
+    pub(super) octavia_expiry: Option<Expiry>,
     pub(super) has_peers: bool,
     /// Whether conductors of TaskFlow are among those that are known, if there are any.
     pub(super) sees_peers: bool,
@@ -148,10 +146,8 @@ impl Scene {
 
     /// Whoever posts on a board of Octavia waits for every job on it.
     fn in_the_way(&self, job: &Job) -> Option<Finding> {
-        let (least, times) = IN_THE_WAY;
-        let least = least.max(self.octavia_expiry?.saturating_mul(times));
         let age = (self.now - job.created_on?).to_std().ok()?;
-        if job.shelf != Shelf::Board || age < least {
+        if job.shelf != Shelf::Board || age < self.octavia_expiry?.longest_job() {
             return None;
         }
         let summary = "whoever posts on a board of Octavia waits for each job that is on it, and so for this one";

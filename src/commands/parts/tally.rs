@@ -48,6 +48,9 @@ pub(crate) struct Figures {
     /// How often those were tried at least.
     #[serde(skip)]
     pub(crate) exhausted_attempts: Option<u32>,
+    /// The one that was posted first, whoever has it.
+    #[serde(skip)]
+    pub(crate) oldest: Option<Standing>,
     pub(crate) oldest_unclaimed: Option<Standing>,
     pub(crate) longest_held: Option<Standing>,
 }
@@ -197,6 +200,7 @@ impl Tally {
             return;
         };
         self.add_to_name(job);
+        note(&mut self.figures.oldest, job, job.created_on);
         match &job.holding {
             Some(holding) => self.add_claimed(job, holding),
             None => self.add_unclaimed(job),

@@ -25,6 +25,9 @@ const LOGBOOK: &str = "persistence_connection";
 /// Where Octavia's own database is.
 const DATABASE: (&str, &str) = ("database", "connection");
 
+/// For how long conductors claim, in seconds.
+const EXPIRY: &str = "jobboard_expiration_time";
+
 /// A database that is in the memory of a process.
 const IN_MEMORY: &str = "sqlite://";
 
@@ -40,10 +43,37 @@ pub(crate) struct Octavia {
     pub(super) logbook: Option<Sourced<Secret>>,
     /// The URL of Octavia's own database.
     pub(crate) database: Option<Sourced<Secret>>,
-    /// For how long its conductors claim.
-    pub(crate) expiry: Duration,
+    pub(crate) expiry: Expiry,
     /// What is set, and what of it has no counterpart here or is hardly meant.
     pub(super) settings: Vec<Setting>,
+}
+
+/// For how long Octavia's conductors claim, and what follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Expiry(pub(super) Duration);
+
+/// What it is if nobody says anything.
+impl Default for Expiry {
+    fn default() -> Self {
+        let seconds = default(GROUP, EXPIRY).and_then(|text| text.parse().ok());
+        Self(Duration::from_secs(seconds.unwrap_or_default()))
+    }
+}
+
+impl Expiry {
+    pub(crate) fn whole(self) -> Duration {
+        self.0
+    }
+
+    /// Less is never left of a claim that is renewed: they look that often, and renew those of which half is over.
+    pub(crate) fn quarter(self) -> Duration {
+        self.0 / 4
+    }
+
+    /// How old a job gets before those who wait for it, who are all who post, are to hear of it.
+    pub(crate) fn longest_job(self) -> Duration {
+        Duration::from_secs(600).max(self.0.saturating_mul(20))
+    }
 }
 
 /// An option of `[task_flow]`.
@@ -144,7 +174,7 @@ impl Reader<'_> {
             ),
             _ => bail!("jobboard_backend_driver names a driver that Octavia does not have"),
         };
-        let expiry = self.number("jobboard_expiration_time")?;
+        let expiry = self.number(EXPIRY)?;
         self.is_true("jobboard_save_logbook")?;
         if !self.is_true("jobboard_enabled")? {
             let problem = "Octavia does not use its board until this is True";
@@ -163,7 +193,7 @@ impl Reader<'_> {
             logbook,
             url: url.relative_to(folder),
             password,
-            expiry: Duration::from_secs(expiry),
+            expiry: Expiry(Duration::from_secs(expiry)),
             settings: self.settings()?,
         })
     }

@@ -84,6 +84,11 @@ impl<'a> Oslo<'a> {
             said.insert((group_key(group), key), Said { text, place });
             Ok(())
         };
+        ensure!(
+            !text.starts_with('\u{feff}'),
+            "{}:1: it begins with a byte order mark, and neither can Octavia read that",
+            path.display()
+        );
         let text = text.replace("\r\n", "\n");
         for (at, line) in text.split(['\n', '\r']).enumerate() {
             let place = format!("{}:{}", path.display(), at + 1);

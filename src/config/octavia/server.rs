@@ -145,7 +145,12 @@ impl Reader<'_> {
     fn servers(&mut self) -> anyhow::Result<Vec<Server>> {
         let (hosts, port) = (self.required(HOSTS)?, self.number("jobboard_backend_port")?);
         let names = oslo::list(&hosts.text);
-        ensure!(!names.is_empty(), "{}: {HOSTS} names no host", hosts.place);
+        let is_named = !names.is_empty() && names.iter().all(|name| !name.is_empty());
+        ensure!(
+            is_named,
+            "{}: {HOSTS} names no host, or one without a name",
+            hosts.place
+        );
         Ok(names
             .into_iter()
             .map(|name| {

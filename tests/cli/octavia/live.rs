@@ -1,13 +1,17 @@
 //! A real Octavia at work: what is said of its jobs while they wait, run, fail, go back and are trashed.
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+mod cloud;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod databases;
+
+use std::{collections::BTreeSet, fs};
 
 use serde_json::{Value, json};
 
+use self::cloud::{Cloud, Driver, text};
 use crate::support::{
-    env::{Env, Invocation, Outcome, SOON, wait_until},
-    octavia,
-    servers::{Host, Server, ZooKeeper},
+    env::{Env, SOON, wait_until},
+    servers::{Server, ZooKeeper},
 };
 
 /// The flow of which the posting does not say what it is about.
@@ -15,118 +19,6 @@ const UNTOLD: &str = "delete_amphora";
 
 /// What no output may have: all keys that Octavia hands around are in this form.
 const SECRET: &str = "PRIVATE KEY-----";
-
-/// An Octavia with its configuration, its databases, and the server of its board.
-struct Cloud<S> {
-    env: Env,
-    conf: PathBuf,
-    octavia: octavia::Octavia,
-    _server: S,
-}
-
-/// How Octavia's configuration names a kind of server.
-trait Driver: Host {
-    const NAME: &'static str;
-    fn place(&self) -> u16;
-    /// Where the board is, so that its trash is this test's alone.
-    fn namespace(&self) -> String;
-}
-
-impl Driver for Server {
-    const NAME: &'static str = "redis";
-
-    fn place(&self) -> u16 {
-        self.port()
-    }
-
-    fn namespace(&self) -> String {
-        "octavia".to_owned()
-    }
-}
-
-impl Driver for ZooKeeper {
-    const NAME: &'static str = "zookeeper";
-
-    fn place(&self) -> u16 {
-        self.port()
-    }
-
-    fn namespace(&self) -> String {
-        format!("{}/octavia", self.top().trim_start_matches('/'))
-    }
-}
-
-impl<S: Driver> Cloud<S> {
-    /// Starts one whose databases are files.
-    fn new() -> Option<Self> {
-        let env = Env::new();
-        let url = format!("sqlite:///{}", env.file("octavia.db").display());
-        Self::with(env, &json!({ "database": url }))
-    }
-
-    /// Starts one with these databases.
-    fn with(env: Env, databases: &Value) -> Option<Self> {
-        let server = S::start()?;
-        let conf = env.file("octavia.conf");
-        let mut settings = json!({
-            "conf": conf,
-            "board": {"driver": S::NAME, "hosts": ["127.0.0.1"], "port": server.place(),
-                "namespace": server.namespace()},
-        });
-        let all = databases.as_object().into_iter().flatten();
-        for (name, url) in all {
-            settings[name] = url.clone();
-        }
-        let mut octavia = octavia::Octavia::with(&settings)?;
-        octavia.ask(&json!({"do": "prepare"}));
-        Some(Self {
-            env,
-            conf,
-            octavia,
-            _server: server,
-        })
-    }
-
-    fn prepare(&self, arguments: &[&str]) -> Invocation {
-        let run = self.env.jobboard(arguments);
-        run.env("JOBBOARD_URL", format!("octavia:{}", self.conf.display()))
-    }
-
-    fn run(&self, arguments: &[&str]) -> Outcome {
-        let run = self.prepare(arguments).run();
-        let said = run.to_string();
-        assert!(!said.contains(SECRET), "{arguments:?} tells a secret");
-        run
-    }
-
-    fn post(&mut self, flow: &str) -> Value {
-        self.octavia.ask(&json!({"do": "post", "flow": flow}))
-    }
-
-    /// Returns what a run told as JSON, however it ended.
-    fn told(&self, arguments: &[&str]) -> Value {
-        let run = self.run(&[arguments, &["--json"]].concat());
-        serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"))
-    }
-
-    /// Starts its conductor; from here on jobs are performed.
-    fn conduct(&mut self) {
-        self.octavia.ask(&json!({"do": "conduct"}));
-    }
-
-    /// Waits until a job is where its conductor says.
-    fn waits_for(&mut self, event: &str, job: &Value) -> Value {
-        let what = format!("{event} of {job}");
-        self.octavia
-            .tells(&what, |it| it["event"] == event && it["job"] == *job)
-    }
-}
-
-fn text<'a>(value: &'a Value, name: &str) -> &'a str {
-    value[name]
-        .as_str()
-        .unwrap_or_else(|| panic!("{name} of {value}"))
-}
 
 macro_rules! on_each_board {
     ($($name:ident,)*) => {
@@ -341,6 +233,41 @@ fn a_job_that_was_trashed_with_its_logbook_is_not_restored<S: Driver>() {
     cloud.waits_for("trashed", &posted["job"]);
 }
 
+/// Who performs a flow may have lost its claim, and another one may be about to begin.
+#[test]
+fn a_flow_that_goes_on_without_a_claim_is_told() {
+    let env = Env::new();
+    let url = format!("sqlite:///{}", env.file("octavia.db").display());
+    // As long as that what was written is of late, however slow this machine is.
+    let options = json!({"task_flow": {"jobboard_expiration_time": 3600}});
+    let Some(mut cloud) = Cloud::<Server>::with(env, &json!({"database": url, "options": options}))
+    else {
+        return;
+    };
+    let until = cloud.env.file("go on");
+    let hold = json!({"do": "hold", "at": "compute.build", "until": until});
+    cloud.octavia.ask(&hold);
+    let posted = cloud.post("create_load_balancer");
+    let job = text(&posted, "job").to_owned();
+    let code = "runs-unclaimed";
+    let is_told = |cloud: &Cloud<Server>| {
+        let told = cloud.told(&["explain", &job]);
+        told["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|it| it["code"] == code)
+    };
+    assert!(!is_told(&cloud), "it has not begun");
+    cloud.conduct();
+    cloud.waits_for("standing", &posted["job"]);
+    assert!(!is_told(&cloud), "it is claimed");
+    let confirm = format!("octavia:{}", cloud.conf.display());
+    let free = ["abandon", &job, "--force", "--confirm", &confirm];
+    cloud.run(&free).succeeded();
+    assert!(is_told(&cloud));
+}
+
 fn a_load_balancer_that_waits_for_no_job_is_found<S: Driver>() {
     let Some(mut cloud) = Cloud::<S>::new() else {
         return;
@@ -396,62 +323,4 @@ fn a_load_balancer_that_waits_for_no_job_is_found<S: Driver>() {
         .octavia
         .ask(&json!({"do": "status", "id": lost["loadbalancer"]}));
     assert_eq!(status, "PENDING_UPDATE");
-}
-
-#[cfg(any(feature = "mysql", feature = "postgres"))]
-mod databases {
-    use rustix::process::Signal;
-    use serde_json::json;
-
-    use super::{Cloud, is_explained, text};
-    use crate::support::{
-        databases::{Database, NAMES},
-        env::Env,
-        servers::Server,
-    };
-
-    fn cloud(database: &Database) -> Option<Cloud<Server>> {
-        let [octavia, persistence] = NAMES.map(|name| database.url(name));
-        Cloud::with(
-            Env::new(),
-            &json!({"database": octavia, "persistence": persistence}),
-        )
-    }
-
-    /// A database that stands still costs its part of an answer, and no more time than an operation may take.
-    fn is_missed(cloud: &mut Cloud<Server>, database: &Database) {
-        let posted = cloud.post("create_load_balancer");
-        let job = text(&posted, "job").to_owned();
-        database.signal(Signal::STOP);
-        let explained = cloud.told(&["explain", &job, "--op-timeout", "1s"]);
-        database.signal(Signal::CONT);
-        let unseen = explained["unseen"].to_string();
-        assert!(unseen.contains("did not answer within 1s"), "{explained}");
-        assert!(explained["verdict"].is_string(), "{explained}");
-        let refused = cloud.run(&["flow", &job, "--logbook", &database.url("nowhere")]);
-        assert!(!refused.to_string().contains("hunter2"), "{refused}");
-        assert_eq!(refused.code, 1, "{refused}");
-    }
-
-    fn has_logbooks(database: Option<Database>) {
-        let Some(database) = database else {
-            return;
-        };
-        if let Some(mut cloud) = cloud(&database) {
-            is_missed(&mut cloud, &database);
-            is_explained(cloud);
-        }
-    }
-
-    #[cfg(feature = "mysql")]
-    #[test]
-    fn mariadb_has_logbooks() {
-        has_logbooks(Database::mariadb());
-    }
-
-    #[cfg(feature = "postgres")]
-    #[test]
-    fn postgresql_has_logbooks() {
-        has_logbooks(Database::postgres());
-    }
 }

@@ -1,9 +1,9 @@
 //! Databases as OpenStack has them: each for one test, and stopped with it.
 
 use std::{
-    fs,
+    fs::{self, Permissions},
     io::Write as _,
-    os::unix::fs::chown,
+    os::unix::fs::{PermissionsExt as _, chown},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::{
     env::wait_until,
     needs::{has, is_there},
-    servers::free_port,
+    servers::{Authority, Identity, free_port},
 };
 
 /// What the databases of a test are called: Octavia's own, and TaskFlow's.
@@ -27,9 +27,14 @@ const PASSWORD: &str = "hunter2";
 /// Whoever runs a server that refuses to be run by root.
 const NOBODY: u32 = 65_534;
 
+/// How Python's services begin the URL of one that is MariaDB.
+const MYSQL: &str = "mysql+pymysql";
+
 /// A database server of a test's own.
 pub(crate) struct Database {
-    _folder: TempDir,
+    folder: TempDir,
+    /// Who has issued its certificate.
+    authority: Authority,
     scheme: &'static str,
     port: u16,
     process: Child,
@@ -43,6 +48,8 @@ impl Database {
         {
             return None;
         }
+        let authority = Authority::new()?;
+        let Identity { cert, key } = authority.issue("IP:127.0.0.1", 2);
         let folder = tempfile::tempdir().unwrap();
         let (data, socket) = (folder.path().join("data"), folder.path().join("socket"));
         let data = format!("--datadir={}", data.display());
@@ -66,22 +73,20 @@ impl Database {
                 folder.path().join("pid").display()
             ))
             .arg("--innodb-flush-log-at-trx-commit=0")
+            .arg(format!("--ssl-cert={}", cert.display()))
+            .arg(format!("--ssl-key={}", key.display()))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let database = Self {
-            _folder: folder,
-            scheme: "mysql+pymysql",
+            folder,
+            authority,
+            scheme: MYSQL,
             port,
             process,
         };
-        let client = |words: &str| {
-            let mut command = Command::new("mariadb");
-            command.args(["--no-defaults", "-uroot", "-e", words]);
-            command.arg(format!("--socket={}", socket.display()));
-            command
-        };
+        let client = |words: &str| mysql(database.folder.path(), words);
         wait_until("MariaDB answers", || succeeds(client("SELECT 1")));
         for name in NAMES {
             quiet(&mut client(&format!(
@@ -98,6 +103,8 @@ impl Database {
             return None;
         }
         let programs = programs?;
+        let authority = Authority::new()?;
+        let Identity { cert, key } = authority.issue("IP:127.0.0.1", 2);
         let folder = tempfile::tempdir().unwrap();
         let is_root = geteuid().is_root();
         if is_root {
@@ -116,8 +123,20 @@ impl Database {
                 .arg(&data)
                 .arg(format!("--pwfile={}", password.path().display())),
         );
+        let mut settings = vec!["ssl=on".to_owned()];
+        for (setting, from) in [("ssl_cert_file", cert), ("ssl_key_file", key)] {
+            let to = folder.path().join(setting);
+            fs::copy(from, &to).unwrap();
+            // It takes no key that others may read.
+            fs::set_permissions(&to, Permissions::from_mode(0o600)).unwrap();
+            if is_root {
+                chown(&to, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+            settings.push(format!("{setting}={}", to.display()));
+        }
         let port = free_port();
         let process = run("postgres")
+            .args(settings.iter().flat_map(|setting| ["-c", setting]))
             .args([
                 "-c",
                 "listen_addresses=127.0.0.1",
@@ -135,7 +154,8 @@ impl Database {
             .spawn()
             .unwrap();
         let database = Self {
-            _folder: folder,
+            folder,
+            authority,
             scheme: "postgresql+psycopg2",
             port,
             process,
@@ -156,6 +176,28 @@ impl Database {
         )
     }
 
+    /// Returns a URL by which it is reached over TLS, if its certificate was issued by this authority.
+    pub(crate) fn secure_url(&self, name: &str, authority: &Authority) -> String {
+        let keys = match self.is_mariadb() {
+            true => "ssl_verify_identity=true&ssl_ca",
+            false => "sslmode=verify-full&sslrootcert",
+        };
+        format!("{}?{keys}={}", self.url(name), authority.ca().display())
+    }
+
+    pub(crate) fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    pub(crate) fn is_mariadb(&self) -> bool {
+        self.scheme == MYSQL
+    }
+
+    /// Has MariaDB do something.
+    pub(crate) fn mysql(&self, words: &str) {
+        quiet(&mut mysql(self.folder.path(), words));
+    }
+
     /// Has it stand still, or go on.
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.process);
@@ -168,6 +210,14 @@ impl Drop for Database {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Prepares a statement for MariaDB.
+fn mysql(folder: &Path, words: &str) -> Command {
+    let mut command = Command::new("mariadb");
+    command.args(["--no-defaults", "-uroot", "-e", words]);
+    command.arg(format!("--socket={}", folder.join("socket").display()));
+    command
 }
 
 /// Prepares a run of a program by somebody who is not root.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
+
 use super::{Look, Noted};
 use crate::{
     board::{
@@ -10,8 +12,12 @@ use crate::{
     },
     commands::{
         doctor::report::FIT,
-        parts::{liveness::is_silent, tally::ByOwner},
+        parts::{
+            liveness::is_silent,
+            tally::{ByOwner, age},
+        },
     },
+    config::Expiry,
     duration, glob,
     job::Conductor,
     output::short,
@@ -120,6 +126,22 @@ impl Look {
             let remedy = Remedy::shows(&format!("show {job}"));
             let finding = Finding::new(Code::ClockAhead, summary, remedy);
             seen.add(finding.seen("job", job).seen("ahead", ahead));
+        }
+        seen
+    }
+
+    /// Tells the oldest job, if it is in the way of all who post on a board of Octavia.
+    pub(in crate::commands::doctor) fn of_octavia(
+        &self,
+        expiry: Expiry,
+        now: DateTime<Utc>,
+    ) -> Examined {
+        let mut seen = Examined::default();
+        let oldest = self.figures.oldest.as_ref();
+        if let Some(job) = oldest.filter(|it| age(Some(it), now) >= expiry.longest_job()) {
+            let summary = format!("the oldest job is on the board for {}", job.told(now));
+            let remedy = Remedy::shows(&format!("explain {}", job.uuid));
+            seen.add(Finding::new(Code::BlocksPosters, summary, remedy));
         }
         seen
     }

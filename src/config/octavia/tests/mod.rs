@@ -1,0 +1,322 @@
+//! What becomes of configurations, of deployments and of nobody.
+
+mod recorded;
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+use crate::{
+    board::url::redis::Address,
+    untrusted::{Answer, Bounds, Corpus, refused},
+};
+
+/// Stands for what nobody may be told.
+const PASSWORD: &str = "hunter2";
+
+/// A folder that stands for `/etc`.
+struct Machine(TempDir);
+
+impl Machine {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn try_read(&self, named: &str, variables: &[(&str, &str)]) -> Result<Octavia, String> {
+        let env = Environment::made_of(variables, self.0.path(), || None);
+        Octavia::read(named, self.0.path(), &env).map_err(|error| format!("{error:#}"))
+    }
+
+    fn read(&self, named: &str, variables: &[(&str, &str)]) -> Octavia {
+        self.try_read(named, variables).unwrap()
+    }
+}
+
+fn of(text: &str) -> Result<Octavia, String> {
+    Machine::new(&[("octavia/octavia.conf", text)]).try_read("", &[])
+}
+
+fn url(options: &str) -> String {
+    let octavia = of(&format!("[task_flow]\n{options}")).unwrap();
+    octavia.url.to_string()
+}
+
+fn remarks(octavia: &Octavia) -> Vec<String> {
+    let remarks = octavia.settings.iter().filter(|it| it.key == "remark");
+    remarks.map(Setting::text).collect()
+}
+
+#[test]
+fn values_are_written_as_openstack_services_read_them() {
+    for (text, namespace) in [
+        ("jobboard_backend_namespace=a", "a"),
+        ("jobboard_backend_namespace: a", "a"),
+        ("jobboard_backend_namespace = a = b", "a = b"),
+        ("jobboard_backend_namespace = 'a b'", "a b"),
+        ("jobboard_backend_namespace = \"a'b\"", "a'b"),
+        ("jobboard_backend_namespace = 'a", "'a"),
+        (
+            "jobboard_backend_namespace = a\njobboard_backend_namespace = b",
+            "b",
+        ),
+        (
+            "jobboard_backend_namespace = a\n# c\n; d\n[other]\njobboard_backend_namespace = b",
+            "a",
+        ),
+        ("jobboard_backend_namespace = a\n  b\n\tc", "a\nb\nc"),
+        ("jobboard_backend_namespace = a$$b", "a$b"),
+        ("jobboard_backend_namespace = a\\$b", "a$b"),
+        ("jobboard_backend_namespace = a$ b$", "a$ b$"),
+        ("jobboard_backend_namespace = ${a", "${a"),
+        (
+            "jobboard_backend_namespace = x$jobboard_backend_port",
+            "x6379",
+        ),
+        (
+            "jobboard_backend_namespace = x${jobboard_backend_username}y",
+            "xy",
+        ),
+        (
+            "jobboard_backend_namespace = $word\n[DEFAULT]\nword = w",
+            "w",
+        ),
+    ] {
+        let octavia = of(&format!("[Task_Flow]\n{text}\n")).unwrap();
+        let BoardUrl::Redis(board) = octavia.url else {
+            panic!("{text}");
+        };
+        assert_eq!(board.namespace.as_deref(), Some(namespace), "{text}");
+    }
+}
+
+#[test]
+fn later_files_are_stronger_and_the_environment_is_strongest() {
+    let set = |host: &str| format!("[task_flow]\njobboard_backend_hosts = {host}\n");
+    let (first, second, third, other) = (set("h1"), set("h2"), set("h3"), set("h4"));
+    let machine = Machine::new(&[
+        ("octavia/octavia.conf", first.as_str()),
+        ("octavia/octavia.conf.d/20-b.conf", &third),
+        ("octavia/octavia.conf.d/10-a.conf", &second),
+        ("octavia/octavia.conf.d/30-c.conf.bak", &other),
+        ("octavia/octavia.conf.d/.hidden.conf", &other),
+        ("other.conf", &other),
+    ]);
+    let host = |named: &str, variables: &[(&str, &str)]| {
+        let text = machine.read(named, variables).url.to_string();
+        text.split(['/', ':']).nth(3).unwrap().to_owned()
+    };
+    assert_eq!(host("", &[]), "h3");
+    assert_eq!(host("octavia/octavia.conf.d", &[]), "h3");
+    assert_eq!(host("octavia/octavia.conf,other.conf", &[]), "h4");
+    assert_eq!(host("other.conf,octavia/octavia.conf", &[]), "h1");
+    let all = "other.conf,octavia/octavia.conf,octavia/octavia.conf.d";
+    assert_eq!(host(all, &[]), "h3");
+    let variable = ("OS_TASK_FLOW__JOBBOARD_BACKEND_HOSTS", "h5");
+    assert_eq!(host("", &[variable]), "h5");
+    let octavia = machine.read("", &[variable]);
+    let setting = octavia
+        .settings
+        .iter()
+        .find(|it| it.key == "task_flow.jobboard_backend_hosts");
+    assert_eq!(setting.unwrap().source, variable.0);
+}
+
+#[test]
+fn what_has_no_counterpart_or_is_hardly_meant_is_said() {
+    for (options, said) in [
+        ("", "Octavia does not use its board until this is True"),
+        ("", "in the memory of each process"),
+        (
+            "jobboard_backend_hosts = a,b",
+            "only the first is used: a:6379",
+        ),
+        ("jobboard_redis_sentinel = m", "Sentinel does on 26379"),
+        (
+            "jobboard_redis_backend_ssl_options = ssl:True,ssl_cert_reqs:none,ssl_ca_certs:/c",
+            "verified all the same",
+        ),
+        (
+            "jobboard_redis_backend_ssl_options = ssl:True",
+            "whom the system trusts",
+        ),
+        (
+            "jobboard_backend_driver = zookeeper_taskflow_driver\n\
+             jobboard_backend_hosts = ::1",
+            "without brackets",
+        ),
+        (
+            "jobboard_backend_driver = zookeeper_taskflow_driver\n\
+             jobboard_zookeeper_ssl_options = use_ssl:True,verify_certs:False",
+            "verified all the same",
+        ),
+    ] {
+        let octavia = of(&format!("[task_flow]\n{options}\n")).unwrap();
+        let remarks = remarks(&octavia);
+        assert!(
+            remarks.iter().any(|it| it.contains(said)),
+            "{options}: {remarks:?}"
+        );
+    }
+    let fine = "jobboard_enabled = True\npersistence_connection = mysql+pymysql://o:hunter2@h/p\n";
+    let octavia = of(&format!("[task_flow]\n{fine}")).unwrap();
+    assert!(remarks(&octavia).is_empty());
+    assert_eq!(octavia.expiry, Expiry::default());
+    assert_eq!(Expiry::default().whole(), Duration::from_secs(30));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place_and_without_its_value() {
+    for (text, said) in [
+        (
+            "jobboard_enabled = True",
+            "octavia.conf:1: it stands before any [GROUP]",
+        ),
+        ("[task_flow\n", "octavia.conf:1: write it as [GROUP]"),
+        (
+            "[task_flow]\nhunter2\n",
+            "octavia.conf:2: write it as KEY = VALUE",
+        ),
+        (
+            "[task_flow]\n hunter2\n",
+            "octavia.conf:2: it goes on with what was not begun",
+        ),
+        (
+            "[task_flow]\n= hunter2\n",
+            "octavia.conf:2: nothing stands before the `=`",
+        ),
+        (
+            "[task_flow]\njobboard_backend_port = hunter2",
+            "jobboard_backend_port is no",
+        ),
+        (
+            "[task_flow]\njobboard_backend_port = 65536",
+            "jobboard_backend_port is no",
+        ),
+        ("[task_flow]\njobboard_backend_hosts = ,", "names no host"),
+        (
+            "[task_flow]\njobboard_backend_hosts = a,,b",
+            "octavia.conf:2: jobboard_backend_hosts names no host, or one without a name",
+        ),
+        (
+            "\u{feff}[task_flow]\n",
+            "octavia.conf:1: it begins with a byte order mark",
+        ),
+        (
+            "[task_flow]\njobboard_backend_password = a$hunter2",
+            "a `$` as such is written `$$`",
+        ),
+        (
+            "[task_flow]\njobboard_backend_namespace = $jobboard_backend_namespace",
+            "in itself",
+        ),
+        (
+            "[task_flow]\njobboard_enabled = hunter2",
+            "neither True nor False",
+        ),
+        (
+            "[task_flow]\njobboard_backend_driver = etcd_taskflow_driver",
+            "on etcd",
+        ),
+        (
+            "[task_flow]\njobboard_redis_backend_ssl_options = ssl",
+            "KEY:VALUE",
+        ),
+    ] {
+        let error = of(text).unwrap_err();
+        assert!(
+            error.contains(said) && !error.contains(PASSWORD),
+            "{text}: {error}"
+        );
+    }
+    let machine = Machine::new(&[]);
+    let error = machine.try_read("", &[]).unwrap_err();
+    assert!(
+        error.contains("octavia/octavia.conf: octavia:FILE names another"),
+        "{error}"
+    );
+}
+
+#[test]
+fn names_that_stand_for_ever_more_names_come_to_an_end() {
+    let mut text = "[task_flow]\njobboard_backend_namespace = $a0\n[DEFAULT]\na12 =\n".to_owned();
+    for at in 0..12 {
+        let next = format!("$a{}", at + 1);
+        text += &format!("a{at} = {}\n", next.repeat(10));
+    }
+    let error = of(&text).unwrap_err();
+    assert!(error.contains("too many names"), "{error}");
+}
+
+#[test]
+fn no_password_is_shown() {
+    for options in [
+        "jobboard_backend_driver = zookeeper_taskflow_driver\n\
+         jobboard_zookeeper_ssl_options = use_ssl:True,keyfile_password:hunter2,certfile:/c\n",
+        "persistence_connection = mysql://h/p?user=u&password=hunter2\n",
+        "persistence_connection = u:hunter2@h/p\n",
+        "jobboard_redis_sentinel_password = hunter2\n",
+    ] {
+        let octavia = of(&format!("[task_flow]\n{options}")).unwrap();
+        let shown: Vec<_> = octavia.settings.iter().map(Setting::text).collect();
+        assert!(!shown.concat().contains(PASSWORD), "{shown:?}");
+    }
+    let text = "[task_flow]\njobboard_backend_password = hunter2\n\
+                jobboard_redis_sentinel_password = hunter2\njobboard_redis_sentinel = m\n\
+                persistence_connection = mysql+pymysql://octavia:hunter2@h:3306/p?charset=utf8\n";
+    let octavia = of(text).unwrap();
+    assert!(!format!("{octavia:?}").contains(PASSWORD));
+    let BoardUrl::Redis(board) = &octavia.url else {
+        panic!("{}", octavia.url);
+    };
+    let Address::Sentinel(sentinel) = &board.address else {
+        panic!("{}", octavia.url);
+    };
+    assert_eq!(sentinel.password.as_ref().unwrap().expose(), PASSWORD);
+    assert_eq!(octavia.password.unwrap().value.expose(), PASSWORD);
+}
+
+#[test]
+fn untrusted_configurations_make_a_board_or_are_refused_without_telling_a_password() {
+    let bounds = Bounds {
+        longest: 2048,
+        memory: (256 << 10, 64 << 10),
+        words: 4096,
+        ..Bounds::STORED
+    };
+    let corpus = [
+        "[task_flow]\njobboard_backend_hosts = a, b\njobboard_backend_password = 'hunter2'\n\
+         jobboard_redis_sentinel = m\njobboard_redis_backend_ssl_options = ssl:True,ssl_ca_certs:/c\n",
+        "[DEFAULT]\nw = $$x\n[task_flow]\njobboard_backend_driver: zookeeper_taskflow_driver\n\
+         jobboard_backend_namespace = $w\n  y\n; z\njobboard_backend_hosts = ::1,\n",
+    ];
+    let env = Environment::made_of(&[], Path::new("/nowhere"), || None);
+    Corpus::of(bounds, corpus).hold_for_text(|text| {
+        let mut oslo = Oslo::new(default, &env);
+        let octavia = oslo
+            .take_in(Path::new("o.conf"), text)
+            .and_then(|()| Octavia::of(oslo, Path::new("/o")));
+        match octavia {
+            Err(error) => refused(&format!("{error:#}")),
+            Ok(octavia) => {
+                let told = octavia.url.to_string();
+                match octavia
+                    .password
+                    .is_some_and(|it| it.value.expose() == PASSWORD)
+                    && told.contains(PASSWORD)
+                    && text.matches(PASSWORD).count() < 2
+                {
+                    true => Err(format!("the password is told: {told}")),
+                    false => Ok(Answer::Read),
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,124 @@
+//! An Octavia with all that belongs to it.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::SECRET;
+use crate::support::{
+    env::{Env, Invocation, Outcome},
+    octavia,
+    servers::{Host, Server, ZooKeeper},
+};
+
+/// An Octavia with its configuration, its databases, and the server of its board.
+pub(super) struct Cloud<S> {
+    pub(super) env: Env,
+    pub(super) conf: PathBuf,
+    pub(super) octavia: octavia::Octavia,
+    _server: S,
+}
+
+/// How Octavia's configuration names a kind of server.
+pub(super) trait Driver: Host {
+    const NAME: &'static str;
+    fn place(&self) -> u16;
+    /// Where the board is, so that its trash is this test's alone.
+    fn namespace(&self) -> String;
+}
+
+impl Driver for Server {
+    const NAME: &'static str = "redis";
+
+    fn place(&self) -> u16 {
+        self.port()
+    }
+
+    fn namespace(&self) -> String {
+        "octavia".to_owned()
+    }
+}
+
+impl Driver for ZooKeeper {
+    const NAME: &'static str = "zookeeper";
+
+    fn place(&self) -> u16 {
+        self.port()
+    }
+
+    fn namespace(&self) -> String {
+        format!("{}/octavia", self.top().trim_start_matches('/'))
+    }
+}
+
+impl<S: Driver> Cloud<S> {
+    /// Starts one whose databases are files.
+    pub(super) fn new() -> Option<Self> {
+        let env = Env::new();
+        let url = format!("sqlite:///{}", env.file("octavia.db").display());
+        Self::with(env, &json!({ "database": url }))
+    }
+
+    /// Starts one with these databases.
+    pub(super) fn with(env: Env, databases: &Value) -> Option<Self> {
+        let server = S::start()?;
+        let conf = env.file("octavia.conf");
+        let mut settings = json!({
+            "conf": conf,
+            "board": {"driver": S::NAME, "hosts": ["127.0.0.1"], "port": server.place(),
+                "namespace": server.namespace()},
+        });
+        let all = databases.as_object().into_iter().flatten();
+        for (name, url) in all {
+            settings[name] = url.clone();
+        }
+        let mut octavia = octavia::Octavia::with(&settings)?;
+        octavia.ask(&json!({"do": "prepare"}));
+        Some(Self {
+            env,
+            conf,
+            octavia,
+            _server: server,
+        })
+    }
+
+    pub(super) fn prepare(&self, arguments: &[&str]) -> Invocation {
+        let run = self.env.jobboard(arguments);
+        run.env("JOBBOARD_URL", format!("octavia:{}", self.conf.display()))
+    }
+
+    pub(super) fn run(&self, arguments: &[&str]) -> Outcome {
+        let run = self.prepare(arguments).run();
+        let said = run.to_string();
+        assert!(!said.contains(SECRET), "{arguments:?} tells a secret");
+        run
+    }
+
+    pub(super) fn post(&mut self, flow: &str) -> Value {
+        self.octavia.ask(&json!({"do": "post", "flow": flow}))
+    }
+
+    /// Returns what a run told as JSON, however it ended.
+    pub(super) fn told(&self, arguments: &[&str]) -> Value {
+        let run = self.run(&[arguments, &["--json"]].concat());
+        serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"))
+    }
+
+    /// Starts its conductor; from here on jobs are performed.
+    pub(super) fn conduct(&mut self) {
+        self.octavia.ask(&json!({"do": "conduct"}));
+    }
+
+    /// Waits until a job is where its conductor says.
+    pub(super) fn waits_for(&mut self, event: &str, job: &Value) -> Value {
+        let what = format!("{event} of {job}");
+        self.octavia
+            .tells(&what, |it| it["event"] == event && it["job"] == *job)
+    }
+}
+
+pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name]
+        .as_str()
+        .unwrap_or_else(|| panic!("{name} of {value}"))
+}

@@ -1,0 +1,84 @@
+//! Logbooks in the databases that OpenStack has.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{Cloud, is_explained, text};
+use crate::support::{
+    databases::{Database, NAMES},
+    env::Env,
+    servers::{Authority, Server},
+};
+
+fn cloud(database: &Database) -> Option<Cloud<Server>> {
+    let [octavia, persistence] = NAMES.map(|name| database.url(name));
+    Cloud::with(
+        Env::new(),
+        &json!({"database": octavia, "persistence": persistence}),
+    )
+}
+
+/// A database that stands still costs its part of an answer, and no more time than an operation may take.
+fn is_missed(cloud: &mut Cloud<Server>, database: &Database) {
+    let posted = cloud.post("create_load_balancer");
+    let job = text(&posted, "job").to_owned();
+    database.signal(Signal::STOP);
+    let explained = cloud.told(&["explain", &job, "--op-timeout", "1s"]);
+    database.signal(Signal::CONT);
+    let unseen = explained["unseen"].to_string();
+    assert!(unseen.contains("did not answer within 1s"), "{explained}");
+    assert!(explained["verdict"].is_string(), "{explained}");
+    let refused = cloud.run(&["flow", &job, "--logbook", &database.url("nowhere")]);
+    assert!(!refused.to_string().contains("hunter2"), "{refused}");
+    assert_eq!(refused.code, 1, "{refused}");
+}
+
+/// Its tables are not short before somebody makes them so.
+fn is_found_short(cloud: &Cloud<Server>, database: &Database) {
+    let short = || {
+        let told = cloud.told(&["doctor", "--only", "short-columns"]);
+        assert_eq!(told["unseen"], json!([]), "{told}");
+        told["findings"].to_string()
+    };
+    assert_eq!(short(), "[]");
+    if database.is_mariadb() {
+        database.mysql("ALTER TABLE persistence.atomdetails MODIFY failure TEXT");
+        assert!(short().contains("atomdetails.failure"), "{}", short());
+    }
+}
+
+/// Over TLS it is read if somebody who is trusted has issued its certificate.
+fn is_read_over_tls(cloud: &mut Cloud<Server>, database: &Database) {
+    let job = text(&cloud.post("create_load_balancer"), "job").to_owned();
+    let flow = |authority: &Authority| {
+        let url = database.secure_url(NAMES[1], authority);
+        cloud.run(&["flow", &job, "--logbook", &url])
+    };
+    flow(database.authority()).succeeded();
+    let refused = flow(&Authority::new().unwrap());
+    assert!(refused.failed(1).contains("certificate"), "{refused}");
+}
+
+fn has_logbooks(database: Option<Database>) {
+    let Some(database) = database else {
+        return;
+    };
+    if let Some(mut cloud) = cloud(&database) {
+        is_found_short(&cloud, &database);
+        is_read_over_tls(&mut cloud, &database);
+        is_missed(&mut cloud, &database);
+        is_explained(cloud);
+    }
+}
+
+#[cfg(feature = "mysql")]
+#[test]
+fn mariadb_has_logbooks() {
+    has_logbooks(Database::mariadb());
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn postgresql_has_logbooks() {
+    has_logbooks(Database::postgres());
+}
