@@ -16,7 +16,7 @@ use self::{
 };
 use super::parts::{
     liveness::{Overdue, is_silent},
-    tally::{Tally, age, apart},
+    tally::{Tally, apart},
     words::Words,
 };
 use crate::{
@@ -44,8 +44,8 @@ const LONGEST_LOOK: Duration = Duration::from_secs(5);
 /// has no end and `~:10` no beginning. Spans of time (oldest_unclaimed, longest_claim, rtt) may be
 /// written as durations, `5m:15m`. Without any range, what is wrong on any board is a warning: malformed,
 /// orphaned, not_renewed and exhausted jobs, claims that never lapse and are held for an hour, how the
-/// server is set up, and that nothing was ever posted; on a board of Octavia a job that is in the way of all
-/// who post is critical.
+/// server is set up, and that nothing was ever posted. On a board of Octavia a job that is in the way of all
+/// who post is critical in any case.
 ///
 /// orphaned are claims of processes that are dead; not_renewed those whose time runs out although
 /// somebody keeps them, which takes up to 5s more to tell; exhausted are jobs that were tried as often as
@@ -170,16 +170,16 @@ fn judge(
         program.chain(words).chain(filters).collect()
     };
     let (warn, crit) = (args.warn.clone(), args.crit.clone());
-    let octavia = ctx.config.board.value.octavia.as_ref();
-    let (thresholds, findings) = match warn.is_empty() && crit.is_empty() {
-        true => {
-            let found = found.map(|(summary, words)| (PluginState::Warning, summary, words));
-            let in_the_way = octavia.and_then(|it| in_the_way(measured, it.expiry));
-            (Thresholds::usual(), found.chain(in_the_way).collect())
-        }
+    let (thresholds, found) = match warn.is_empty() && crit.is_empty() {
+        true => (Thresholds::usual(), found.collect()),
         false => (Thresholds { warn, crit }, Vec::new()),
     };
-    let findings = findings.into_iter().map(|(state, summary, words)| Remark {
+    // No metric has it, and no range.
+    let octavia = ctx.config.board.value.octavia.as_ref();
+    let in_the_way = octavia.and_then(|it| in_the_way(measured, it.expiry));
+    let found = (found.into_iter().map(|it| (PluginState::Warning, it)))
+        .chain(in_the_way.map(|it| (PluginState::Critical, it)));
+    let findings = found.map(|(state, (summary, words))| Remark {
         summary,
         state,
         command: command(words),
@@ -224,17 +224,11 @@ fn usual(
     forgotten.into_iter().chain(others)
 }
 
-/// On a board of Octavia, says which job is in the way of all who post.
-fn in_the_way(
-    measured: &Measured,
-    expiry: Expiry,
-) -> Option<(PluginState, String, (String, bool))> {
+/// On a board of Octavia, says how old the job is that is in the way of all who post.
+fn in_the_way(measured: &Measured, expiry: Expiry) -> Option<(String, (String, bool))> {
     let oldest = measured.figures.oldest.as_ref()?;
-    let age = age(Some(oldest), measured.now);
-    let summary = format!(
-        "in the way of all who post a job of {}",
-        duration::brief(age)
-    );
-    let command = (format!("explain {}", oldest.uuid), false);
-    (age >= expiry.longest_job()).then_some((PluginState::Critical, summary, command))
+    let age = duration::brief(expiry.in_the_way(oldest.since, measured.now)?);
+    let summary = format!("blocks-posters: a job of {age} is in the way of all who post");
+    let command = ("doctor --only blocks-posters".to_owned(), false);
+    Some((summary, command))
 }

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use self::search::{Limits, Search};
 use super::parts::{
     done::Done,
-    octavia::{LONGEST_ON_OCTAVIA, refuse_to_hold},
+    octavia::{refuse_to_hold, refuse_to_perform},
     select::reference,
     unconfirmed::{claim_one, settle_kept},
     under_claim::{Held, LEASE, Performer, expiry, kept_owner, lease, ours},
@@ -124,12 +124,16 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
         return Err(CommandError::usage(message).into());
     }
     let board = ctx.writable_board()?;
+    // If it is killed that holds it, it lasts as long as its lease.
+    let time = if args.hold {
+        Some(args.lease.unwrap_or(LEASE))
+    } else {
+        args.expiry
+    };
+    let hint = "with --expiry 5m it lapses by itself; --hold keeps it only as long as you stay";
+    refuse_to_hold(ctx, time, hint)?;
     if args.hold {
         return hold(ctx, board, args).await;
-    }
-    if args.expiry.is_none_or(|expiry| expiry > LONGEST_ON_OCTAVIA) {
-        let hint = "with --expiry 5m it lapses by itself; --hold keeps it only as long as you stay";
-        refuse_to_hold(ctx, "claim a job for longer than an hour", hint)?;
     }
     if args.expiry.is_some() && !board.capabilities().has_expiring_claims {
         return Err(no_expiry()).with_context(|| ctx.trying("claim", "a job for a time"));
@@ -156,6 +160,7 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
 
 /// Runs a command under the claim.
 async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
+    refuse_to_perform(ctx, "run a command for a job")?;
     let board = ctx.writable_board()?;
     let (command, lease) = (&args.command, args.lease);
     let mut performer = Performer::prepare(ctx, &*board, command, lease, &args.patience).await?;

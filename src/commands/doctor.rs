@@ -12,7 +12,6 @@ use std::{
 };
 
 use anyhow::Context as _;
-use chrono::Utc;
 use tokio::time;
 
 use self::{
@@ -298,12 +297,7 @@ async fn look(
         true => Some(within(most, board.examine(part)).await),
         false => None,
     };
-    let mut of_jobs = vec![
-        Group::Keys,
-        Group::Claims,
-        Group::Conductors,
-        Group::Octavia,
-    ];
+    let mut of_jobs = vec![Group::Keys, Group::Claims, Group::Conductors];
     of_jobs.retain(|group| wants(*group));
     let take = |beside| within(WHOLE, Look::take(board, known, beside));
     let jobs = async {
@@ -332,38 +326,20 @@ async fn look(
     ];
     let told = |(group, what, it)| Some((group, what, it?));
     let mut seen: Vec<Seen> = parts.into_iter().filter_map(told).collect();
-    let expiry = expiry.filter(|_| wants(Group::Octavia));
-    let shown = looked.map(|look| shown(board, look, known, expiry));
-    seen.extend(shown.into_iter().flatten());
+    if let Some(look) = looked {
+        let order = board.capabilities().peer_order;
+        let of_conductors = known.map(|known| look.of_conductors(known));
+        seen.extend([
+            (Group::Keys, "", Ok(look.of_keys(order))),
+            (Group::Claims, "", Ok(look.of_claims(expiry))),
+            (Group::Conductors, "", Ok(of_conductors.unwrap_or_default())),
+        ]);
+    }
     if let Some(Err(why)) = look {
         let unseen = |group| (group, "jobs", Err(why.clone()));
         seen.extend(of_jobs.into_iter().map(unseen));
     }
     seen
-}
-
-/// Says what a look at the jobs has shown.
-fn shown(
-    board: &dyn Board,
-    look: &Look,
-    conductors: Option<&[Conductor]>,
-    expiry: Option<Expiry>,
-) -> impl Iterator<Item = Seen> {
-    let order = board.capabilities().peer_order;
-    let shown = [
-        (Group::Keys, Some(look.of_keys(order))),
-        (Group::Claims, Some(look.of_claims())),
-        (
-            Group::Conductors,
-            conductors.map(|it| look.of_conductors(it)),
-        ),
-        (
-            Group::Octavia,
-            expiry.map(|it| look.of_octavia(it, Utc::now())),
-        ),
-    ];
-    let shown = shown.into_iter();
-    shown.filter_map(|(group, it)| Some((group, "", Ok(it?))))
 }
 
 /// Words what a board could not see of itself.

@@ -90,7 +90,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
     let has = |code| explanations.iter().any(|it| it.verdict == code);
     if explanations
         .iter()
-        .any(|it| !it.will_run && it.verdict != Code::NotKnown)
+        .any(|it| it.needs_help() && it.verdict != Code::NotKnown)
     {
         return Err(CommandError::Command(4).into());
     }

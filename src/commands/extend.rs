@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::parts::{
     done::Done,
+    octavia::refuse_to_hold,
     select::{Chosen, confirm, named, references},
     settle::stated_owner,
     under_claim::expiry,
@@ -48,6 +49,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExtendArgs) -> anyhow::Result<(
     let stated = stated_owner(args.owner.as_deref())?;
     let wanted = references(ctx, &args.jobs)?;
     let board = ctx.writable_board()?;
+    refuse_to_hold(ctx, Some(args.expiry), "an --expiry of 1h is the longest")?;
     let chosen = Chosen {
         jobs: named(ctx, &*board, &[Shelf::Board], &wanted).await?,
         is_bulk: false,

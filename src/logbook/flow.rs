@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::secret::covered_text;
 
 /// A flow: what a job of TaskFlow consists of.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Flow {
     pub(crate) uuid: String,
     pub(crate) name: String,
@@ -132,6 +132,7 @@ impl Failure {
         let text = self.text.lines().next().unwrap_or_default();
         match text {
             "" => self.kind.clone(),
+            text if self.kind.is_empty() => text.to_owned(),
             text => format!("{}: {text}", self.kind),
         }
     }

@@ -18,7 +18,7 @@ mod url;
 mod tests;
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -118,6 +118,14 @@ impl Logbook {
     /// Returns those of the logbooks with which a job can go on: they are there, and have a flow.
     pub(crate) async fn usable_books(&self, uuids: &[&str]) -> Result<HashSet<String>> {
         self.within(tables::books(&self.rows, uuids, true)).await
+    }
+
+    /// Returns the load balancer of each of these logbooks that has a flow, where that is about one.
+    pub(crate) async fn balancers(
+        &self,
+        uuids: &[&str],
+    ) -> Result<HashMap<String, Option<String>>> {
+        self.within(tables::balancers(&self.rows, uuids)).await
     }
 
     /// Returns those of the logbooks that are there.

@@ -6,13 +6,13 @@ use mysql_async::{
     ClientIdentity, Conn, Error, IoError, OptsBuilder, Params, SslOpts, Value, prelude::Queryable,
 };
 use tokio::sync::Mutex;
+use tokio_rustls::rustls::{RootCertStore, pki_types::CertificateDer};
 
-use super::{
-    LogbookError, Result,
-    rows::Row,
-    url::{Server, Tls},
+use super::{LogbookError, Result, rows::Row, url::Server};
+use crate::board::{
+    net::{problem::Obstacle, tls::system_roots},
+    url::TlsFiles,
 };
-use crate::board::net::tls::of_system;
 
 /// A connection, on which one question is asked at a time.
 pub(super) struct Mysql(Mutex<Conn>);
@@ -24,6 +24,8 @@ impl Mysql {
             .as_ref()
             .map(|path| path.display().to_string());
         let password = server.password.as_ref().map(|it| it.expose().to_owned());
+        let ssl = server.tls.as_ref();
+        let ssl = ssl.map(|files| tls(server, files)).transpose()?;
         let options = OptsBuilder::default()
             .ip_or_hostname(&server.host)
             .tcp_port(server.port)
@@ -32,7 +34,7 @@ impl Mysql {
             .user(server.user.as_ref())
             .pass(password)
             .db_name(Some(&server.database))
-            .ssl_opts(server.tls.as_ref().map(tls));
+            .ssl_opts(ssl);
         let mut connection = Conn::new(options).await.map_err(problem)?;
         connection
             .query_drop("SET SESSION TRANSACTION READ ONLY")
@@ -68,23 +70,27 @@ fn texts(row: mysql_async::Row) -> Row {
     row.unwrap().into_iter().map(text).collect()
 }
 
-/// Speaks TLS as the URL says; whoever issued the certificate is always verified.
-fn tls(tls: &Tls) -> SslOpts {
-    let identity = tls.files.identity.as_ref();
+/// Speaks TLS as the URL says; whoever the server is has to be proved in any case.
+fn tls(server: &Server, files: &TlsFiles) -> Result<SslOpts> {
+    let identity = files.identity.as_ref();
     let identity =
         identity.map(|it| ClientIdentity::new(it.cert.clone().into(), it.key.clone().into()));
-    let trusted = match &tls.files.ca {
+    let is_readable = |it: &CertificateDer<'_>| RootCertStore::empty().add(it.to_owned()).is_ok();
+    let trusted: Vec<_> = match &files.ca {
         Some(ca) => vec![ca.clone().into()],
-        None => of_system()
-            .into_iter()
-            .map(|it| it.to_vec().into())
-            .collect(),
+        None => {
+            let roots = system_roots().into_iter().filter(is_readable);
+            roots.map(|it| it.to_vec().into()).collect()
+        }
     };
-    SslOpts::default()
-        .with_client_identity(identity)
+    if trusted.is_empty() {
+        let problem = format!("{} {}", server.host, Obstacle::NoAuthorities);
+        return Err(LogbookError::Unreachable(problem));
+    }
+    let options = SslOpts::default().with_client_identity(identity);
+    Ok(options
         .with_root_certs(trusted)
-        .with_disable_built_in_roots(true)
-        .with_danger_skip_domain_validation(!tls.is_name_verified)
+        .with_disable_built_in_roots(true))
 }
 
 fn problem(error: Error) -> LogbookError {

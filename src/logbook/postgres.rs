@@ -55,7 +55,7 @@ impl Postgres {
             return Ok(Self { client, carrier });
         };
         config.ssl_mode(SslMode::Require);
-        let settings = tls::config::<Ours>(&tls.files, &server.host);
+        let settings = tls::config::<Ours>(tls, &server.host);
         let settings =
             settings.map_err(|problem| LogbookError::Unreachable(problem.to_string()))?;
         let settings = Arc::unwrap_or_clone(settings);

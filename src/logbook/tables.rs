@@ -1,6 +1,6 @@
 //! What is asked of the three tables: `logbooks`, `flowdetails` and `atomdetails`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
@@ -56,6 +56,26 @@ pub(super) async fn books(rows: &Rows, uuids: &[&str], with_flow: bool) -> Resul
         let question = format!("SELECT uuid FROM logbooks WHERE uuid IN ({places}){flow}");
         let rows = rows.of(&question, uuids).await?;
         found.extend(rows.into_iter().flatten().flatten());
+    }
+    Ok(found)
+}
+
+/// Returns the load balancers that the flows of logbooks are about.
+pub(super) async fn balancers(
+    rows: &Rows,
+    uuids: &[&str],
+) -> Result<HashMap<String, Option<String>>> {
+    let mut found = HashMap::new();
+    for uuids in uuids.chunks(AT_ONCE) {
+        let places = vec!["?"; uuids.len()].join(", ");
+        let balancer = argument(rows.dialect(), "meta", BALANCER);
+        let question = format!(
+            "SELECT parent_uuid, {balancer} FROM flowdetails WHERE parent_uuid IN ({places})"
+        );
+        for row in rows.of(&question, uuids).await? {
+            let [book, balancer] = columns(row)?;
+            found.extend(book.map(|book| (book, balancer)));
+        }
     }
     Ok(found)
 }

@@ -30,15 +30,8 @@ pub(crate) struct Server {
     /// The path of a socket, which takes the place of the host.
     pub(super) socket: Option<PathBuf>,
     pub(super) database: String,
-    pub(super) tls: Option<Tls>,
-}
-
-/// How to speak TLS with it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tls {
-    pub(super) files: TlsFiles,
-    /// Whether its certificate has to be for its name; by whom that was issued is verified in any case.
-    pub(super) is_name_verified: bool,
+    /// Whoever it is spoken with is verified in any case: by whom its certificate was issued, and for what name.
+    pub(super) tls: Option<TlsFiles>,
 }
 
 /// Says why a text is not the URL of logbooks; none of its parts is repeated, since one may be a
@@ -183,7 +176,7 @@ impl Keys {
     }
 
     /// TLS is spoken if something in the URL asks for it.
-    fn tls(&self, kind: &Kind) -> Result<Option<Tls>, InvalidLogbookUrl> {
+    fn tls(&self, kind: &Kind) -> Result<Option<TlsFiles>, InvalidLogbookUrl> {
         let [ca, cert, key] = kind.files.map(|name| self.get(name).map(PathBuf::from));
         let mode = self.get("sslmode").unwrap_or_default();
         let is_asked_for = ca.is_some()
@@ -199,10 +192,7 @@ impl Keys {
             (None, None) => None,
             _ => return Err(InvalidLogbookUrl::HalfIdentity),
         };
-        Ok(Some(Tls {
-            files: TlsFiles { ca, identity },
-            is_name_verified: self.is_true("ssl_verify_identity") || mode == "verify-full",
-        }))
+        Ok(Some(TlsFiles { ca, identity }))
     }
 }
 
@@ -286,11 +276,12 @@ mod tests {
             "a@b/"
         );
         assert_eq!(server_of(URLS[0]).tls, None);
-        assert!(server_of(URLS[1]).tls.unwrap().is_name_verified);
+        let ca = server_of(URLS[1]).tls.unwrap().ca;
+        assert_eq!(ca, Some(PathBuf::from("/ca.pem")));
         let tls = server_of("mysql://h/p?ssl_ca=/ca&ssl_cert=/c&ssl_key=/k")
             .tls
             .unwrap();
-        assert!(tls.files.identity.is_some() && !tls.is_name_verified);
+        assert!(tls.identity.is_some());
         assert_eq!(server_of("postgresql://h/p?sslmode=prefer").tls, None);
     }
 

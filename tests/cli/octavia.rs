@@ -178,7 +178,19 @@ fn it_is_protected_and_nobody_holds_its_jobs_without_an_end() {
         refused.failed(8).contains("waits for each job on it"),
         "{refused}"
     );
-    octavia.run(&["claim", "--next"]).run().failed(8);
+    for words in [
+        &["claim", "--next"][..],
+        &["claim", "--next", "--hold", "--lease", "2h"],
+        &["extend", &job, "--expiry", "2h"],
+    ] {
+        octavia.run(words).run().failed(8);
+    }
+    // Its own codes are those of the command.
+    let refused = octavia.run(&["claim", &job, "--", "true"]).run();
+    assert!(
+        refused.failed(125).contains("whose jobs are flows"),
+        "{refused}"
+    );
     let refused = octavia.run(&["conduct", "--allow-any", "--drain"]).run();
     assert!(
         refused
@@ -204,12 +216,7 @@ fn the_oldest_job_is_told_when_it_is_in_the_way_of_all_who_post() {
     let Some(octavia) = Octavia::new() else {
         return;
     };
-    let told = |words: &[&str]| {
-        let run = octavia.run(words);
-        // There is no logbook to be asked.
-        let run = run.env("OS_TASK_FLOW__PERSISTENCE_CONNECTION", "sqlite://");
-        run.run()
-    };
+    let told = |words: &[&str]| octavia.run(words).run();
     octavia.post_create();
     let codes = |run: &Outcome| {
         let told: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -245,14 +252,16 @@ fn the_oldest_job_is_told_when_it_is_in_the_way_of_all_who_post() {
     assert!(
         checked
             .stdout
-            .contains("CRITICAL: in the way of all who post"),
+            .contains("CRITICAL: blocks-posters: a job of "),
         "{checked}"
     );
-    assert!(
-        checked.stdout.contains(&format!("explain {AMPHORA}")),
-        "{checked}"
-    );
-    assert!(codes(&told(&["explain", AMPHORA, "--json"])).contains(&"blocks-posters".to_owned()));
+    let ranged = told(&["check", "--warn", "trashed=1"]);
+    assert_eq!(ranged.code, 2, "{ranged}");
+    let reported = told(&["report", "--json"]).stdout;
+    assert!(reported.contains("\"blocks-posters\""), "{reported}");
+    let explained = told(&["explain", AMPHORA, "--json"]);
+    assert_eq!(explained.code, 4, "{explained}");
+    assert!(codes(&explained).contains(&"blocks-posters".to_owned()));
 }
 
 #[test]

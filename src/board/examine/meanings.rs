@@ -1,4 +1,4 @@
-//! What each finding is about, how bad it is, and what comes of it.
+//! The one table of what findings mean.
 
 use super::{
     Code,
@@ -126,6 +126,12 @@ pub(super) const MEANINGS: [(Code, Group, Severity, &str); Code::ALL.len()] = [
         "it lapses soon, and another one may perform the job a second time",
     ),
     (
+        Code::BlocksPosters,
+        Claims,
+        Error,
+        "whoever posts waits for each job on the board: requests and failovers come to a stand",
+    ),
+    (
         Code::LockBroken,
         Claims,
         Error,
@@ -196,12 +202,6 @@ pub(super) const MEANINGS: [(Code, Group, Severity, &str); Code::ALL.len()] = [
         Octavia,
         Note,
         "Octavia does something else than its configuration seems to say, or jobboard does",
-    ),
-    (
-        Code::BlocksPosters,
-        Octavia,
-        Error,
-        "whoever posts waits for each job on the board: requests and failovers come to a stand",
     ),
     (
         Code::ShortColumns,

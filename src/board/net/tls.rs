@@ -42,7 +42,7 @@ pub(crate) fn config<C: Reason>(
             }
         }
         None => {
-            trusted.add_parsable_certificates(of_system());
+            trusted.add_parsable_certificates(system_roots());
         }
     }
     if trusted.is_empty() {
@@ -58,8 +58,8 @@ pub(crate) fn config<C: Reason>(
     config.map(Arc::new).map_err(|error| unusable(cert, error))
 }
 
-/// Returns whom the system trusts; some of what it has lying about may be unreadable, and the rest still counts.
-pub(crate) fn of_system() -> Vec<CertificateDer<'static>> {
+/// Returns whom the system trusts; some of it may be unreadable, where the rest still counts.
+pub(crate) fn system_roots() -> Vec<CertificateDer<'static>> {
     rustls_native_certs::load_native_certs().certs
 }
 

@@ -18,7 +18,7 @@ use self::{
     show::LogFormat,
 };
 use super::parts::{
-    octavia::refuse_to_hold,
+    octavia::refuse_to_perform,
     under_claim::{LEASE, lease, this_process},
 };
 use crate::{
@@ -172,9 +172,7 @@ fn output(text: &str) -> Result<Destination, String> {
 }
 
 pub(crate) async fn run(ctx: &mut Context, args: ConductArgs) -> anyhow::Result<()> {
-    let hint =
-        "its own conductors run its jobs; `jobboard explain` says what one of them waits for";
-    refuse_to_hold(ctx, "run the jobs", hint)?;
+    refuse_to_perform(ctx, "run the jobs")?;
     let mut settings = settings(ctx, &args)?;
     ctx.create_folder(&args.creation);
     let board = ctx.writable_board()?;

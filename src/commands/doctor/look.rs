@@ -75,6 +75,8 @@ pub(crate) struct Look {
     has_commands: bool,
     /// Who has claimed a job as peers do.
     peer: Option<String>,
+    /// As of when times are judged. `None`: now, whenever that is.
+    at: Option<DateTime<Utc>>,
 }
 
 /// A look at the jobs, as they come.
@@ -84,8 +86,6 @@ pub(crate) struct Looking {
     overdue: Overdue,
     /// `None`: nothing is known of them.
     conductors: Option<Vec<Conductor>>,
-    /// `None`: now, whenever that is.
-    at: Option<DateTime<Utc>>,
 }
 
 impl Looking {
@@ -102,14 +102,14 @@ impl Looking {
             },
             overdue: Overdue::new(board, conductors.unwrap_or_default()),
             conductors: conductors.map(<[_]>::to_vec),
-            at: None,
             tally,
         }
     }
 
     /// Has times judged as of a time that somebody has chosen.
-    pub(crate) fn judged_at(self, at: Option<DateTime<Utc>>) -> Self {
-        Self { at, ..self }
+    pub(crate) fn judged_at(mut self, at: Option<DateTime<Utc>>) -> Self {
+        self.look.at = at;
+        self
     }
 
     pub(crate) fn add(&mut self, entry: &Entry) {
@@ -119,7 +119,7 @@ impl Looking {
             .sort(entry, mends(entry, self.conductors.as_deref()));
         if let Entry::Job(job) = entry {
             // It takes a while until the last one has come.
-            self.look.add(job, self.at.unwrap_or_else(Utc::now));
+            self.look.add(job, self.look.at.unwrap_or_else(Utc::now));
         }
     }
 

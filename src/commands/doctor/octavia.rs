@@ -36,8 +36,8 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
         seen.add(Finding::new(Code::OddConfig, remark, remedy));
     }
     let before = Utc::now() - OLD;
-    let logbook = Database::open(ctx, "the logbooks", ctx.config.logbook.as_ref()).await;
-    let own = Database::open(ctx, "the load balancers", conf.database.as_ref()).await;
+    let mut logbook = Database::open(ctx, "the logbooks", ctx.config.logbook.as_ref()).await;
+    let mut own = Database::open(ctx, "the load balancers", conf.database.as_ref()).await;
     let short = logbook.ask(&mut seen, Logbook::short_columns).await;
     seen.findings
         .extend(short.filter(|it| !it.is_empty()).map(short_columns));
@@ -56,8 +56,8 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
     let Some(jobs) = Jobs::seen(board, &mut seen).await else {
         return seen;
     };
-    let (with, without): (Vec<_>, Vec<_>) =
-        books.iter().partition(|it| jobs.books.contains(&it.uuid));
+    let without = books.iter().filter(|it| !jobs.books.contains(&it.uuid));
+    let without: Vec<_> = without.collect();
     let uuids: Vec<_> = without.iter().map(|book| book.uuid.as_str()).collect();
     if let Some(there) = logbook
         .ask(&mut seen, async |it| it.books(&uuids).await)
@@ -69,11 +69,24 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
             .collect();
         seen.findings.extend(books_without_job(&without));
     }
+    if pending.is_empty() {
+        return seen;
+    }
     // Some postings do not say what they are about; their logbooks do.
-    let of_books: HashSet<_> = with
-        .into_iter()
-        .filter_map(|it| it.load_balancer.as_deref())
-        .collect();
+    let untold: Vec<_> = jobs.untold.iter().map(String::as_str).collect();
+    let told = logbook
+        .ask(&mut seen, async |it| it.balancers(&untold).await)
+        .await
+        .unwrap_or_default();
+    let unknown = jobs.unnamed + untold.iter().filter(|it| !told.contains_key(**it)).count();
+    if unknown > 0 {
+        let what = format!(
+            "whether load balancers wait for no job: what {unknown} jobs are about nobody says"
+        );
+        seen.unseen(what, None);
+        return seen;
+    }
+    let of_books: HashSet<_> = told.values().flatten().map(String::as_str).collect();
     let has_job = |id: &str| jobs.balancers.contains(id) || of_books.contains(id);
     let mut waiting: Vec<_> = pending.into_iter().filter(|it| !has_job(&it.id)).collect();
     if !waiting.is_empty() {
@@ -88,29 +101,34 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
 }
 
 /// A database that may be away, which costs what it would have told.
-struct Database(&'static str, anyhow::Result<Option<Logbook>>);
+struct Database {
+    what: &'static str,
+    /// `None`: nobody says where it is, or that it is away was told.
+    opened: anyhow::Result<Option<Logbook>>,
+}
 
 impl Database {
     async fn open(ctx: &Context, what: &'static str, url: Option<&Sourced<Secret>>) -> Self {
-        let Some(url) = url else {
-            return Self(what, Ok(None));
+        let opened = match url {
+            Some(url) => Self::reach(ctx, url).await.map(Some),
+            None => Ok(None),
         };
-        let opened = async {
-            let url = url.value.expose().parse::<LogbookUrl>()?;
-            let opened = Logbook::open(&url, ctx.config.op_timeout.value).await;
-            opened
-                .map(Some)
-                .with_context(|| format!("cannot read {url}"))
-        };
-        Self(what, opened.await)
+        Self { what, opened }
+    }
+
+    async fn reach(ctx: &Context, url: &Sourced<Secret>) -> anyhow::Result<Logbook> {
+        let read = url.value.expose().parse::<LogbookUrl>();
+        let url = read.with_context(|| url.source.to_string())?;
+        let opened = Logbook::open(&url, ctx.config.op_timeout.value).await;
+        opened.with_context(|| format!("cannot read {url}"))
     }
 
     async fn ask<T>(
-        &self,
+        &mut self,
         seen: &mut Examined,
         ask: impl AsyncFnOnce(&Logbook) -> Result<T, LogbookError>,
     ) -> Option<T> {
-        let why = match &self.1 {
+        let why = match &self.opened {
             Ok(None) => return None,
             Ok(Some(logbook)) => match ask(logbook).await {
                 Ok(answer) => return Some(answer),
@@ -118,7 +136,10 @@ impl Database {
             },
             Err(error) => format!("{error:#}"),
         };
-        seen.unseen(format!("{}: {why}", self.0), None);
+        if self.opened.is_err() {
+            self.opened = Ok(None);
+        }
+        seen.unseen(format!("{}: {why}", self.what), None);
         None
     }
 }
@@ -139,9 +160,13 @@ fn short_columns(columns: Vec<String>) -> Finding {
 fn pending_without_job(balancer: &Pending) -> Finding {
     let Pending { id, status, since } = balancer;
     let summary = format!("load balancer {id} is {status} and no job is about it");
+    let then = match status.as_str() {
+        "PENDING_DELETE" => "delete --cascade",
+        _ => "failover",
+    };
     let sql = format!(
         "UPDATE load_balancer SET provisioning_status = 'ERROR' WHERE id = '{id}' AND provisioning_status = \
-         '{status}'; -- and then: openstack loadbalancer failover {id}"
+         '{status}'; -- and then: openstack loadbalancer {then} {id}"
     );
     let finding = Finding::new(
         Code::PendingWithoutJob,
@@ -156,7 +181,9 @@ fn elsewhere(sql: String, values: &[&str]) -> Remedy {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     match values.iter().all(|value| value.bytes().all(is_plain)) {
         true => Remedy::Elsewhere(sql),
-        false => Remedy::shows("config"),
+        false => Remedy::Elsewhere(
+            "-- what the database says here nobody should type: look into it".to_owned(),
+        ),
     }
 }
 
@@ -165,6 +192,9 @@ fn elsewhere(sql: String, values: &[&str]) -> Remedy {
 struct Jobs {
     books: HashSet<String>,
     balancers: HashSet<String>,
+    /// The logbooks of those on the board that do not say what they are about, and how many have none.
+    untold: Vec<String>,
+    unnamed: usize,
     /// How many records may be about anything.
     unreadable: usize,
 }
@@ -206,12 +236,14 @@ impl Jobs {
                     jobs.unreadable += 1;
                     continue;
                 };
-                jobs.books
-                    .extend(job.book.as_ref().map(|book| book.uuid.clone()));
+                let book = job.book.as_ref().map(|book| book.uuid.clone());
+                jobs.books.extend(book.clone());
                 // What is in the trash is done by nobody.
-                if shelf == Shelf::Board {
-                    jobs.balancers
-                        .extend(octavia::load_balancer(job).map(str::to_owned));
+                match (octavia::load_balancer(job), book) {
+                    _ if shelf == Shelf::Trash => {}
+                    (Some(id), _) => jobs.balancers.extend([id.to_owned()]),
+                    (None, Some(book)) => jobs.untold.push(book),
+                    (None, None) => jobs.unnamed += 1,
                 }
             }
         }
@@ -233,7 +265,7 @@ fn books_without_job(books: &[&StaleBook]) -> Option<Finding> {
         .map(|(state, count)| format!("{state} {count}"))
         .collect();
     let summary = format!(
-        "{} logbooks have no job: {}",
+        "logbooks without a job: {} ({})",
         books.len(),
         states.join(", ")
     );

@@ -168,6 +168,12 @@ impl Explanation {
         format!("{} {id}", self.name)
     }
 
+    /// Whether somebody has to act.
+    pub(super) fn needs_help(&self) -> bool {
+        let is_error = |it: &Finding| it.severity == Severity::Error;
+        !self.will_run || self.findings.iter().any(is_error)
+    }
+
     /// Returns what is the matter with the job, if anything is.
     pub(crate) fn trouble(&self) -> Option<&Finding> {
         let is_trouble = |it: &&Finding| it.severity > Severity::Ok || !self.will_run;

@@ -2,7 +2,7 @@
 
 use std::iter::zip;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{Code, Explanation, Finding, Severity};
 use crate::{
@@ -14,6 +14,9 @@ use crate::{
     job::{Entry, Job, Shelf},
     logbook::Flow,
 };
+
+/// How far ahead of our clock that of a worker may be without anybody noticing.
+const SKEW: TimeDelta = TimeDelta::seconds(5);
 
 /// Adds to each explanation where the flow of its job is; that it cannot be read costs this alone.
 pub(super) async fn add(
@@ -51,13 +54,41 @@ pub(super) async fn add(
             return Ok(());
         }
     };
+    let expiry = octavia_expiry(ctx, board);
+    let mut without_claim = Vec::new();
     for (explanation, job) in zip(explanations, jobs) {
         match logbook.flow(job).await {
-            Ok(flow) => tell(ctx, explanation, job, (flow.as_ref(), now)),
+            Ok(flow) => {
+                tell(explanation, job, flow.as_ref(), now);
+                let changed =
+                    flow.and_then(|flow| changed_unclaimed(expiry?, job, &flow, Utc::now()));
+                without_claim.extend(changed.map(|changed| (explanation, job, changed)));
+            }
             Err(error) => unseen(&mut [explanation], &chain(&error)),
         }
     }
+    // It may have been claimed before its flow was read.
+    let keys = without_claim
+        .iter()
+        .map(|(_, job, _)| JobRef::Key(job.key.clone()));
+    let again = match keys.collect::<Vec<_>>().as_slice() {
+        [] => Ok(Vec::new()),
+        keys => board.resolve_on(&[Shelf::Board], keys).await,
+    };
+    for ((explanation, job, changed), again) in zip(without_claim, again.unwrap_or_default()) {
+        if again.is_ok_and(|entry| entry.holding().is_none()) {
+            let finding = runs_unclaimed(ctx, job).at("went on", Some(changed), now);
+            explanation.findings.push(finding);
+        }
+    }
     Ok(())
+}
+
+/// On a board of Octavia whose claims expire: after how long.
+fn octavia_expiry(ctx: &Context, board: &dyn Board) -> Option<Expiry> {
+    let octavia = ctx.config.board.value.octavia.as_ref();
+    let octavia = octavia.filter(|_| board.capabilities().has_expiring_claims);
+    octavia.map(|octavia| octavia.expiry)
 }
 
 fn unseen(explanations: &mut [&mut Explanation], why: &str) {
@@ -71,12 +102,7 @@ fn with_book(entry: &Result<Entry>) -> Option<&Job> {
 }
 
 /// Adds where the flow of a job is, and whether there is anything to go on with.
-fn tell(
-    ctx: &Context,
-    explanation: &mut Explanation,
-    job: &Job,
-    (flow, now): (Option<&Flow>, DateTime<Utc>),
-) {
+fn tell(explanation: &mut Explanation, job: &Job, flow: Option<&Flow>, now: DateTime<Utc>) {
     let said = match (flow, job.shelf) {
         (Some(flow), _) => position(flow, now),
         (None, Shelf::Trash) => {
@@ -84,41 +110,81 @@ fn tell(
         }
         (None, _) => "there is no record of its flow: who claims it can only trash it".to_owned(),
     };
+    // Whatever else was said alike of another one, their flows differ.
+    explanation.like = None;
     if let Some(first) = explanation.findings.first_mut() {
         first.note("flow", said);
         first.remedy = first.remedy.take().filter(|_| flow.is_some());
     }
-    let unclaimed = flow.and_then(|flow| runs_unclaimed(ctx, job, flow, now));
-    explanation.findings.extend(unclaimed);
 }
 
-/// Finds that a flow goes on though nobody has claimed its job.
+/// Returns when a flow went on last, if nobody has claimed its job and somebody had to have then.
 ///
-/// Whatever an engine writes it writes under a claim, which lasts for an expiry from then on.
-fn runs_unclaimed(ctx: &Context, job: &Job, flow: &Flow, now: DateTime<Utc>) -> Option<Finding> {
-    let octavia = ctx.config.board.value.octavia.as_ref();
-    let expiry = octavia.map_or_else(Expiry::default, |octavia| octavia.expiry);
+/// What an engine writes of its course renews the claim, which then lasts for an expiry.
+fn changed_unclaimed(
+    expiry: Expiry,
+    job: &Job,
+    flow: &Flow,
+    now: DateTime<Utc>,
+) -> Option<DateTime<Utc>> {
     let changed = flow.changed()?;
-    // Of what is written in the meantime, or by a clock that is ahead, it is so as well.
-    let is_of_late = (now - changed)
-        .to_std()
-        .map_or(true, |it| it < expiry.whole());
+    let is_recent = match (now - changed).to_std() {
+        Ok(ago) => ago < expiry.duration(),
+        Err(_) => changed - now < SKEW,
+    };
     let is_free = job.shelf == Shelf::Board && job.holding.is_none();
-    if !is_free || !is_of_late || !flow.is_under_way() {
-        return None;
-    }
-    let summary = "its flow went on of late, and nobody has claimed the job: who performs it has lost the claim, \
-                   or just ended, and whoever claims it now may do the same a second time";
-    let finding = Finding::new(Code::RunsUnclaimed, Severity::Warning, summary);
-    let command = [
-        ctx.config.program(),
-        vec!["flow".to_owned(), job.uuid.clone()],
-    ]
-    .concat();
+    (is_free && is_recent && flow.is_under_way()).then_some(changed)
+}
+
+fn runs_unclaimed(ctx: &Context, job: &Job) -> Finding {
+    let summary = "its flow went on lately, and nobody has claimed the job: who performs it has lost the claim, or \
+                   has just given the job back; in the first case whoever claims it does the same a second time";
+    let words = ["flow", &job.reference()].map(str::to_owned);
+    let command = [ctx.config.program(), words.to_vec()].concat();
     let text = "see whether it goes on; if so, stop who performs it";
-    Some(
-        finding
-            .at("went on", Some(changed), now)
-            .mend(text, command),
-    )
+    Finding::new(Code::RunsUnclaimed, Severity::Warning, summary).mend(text, command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Holding, Lease};
+
+    #[test]
+    fn a_flow_goes_on_unclaimed_if_what_it_wrote_would_have_renewed_the_claim() {
+        let now = Utc::now();
+        let flow = |state: &str, changed: DateTime<Utc>| Flow {
+            state: Some(state.to_owned()),
+            updated: Some(changed),
+            ..Flow::default()
+        };
+        let mut job = Job::named("a");
+        job.shelf = Shelf::Board;
+        let expiry = Expiry::default();
+        let after = |seconds: i64| now - TimeDelta::seconds(seconds);
+        let is_told = |job: &Job, flow: &Flow| changed_unclaimed(expiry, job, flow, now).is_some();
+        for (seconds, told) in [(-6, false), (-4, true), (0, true), (29, true), (31, false)] {
+            assert_eq!(
+                is_told(&job, &flow("RUNNING", after(seconds))),
+                told,
+                "{seconds}"
+            );
+        }
+        for (state, told) in [
+            ("RESUMING", true),
+            ("SUSPENDED", false),
+            ("REVERTED", false),
+        ] {
+            assert_eq!(is_told(&job, &flow(state, after(1))), told, "{state}");
+        }
+        job.holding = Some(Holding {
+            owner: None,
+            claimed_on: None,
+            expires_in: None,
+            lease: Lease::Timed,
+            fence: None,
+            outlives: None,
+        });
+        assert!(!is_told(&job, &flow("RUNNING", after(1))));
+    }
 }

@@ -122,7 +122,7 @@ impl Scene {
         if let Some((finding, _)) = self.paused(job, "it can be taken").filter(|_| is_free) {
             findings.push(finding);
         }
-        findings.extend(self.in_the_way(job));
+        findings.extend(self.in_the_way(job, case));
         let times = [
             ("posted", job.created_on),
             ("modified", job.last_modified),
@@ -145,13 +145,16 @@ impl Scene {
     }
 
     /// Whoever posts on a board of Octavia waits for every job on it.
-    fn in_the_way(&self, job: &Job) -> Option<Finding> {
-        let age = (self.now - job.created_on?).to_std().ok()?;
-        if job.shelf != Shelf::Board || age < self.octavia_expiry?.longest_job() {
+    fn in_the_way(&self, job: &Job, case: &Case<'_>) -> Option<Finding> {
+        if job.shelf != Shelf::Board {
             return None;
         }
+        self.octavia_expiry?.in_the_way(job.created_on?, self.now)?;
         let summary = "whoever posts on a board of Octavia waits for each job that is on it, and so for this one";
         let finding = self.bad(Code::BlocksPosters, summary);
+        let text =
+            "once `flow` shows that nothing comes of it any more, and its worker was restarted";
+        let finding = self.mend(finding, case, text, &["trash", "--force"]);
         Some(finding.at("posted", job.created_on, self.now))
     }
 

@@ -27,6 +27,9 @@ pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
     };
     match flow.state.as_deref() {
         None | Some("PENDING") if flow.atoms.is_empty() => "its flow has not begun".to_owned(),
+        Some("RUNNING") if flow.atoms.is_empty() => {
+            "its flow has begun, none of its tasks".to_owned()
+        }
         Some("SUCCESS") => format!("its flow has succeeded, {counted}"),
         Some("REVERTED") => format!("its flow was undone{because}"),
         Some("FAILURE") => format!("its flow has failed, {counted}{because}"),

@@ -149,11 +149,11 @@ impl Report for FlowView<'_> {
         let times = [("posted", flow.created), ("updated", flow.updated)];
         for (name, time) in times {
             if let Some(time) = time {
-                let ago = (self.now - time).to_std().unwrap_or_default();
-                page.fact(
-                    name,
-                    format!("{} ({} ago)", rfc3339(time), duration::brief(ago)),
-                );
+                let when = match (self.now - time).to_std() {
+                    Ok(ago) => format!("{} ago", duration::brief(ago)),
+                    Err(_) => format!("in {}", duration::between(self.now, time)),
+                };
+                page.fact(name, format!("{} ({when})", rfc3339(time)));
             }
         }
         page.fact("position", position(flow, self.now));

@@ -64,7 +64,7 @@ pub(crate) struct BooklessArgs {
     #[command(flatten)]
     logbook: LogbookArgs,
 
-    /// Put jobs of TaskFlow whose logbook is gone back all the same
+    /// Put jobs of TaskFlow back even if their logbook is gone
     #[arg(long)]
     without_book: bool,
 }

@@ -113,7 +113,7 @@ impl AboutArgs {
 }
 
 /// For how long somebody may have a job there who is none of its conductors.
-pub(crate) const LONGEST_ON_OCTAVIA: Duration = Duration::from_secs(3600);
+const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Warns whoever puts a job there that those who find it have no flow for.
 pub(crate) fn warn_of_workers(ctx: &Context) {
@@ -123,15 +123,34 @@ pub(crate) fn warn_of_workers(ctx: &Context) {
     }
 }
 
-/// Refuses what would keep a job from its conductors, where each of their requests waits for every job.
-pub(crate) fn refuse_to_hold(ctx: &Context, deed: &str, hint: &str) -> anyhow::Result<()> {
+/// Refuses what would keep a job for longer than an hour from its conductors.
+pub(crate) fn refuse_to_hold(
+    ctx: &Context,
+    time: Option<Duration>,
+    hint: &str,
+) -> anyhow::Result<()> {
+    match time.is_none_or(|time| time > LONGEST) {
+        true => refuse(ctx, "have a job for longer than an hour", IN_THE_WAY, hint),
+        false => Ok(()),
+    }
+}
+
+const IN_THE_WAY: &str =
+    "where whoever posts waits for each job on it, so that one which never ends stops them all";
+
+/// Refuses to perform its jobs.
+pub(crate) fn refuse_to_perform(ctx: &Context, deed: &str) -> anyhow::Result<()> {
+    let why = "whose jobs are flows, which no command performs";
+    let hint = "its own conductors run its jobs; jobboard works on them by `explain`, `flow`, `abandon`, \
+                `trash` and `restore`";
+    refuse(ctx, deed, why, hint)
+}
+
+fn refuse(ctx: &Context, deed: &str, why: &str, hint: &str) -> anyhow::Result<()> {
     if !ctx.config.board.value.is_of_octavia() {
         return Ok(());
     }
-    let message = format!(
-        "cannot {deed} on {}: it is a board of Octavia, where whoever posts waits for each job on it, \
-         so that one which never ends stops them all",
-        ctx.config.board.value.url
-    );
+    let board = &ctx.config.board.value.url;
+    let message = format!("cannot {deed} on {board}: it is a board of Octavia, {why}");
     Err(CommandError::refused(message).hint(hint).into())
 }

@@ -59,6 +59,9 @@ pub(crate) struct Figures {
 #[derive(Debug, Serialize)]
 pub(crate) struct Standing {
     pub(crate) uuid: String,
+    /// What refers to it: a peer may have written any text for a uuid.
+    #[serde(skip)]
+    pub(crate) reference: String,
     pub(crate) name: String,
     pub(crate) owner: Option<Owner>,
     pub(crate) since: DateTime<Utc>,
@@ -347,6 +350,7 @@ fn note(standing: &mut Option<Standing>, job: &Job, since: Option<DateTime<Utc>>
     if standing.as_ref().is_none_or(|known| since < known.since) {
         *standing = Some(Standing {
             uuid: job.uuid.clone(),
+            reference: job.reference().into_owned(),
             name: job.name.clone(),
             owner: job.owner().cloned(),
             since,

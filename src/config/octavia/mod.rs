@@ -9,6 +9,7 @@ mod tests;
 use std::{path::Path, time::Duration};
 
 use anyhow::{Context as _, bail};
+use chrono::{DateTime, Utc};
 
 use self::oslo::{Oslo, Said};
 use super::{Environment, Setting, Source, Sourced};
@@ -61,7 +62,7 @@ impl Default for Expiry {
 }
 
 impl Expiry {
-    pub(crate) fn whole(self) -> Duration {
+    pub(crate) fn duration(self) -> Duration {
         self.0
     }
 
@@ -70,9 +71,12 @@ impl Expiry {
         self.0 / 4
     }
 
-    /// How old a job gets before those who wait for it, who are all who post, are to hear of it.
-    pub(crate) fn longest_job(self) -> Duration {
-        Duration::from_secs(600).max(self.0.saturating_mul(20))
+    /// Returns how old a job is, if it is so old that whoever looks at the board is to hear of it: all who post wait
+    /// for it.
+    pub(crate) fn in_the_way(self, since: DateTime<Utc>, now: DateTime<Utc>) -> Option<Duration> {
+        let most = Duration::from_secs(600).max(self.0.saturating_mul(20));
+        let age = (now - since).to_std().ok()?;
+        (age >= most).then_some(age)
     }
 }
 
@@ -175,6 +179,10 @@ impl Reader<'_> {
             _ => bail!("jobboard_backend_driver names a driver that Octavia does not have"),
         };
         let expiry = self.number(EXPIRY)?;
+        if !(1..=3600).contains(&expiry) {
+            let problem = "claims lapse at once, or a job whose worker dies waits for hours";
+            self.remark(EXPIRY, problem);
+        }
         self.is_true("jobboard_save_logbook")?;
         if !self.is_true("jobboard_enabled")? {
             let problem = "Octavia does not use its board until this is True";

@@ -86,7 +86,7 @@ impl<'a> Oslo<'a> {
         };
         ensure!(
             !text.starts_with('\u{feff}'),
-            "{}:1: it begins with a byte order mark, and neither can Octavia read that",
+            "{}:1: it begins with a byte order mark, which Octavia cannot read either",
             path.display()
         );
         let text = text.replace("\r\n", "\n");

@@ -22,8 +22,8 @@ const ZOOKEEPER_TLS: &str = "jobboard_zookeeper_ssl_options";
 
 impl Reader<'_> {
     pub(super) fn redis(&mut self) -> anyhow::Result<(BoardUrl, Option<Sourced<Secret>>)> {
-        let mut servers = self.servers()?;
         let master = self.given("jobboard_redis_sentinel")?;
+        let mut servers = self.servers(master.is_some())?;
         let sentinel = match master {
             Some(master) => Some(self.sentinel(master, servers.clone())?),
             None => None,
@@ -95,7 +95,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn zookeeper(&mut self) -> anyhow::Result<BoardUrl> {
-        let servers = self.servers()?;
+        let servers = self.servers(true)?;
         if servers.iter().any(|server| server.host.contains(':')) {
             let problem = "Octavia puts its port behind an IPv6 address without brackets, which its \
                            ZooKeeper client does not understand; here it is understood";
@@ -141,11 +141,12 @@ impl Reader<'_> {
         self.remark(option, problem);
     }
 
-    /// Returns the servers, of which there is one at least.
-    fn servers(&mut self) -> anyhow::Result<Vec<Server>> {
+    /// Returns the servers, of which there is one at least; all are used, or the first alone.
+    fn servers(&self, are_all_used: bool) -> anyhow::Result<Vec<Server>> {
         let (hosts, port) = (self.required(HOSTS)?, self.number("jobboard_backend_port")?);
         let names = oslo::list(&hosts.text);
-        let is_named = !names.is_empty() && names.iter().all(|name| !name.is_empty());
+        let used = if are_all_used { names.len() } else { 1 };
+        let is_named = !names.is_empty() && names.iter().take(used).all(|name| !name.is_empty());
         ensure!(
             is_named,
             "{}: {HOSTS} names no host, or one without a name",

@@ -273,49 +273,64 @@ fn a_load_balancer_that_waits_for_no_job_is_found<S: Driver>() {
         return;
     };
     let [lost, waiting] = [(); 2].map(|()| cloud.post("update_load_balancer"));
+    let untold = cloud.post(UNTOLD);
     let confirm = format!("octavia:{}", cloud.conf.display());
-    let consume = [
-        "consume",
-        text(&lost, "job"),
-        "--force",
-        "--confirm",
-        &confirm,
-    ];
-    cloud.run(&consume).succeeded();
-    // Both are as they are for years.
-    for (file, table) in [("octavia.db", "load_balancer"), ("taskflow.db", "logbooks")] {
+    let gone = |verb: &str, posted: &Value, cloud: &Cloud<S>| {
+        let job = text(posted, "job");
+        cloud
+            .run(&[verb, job, "--force", "--confirm", &confirm])
+            .succeeded();
+    };
+    gone("consume", &lost, &cloud);
+    // All are as they are for years, and wait.
+    let change = |cloud: &Cloud<S>, file: &str, sql: &str| {
         let database = rusqlite::Connection::open(cloud.env.file(file)).unwrap();
         database.busy_timeout(SOON).unwrap();
-        let since = "SET created_at = '2020-01-01 00:00:00', updated_at = '2020-01-01 00:00:00'";
-        database
-            .execute(&format!("UPDATE {table} {since}"), [])
-            .unwrap();
-    }
-    let examined = cloud.run(&["doctor", "--only", "octavia", "--json"]);
-    assert_eq!(examined.code, 7, "{examined}");
-    let told: Value = serde_json::from_str(&examined.stdout).unwrap();
-    let found = |code: &str| {
-        let findings = told["findings"].as_array().unwrap().iter();
-        findings
-            .filter(|it| it["code"] == code)
-            .map(Value::to_string)
-            .collect::<Vec<_>>()
+        database.execute(sql, []).unwrap();
     };
-    let pending = found("pending-without-job");
+    let old = "SET created_at = '2020-01-01 00:00:00', updated_at = '2020-01-01 00:00:00'";
+    let waits = format!("UPDATE load_balancer {old}, provisioning_status = 'PENDING_UPDATE'");
+    change(&cloud, "octavia.db", &waits);
+    change(&cloud, "taskflow.db", &format!("UPDATE logbooks {old}"));
+    let sql = |posted: &Value| {
+        let id = text(posted, "loadbalancer");
+        format!("UPDATE load_balancer SET provisioning_status = 'ERROR' WHERE id = '{id}' AND")
+    };
+    let found = |cloud: &Cloud<S>, code: &str| {
+        let told = cloud.told(&["doctor", "--only", "octavia"]);
+        let findings = told["findings"].as_array().unwrap().iter();
+        let findings = findings.filter(|it| it["code"] == code);
+        (findings.map(Value::to_string).collect::<Vec<_>>(), told)
+    };
+    let (pending, told) = found(&cloud, "pending-without-job");
     assert_eq!(pending.len(), 1, "{told}");
-    let sql = format!(
-        "UPDATE load_balancer SET provisioning_status = 'ERROR' WHERE id = '{}' AND",
-        text(&lost, "loadbalancer")
-    );
-    assert!(pending[0].contains(&sql), "{told}");
-    assert!(
-        !pending[0].contains(text(&waiting, "loadbalancer")),
-        "{told}"
-    );
-    let books = found("book-without-job");
+    assert!(pending[0].contains(&sql(&lost)), "{told}");
+    let (books, told) = found(&cloud, "book-without-job");
     assert_eq!(books.len(), 1, "{told}");
     assert!(
         books[0].contains(text(&lost, "book")) && !books[0].contains(text(&waiting, "book")),
+        "{told}"
+    );
+    // What is in the trash is done by nobody, also where only the logbook says what that is about.
+    gone("trash", &untold, &cloud);
+    let (pending, told) = found(&cloud, "pending-without-job");
+    assert_eq!(pending.len(), 2, "{told}");
+    assert!(
+        pending.iter().any(|it| it.contains(&sql(&untold))),
+        "{told}"
+    );
+    // Of a job nobody may say what it is about: then no load balancer is without one for sure.
+    let unknown = cloud.post(UNTOLD);
+    let book = text(&unknown, "book");
+    change(
+        &cloud,
+        "taskflow.db",
+        &format!("DELETE FROM flowdetails WHERE parent_uuid = '{book}'"),
+    );
+    let (pending, told) = found(&cloud, "pending-without-job");
+    assert!(pending.is_empty(), "{told}");
+    assert!(
+        told["unseen"].to_string().contains("what 1 jobs are about"),
         "{told}"
     );
     // Nothing was changed by looking.

@@ -176,13 +176,22 @@ impl Database {
         )
     }
 
-    /// Returns a URL by which it is reached over TLS, if its certificate was issued by this authority.
-    pub(crate) fn secure_url(&self, name: &str, authority: &Authority) -> String {
-        let keys = match self.is_mariadb() {
-            true => "ssl_verify_identity=true&ssl_ca",
-            false => "sslmode=verify-full&sslrootcert",
+    /// Returns a URL by which it is reached over TLS.
+    pub(crate) fn tls_url(&self, name: &str) -> String {
+        let key = match self.is_mariadb() {
+            true => "ssl_verify_cert=true",
+            false => "sslmode=verify-full",
         };
-        format!("{}?{keys}={}", self.url(name), authority.ca().display())
+        format!("{}?{key}", self.url(name))
+    }
+
+    /// Returns one with whom to trust.
+    pub(crate) fn secure_url(&self, name: &str, authority: &Authority) -> String {
+        let key = match self.is_mariadb() {
+            true => "ssl_ca",
+            false => "sslrootcert",
+        };
+        format!("{}&{key}={}", self.tls_url(name), authority.ca().display())
     }
 
     pub(crate) fn authority(&self) -> &Authority {

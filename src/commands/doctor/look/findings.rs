@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 
 use super::{Look, Noted};
 use crate::{
@@ -12,10 +12,7 @@ use crate::{
     },
     commands::{
         doctor::report::FIT,
-        parts::{
-            liveness::is_silent,
-            tally::{ByOwner, age},
-        },
+        parts::{liveness::is_silent, tally::ByOwner},
     },
     config::Expiry,
     duration, glob,
@@ -71,9 +68,12 @@ impl Look {
         seen
     }
 
-    /// Says what is the matter with claims.
-    pub(in crate::commands::doctor) fn of_claims(&self) -> Examined {
+    /// Says what is the matter with claims; those on boards of Octavia expire.
+    pub(in crate::commands::doctor) fn of_claims(&self, octavia: Option<Expiry>) -> Examined {
         let mut seen = Examined::default();
+        if let Some(expiry) = octavia {
+            self.of_octavia(expiry, &mut seen);
+        }
         let figures = &self.figures;
         unseen(&mut seen, "locks that we may not read", &self.denied[1]);
         self.of_the_dead(&mut seen);
@@ -131,19 +131,23 @@ impl Look {
     }
 
     /// Tells the oldest job, if it is in the way of all who post on a board of Octavia.
-    pub(in crate::commands::doctor) fn of_octavia(
-        &self,
-        expiry: Expiry,
-        now: DateTime<Utc>,
-    ) -> Examined {
-        let mut seen = Examined::default();
-        let oldest = self.figures.oldest.as_ref();
-        if let Some(job) = oldest.filter(|it| age(Some(it), now) >= expiry.longest_job()) {
-            let summary = format!("the oldest job is on the board for {}", job.told(now));
-            let remedy = Remedy::shows(&format!("explain {}", job.uuid));
-            seen.add(Finding::new(Code::BlocksPosters, summary, remedy));
+    fn of_octavia(&self, expiry: Expiry, seen: &mut Examined) {
+        let Some(job) = &self.figures.oldest else {
+            return;
+        };
+        let now = self.at.unwrap_or_else(Utc::now);
+        if expiry.in_the_way(job.since, now).is_some() {
+            let age = duration::between(job.since, now);
+            let summary = format!("the oldest job is on the board for {age}: {}", job.name);
+            let words = ["explain", &job.reference].map(str::to_owned);
+            let remedy = Remedy::Shows(words.to_vec());
+            let finding = Finding::new(Code::BlocksPosters, summary, remedy);
+            let finding = finding.seen("job", &job.reference);
+            seen.add(match &job.owner {
+                Some(owner) => finding.seen("owner", owner),
+                None => finding,
+            });
         }
-        seen
     }
 
     /// Tells locks that do not say who has the job.
@@ -309,7 +313,7 @@ mod tests {
             owners: (0..130).map(dead).collect(),
             ..Look::default()
         };
-        let told = look.of_claims().findings;
+        let told = look.of_claims(None).findings;
         assert_eq!(told.len(), MOST_DEAD + 1);
         let claims = (870..900).sum::<u64>() + 30;
         let rest = format!("claims of 30 more owners that seem to be dead: {claims}");

@@ -169,7 +169,7 @@ fn what_has_no_counterpart_or_is_hardly_meant_is_said() {
     let octavia = of(&format!("[task_flow]\n{fine}")).unwrap();
     assert!(remarks(&octavia).is_empty());
     assert_eq!(octavia.expiry, Expiry::default());
-    assert_eq!(Expiry::default().whole(), Duration::from_secs(30));
+    assert_eq!(Expiry::default().duration(), Duration::from_secs(30));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn what_is_wrong_is_told_with_its_place_and_without_its_value() {
         ),
         ("[task_flow]\njobboard_backend_hosts = ,", "names no host"),
         (
-            "[task_flow]\njobboard_backend_hosts = a,,b",
+            "[task_flow]\njobboard_backend_hosts = ,a",
             "octavia.conf:2: jobboard_backend_hosts names no host, or one without a name",
         ),
         (
@@ -319,4 +319,23 @@ fn untrusted_configurations_make_a_board_or_are_refused_without_telling_a_passwo
             }
         }
     });
+}
+
+#[test]
+fn a_job_is_in_the_way_after_ten_minutes_or_twenty_expiries() {
+    let now = Utc::now();
+    let is_in_the_way = |expiry: u64, age: u64| {
+        let expiry = Expiry(Duration::from_secs(expiry));
+        let told = expiry.in_the_way(now - Duration::from_secs(age), now);
+        assert!(told.is_none_or(|told| told == Duration::from_secs(age)));
+        told.is_some()
+    };
+    for (expiry, age) in [(0, 600), (30, 600), (100, 2000)] {
+        assert!(is_in_the_way(expiry, age) && !is_in_the_way(expiry, age - 1));
+    }
+    assert!(!is_in_the_way(u64::MAX, 1_000_000));
+    assert_eq!(
+        Expiry::default().in_the_way(now + Duration::from_secs(1), now),
+        None
+    );
 }

@@ -23,10 +23,10 @@ fn is_missed(cloud: &mut Cloud<Server>, database: &Database) {
     let posted = cloud.post("create_load_balancer");
     let job = text(&posted, "job").to_owned();
     database.signal(Signal::STOP);
-    let explained = cloud.told(&["explain", &job, "--op-timeout", "1s"]);
+    let explained = cloud.told(&["explain", &job, "--op-timeout", "3s"]);
     database.signal(Signal::CONT);
     let unseen = explained["unseen"].to_string();
-    assert!(unseen.contains("did not answer within 1s"), "{explained}");
+    assert!(unseen.contains("did not answer within 3s"), "{explained}");
     assert!(explained["verdict"].is_string(), "{explained}");
     let refused = cloud.run(&["flow", &job, "--logbook", &database.url("nowhere")]);
     assert!(!refused.to_string().contains("hunter2"), "{refused}");
@@ -42,8 +42,19 @@ fn is_found_short(cloud: &Cloud<Server>, database: &Database) {
     };
     assert_eq!(short(), "[]");
     if database.is_mariadb() {
-        database.mysql("ALTER TABLE persistence.atomdetails MODIFY failure TEXT");
-        assert!(short().contains("atomdetails.failure"), "{}", short());
+        let columns = [
+            "flowdetails.meta",
+            "atomdetails.results",
+            "atomdetails.failure",
+            "atomdetails.revert_failure",
+        ];
+        for column in columns {
+            let (table, name) = column.split_once('.').unwrap();
+            database.mysql(&format!(
+                "ALTER TABLE persistence.{table} MODIFY {name} TEXT"
+            ));
+            assert!(short().contains(column), "{}", short());
+        }
     }
 }
 
@@ -55,7 +66,13 @@ fn is_read_over_tls(cloud: &mut Cloud<Server>, database: &Database) {
         cloud.run(&["flow", &job, "--logbook", &url])
     };
     flow(database.authority()).succeeded();
+    // Without a file those are trusted whom the system trusts.
+    let words = ["flow", &job, "--logbook", &database.tls_url(NAMES[1])];
+    let by_system = |ca: &Authority| cloud.prepare(&words).env("SSL_CERT_FILE", ca.ca()).run();
+    by_system(database.authority()).succeeded();
     let refused = flow(&Authority::new().unwrap());
+    assert!(refused.failed(1).contains("certificate"), "{refused}");
+    let refused = by_system(&Authority::new().unwrap());
     assert!(refused.failed(1).contains("certificate"), "{refused}");
 }
 
