@@ -31,13 +31,15 @@ const SOON: Duration = Duration::from_millis(20);
 pub(crate) fn difference<S>(
     histories: u32,
     open: impl FnOnce() -> Option<(Subject, S)>,
+    again: impl Fn(&S) -> Subject,
 ) -> Option<(Vec<Act>, String)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     let _entered = runtime.enter();
-    let (board, _server) = open()?;
+    let (board, server) = open()?;
+    let again = || again(&server);
     let config = Config {
         cases: if is_full() {
             histories * 100
@@ -53,7 +55,7 @@ pub(crate) fn difference<S>(
     };
     let acts = proptest::collection::vec(act(), 1..40);
     let outcome = runner.run(&acts, |acts| {
-        let played = runtime.block_on(History::play(&board, &acts));
+        let played = runtime.block_on(History::play(&board, &again, &acts));
         played.map_err(proptest::test_runner::TestCaseError::fail)
     });
     runtime.block_on(board.close());
@@ -65,22 +67,37 @@ pub(crate) fn difference<S>(
 }
 
 /// Requires that a board does not differ from the model.
-pub(crate) fn agree<S>(histories: u32, open: impl FnOnce() -> Option<(Subject, S)>) {
-    if let Some((acts, how)) = difference(histories, open) {
+pub(crate) fn agree<S>(
+    histories: u32,
+    open: impl FnOnce() -> Option<(Subject, S)>,
+    again: impl Fn(&S) -> Subject,
+) {
+    if let Some((acts, how)) = difference(histories, open, again) {
         panic!("{how}, after {acts:#?}");
     }
 }
 
 /// What was done so far, to the board and to the model.
 struct History<'a> {
+    /// Which only looks on.
     board: &'a Subject,
+    /// Opens the same board once more.
+    again: &'a dyn Fn() -> Subject,
+    /// The board as each actor has opened it.
+    actors: [Subject; WHO.len()],
     jobs: [Played; JOBS],
 }
 
 impl<'a> History<'a> {
-    async fn play(board: &'a Subject, acts: &[Act]) -> Result<(), String> {
+    async fn play(
+        board: &'a Subject,
+        again: &'a dyn Fn() -> Subject,
+        acts: &[Act],
+    ) -> Result<(), String> {
         let mut history = Self {
             board,
+            again,
+            actors: std::array::from_fn(|_| again()),
             jobs: std::array::from_fn(|_| Played::on(board)),
         };
         let mut events = board.events().await.unwrap().stream;
@@ -98,6 +115,9 @@ impl<'a> History<'a> {
         }
         history.compare_events(&mut events).await?;
         history.clear().await;
+        for actor in &history.actors {
+            actor.close().await;
+        }
         Ok(())
     }
 
@@ -138,7 +158,7 @@ impl<'a> History<'a> {
                     fence: Some(it.fence(*back)),
                     term: LONG,
                 };
-                let answers = self.board.renew(&[claim]).await.unwrap();
+                let answers = self.actors[*who].renew(&[claim]).await.unwrap();
                 (words(&answers), vec![it.model.renew(*who, Some(*back))])
             }
             Act::Settle(job, ending, right) => self.settle(*job, *ending, *right).await,
@@ -150,14 +170,31 @@ impl<'a> History<'a> {
                 job,
                 keeps_attempts,
             } => self.restore(*job, Shelf::Board, *keeps_attempts).await,
+            Act::Restart(who) => {
+                self.restart(*who).await;
+                Default::default()
+            }
             Act::Purge(job) => {
                 let it = &mut self.jobs[*job];
-                let answers = self
-                    .board
+                let answers = self.actors[*job]
                     .purge(&[Purge::of(it.keys[1].clone())])
                     .await
                     .unwrap();
                 (words(&answers), vec![it.model.purge()])
+            }
+        }
+    }
+
+    /// Has somebody end and begin anew, with whom claims that last as long as their session end.
+    async fn restart(&mut self, who: usize) {
+        let ended = std::mem::replace(&mut self.actors[who], (self.again)());
+        ended.close().await;
+        if self.board.capabilities().has_expiring_claims {
+            return;
+        }
+        for it in &mut self.jobs {
+            if it.model.leave(who) {
+                until_free(self.board, &it.keys[0]).await;
             }
         }
     }
@@ -171,7 +208,7 @@ impl<'a> History<'a> {
             chosen: true,
             ..urgent(&number.to_string(), priority)
         };
-        let answers = self.board.post(&[draft], None).await.unwrap();
+        let answers = self.actors[job].post(&[draft], None).await.unwrap();
         if let Ok(posted) = &answers[0] {
             it.keys[0] = posted.key.clone();
         }
@@ -190,8 +227,7 @@ impl<'a> History<'a> {
             .iter()
             .map(|job| self.jobs[*job].keys[0].clone())
             .collect();
-        let answers = self
-            .board
+        let answers = self.actors[who]
             .claim(&keys, &claimant(WHO[who], term), 1, rules)
             .await
             .unwrap();
@@ -205,6 +241,7 @@ impl<'a> History<'a> {
         for (job, answer) in jobs.iter().zip(&answers) {
             if let Ok(claimed) = answer {
                 self.jobs[*job].fences.push(claimed.fence.clone());
+                self.jobs[*job].model.is_kept = matches!(term, Term::Kept(_));
             }
         }
         (words(&answers), expected)
@@ -219,8 +256,11 @@ impl<'a> History<'a> {
         let it = &mut self.jobs[job];
         let authority = it.authority(right);
         let expected = it.model.settle(ending, right);
-        let settled = self
-            .board
+        let who = match right {
+            Right::Name(who) | Right::Claim { who, .. } => who,
+            Right::SeenFree | Right::Seen { .. } => job,
+        };
+        let settled = self.actors[who]
             .settle_one(&it.keys[0], outcome(ending), authority)
             .await;
         if settled.is_ok() && outcome(ending).is_trash() {
@@ -249,7 +289,7 @@ impl<'a> History<'a> {
             keeps_attempts,
             ..Restore::from_trash(key.clone(), None)
         };
-        let answers = self.board.restore(&[restore]).await.unwrap();
+        let answers = self.actors[job].restore(&[restore]).await.unwrap();
         if answers[0].is_ok() {
             it.keys[0] = key;
         }

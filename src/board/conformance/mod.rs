@@ -29,15 +29,15 @@ use crate::job::{
     Shelf, Term,
 };
 
-/// Makes a test of each promise; `$open` opens a board that nobody else uses.
+/// Makes a test of each promise; `$open` opens a board that nobody else uses, and `$again` the same one.
 ///
 /// What it returns is dropped after the board, and takes down what the board needed; `None` where
 /// the machine lacks what it takes.
 macro_rules! keeps_its_promises {
-    ($open:path) => {
+    ($open:path, $again:expr) => {
         #[test]
         fn whatever_is_done_it_is_as_the_model() {
-            $crate::board::conformance::histories::agree(24, $open);
+            $crate::board::conformance::histories::agree(24, $open, $again);
         }
 
         $crate::board::conformance::keeps_its_promises! { $open =>

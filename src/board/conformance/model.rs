@@ -39,6 +39,8 @@ pub(crate) enum Act {
         keeps_attempts: bool,
     },
     Purge(usize),
+    /// Somebody ends, and begins anew.
+    Restart(usize),
 }
 
 /// What is to become of a job.
@@ -100,6 +102,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         2 => restore.clone().prop_map(|(job, keeps_attempts)| Act::Restore { job, keeps_attempts }),
         1 => restore.prop_map(|(job, keeps_attempts)| Act::Retry { job, keeps_attempts }),
         1 => job().prop_map(Act::Purge),
+        1 => who().prop_map(Act::Restart),
     ]
 }
 
@@ -150,6 +153,8 @@ pub(crate) struct Model {
     pub(crate) shares_record: bool,
     pub(crate) posts: usize,
     pub(crate) claims: usize,
+    /// Whether the last claim is one that is kept, which may end with a session.
+    pub(crate) is_kept: bool,
     pub(crate) told: Vec<Told>,
 }
 
@@ -192,6 +197,17 @@ impl Model {
     pub(crate) fn lapse(&mut self, who: usize) {
         self.board.as_mut().unwrap().claim = None;
         self.tell(EventKind::Expired, Some(who));
+    }
+
+    /// Has a claim that is kept end with the session of somebody; says whether they had one.
+    pub(crate) fn leave(&mut self, who: usize) -> bool {
+        let job = self.board.as_mut().filter(|_| self.is_kept);
+        let Some(job) = job.filter(|job| job.claim.is_some_and(|(owner, _)| owner == who)) else {
+            return false;
+        };
+        job.claim = None;
+        self.tell(EventKind::Abandoned, Some(who));
+        true
     }
 
     /// Says what a claim has to say against somebody who names it.

@@ -47,19 +47,20 @@ fn some() -> Option<(Subject, tempfile::TempDir)> {
     Some(open())
 }
 
-keeps_its_promises!(some);
+keeps_its_promises!(some, board_in);
 
 /// A board that forgets something is found out, and what shows it is a handful of acts.
 #[test]
 fn what_a_board_forgets_is_found_by_comparing_it_with_the_model() {
     let (board, folder) = open();
     // So that there is a file.
-    histories::agree(1, || Some((board, ())));
+    histories::agree(1, || Some((board, &folder)), |it| board_in(it));
     let forgetful = "CREATE TRIGGER forgetful AFTER UPDATE OF owner ON job WHEN NEW.owner IS NULL \
         BEGIN UPDATE job SET attempts = 0 WHERE sequence = NEW.sequence; END";
     sqlite(&folder).execute(forgetful, []).unwrap();
     let board = board_in(&folder);
-    let (acts, how) = histories::difference(100, || Some((board, ()))).expect("it differs");
+    let (acts, how) = histories::difference(100, || Some((board, &folder)), |it| board_in(it))
+        .expect("it differs");
     assert_eq!(
         acts.len(),
         3,

@@ -48,7 +48,7 @@ fn board_of(server: &Server, user: Option<&str>) -> Subject {
     Arc::new(Redis::new(&url, None, PATIENCE, Limit::USUAL, HISTORY))
 }
 
-keeps_its_promises!(open);
+keeps_its_promises!(open, |server: &Server| board_of(server, None));
 
 /// Returns all keys, what is under each, and when it is to end.
 fn everything(server: &Server) -> Vec<(String, Vec<u8>, i64)> {

@@ -44,8 +44,9 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-fn open() -> Option<(Subject, ())> {
-    Some((Site::new()?.board(), ()))
+fn open() -> Option<(Subject, Site)> {
+    let site = Site::new()?;
+    Some((site.board(), site))
 }
 
 /// Returns a board with a session of its own.
@@ -54,7 +55,7 @@ fn board_at(port: u16, path: &str) -> Subject {
     Arc::new(ZooKeeper::new(&url, None, PATIENCE, HISTORY))
 }
 
-keeps_its_promises!(open);
+keeps_its_promises!(open, Site::board);
 
 /// A board that no other test knows, and what is below it.
 struct Site {

@@ -9,7 +9,7 @@ use crate::board::conformance::past::{
 
 #[tokio::test]
 async fn of_long_texts_the_beginning_is_remembered() {
-    if let Some((board, ())) = open() {
+    if let Some((board, _site)) = open() {
         of_long_texts(&board).await;
     }
 }
