@@ -69,7 +69,9 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
             .collect();
         seen.findings.extend(books_without_job(&without));
     }
-    if pending.is_empty() {
+    let mut waiting = pending;
+    waiting.retain(|it| !jobs.balancers.contains(&it.id));
+    if waiting.is_empty() {
         return seen;
     }
     // Some postings do not say what they are about; their logbooks do.
@@ -87,8 +89,7 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
         return seen;
     }
     let of_books: HashSet<_> = told.values().flatten().map(String::as_str).collect();
-    let has_job = |id: &str| jobs.balancers.contains(id) || of_books.contains(id);
-    let mut waiting: Vec<_> = pending.into_iter().filter(|it| !has_job(&it.id)).collect();
+    waiting.retain(|it| !of_books.contains(it.id.as_str()));
     if !waiting.is_empty() {
         let again = own
             .ask(&mut seen, async |it| it.pending_balancers(before).await)

@@ -28,7 +28,7 @@ pub(crate) fn position(flow: &Flow, now: DateTime<Utc>) -> String {
     match flow.state.as_deref() {
         None | Some("PENDING") if flow.atoms.is_empty() => "its flow has not begun".to_owned(),
         Some("RUNNING") if flow.atoms.is_empty() => {
-            "its flow has begun, none of its tasks".to_owned()
+            "its flow has begun, and none of its tasks yet".to_owned()
         }
         Some("SUCCESS") => format!("its flow has succeeded, {counted}"),
         Some("REVERTED") => format!("its flow was undone{because}"),
