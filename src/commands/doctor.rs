@@ -328,12 +328,9 @@ async fn look(
     let mut seen: Vec<Seen> = parts.into_iter().filter_map(told).collect();
     if let Some(look) = looked {
         let order = board.capabilities().peer_order;
-        let of_conductors = known.map(|known| look.of_conductors(known));
-        seen.extend([
-            (Group::Keys, "", Ok(look.of_keys(order))),
-            (Group::Claims, "", Ok(look.of_claims(expiry))),
-            (Group::Conductors, "", Ok(of_conductors.unwrap_or_default())),
-        ]);
+        seen.push((Group::Keys, "", Ok(look.of_keys(order))));
+        seen.push((Group::Claims, "", Ok(look.of_claims(expiry))));
+        seen.extend(known.map(|it| (Group::Conductors, "", Ok(look.of_conductors(it)))));
     }
     if let Some(Err(why)) = look {
         let unseen = |group| (group, "jobs", Err(why.clone()));

@@ -85,7 +85,7 @@ fn job() -> Job {
 }
 
 #[tokio::test]
-async fn a_flow_is_found_by_what_its_job_says_and_read_without_its_results() {
+async fn a_flow_is_read_without_its_results() {
     let books = Books::new();
     let failure = json!({"exception_str": "no host\nat all", "traceback_str": "t",
         "exc_type_names": ["octavia.common.exceptions.ComputeBuildException", "Exception"]});
@@ -136,6 +136,11 @@ async fn a_flow_is_found_by_what_its_job_says_and_read_without_its_results() {
     assert_eq!(failure, "ComputeBuildException: no host");
     assert!(one.failure.is_none() && three.undo_failure.is_none());
     assert!(!format!("{flow:?}").contains("private key"));
+}
+
+#[tokio::test]
+async fn a_flow_is_found_by_name_book_or_details() {
+    let logbook = Books::new().open().await;
     let other = Job {
         name: "other".to_owned(),
         ..job()

@@ -1,5 +1,6 @@
 //! Whatever is done to a board, in whatever order: it answers, is and tells as the model does.
 
+mod answers;
 mod played;
 
 use std::time::Duration;
@@ -7,7 +8,10 @@ use std::time::Duration;
 use chrono::Utc;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
-use self::played::Played;
+use self::{
+    answers::{outcome, word, words},
+    played::Played,
+};
 use super::{
     events::{Events, next_event},
     model::{Act, Answer, Ending, JOBS, Known, Model, Right, Told, act},
@@ -150,17 +154,7 @@ impl<'a> History<'a> {
                 answers
             }
             Act::Renew { .. } if !has_expiring_claims => Default::default(),
-            Act::Renew { job, who, back } => {
-                let it = &self.jobs[*job];
-                let claim = Claim {
-                    key: it.keys[0].clone(),
-                    owner: owner(WHO[*who]),
-                    fence: Some(it.fence(*back)),
-                    term: LONG,
-                };
-                let answers = self.actors[*who].renew(&[claim]).await.unwrap();
-                (words(&answers), vec![it.model.renew(*who, Some(*back))])
-            }
+            Act::Renew { job, who, back } => self.renew(*job, *who, *back).await,
             Act::Settle(job, ending, right) => self.settle(*job, *ending, *right).await,
             Act::Restore {
                 job,
@@ -183,6 +177,18 @@ impl<'a> History<'a> {
                 (words(&answers), vec![it.model.purge()])
             }
         }
+    }
+
+    async fn renew(&self, job: usize, who: usize, back: usize) -> (Vec<Answer>, Vec<Answer>) {
+        let it = &self.jobs[job];
+        let claim = Claim {
+            key: it.keys[0].clone(),
+            owner: owner(WHO[who]),
+            fence: Some(it.fence(back)),
+            term: LONG,
+        };
+        let answers = self.actors[who].renew(&[claim]).await.unwrap();
+        (words(&answers), vec![it.model.renew(who, Some(back))])
     }
 
     /// Has somebody end and begin anew, with whom claims that last as long as their session end.
@@ -389,41 +395,4 @@ fn is_told(told: &[Told], happened: &[Told]) -> bool {
         told.1 == happened.1 && (is_end || told.0 == happened.0)
     };
     told.len() == happened.len() && told.iter().zip(happened).all(is_same)
-}
-
-fn outcome(ending: Ending) -> Outcome {
-    let not_before = Utc::now() + LONG;
-    match ending {
-        Ending::Release => release(),
-        Ending::Failed { is_held_back } => Outcome::Abandon(Aftermath::Failed {
-            failure: failure("it failed"),
-            not_before: is_held_back.then_some(not_before),
-        }),
-        Ending::Postponed => Outcome::Abandon(Aftermath::Postponed { not_before }),
-        Ending::Interrupted => Outcome::Abandon(Aftermath::Interrupted),
-        Ending::Consume => Outcome::Consume,
-        Ending::GiveUp => Outcome::GiveUp(failure("no use")),
-        Ending::Trash { has_failed } => Outcome::Trash(has_failed.then(|| failure("broken"))),
-        Ending::Spent => Outcome::Spent(failure("too often")),
-    }
-}
-
-fn words<T>(answers: &[Result<T, BoardError>]) -> Vec<Answer> {
-    answers.iter().map(word).collect()
-}
-
-fn word<T>(answer: &Result<T, BoardError>) -> Answer {
-    let whose = |owner: &Option<Owner>| owner.as_ref().map(ToString::to_string).unwrap_or_default();
-    match answer {
-        Ok(_) => "ok".to_owned(),
-        Err(BoardError::NoSuchJob) => "no such job".to_owned(),
-        Err(BoardError::AlreadyClaimed { owner }) => format!("claimed by {}", whose(owner)),
-        Err(BoardError::NotClaimed) => "not claimed".to_owned(),
-        Err(BoardError::NotOwner { owner, .. }) => format!("belongs to {}", whose(owner)),
-        Err(BoardError::Postponed { .. }) => "postponed".to_owned(),
-        Err(BoardError::NotHeldBack) => "not held back".to_owned(),
-        Err(BoardError::Changed) => "changed".to_owned(),
-        Err(BoardError::Exists { .. }) => "exists".to_owned(),
-        Err(error) => format!("{error:?}"),
-    }
 }

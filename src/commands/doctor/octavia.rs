@@ -41,8 +41,7 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
     let short = logbook.ask(&mut seen, Logbook::short_columns).await;
     seen.findings
         .extend(short.filter(|it| !it.is_empty()).map(short_columns));
-    // They are read before the jobs, so that what comes meanwhile is missing nowhere, and what is missing is
-    // looked at again, since it may have come to its end.
+    // They are read before the jobs, so that what comes meanwhile is missing nowhere.
     let books = logbook
         .ask(&mut seen, async |it| it.books_before(before).await)
         .await;
@@ -69,15 +68,34 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
             .collect();
         seen.findings.extend(books_without_job(&without));
     }
-    let mut waiting = pending;
+    let waiting = without_job(pending, &jobs, &mut logbook, &mut seen).await;
+    if !waiting.is_empty() {
+        // Meanwhile they may have come to an end.
+        let again = own
+            .ask(&mut seen, async |it| it.pending_balancers(before).await)
+            .await
+            .unwrap_or_default();
+        let still = waiting.iter().filter(|it| again.contains(it));
+        seen.findings.extend(still.map(pending_without_job));
+    }
+    seen
+}
+
+/// Returns the load balancers that no job on the board is about, if that can be told.
+async fn without_job(
+    mut waiting: Vec<Pending>,
+    jobs: &Jobs,
+    logbook: &mut Database,
+    seen: &mut Examined,
+) -> Vec<Pending> {
     waiting.retain(|it| !jobs.balancers.contains(&it.id));
     if waiting.is_empty() {
-        return seen;
+        return waiting;
     }
     // Some postings do not say what they are about; their logbooks do.
     let untold: Vec<_> = jobs.untold.iter().map(String::as_str).collect();
     let told = logbook
-        .ask(&mut seen, async |it| it.balancers(&untold).await)
+        .ask(seen, async |it| it.balancers(&untold).await)
         .await
         .unwrap_or_default();
     let unknown = jobs.unnamed + untold.iter().filter(|it| !told.contains_key(**it)).count();
@@ -86,19 +104,11 @@ pub(super) async fn examine(ctx: &Context, board: &dyn Board, conf: &Octavia) ->
             "whether load balancers wait for no job: what {unknown} jobs are about nobody says"
         );
         seen.unseen(what, None);
-        return seen;
+        return Vec::new();
     }
     let of_books: HashSet<_> = told.values().flatten().map(String::as_str).collect();
     waiting.retain(|it| !of_books.contains(it.id.as_str()));
-    if !waiting.is_empty() {
-        let again = own
-            .ask(&mut seen, async |it| it.pending_balancers(before).await)
-            .await;
-        waiting.retain(|it| again.as_ref().is_some_and(|again| again.contains(it)));
-    }
-    seen.findings
-        .extend(waiting.iter().map(pending_without_job));
-    seen
+    waiting
 }
 
 /// A database that may be away, which costs what it would have told.

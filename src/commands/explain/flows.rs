@@ -67,21 +67,29 @@ pub(super) async fn add(
             Err(error) => unseen(&mut [explanation], &chain(&error)),
         }
     }
-    // It may have been claimed before its flow was read.
-    let keys = without_claim
-        .iter()
-        .map(|(_, job, _)| JobRef::Key(job.key.clone()));
+    add_unclaimed(ctx, board, without_claim, now).await;
+    Ok(())
+}
+
+/// Tells the flows that went on at these times without a claim, but for those of jobs that were claimed while
+/// they were read.
+async fn add_unclaimed(
+    ctx: &Context,
+    board: &dyn Board,
+    flows: Vec<(&mut Explanation, &Job, DateTime<Utc>)>,
+    now: DateTime<Utc>,
+) {
+    let keys = flows.iter().map(|(_, job, _)| JobRef::Key(job.key.clone()));
     let again = match keys.collect::<Vec<_>>().as_slice() {
-        [] => Ok(Vec::new()),
+        [] => return,
         keys => board.resolve_on(&[Shelf::Board], keys).await,
     };
-    for ((explanation, job, changed), again) in zip(without_claim, again.unwrap_or_default()) {
+    for ((explanation, job, changed), again) in zip(flows, again.unwrap_or_default()) {
         if again.is_ok_and(|entry| entry.holding().is_none()) {
             let finding = runs_unclaimed(ctx, job).at("went on", Some(changed), now);
             explanation.findings.push(finding);
         }
     }
-    Ok(())
 }
 
 /// On a board of Octavia whose claims expire: after how long.

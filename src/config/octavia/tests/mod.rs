@@ -172,64 +172,67 @@ fn what_has_no_counterpart_or_is_hardly_meant_is_said() {
     assert_eq!(Expiry::default().duration(), Duration::from_secs(30));
 }
 
+/// Configurations, and what is said of each.
+const MISTAKES: &[(&str, &str)] = &[
+    (
+        "jobboard_enabled = True",
+        "octavia.conf:1: it stands before any [GROUP]",
+    ),
+    ("[task_flow\n", "octavia.conf:1: write it as [GROUP]"),
+    (
+        "[task_flow]\nhunter2\n",
+        "octavia.conf:2: write it as KEY = VALUE",
+    ),
+    (
+        "[task_flow]\n hunter2\n",
+        "octavia.conf:2: it goes on with what was not begun",
+    ),
+    (
+        "[task_flow]\n= hunter2\n",
+        "octavia.conf:2: nothing stands before the `=`",
+    ),
+    (
+        "[task_flow]\njobboard_backend_port = hunter2",
+        "jobboard_backend_port is no",
+    ),
+    (
+        "[task_flow]\njobboard_backend_port = 65536",
+        "jobboard_backend_port is no",
+    ),
+    ("[task_flow]\njobboard_backend_hosts = ,", "names no host"),
+    (
+        "[task_flow]\njobboard_backend_hosts = ,a",
+        "octavia.conf:2: jobboard_backend_hosts names no host, or one without a name",
+    ),
+    (
+        "\u{feff}[task_flow]\n",
+        "octavia.conf:1: it begins with a byte order mark",
+    ),
+    (
+        "[task_flow]\njobboard_backend_password = a$hunter2",
+        "a `$` as such is written `$$`",
+    ),
+    (
+        "[task_flow]\njobboard_backend_namespace = $jobboard_backend_namespace",
+        "in itself",
+    ),
+    (
+        "[task_flow]\njobboard_enabled = hunter2",
+        "neither True nor False",
+    ),
+    (
+        "[task_flow]\njobboard_backend_driver = etcd_taskflow_driver",
+        "on etcd",
+    ),
+    (
+        "[task_flow]\njobboard_redis_backend_ssl_options = ssl",
+        "KEY:VALUE",
+    ),
+];
+
 #[test]
 fn what_is_wrong_is_told_with_its_place_and_without_its_value() {
-    for (text, said) in [
-        (
-            "jobboard_enabled = True",
-            "octavia.conf:1: it stands before any [GROUP]",
-        ),
-        ("[task_flow\n", "octavia.conf:1: write it as [GROUP]"),
-        (
-            "[task_flow]\nhunter2\n",
-            "octavia.conf:2: write it as KEY = VALUE",
-        ),
-        (
-            "[task_flow]\n hunter2\n",
-            "octavia.conf:2: it goes on with what was not begun",
-        ),
-        (
-            "[task_flow]\n= hunter2\n",
-            "octavia.conf:2: nothing stands before the `=`",
-        ),
-        (
-            "[task_flow]\njobboard_backend_port = hunter2",
-            "jobboard_backend_port is no",
-        ),
-        (
-            "[task_flow]\njobboard_backend_port = 65536",
-            "jobboard_backend_port is no",
-        ),
-        ("[task_flow]\njobboard_backend_hosts = ,", "names no host"),
-        (
-            "[task_flow]\njobboard_backend_hosts = ,a",
-            "octavia.conf:2: jobboard_backend_hosts names no host, or one without a name",
-        ),
-        (
-            "\u{feff}[task_flow]\n",
-            "octavia.conf:1: it begins with a byte order mark",
-        ),
-        (
-            "[task_flow]\njobboard_backend_password = a$hunter2",
-            "a `$` as such is written `$$`",
-        ),
-        (
-            "[task_flow]\njobboard_backend_namespace = $jobboard_backend_namespace",
-            "in itself",
-        ),
-        (
-            "[task_flow]\njobboard_enabled = hunter2",
-            "neither True nor False",
-        ),
-        (
-            "[task_flow]\njobboard_backend_driver = etcd_taskflow_driver",
-            "on etcd",
-        ),
-        (
-            "[task_flow]\njobboard_redis_backend_ssl_options = ssl",
-            "KEY:VALUE",
-        ),
-    ] {
+    for (text, said) in MISTAKES {
         let error = of(text).unwrap_err();
         assert!(
             error.contains(said) && !error.contains(PASSWORD),

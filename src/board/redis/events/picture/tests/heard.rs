@@ -114,3 +114,26 @@ fn what_an_event_does_not_say_is_remembered() {
     let told = picture.hear(consumed).pop().unwrap().subject.unwrap();
     assert_eq!((told.sequence, told.name.as_str()), (Some(1), "resize"));
 }
+
+#[test]
+fn a_hundred_thousand_jobs_take_little_memory() {
+    let size = size_of::<(JobKey, Known)>();
+    assert!(size <= 160, "{size}");
+}
+
+#[test]
+fn claims_are_due_at_their_deadline_and_once() {
+    let mut picture = Picture::default();
+    let looked = looked();
+    picture.put(Shelf::Board, &key(), known_at(for_a_while(30), looked));
+    let deadline = picture.next_deadline().unwrap();
+    assert!(deadline >= looked.answered + Duration::from_secs(30));
+    assert_eq!(picture.due(deadline - Duration::from_millis(10)), []);
+    assert_eq!(picture.due(deadline), [key()]);
+    assert_eq!(picture.due(deadline), []);
+    // It was renewed.
+    picture.put(Shelf::Board, &key(), known_at(for_a_while(60), looked));
+    assert!(picture.next_deadline() > Some(deadline));
+    picture.put(Shelf::Board, &key(), known(held("ada", 1)));
+    assert_eq!(picture.next_deadline(), None);
+}

@@ -383,26 +383,3 @@ fn a_lease_won_again_by_the_same_name_is_another_claim() {
     );
     assert_eq!(seen, [by(Abandoned, "ada"), by(Claimed, "ada")]);
 }
-
-#[test]
-fn claims_are_due_at_their_deadline_and_once() {
-    let mut picture = Picture::default();
-    let looked = looked();
-    picture.put(Shelf::Board, &key(), known_at(for_a_while(30), looked));
-    let deadline = picture.next_deadline().unwrap();
-    assert!(deadline >= looked.answered + Duration::from_secs(30));
-    assert_eq!(picture.due(deadline - Duration::from_millis(10)), []);
-    assert_eq!(picture.due(deadline), [key()]);
-    assert_eq!(picture.due(deadline), []);
-    // It was renewed.
-    picture.put(Shelf::Board, &key(), known_at(for_a_while(60), looked));
-    assert!(picture.next_deadline() > Some(deadline));
-    picture.put(Shelf::Board, &key(), known(held("ada", 1)));
-    assert_eq!(picture.next_deadline(), None);
-}
-
-#[test]
-fn a_hundred_thousand_jobs_take_little_memory() {
-    let size = size_of::<(JobKey, Known)>();
-    assert!(size <= 160, "{size}");
-}

@@ -1,0 +1,40 @@
+//! What a board is asked to do with a job, and what it answers, in the words of the model.
+
+use super::*;
+
+pub(super) fn outcome(ending: Ending) -> Outcome {
+    let not_before = Utc::now() + LONG;
+    match ending {
+        Ending::Release => release(),
+        Ending::Failed { is_held_back } => Outcome::Abandon(Aftermath::Failed {
+            failure: failure("it failed"),
+            not_before: is_held_back.then_some(not_before),
+        }),
+        Ending::Postponed => Outcome::Abandon(Aftermath::Postponed { not_before }),
+        Ending::Interrupted => Outcome::Abandon(Aftermath::Interrupted),
+        Ending::Consume => Outcome::Consume,
+        Ending::GiveUp => Outcome::GiveUp(failure("no use")),
+        Ending::Trash { has_failed } => Outcome::Trash(has_failed.then(|| failure("broken"))),
+        Ending::Spent => Outcome::Spent(failure("too often")),
+    }
+}
+
+pub(super) fn words<T>(answers: &[Result<T, BoardError>]) -> Vec<Answer> {
+    answers.iter().map(word).collect()
+}
+
+pub(super) fn word<T>(answer: &Result<T, BoardError>) -> Answer {
+    let whose = |owner: &Option<Owner>| owner.as_ref().map(ToString::to_string).unwrap_or_default();
+    match answer {
+        Ok(_) => "ok".to_owned(),
+        Err(BoardError::NoSuchJob) => "no such job".to_owned(),
+        Err(BoardError::AlreadyClaimed { owner }) => format!("claimed by {}", whose(owner)),
+        Err(BoardError::NotClaimed) => "not claimed".to_owned(),
+        Err(BoardError::NotOwner { owner, .. }) => format!("belongs to {}", whose(owner)),
+        Err(BoardError::Postponed { .. }) => "postponed".to_owned(),
+        Err(BoardError::NotHeldBack) => "not held back".to_owned(),
+        Err(BoardError::Changed) => "changed".to_owned(),
+        Err(BoardError::Exists { .. }) => "exists".to_owned(),
+        Err(error) => format!("{error:?}"),
+    }
+}
