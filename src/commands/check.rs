@@ -175,8 +175,8 @@ fn judge(
         false => (Thresholds { warn, crit }, Vec::new()),
     };
     // No metric has it, and no range.
-    let octavia = ctx.config.board.value.octavia.as_ref();
-    let in_the_way = octavia.and_then(|it| in_the_way(measured, it.expiry));
+    let expiry = ctx.config.board.value.octavia_expiry();
+    let in_the_way = expiry.and_then(|expiry| in_the_way(measured, expiry));
     let found = (found.into_iter().map(|it| (PluginState::Warning, it)))
         .chain(in_the_way.map(|it| (PluginState::Critical, it)));
     let findings = found.map(|(state, (summary, words))| Remark {

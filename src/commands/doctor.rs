@@ -195,8 +195,7 @@ pub(super) async fn examine(
     let is_of_octavia = ctx.config.board.value.is_of_octavia() && taken.is_none();
     groups.retain(|group| *group != Group::Octavia || is_of_octavia);
     let (health, round_trip) = health(board, taken).await.with_context(trying)?;
-    let octavia = ctx.config.board.value.octavia.as_ref();
-    let expiry = octavia.map(|octavia| octavia.expiry);
+    let expiry = ctx.config.board.value.octavia_expiry();
     let mut seen = look(board, &groups, &health, taken, expiry).await;
     let of_board = seen.iter().filter(|(group, ..)| *group != Group::Local);
     let is_denied = of_board.clone().count() > 0 && of_board.clone().all(|(.., it)| it.is_err());
@@ -218,7 +217,7 @@ pub(super) async fn examine(
     if groups.contains(&Group::Local) {
         seen.push((Group::Local, "", Ok(local::examine(&ctx.config))));
     }
-    if let Some(conf) = octavia
+    if let Some(conf) = &ctx.config.board.value.octavia
         && groups.contains(&Group::Octavia)
     {
         seen.push((

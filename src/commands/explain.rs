@@ -78,7 +78,7 @@ pub(crate) async fn run(ctx: &mut Context, args: ExplainArgs) -> anyhow::Result<
             explanations
         }
     };
-    flows::add(ctx, &args.logbook, &*board, (&mut explanations, now)).await?;
+    flows::add(ctx, &args.logbook, &*board, (&mut explanations, &scene)).await?;
     match explanations.as_slice() {
         [one] if wanted.len() == 1 => ctx.out.report(one)?,
         several => ctx.out.reports(several)?,
@@ -131,13 +131,12 @@ impl Scene {
     /// Begins without conductors and pauses.
     pub(crate) fn new(ctx: &Context, board: &dyn Board, now: DateTime<Utc>) -> Self {
         let capabilities = board.capabilities();
-        let octavia = ctx.config.board.value.octavia.as_ref();
         Self {
             now,
             program: ctx.config.program(),
             takers: Vec::new(),
             pauses: Pauses::default(),
-            octavia_expiry: octavia.map(|octavia| octavia.expiry),
+            octavia_expiry: ctx.config.board.value.octavia_expiry(),
             has_peers: capabilities.has_peers(),
             sees_peers: !capabilities.has_expiring_claims,
             unseen: Vec::new(),

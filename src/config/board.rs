@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow, ensure};
 use super::{
     Environment, Flags, Source, Sourced,
     file::{ConfigFiles, FoundTable},
-    octavia::{self, Octavia},
+    octavia::{self, Expiry, Octavia},
 };
 use crate::board::url::{BoardUrl, embedded::EmbeddedUrl};
 
@@ -30,6 +30,11 @@ impl BoardChoice {
     /// Whether its jobs are Octavia's.
     pub(crate) fn is_of_octavia(&self) -> bool {
         self.octavia.is_some()
+    }
+
+    /// Returns for how long those claim whose jobs it has, if these are Octavia's.
+    pub(crate) fn octavia_expiry(&self) -> Option<Expiry> {
+        self.octavia.as_ref().map(|octavia| octavia.expiry)
     }
 }
 

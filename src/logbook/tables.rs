@@ -50,12 +50,22 @@ pub(super) async fn books(rows: &Rows, uuids: &[&str], with_flow: bool) -> Resul
         true => " AND uuid IN (SELECT parent_uuid FROM flowdetails)",
         false => "",
     };
-    let mut found = HashSet::new();
+    let question =
+        |places: &str| format!("SELECT uuid FROM logbooks WHERE uuid IN ({places}){flow}");
+    let found = of_each(rows, uuids, question).await?;
+    Ok(found.into_iter().flatten().flatten().collect())
+}
+
+/// Asks about many, a number of them at once; a question is made of the places for so many.
+async fn of_each(
+    rows: &Rows,
+    uuids: &[&str],
+    question: impl Fn(&str) -> String,
+) -> Result<Vec<Row>> {
+    let mut found = Vec::new();
     for uuids in uuids.chunks(AT_ONCE) {
         let places = vec!["?"; uuids.len()].join(", ");
-        let question = format!("SELECT uuid FROM logbooks WHERE uuid IN ({places}){flow}");
-        let rows = rows.of(&question, uuids).await?;
-        found.extend(rows.into_iter().flatten().flatten());
+        found.extend(rows.of(&question(&places), uuids).await?);
     }
     Ok(found)
 }
@@ -65,17 +75,14 @@ pub(super) async fn balancers(
     rows: &Rows,
     uuids: &[&str],
 ) -> Result<HashMap<String, Option<String>>> {
+    let balancer = argument(rows.dialect(), "meta", BALANCER);
+    let question = |places: &str| {
+        format!("SELECT parent_uuid, {balancer} FROM flowdetails WHERE parent_uuid IN ({places})")
+    };
     let mut found = HashMap::new();
-    for uuids in uuids.chunks(AT_ONCE) {
-        let places = vec!["?"; uuids.len()].join(", ");
-        let balancer = argument(rows.dialect(), "meta", BALANCER);
-        let question = format!(
-            "SELECT parent_uuid, {balancer} FROM flowdetails WHERE parent_uuid IN ({places})"
-        );
-        for row in rows.of(&question, uuids).await? {
-            let [book, balancer] = columns(row)?;
-            found.extend(book.map(|book| (book, balancer)));
-        }
+    for row in of_each(rows, uuids, question).await? {
+        let [book, balancer] = columns(row)?;
+        found.extend(book.map(|book| (book, balancer)));
     }
     Ok(found)
 }

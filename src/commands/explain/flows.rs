@@ -2,9 +2,12 @@
 
 use std::iter::zip;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 
-use super::{Code, Explanation, Finding, Severity};
+use super::{
+    Code, Explanation, Finding, Severity,
+    scene::{SKEW, Scene},
+};
 use crate::{
     board::{Board, BoardExt, JobRef, Result},
     commands::{flow::position, parts::logbook::LogbookArgs},
@@ -15,15 +18,12 @@ use crate::{
     logbook::Flow,
 };
 
-/// How far ahead of our clock that of a worker may be without anybody noticing.
-const SKEW: TimeDelta = TimeDelta::seconds(5);
-
 /// Adds to each explanation where the flow of its job is; that it cannot be read costs this alone.
 pub(super) async fn add(
     ctx: &Context,
     logbook: &LogbookArgs,
     board: &dyn Board,
-    (explanations, now): (&mut [Explanation], DateTime<Utc>),
+    (explanations, scene): (&mut [Explanation], &Scene),
 ) -> anyhow::Result<()> {
     if !logbook.is_known(ctx) {
         return Ok(());
@@ -54,12 +54,14 @@ pub(super) async fn add(
             return Ok(());
         }
     };
-    let expiry = octavia_expiry(ctx, board);
+    // Elsewhere a claim ends with a session.
+    let expires = board.capabilities().has_expiring_claims;
+    let expiry = scene.octavia_expiry.filter(|_| expires);
     let mut without_claim = Vec::new();
     for (explanation, job) in zip(explanations, jobs) {
         match logbook.flow(job).await {
             Ok(flow) => {
-                tell(explanation, job, flow.as_ref(), now);
+                tell(explanation, job, flow.as_ref(), scene.now);
                 let changed =
                     flow.and_then(|flow| changed_unclaimed(expiry?, job, &flow, Utc::now()));
                 without_claim.extend(changed.map(|changed| (explanation, job, changed)));
@@ -67,17 +69,16 @@ pub(super) async fn add(
             Err(error) => unseen(&mut [explanation], &chain(&error)),
         }
     }
-    add_unclaimed(ctx, board, without_claim, now).await;
+    add_unclaimed(scene, board, without_claim).await;
     Ok(())
 }
 
 /// Tells the flows that went on at these times without a claim, but for those of jobs that were claimed while
 /// they were read.
 async fn add_unclaimed(
-    ctx: &Context,
+    scene: &Scene,
     board: &dyn Board,
     flows: Vec<(&mut Explanation, &Job, DateTime<Utc>)>,
-    now: DateTime<Utc>,
 ) {
     let keys = flows.iter().map(|(_, job, _)| JobRef::Key(job.key.clone()));
     let again = match keys.collect::<Vec<_>>().as_slice() {
@@ -86,17 +87,10 @@ async fn add_unclaimed(
     };
     for ((explanation, job, changed), again) in zip(flows, again.unwrap_or_default()) {
         if again.is_ok_and(|entry| entry.holding().is_none()) {
-            let finding = runs_unclaimed(ctx, job).at("went on", Some(changed), now);
+            let finding = runs_unclaimed(scene, job, changed);
             explanation.findings.push(finding);
         }
     }
-}
-
-/// On a board of Octavia whose claims expire: after how long.
-fn octavia_expiry(ctx: &Context, board: &dyn Board) -> Option<Expiry> {
-    let octavia = ctx.config.board.value.octavia.as_ref();
-    let octavia = octavia.filter(|_| board.capabilities().has_expiring_claims);
-    octavia.map(|octavia| octavia.expiry)
 }
 
 fn unseen(explanations: &mut [&mut Explanation], why: &str) {
@@ -138,23 +132,27 @@ fn changed_unclaimed(
     let changed = flow.changed()?;
     let is_recent = match (now - changed).to_std() {
         Ok(ago) => ago < expiry.duration(),
-        Err(_) => changed - now < SKEW,
+        Err(_) => (changed - now).to_std().is_ok_and(|ahead| ahead < SKEW),
     };
     let is_free = job.shelf == Shelf::Board && job.holding.is_none();
     (is_free && is_recent && flow.is_under_way()).then_some(changed)
 }
 
-fn runs_unclaimed(ctx: &Context, job: &Job) -> Finding {
+fn runs_unclaimed(scene: &Scene, job: &Job, changed: DateTime<Utc>) -> Finding {
     let summary = "its flow went on lately, and nobody has claimed the job: who performs it has lost the claim, or \
                    has just given the job back; in the first case whoever claims it does the same a second time";
-    let words = ["flow", &job.reference()].map(str::to_owned);
-    let command = [ctx.config.program(), words.to_vec()].concat();
     let text = "see whether it goes on; if so, stop who performs it";
-    Finding::new(Code::RunsUnclaimed, Severity::Warning, summary).mend(text, command)
+    let command = scene.command(&["flow", &job.reference()]);
+    let finding = Finding::new(Code::RunsUnclaimed, Severity::Warning, summary);
+    finding
+        .at("went on", Some(changed), scene.now)
+        .mend(text, command)
 }
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeDelta;
+
     use super::*;
     use crate::job::{Holding, Lease};
 

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How far ahead of our clock a time may be without anybody noticing.
-const SKEW: Duration = Duration::from_secs(5);
+pub(super) const SKEW: Duration = Duration::from_secs(5);
 
 /// What is known beside the job.
 pub(crate) struct Scene {

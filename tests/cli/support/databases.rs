@@ -59,7 +59,8 @@ impl Database {
                 .args(["--auth-root-authentication-method=normal", "--skip-test-db"]),
         );
         let port = free_port();
-        let process = Command::new("/usr/sbin/mariadbd")
+        let mut server = Command::new("/usr/sbin/mariadbd");
+        server
             .args([
                 "--no-defaults",
                 &data,
@@ -74,18 +75,8 @@ impl Database {
             ))
             .arg("--innodb-flush-log-at-trx-commit=0")
             .arg(format!("--ssl-cert={}", cert.display()))
-            .arg(format!("--ssl-key={}", key.display()))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let database = Self {
-            folder,
-            authority,
-            scheme: MYSQL,
-            port,
-            process,
-        };
+            .arg(format!("--ssl-key={}", key.display()));
+        let database = Self::run(server, (folder, port), authority, MYSQL);
         let client = |words: &str| mysql(database.folder.path(), words);
         wait_until("MariaDB answers", || succeeds(client("SELECT 1")));
         for name in NAMES {
@@ -135,7 +126,8 @@ impl Database {
             settings.push(format!("{setting}={}", to.display()));
         }
         let port = free_port();
-        let process = run("postgres")
+        let mut server = run("postgres");
+        server
             .args(settings.iter().flat_map(|setting| ["-c", setting]))
             .args([
                 "-c",
@@ -148,24 +140,30 @@ impl Database {
             .arg("-k")
             .arg(folder.path())
             .arg("-D")
-            .arg(&data)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let database = Self {
-            folder,
-            authority,
-            scheme: "postgresql+psycopg2",
-            port,
-            process,
-        };
+            .arg(&data);
+        let database = Self::run(server, (folder, port), authority, "postgresql+psycopg2");
         let client = |words: &str| psql(&programs, port, words);
         wait_until("PostgreSQL answers", || succeeds(client("SELECT 1")));
         for name in NAMES {
             quiet(&mut client(&format!("CREATE DATABASE {name}")));
         }
         Some(database)
+    }
+
+    fn run(
+        mut server: Command,
+        (folder, port): (TempDir, u16),
+        authority: Authority,
+        scheme: &'static str,
+    ) -> Self {
+        let process = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Self {
+            folder,
+            authority,
+            scheme,
+            port,
+            process: process.unwrap(),
+        }
     }
 
     /// Returns the URL of one of its databases, as Python's services write it.
