@@ -57,6 +57,7 @@ named! {
         NeverLapsing => "never-lapsing",
         HeldByDead => "held-by-dead",
         NotRenewed => "not-renewed",
+        UnfinishedMove => "unfinished-move",
         BlocksPosters => "blocks-posters",
         LockBroken => "lock-broken",
         Exhausted => "exhausted",

@@ -49,8 +49,8 @@ pub(crate) use self::{
     wire::json::oversized_integer,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, Pause, Purge, Remark,
-    Restore, Settlement, Shelf, Term, Told,
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, JobKey, MoveRecord, Pause, Purge,
+    Remark, Restore, Settlement, Shelf, Term, Told,
 };
 
 pub(crate) type Result<T, E = BoardError> = std::result::Result<T, E>;
@@ -227,8 +227,8 @@ pub(crate) trait Board: Send + Sync {
     /// With a claimant they are posted already claimed, in the same step, and that claim counts
     /// as an attempt. A namesake in the trash is no obstacle.
     ///
-    /// One that was on a board before becomes what it was, on its shelf, unclaimed; where its uuid is
-    /// on either shelf, it exists.
+    /// One that was on a board before becomes what it was, on its shelf; a claimant's claim counts no
+    /// attempt then. Where its uuid is on either shelf, it exists.
     async fn post(
         &self,
         drafts: &[Draft],
@@ -326,6 +326,16 @@ pub(crate) trait Board: Send + Sync {
 
     /// Returns all pauses, also those that are over; one that cannot be read is none.
     async fn pauses(&self) -> Result<Vec<Pause>>;
+
+    /// Records that jobs are about to move from this board to another; the owner identifies the move.
+    async fn begin_move(&self, record: &MoveRecord) -> Result<()>;
+
+    /// Returns the moves from this board that have begun, and the jobs that were consumed by them: see
+    /// [`Settlement::commit`]. Reads [`MOST_RECORDS`](crate::job::MOST_RECORDS) of them.
+    async fn moves(&self) -> Result<Vec<MoveRecord>>;
+
+    /// Deletes records of moves; missing ones are ignored.
+    async fn end_moves(&self, records: &[MoveRecord]) -> Result<()>;
 
     /// Asks the board how it is, without reading jobs.
     async fn health(&self) -> Result<Health>;

@@ -1,17 +1,18 @@
 //! `jobboard copy`.
 
-mod broken;
-mod fate;
 mod moving;
+mod resume;
+#[cfg(test)]
+mod tests;
 
-use std::{collections::HashSet, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use chrono::Utc;
 use futures_util::TryStreamExt;
 use uuid::Uuid;
 
-use self::moving::Mover;
+use self::moving::{Mover, Route};
 use super::{
     load::{record, refusal},
     parts::{
@@ -20,17 +21,19 @@ use super::{
         loader::{Loaded, Loader, SHELVES},
         select::count,
         shared_trash::SharedArgs,
+        under_claim::{LEASE, kept_owner},
     },
 };
 use crate::{
     board::{
-        Board, Detail, Order, Query, Which,
+        Board, Detail, JobRef, Order, Query, Which,
         filter::{Filter, Filters},
         url::BoardKind,
     },
     context::{Consent, Context, Creation},
     exit::CommandError,
-    job::{Draft, Entry, Shelf},
+    job::{Draft, Entry, MOVER, Owner, Shelf},
+    lease::Keeper,
     output::Progress,
 };
 
@@ -40,42 +43,56 @@ const BATCH: usize = 200;
 /// How many bytes they may have, but for the last one of them: few enough for a slow network.
 const BYTES: usize = 4 << 20;
 
-/// Copy all jobs of the board and its trash to another board, or move them there
+/// Copy or move all jobs of the board and its trash to another board
 ///
-/// As `dump` and `load` do without a file, and then by reading both boards: what is missing there, or
-/// another one, is told (7). It can be done again.
+/// Reads both boards afterwards and reports each difference (7). A copy can be repeated: jobs that are
+/// there already are skipped.
 ///
-/// With --move each job is claimed here, posted there, read back, and consumed here: at no moment is
-/// it on neither board. If that is broken off, a job may be on both, and stays claimed here for ten
-/// minutes (on ZooKeeper as long as the session); done again on this machine, the move goes on with it.
-/// What somebody has is left here, and told. What is in the trash is copied and stays. It asks first,
-/// unless --yes is given.
+/// With --move, each job is claimed here, posted there under a claim, read back, consumed here, and then
+/// released there. An interruption never loses a job, and never leaves both copies claimable. A job that
+/// another owner holds, or whose uuid is taken on the other board, stays here and is reported. Jobs in
+/// the trash are copied and stay.
+///
+/// --resume finishes moves that were interrupted: it releases the copies of jobs that were consumed here,
+/// and removes the others. The next --move between the same boards does this first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CopyArgs {
-    /// The other board: a URL, or a name from the configuration
-    #[arg(long, value_name = "URL|NAME")]
-    to: String,
+    /// The target board: a URL, or a name from the configuration
+    #[arg(long, value_name = "URL|NAME", required_unless_present = "from")]
+    to: Option<String>,
 
-    /// Read the password of the other board from this file
+    /// With --resume: the board that the jobs come from, if this board is the target
+    #[arg(
+        long,
+        value_name = "URL|NAME",
+        requires = "resume",
+        conflicts_with = "to"
+    )]
+    from: Option<String>,
+
+    /// File with the password of the other board [default: that board's own configuration]
     ///
-    /// Without it that board's own configuration says it; --password-file and the environment are about
-    /// the board that is copied.
+    /// --password-file and the environment apply to --board.
     #[arg(long, value_name = "FILE")]
     to_password_file: Option<PathBuf>,
 
-    /// Take the jobs off the board that are on the other one now
+    /// Take jobs off this board once they are on the other one
     #[arg(long = "move")]
     is_move: bool,
 
-    /// Copy only jobs for which this holds, such as 'name=backup-*'; several must all hold
+    /// Finish interrupted moves, and move nothing else
+    #[arg(long, conflicts_with_all = ["is_move", "filter", "fresh", "dry_run"])]
+    resume: bool,
+
+    /// Copy only matching jobs, for example 'name=backup-*'; repeat it to narrow further
     #[arg(long, value_name = "EXPR")]
     filter: Vec<Filter>,
 
-    /// Have their attempts begin anew, and none held back
+    /// Reset attempts and back-off
     #[arg(long)]
     fresh: bool,
 
-    /// Say what would be posted, and change nothing
+    /// List the jobs that would be posted, and change nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -89,54 +106,128 @@ pub(crate) struct CopyArgs {
     creation: Creation,
 }
 
+/// A copy is claimed without an expiry until its job is consumed.
+const OCTAVIA: &str = "cannot move jobs to a board of Octavia: a claim without an expiry blocks \
+                       everyone who posts there";
+
 pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()> {
-    let from = match args.is_move && !args.dry_run {
+    let is_move = args.is_move && !args.dry_run;
+    let here = match is_move || args.resume {
         true => ctx.writable_board()?,
         false => ctx.board()?,
     };
+    let other = args.to.as_ref().or(args.from.as_ref());
+    let other = other.map_or("", String::as_str);
     let password_file = args.to_password_file.as_deref();
-    let (to, config) = ctx.second_board(&args.to, password_file, !args.dry_run, &args.creation)?;
-    let url = &ctx.config.board.value.url;
-    let kinds = (url.kind(), config.board.value.url.kind());
-    let copied = match *url == config.board.value.url {
-        true => Err(moving::same()),
-        false => between(ctx, (&from, &*to), kinds, &args).await,
+    let (there, config) = ctx.second_board(other, password_file, !args.dry_run, &args.creation)?;
+    let (own, other) = (&ctx.config.board.value, &config.board.value);
+    let kinds = (own.url.kind(), other.url.kind());
+    let mut ends = [
+        (&*here, own.url.absolute()),
+        (&*there, other.url.absolute()),
+    ];
+    if args.from.is_some() {
+        ends.reverse();
+    }
+    let [(from, source), (to, target)] = ends;
+    let who = ctx.who().to_string();
+    let route = Route {
+        from,
+        to,
+        source,
+        target,
+        who,
     };
-    to.close().await;
+    let copied = match args.is_move && other.is_of_octavia() {
+        _ if own.url == other.url => Err(same()),
+        true => Err(CommandError::refused(OCTAVIA).into()),
+        false if args.resume => finish(ctx, &route, &args.consent).await,
+        false => between(ctx, &here, &route, kinds, &args).await,
+    };
+    there.close().await;
     copied
+}
+
+/// Finishes moves that were interrupted.
+async fn finish(ctx: &mut Context, route: &Route<'_>, consent: &Consent) -> anyhow::Result<()> {
+    let (from, to) = (&route.source, &route.target);
+    ctx.consent(
+        consent,
+        &format!("finish interrupted moves from {from} to {to}?"),
+    )?;
+    let mut failures = Failures::new(ctx, "move", true);
+    let resumed = resume(ctx, route, &mut failures).await?;
+    if resumed == 0 {
+        ctx.out
+            .note(format!("found no interrupted move from {from} to {to}"));
+    }
+    failures.end(ctx, resumed)
+}
+
+/// Resolves the copies that interrupted moves have left, and returns how many they were.
+async fn resume(
+    ctx: &mut Context,
+    route: &Route<'_>,
+    failures: &mut Failures,
+) -> anyhow::Result<usize> {
+    let resumed = resume::resume(route)
+        .await
+        .with_context(|| route.failed())?;
+    let count = resumed.len();
+    for (entry, done) in resumed {
+        match done {
+            Ok(done) => ctx.out.say(&Done::of(done, &entry))?,
+            Err(error) => {
+                let (name, reference) = (entry.name().into_owned(), entry.reference().into_owned());
+                failures.add(ctx, name, reference, error);
+            }
+        }
+    }
+    ctx.out.flush()?;
+    Ok(count)
 }
 
 async fn between(
     ctx: &mut Context,
-    (from, to): (&Arc<dyn Board>, &dyn Board),
+    here: &Arc<dyn Board>,
+    route: &Route<'_>,
     kinds: (BoardKind, BoardKind),
     args: &CopyArgs,
 ) -> anyhow::Result<()> {
-    let health = from.health().await;
-    let health = health.with_context(|| ctx.trying("copy", "the jobs"))?;
-    if args.is_move && !args.dry_run && health.jobs > 0 {
+    let verb = if args.is_move { "move" } else { "copy" };
+    let health = route.from.health().await;
+    let health = health.with_context(|| ctx.trying(verb, "the jobs"))?;
+    let is_move = args.is_move && !args.dry_run;
+    if is_move && health.jobs > 0 {
         let jobs = count(health.jobs);
         ctx.consent(
             &args.consent,
-            &format!("move up to {jobs} to {}?", to.name()),
+            &format!("move up to {jobs} to {}?", route.target),
         )?;
     }
-    let loader = Loader::new(to, kinds.1, args.dry_run).await;
-    let mover = match args.is_move && !args.dry_run {
-        true => Some(Mover::new(ctx, from, to).await?),
-        false => None,
-    };
+    let mut failures = Failures::new(ctx, verb, true);
+    let (mut mover, mut total) = (None, 0);
+    if is_move {
+        total = resume(ctx, route, &mut failures).await?;
+        let lease = route.from.lease_term(LEASE).await;
+        mover = Some(Mover {
+            route,
+            owner: Owner::new(&format!("{MOVER}{}", kept_owner(ctx.who())?))?,
+            lease: lease.with_context(|| ctx.trying(verb, "the jobs"))?,
+            keeper: Keeper::start(Arc::clone(here)),
+        });
+    }
+    let loader = Loader::new(route.to, kinds.1, args.dry_run).await;
     let mut copy = Copy {
-        from: &**from,
-        to,
+        route,
         kinds,
         args,
         filters: Filters::new(args.filter.clone()),
-        loader: loader.with_context(|| format!("cannot read the board {}", to.name()))?,
+        loader: loader.with_context(|| format!("cannot read the board {}", route.target))?,
         mover,
-        failures: Failures::new(ctx, if args.is_move { "move" } else { "copy" }, true),
-        passed: HashSet::new(),
-        total: 0,
+        failures,
+        posted: HashMap::new(),
+        total,
         unreadable: 0,
     };
     ctx.out.outlive_reader();
@@ -145,18 +236,13 @@ async fn between(
         Some(health.jobs + health.trashed),
     );
     let mut ended = copy.all(ctx, &progress).await;
-    // What was moved was read there one by one, and is here no more; what is in the trash stays.
-    let shelves = match args.is_move {
-        true => &[Shelf::Trash][..],
-        false => &SHELVES,
-    };
-    if ended.is_ok() && !copy.passed.is_empty() && !args.dry_run {
-        ended = copy.verify(ctx, shelves, &progress).await;
+    if ended.is_ok() && !copy.posted.is_empty() && !args.dry_run {
+        ended = copy.verify(ctx, &progress).await;
     }
     drop(progress);
     if copy.unreadable > 0 {
         ctx.out.note(format!(
-            "left out, since they cannot be read: {} (`dump` and `load --malformed` take them along)",
+            "unreadable records skipped: {} (`dump` and `load --malformed` copy them)",
             copy.unreadable
         ));
     }
@@ -165,16 +251,15 @@ async fn between(
 
 /// Jobs on their way from one board to another.
 struct Copy<'a> {
-    from: &'a dyn Board,
-    to: &'a dyn Board,
+    route: &'a Route<'a>,
     kinds: (BoardKind, BoardKind),
     args: &'a CopyArgs,
     filters: Filters,
     loader: Loader<'a>,
     mover: Option<Mover<'a>>,
     failures: Failures,
-    /// What is on the other board now, or was, as it said.
-    passed: HashSet<Uuid>,
+    /// The jobs that the other board has accepted, with the numbers it gave them.
+    posted: HashMap<Uuid, i64>,
     total: usize,
     unreadable: u64,
 }
@@ -185,7 +270,7 @@ type Passenger = (Entry, Draft);
 impl Copy<'_> {
     async fn all(&mut self, ctx: &mut Context, progress: &Progress) -> anyhow::Result<()> {
         for shelf in SHELVES {
-            let mut entries = self.from.entries(Query {
+            let mut entries = self.route.from.entries(Query {
                 shelf,
                 which: Which::All,
                 order: Order::Posted,
@@ -216,7 +301,7 @@ impl Copy<'_> {
                     break;
                 }
                 if let (Some(mover), Shelf::Board) = (&self.mover, shelf) {
-                    let told = mover.pass(&mut self.loader, batch).await?;
+                    let told = mover.pass(&self.loader, batch).await?;
                     self.tell(ctx, told, progress)?;
                 } else {
                     let told = self.pass(batch).await?;
@@ -245,7 +330,8 @@ impl Copy<'_> {
     /// Posts jobs on the other board.
     async fn pass(&mut self, batch: Vec<Passenger>) -> anyhow::Result<Vec<Told>> {
         let loaded = self.loader.load(&borrowed(&batch)).await;
-        let loaded = loaded.with_context(|| format!("cannot copy jobs to {}", self.to.name()))?;
+        let loaded =
+            loaded.with_context(|| format!("cannot copy jobs to {}", self.route.to.name()))?;
         let done = if self.args.dry_run {
             "would-copy"
         } else {
@@ -255,11 +341,11 @@ impl Copy<'_> {
             .into_iter()
             .zip(loaded)
             .map(|((entry, draft), loaded)| {
-                if let Ok(Loaded::Posted | Loaded::Exists) = loaded {
-                    self.passed.insert(draft.uuid);
+                if let Ok(Loaded::Posted { sequence }) = loaded {
+                    self.posted.insert(draft.uuid, sequence);
                 }
                 let told = match loaded {
-                    Ok(Loaded::Posted) => Ok(done),
+                    Ok(Loaded::Posted { .. }) => Ok(done),
                     Ok(Loaded::Exists) => Ok("exists"),
                     Ok(loaded @ (Loaded::Conflict | Loaded::Shelved)) => {
                         Err(refusal(&entry, loaded))
@@ -292,39 +378,55 @@ impl Copy<'_> {
         progress.suspend(|| self.failures.add(ctx, name, reference, error));
     }
 
-    /// Reads both boards, and tells what is here and not there.
-    async fn verify(
-        &mut self,
-        ctx: &mut Context,
-        shelves: &[Shelf],
-        progress: &Progress,
-    ) -> anyhow::Result<()> {
-        let trying = || format!("cannot compare it with the board {}", self.to.name());
-        let mut loader = Loader::new(self.to, self.kinds.1, true)
+    /// Reads both boards again, and reports what was posted there and is missing or differs.
+    async fn verify(&mut self, ctx: &mut Context, progress: &Progress) -> anyhow::Result<()> {
+        let trying = || format!("cannot compare it with the board {}", self.route.to.name());
+        let mut loader = Loader::new(self.route.to, self.kinds.1, true)
             .await
             .with_context(trying)?;
-        for shelf in shelves {
-            let entries = self.from.entries(Query::all(*shelf, Detail::Stored));
+        for shelf in SHELVES {
+            let entries = self.route.from.entries(Query::all(shelf, Detail::Stored));
             let mut entries = entries.try_chunks(BATCH);
             while let Some(chunk) = entries.try_next().await? {
                 let with_draft = |entry| Some((self.draft(&entry).ok()??, entry));
                 let batch = chunk.into_iter().filter_map(with_draft);
+                let batch = batch.filter(|(draft, _)| self.posted.contains_key(&draft.uuid));
                 let batch: Vec<_> = batch.map(|(draft, entry)| (entry, draft)).collect();
                 let known = loader.known(&borrowed(&batch)).await?;
                 let is_missing = |known: &Option<Loaded>| *known != Some(Loaded::Exists);
                 let missing = batch.iter().zip(known).filter(|(_, it)| is_missing(it));
-                // What was posted here meanwhile was not copied.
-                let missing = missing.filter(|((_, draft), _)| self.passed.contains(&draft.uuid));
-                let missing: Vec<_> = missing.map(|((entry, draft), _)| (entry, draft)).collect();
-                let there = loader.read_back(&missing).await?;
-                for (entry, _) in missing.iter().zip(there).filter(|it| !it.1).map(|it| it.0) {
-                    let message =
-                        "it was copied, and is not on the other board, or is another one there";
+                let missing: Vec<_> = missing.map(|(it, _)| it).collect();
+                for (entry, _) in self.unperformed(missing).await? {
+                    let message = "it was posted there, and is missing or another job now";
                     self.fail(ctx, entry, CommandError::refused(message).into(), progress);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Leaves out the jobs that left the other board since they were posted there: history has their number.
+    async fn unperformed<'p>(
+        &self,
+        jobs: Vec<&'p Passenger>,
+    ) -> anyhow::Result<Vec<&'p Passenger>> {
+        if jobs.is_empty() {
+            return Ok(jobs);
+        }
+        let wanted = jobs
+            .iter()
+            .map(|(_, draft)| JobRef::Uuid(draft.uuid.to_string()));
+        let past = self
+            .route
+            .to
+            .find(Shelf::Past, &wanted.collect::<Vec<_>>())
+            .await?;
+        let left = jobs.into_iter().zip(past).filter(|((_, draft), past)| {
+            let number = self.posted.get(&draft.uuid);
+            let mut numbers = past.iter().filter_map(|it| it.job()?.sequence);
+            !numbers.any(|it| Some(&it) == number)
+        });
+        Ok(left.map(|(job, _)| job).collect())
     }
 }
 
@@ -333,4 +435,12 @@ type Told = (Entry, anyhow::Result<&'static str>);
 
 fn borrowed(batch: &[Passenger]) -> Vec<(&Entry, &Draft)> {
     batch.iter().map(|(entry, draft)| (entry, draft)).collect()
+}
+
+/// Says that there is nothing to copy.
+fn same() -> anyhow::Error {
+    let message = "both are the same board; nothing changed";
+    CommandError::refused(message)
+        .hint("--board and --to name two boards")
+        .into()
 }

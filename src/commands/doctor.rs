@@ -14,13 +14,13 @@ use std::{
 use anyhow::Context as _;
 use tokio::time;
 
-use self::{
-    look::of_entries,
-    report::{Check, Unseen},
-};
 pub(super) use self::{
     look::{Look, Looking},
     report::{Diagnosis, Told},
+};
+use self::{
+    look::{of_entries, of_moves},
+    report::{Check, Unseen},
 };
 use super::parts::{unused, words::Words};
 use crate::{
@@ -325,6 +325,10 @@ async fn look(
     ];
     let told = |(group, what, it)| Some((group, what, it?));
     let mut seen: Vec<Seen> = parts.into_iter().filter_map(told).collect();
+    if wants(Group::Claims) && taken.is_none() {
+        let moves = within(USUAL, board.moves()).await;
+        seen.push((Group::Claims, "moves", moves.map(|it| of_moves(&it))));
+    }
     if let Some(look) = looked {
         let order = board.capabilities().peer_order;
         seen.push((Group::Keys, "", Ok(look.of_keys(order))));

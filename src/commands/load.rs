@@ -295,7 +295,7 @@ impl Load<'_> {
         for (record, answer) in batch.iter().zip(answers) {
             self.tally.total += 1;
             let done = match answer {
-                Ok(Loaded::Posted) => {
+                Ok(Loaded::Posted { .. }) => {
                     self.tally.were_claimed += u64::from(record.was_claimed);
                     *match record.draft.shelf() {
                         Shelf::Trash => &mut self.tally.trashed,

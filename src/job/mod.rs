@@ -6,6 +6,7 @@ mod edit;
 mod former;
 mod history;
 mod key;
+mod moves;
 pub(crate) mod octavia;
 mod past;
 mod pause;
@@ -31,6 +32,7 @@ pub(crate) use self::{
     former::Former,
     history::{Failure, History, Said, shortened},
     key::JobKey,
+    moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
     past::{Departure, End, HISTORY, Identity, Remark},
     pause::{Pause, Pauses},
     settlement::{Aftermath, Authority, Outcome, Purge, Restore, Settlement, Witness},

@@ -74,6 +74,9 @@ impl Remark {
     /// The action of whoever takes a job to another board.
     pub(crate) const MOVED: &str = "moved";
 
+    /// The action of a move on the job that it brings to a board.
+    pub(crate) const RECEIVED: &str = "received";
+
     /// Remarks that somebody does this now.
     pub(crate) fn now(action: &str, by: &str, reason: Option<&str>) -> Self {
         Self {
@@ -137,6 +140,18 @@ impl Job {
             .filter(|_| self.ended.is_some());
         remark.is_some_and(|remark| remark.action.as_deref() == Some(Remark::MOVED))
     }
+
+    /// Returns the address of the board that it was moved from, where the audit entry has it.
+    pub(crate) fn moved_from(&self) -> Option<&str> {
+        let remark = self.history.remark.as_ref();
+        let remark = remark.filter(|it| it.action.as_deref() == Some(Remark::RECEIVED))?;
+        let from = remark.reason.as_deref()?.strip_prefix(Self::MOVED_FROM);
+        // Peers can write to the record, too.
+        from.filter(|from| from.len() <= 1000)
+    }
+
+    /// Begins the reason of that entry.
+    pub(crate) const MOVED_FROM: &str = "moved from ";
 
     /// Returns the exit code and the signal by which the last attempt ended whose end is known.
     pub(crate) fn last_exit(&self) -> Option<(Option<i32>, Option<i32>)> {

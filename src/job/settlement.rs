@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Departure, Edit, Entry, Failure, Fence, Identity, JobKey, Owner, Remark, Shelf};
+use super::{
+    Departure, Edit, Entry, Failure, Fence, Identity, JobKey, MoveRecord, Owner, Remark, Shelf,
+};
 
 /// What a conductor knows of a job that it gives back.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,6 +160,8 @@ pub(crate) struct Settlement {
     /// What is to be remembered of the job if it ends by this; none, if it is not known.
     pub(crate) job: Option<Identity>,
     pub(crate) remark: Option<Remark>,
+    /// Written in the same step that ends the job, so that a move knows later that it did.
+    pub(crate) commit: Option<MoveRecord>,
 }
 
 impl Settlement {
@@ -209,6 +213,7 @@ impl Settlement {
             authority,
             job: None,
             remark: None,
+            commit: None,
         }
     }
 }

@@ -2,16 +2,19 @@
 
 use std::{collections::BTreeSet, fs, time::Duration};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     dump::{OF_THE_BOARD, OF_THE_KIND, are_alike, boards::Boards, fill},
     support::{
         env::{Env, Outcome, wait_until},
         proxy::{Mood, Proxy},
-        servers::Server,
+        servers::{Host, Server, ZooKeeper},
     },
 };
+
+/// The audit entry, which names the move.
+const OF_THE_MOVE: [&str; 4] = ["by", "action", "action_on", "reason"];
 
 fn copy(boards: &Boards, from: &str, to: &str, words: &[&str]) -> Outcome {
     let to = boards.url(to);
@@ -87,10 +90,11 @@ fn another_job_of_the_same_uuid_is_told_and_left_on_both_boards() {
         for words in [&[][..], &["--move"]] {
             let copied = copy(&boards, &one, &other, words);
             assert_eq!(copied.code, 7, "{copied:?}");
-            assert!(
-                copied.stderr.contains("another job of this uuid"),
-                "{copied:?}"
-            );
+            let why = match words {
+                [] => "another job of this uuid",
+                _ => "a job with this uuid is already there",
+            };
+            assert!(copied.stderr.contains(why), "{copied:?}");
         }
         for (board, size) in [(&one, 1), (&other, 2)] {
             let job = boards.run(board, &["show", uuid, "--json"]).json();
@@ -112,13 +116,18 @@ fn what_nobody_has_is_moved_and_the_rest_is_left_and_told() {
             assert_eq!(moved.code, 7, "{moved:?}");
             assert!(moved.stderr.contains("claimed by ada"), "{moved:?}");
             let there = boards.dumped(&other);
-            let but = [&OF_THE_BOARD[..], &OF_THE_KIND].concat();
+            let but = [&OF_THE_BOARD[..], &OF_THE_KIND, &OF_THE_MOVE].concat();
             let free: Vec<_> = before
                 .iter()
                 .filter(|it| it["owner"].is_null())
                 .cloned()
                 .collect();
             are_alike(&free, &there, &but);
+            for job in there.iter().filter(|it| it["kind"] == "job") {
+                let reason = job["reason"].as_str().unwrap();
+                assert_eq!(job["action"], "received", "{job}");
+                assert!(reason.starts_with("moved from "), "{job}");
+            }
             let names: Vec<_> = boards
                 .dumped(&one)
                 .iter()
@@ -200,9 +209,9 @@ fn a_move_that_is_killed_and_done_again_loses_and_doubles_nothing() {
             let (here, there) = (uuids(&boards, &one, &[]), uuids(&boards, &other, &[]));
             let either: BTreeSet<_> = here.union(&there).cloned().collect();
             assert_eq!(either, all, "{kind}");
-            let both: Vec<_> = here.intersection(&there).collect();
             let free = uuids(&boards, &one, &["--unclaimed"]);
-            assert!(kind == "zookeeper" || both.iter().all(|it| !free.contains(*it)));
+            let free_there = uuids(&boards, &other, &["--unclaimed"]);
+            assert_eq!(free.intersection(&free_there).count(), 0, "{kind}");
         }
         let again = || copy(&boards, &one, &other, &["--move"]).code == 0;
         match kind {
@@ -265,7 +274,7 @@ fn learn(boards: &Boards, board: &str) {
 }
 
 /// Returns the URL of a board with a proxy before its server.
-fn behind_a_proxy(boards: &Boards, board: &str) -> (Proxy, String) {
+pub(crate) fn behind_a_proxy(boards: &Boards, board: &str) -> (Proxy, String) {
     let url = boards.url(board);
     let start = url.find("127.0.0.1:").unwrap() + "127.0.0.1:".len();
     let is_digit = |byte: &u8| byte.is_ascii_digit();
@@ -308,34 +317,160 @@ fn a_move_of_which_an_answer_is_lost_is_made_nevertheless() {
 }
 
 #[test]
-fn what_may_be_on_both_boards_is_told_and_not_freed_and_the_move_goes_on_with_it() {
+fn copy_whose_post_was_not_answered_stays_claimed_until_the_move_is_resumed() {
     let boards = Boards::new();
-    let kinds = boards.kinds().into_iter().filter(|it| *it != "embedded");
-    for (kind, is_done) in kinds.flat_map(|it| [(it, false), (it, true)]) {
+    for kind in boards.kinds().into_iter().filter(|it| *it != "embedded") {
         let (one, other) = (boards.another("embedded"), boards.another(kind));
         learn(&boards, &other);
-        boards.run(&one, &["post", "lost-7"]).succeeded();
+        let job = boards.run(&one, &["post", "lost-7"]).posted();
         let (proxy, to) = behind_a_proxy(&boards, &other);
         proxy.set_at("lost-7", Mood::HangUp);
         let moved = copy(&boards, &one, &to, &["--move"]);
         assert!(proxy.has_sprung());
         assert_ne!(moved.code, 0, "{moved:?}");
-        assert!(
-            moved.stderr.contains("lost-7") && moved.stderr.contains("may be on both boards"),
-            "{moved:?}"
-        );
+        assert!(moved.stderr.contains("copy --resume --to"), "{moved:?}");
+        // The job is free here, and its copy there can be claimed by no one.
+        assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), 1);
         assert_eq!(uuids(&boards, &other, &[]).len(), 1);
-        assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), 0);
-        let explained = boards.run(&one, &["explain", "@1"]);
-        assert!(explained.stdout.contains("was broken off"), "{explained:?}");
-        if is_done {
-            let run = ["claim", "--next", "--", "true"];
-            boards.run(&other, &run).succeeded();
-        }
+        assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), 0);
+        let explained = boards.run(&other, &["explain", &job]);
+        assert!(
+            explained.stdout.contains("unfinished-move"),
+            "{explained:?}"
+        );
+        assert!(
+            explained.stdout.contains("copy --resume --from"),
+            "{explained:?}"
+        );
+        let resumed = copy(&boards, &one, &other, &["--resume"]);
+        resumed.succeeded();
+        assert_eq!(resumed.json()["done"], "returned", "{resumed:?}");
+        assert_eq!(uuids(&boards, &other, &[]).len(), 0);
+        assert_eq!(boards.run(&other, &["wait", &job]).code, 9, "{kind}");
         copy(&boards, &one, &other, &["--move"]).succeeded();
         assert_eq!(uuids(&boards, &one, &[]).len(), 0);
-        // It is not posted there a second time.
-        assert_eq!(uuids(&boards, &other, &[]).len(), usize::from(!is_done));
+        assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), 1);
+    }
+}
+
+/// Kills a move at this request to a server, and returns the board that it left and the one it went to.
+fn killed_at(boards: &Boards, word: &'static str, is_target: bool) -> (String, String) {
+    let kind = "redis";
+    let (one, other) = match is_target {
+        true => (boards.another("embedded"), boards.another(kind)),
+        false => (boards.another(kind), boards.another("embedded")),
+    };
+    learn(boards, if is_target { &other } else { &one });
+    boards.run(&one, &["post", "lost-7"]).succeeded();
+    let (proxy, url) = behind_a_proxy(boards, if is_target { &other } else { &one });
+    let (from, to) = match is_target {
+        true => (boards.url(&one), url),
+        false => (url, boards.url(&other)),
+    };
+    proxy.set_at(word, Mood::Stall);
+    let run = boards
+        .on(&from, &["copy", "--move", "--yes", "--to", &to])
+        .spawn();
+    wait_until("the request is there", || proxy.has_sprung());
+    run.kill();
+    (one, other)
+}
+
+#[test]
+fn doctor_finishes_an_interrupted_move_from_either_board() {
+    let boards = Boards::new();
+    if !boards.kinds().contains(&"redis") {
+        return;
+    }
+    for (word, is_target, moved) in [("lost-7", true, false), ("moved to", false, true)] {
+        for is_asked_there in [false, true] {
+            let (one, other) = killed_at(&boards, word, is_target);
+            let asked = if is_asked_there { &other } else { &one };
+            // Its process has ended, and the address of the proxy leads to the server no more.
+            let found = boards.run(asked, &["doctor", "--only", "unfinished-move", "--json"]);
+            assert_eq!(found.code, 7, "{found:?}");
+            let report: Value = serde_json::from_str(&found.stdout).unwrap();
+            let finding = &report["findings"][0];
+            assert_eq!(finding["code"], "unfinished-move", "{finding}");
+            let words = copy(&boards, &one, &other, &["--resume"]);
+            words.succeeded();
+            let done = if moved { "moved" } else { "returned" };
+            assert_eq!(words.json()["done"], done, "{words:?}");
+            let (here, there) = (usize::from(!moved), usize::from(moved));
+            assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), here);
+            assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), there);
+        }
+    }
+    // Where both addresses still hold, `--fix` does all of it.
+    let (one, other) = (boards.another("embedded"), boards.another("redis"));
+    let lines: String = (0..600)
+        .map(|n| format!("{{\"name\":\"job-{n}\"}}\n"))
+        .collect();
+    let url = boards.url(&one);
+    let post = ["--board", &url, "post", "--from", "-"];
+    boards.env.jobboard(&post).stdin(lines).run().succeeded();
+    let to = boards.url(&other);
+    let mut run = boards
+        .on(&one, &["copy", "--move", "--yes", "--to", &to])
+        .spawn();
+    wait_until("it has begun", || {
+        run.has_ended() || run.stdout().lines().count() > 0
+    });
+    run.kill();
+    boards.run(&other, &["doctor", "--fix", "--yes"]);
+    boards.run(&one, &["doctor", "--fix", "--yes"]);
+    for board in [&one, &other] {
+        let left = boards.run(board, &["doctor", "--only", "unfinished-move", "--json"]);
+        let report: Value = serde_json::from_str(&left.stdout).unwrap();
+        assert_eq!(report["findings"], json!([]), "{left:?}");
+        assert_eq!(
+            boards
+                .run(board, &["list", "--filter", "owner=move:*"])
+                .stdout,
+            ""
+        );
+    }
+}
+
+#[test]
+fn copies_of_which_the_source_has_no_record_are_left_alone() {
+    let boards = Boards::new();
+    if !boards.kinds().contains(&"redis") {
+        return;
+    }
+    let (one, other) = killed_at(&boards, "lost-7", true);
+    let stranger = boards.another("embedded");
+    boards.run(&stranger, &["post", "a"]).succeeded();
+    copy(&boards, &stranger, &other, &["--resume"]).succeeded();
+    assert_eq!(uuids(&boards, &other, &[]).len(), 1);
+    assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), 0);
+    // Nor is it freed as the claim of a process that is dead.
+    boards.run(
+        &other,
+        &["doctor", "--fix", "--yes", "--only", "held-by-dead"],
+    );
+    assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), 0);
+    copy(&boards, &one, &other, &["--resume"]).succeeded();
+    assert_eq!(uuids(&boards, &other, &[]).len(), 0);
+}
+
+#[test]
+fn a_uuid_that_ended_there_before_proves_nothing() {
+    let boards = Boards::new();
+    let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
+    for kind in boards.kinds() {
+        let (one, other) = (boards.another("embedded"), boards.another(kind));
+        for board in [&one, &other] {
+            boards
+                .run(board, &["post", "a", "--uuid", uuid])
+                .succeeded();
+        }
+        boards
+            .run(&other, &["consume", uuid, "--force", "--yes"])
+            .succeeded();
+        copy(&boards, &one, &other, &["--move"]).succeeded();
+        assert_eq!(uuids(&boards, &one, &[]).len(), 0, "{kind}");
+        assert_eq!(uuids(&boards, &other, &["--unclaimed"]).len(), 1, "{kind}");
     }
 }
 
@@ -355,7 +490,10 @@ fn a_job_is_not_taken_off_the_board_for_one_in_the_trash_of_the_other() {
             .succeeded();
         let moved = copy(&boards, &one, &other, &["--move"]);
         assert_eq!(moved.code, 7, "{moved:?}");
-        assert!(moved.stderr.contains("in the trash there"), "{moved:?}");
+        assert!(
+            moved.stderr.contains("already in the trash there"),
+            "{moved:?}"
+        );
         assert_eq!(uuids(&boards, &one, &["--unclaimed"]).len(), 1, "{kind}");
         assert_eq!(uuids(&boards, &other, &["--trash"]).len(), 1, "{kind}");
     }
@@ -384,5 +522,31 @@ fn a_move_is_to_be_agreed_to_and_a_protected_board_to_be_named() {
         assert_eq!(left.succeeded(), "1\n");
         move_to(&[&["--dry-run"], least].concat()).succeeded();
         move_to(&most).succeeded();
+    }
+}
+
+#[test]
+fn trash_of_a_sibling_board_does_not_count_as_trash_of_the_target() {
+    let boards = Boards::new();
+    let Some(server) = <ZooKeeper as Host>::start() else {
+        return;
+    };
+    let from = boards.another("embedded");
+    let job = boards.run(&from, &["post", "a"]).posted();
+    boards
+        .run(&from, &["trash", &job, "--force", "--yes"])
+        .succeeded();
+    // So that they do not number their jobs alike.
+    boards.run(&server.beside(), &["post", "b"]).succeeded();
+    for to in [server.board(), server.beside()] {
+        let copied = copy(&boards, &from, &to, &[]);
+        copied.succeeded();
+        assert_eq!(copied.json()["done"], "copied", "{copied:?}");
+        assert_eq!(
+            uuids(&boards, &to, &["--trash"]),
+            BTreeSet::from([job.clone()])
+        );
+        let again = copy(&boards, &from, &to, &[]);
+        assert_eq!(again.json()["done"], "exists", "{again:?}");
     }
 }

@@ -4,6 +4,7 @@
 
 pub(crate) mod conduct;
 pub(crate) mod crashes;
+pub(crate) mod moves;
 pub(crate) mod mutations;
 pub(crate) mod past;
 pub(crate) mod redis;
@@ -14,18 +15,36 @@ use std::{
     fs,
     hash::{BuildHasher, RandomState},
     io::Write,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 use crate::support::env::{Env, Outcome, Running};
-pub(crate) use crate::support::needs::size;
+pub(crate) use crate::support::needs::{has, size};
 
 /// Returns a number below the limit that nobody can foresee.
 pub(crate) fn random(limit: u64) -> u64 {
     RandomState::new().hash_one(0) % limit
+}
+
+/// Builds a library of `tests/cli/support` that is preloaded into a program.
+pub(crate) fn preload(env: &Env, source: &str) -> Option<String> {
+    if !has("cc") {
+        return None;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/support");
+    let library = env.file(source).with_extension("so");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).arg(&library);
+    let built = compiler
+        .arg(folder.join(source))
+        .arg("-ldl")
+        .status()
+        .unwrap();
+    assert!(built.success());
+    Some(library.to_str().unwrap().to_owned())
 }
 
 fn is_intact(env: &Env) {

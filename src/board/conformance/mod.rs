@@ -8,6 +8,7 @@ pub(crate) mod events;
 pub(crate) mod histories;
 pub(crate) mod listing;
 mod model;
+pub(crate) mod moving;
 pub(crate) mod past;
 pub(crate) mod pausing;
 pub(crate) mod posting;
@@ -98,6 +99,9 @@ macro_rules! keeps_its_promises {
             retrying::only_what_is_held_back_and_free_is_tried_at_once,
             retrying::a_job_may_come_back_with_its_attempts,
             retrying::of_twenty_who_retry_a_job_one_succeeds,
+            moving::a_copy_is_posted_claimed_and_counts_no_attempt,
+            moving::a_record_is_written_with_the_end_of_the_job_or_not_at_all,
+            moving::a_board_that_no_job_has_left_has_no_records,
             past::a_consumed_job_is_remembered_as_it_was,
             past::each_end_is_told_from_the_others,
             past::what_ended_last_is_listed_first,

@@ -3,6 +3,7 @@
 mod events;
 mod examine;
 mod limit;
+mod moves;
 mod past;
 mod pauses;
 mod read;
@@ -35,8 +36,8 @@ use super::{
     wire::past::find as find_past,
 };
 use crate::job::{
-    Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Pause, Purge, Remark, Restore,
-    Settlement, Shelf, Told,
+    Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, MoveRecord, Pause, Purge, Remark,
+    Restore, Settlement, Shelf, Told,
 };
 
 /// A board in a file.
@@ -100,7 +101,9 @@ impl Board for Embedded {
                     .iter()
                     .map(|draft| match draft.with_former() {
                         None => write::change::post(transaction, now, draft, claimant),
-                        Some((draft, former)) => write::load::load(transaction, now, draft, former),
+                        Some((draft, former)) => {
+                            write::load::load(transaction, now, (draft, former), claimant)
+                        }
                     })
                     .collect()
             })
@@ -235,6 +238,25 @@ impl Board for Embedded {
     async fn pauses(&self) -> Result<Vec<Pause>> {
         let pauses = self.file.read(|transaction, _| pauses::pauses(transaction));
         Ok(pauses.await?.unwrap_or_default())
+    }
+
+    async fn begin_move(&self, record: &MoveRecord) -> Result<()> {
+        let kept = self
+            .file
+            .write_new(|transaction, _| moves::keep(transaction, record));
+        kept.await
+    }
+
+    async fn moves(&self) -> Result<Vec<MoveRecord>> {
+        let records = self.file.read(|transaction, _| moves::records(transaction));
+        Ok(records.await?.unwrap_or_default())
+    }
+
+    async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {
+        let delete = self
+            .file
+            .write(|transaction, _| moves::delete(transaction, records));
+        delete.await.map(drop)
     }
 
     async fn health(&self) -> Result<Health> {

@@ -126,6 +126,12 @@ pub(super) const MEANINGS: [(Code, Group, Severity, &str); Code::ALL.len()] = [
         "it lapses soon, and another one may perform the job a second time",
     ),
     (
+        Code::UnfinishedMove,
+        Claims,
+        Warning,
+        "the copies on the target board stay claimed, and no one can run them",
+    ),
+    (
         Code::BlocksPosters,
         Claims,
         Error,

@@ -2,6 +2,6 @@
 
 pub(super) mod connect;
 pub(super) mod expiry;
-pub(super) mod failure;
+pub(crate) mod failure;
 pub(crate) mod problem;
 pub(crate) mod tls;

@@ -94,6 +94,11 @@ impl Keys {
         self.named("paused")
     }
 
+    /// A hash of the moves that take jobs to other boards.
+    pub(super) fn moves(&self) -> String {
+        self.named("moves")
+    }
+
     /// The channel on which our scripts tell what they did.
     pub(super) fn events(&self) -> String {
         self.named("events")

@@ -4,6 +4,7 @@ mod events;
 mod examine;
 mod keys;
 mod link;
+mod moves;
 mod pauses;
 mod read;
 mod registry;
@@ -39,8 +40,8 @@ use super::{
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Pause, Purge, Remark, Restore,
-        Settlement, Shelf, Told,
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, MoveRecord, Pause, Purge,
+        Remark, Restore, Settlement, Shelf, Told,
     },
     secret::Secret,
 };
@@ -188,6 +189,18 @@ impl Board for Redis {
 
     async fn pauses(&self) -> Result<Vec<Pause>> {
         pauses::pauses(&self.client, &self.keys).await
+    }
+
+    async fn begin_move(&self, record: &MoveRecord) -> Result<()> {
+        moves::begin(&self.client, &self.keys, record).await
+    }
+
+    async fn moves(&self) -> Result<Vec<MoveRecord>> {
+        moves::records(&self.client, &self.keys).await
+    }
+
+    async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {
+        moves::delete(&self.client, &self.keys, records).await
     }
 
     async fn health(&self) -> Result<Health> {

@@ -223,6 +223,7 @@ async fn what_somebody_put_beside_a_job_by_hand_harms_no_other() {
         authority: by_name("ada"),
         job: None,
         remark: None,
+        commit: None,
     });
     let answers = board.settle(&settlements).await.unwrap();
     let settled: Vec<_> = answers.iter().map(Result::is_ok).collect();

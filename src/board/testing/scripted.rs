@@ -24,8 +24,8 @@ use crate::{
         JobRef, Part, Posted, Query, Result, Settled, Which, event::Subject,
     },
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, Holding, Job, JobKey, Lease, Owner,
-        Settlement, Shelf, Told,
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, Holding, Job, JobKey, Lease, MoveRecord,
+        Owner, Settlement, Shelf, Told,
     },
 };
 
@@ -244,6 +244,15 @@ impl Board for Scripted {
     }
     async fn pauses(&self) -> Result<Vec<crate::job::Pause>> {
         Ok(Vec::new())
+    }
+    async fn begin_move(&self, _: &MoveRecord) -> Result<()> {
+        unasked()
+    }
+    async fn moves(&self) -> Result<Vec<MoveRecord>> {
+        unasked()
+    }
+    async fn end_moves(&self, _: &[MoveRecord]) -> Result<()> {
+        unasked()
     }
     async fn health(&self) -> Result<Health> {
         unasked()

@@ -166,6 +166,20 @@ fn is_scheme(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
+impl BoardUrl {
+    /// Returns the address in a form that is valid in every directory of this machine.
+    pub(crate) fn absolute(&self) -> String {
+        match self {
+            Self::Embedded(url) => {
+                let mut url = url.clone();
+                url.path = std::path::absolute(&url.path).unwrap_or(url.path);
+                url.to_string()
+            }
+            url => url.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for BoardUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

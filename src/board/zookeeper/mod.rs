@@ -3,6 +3,7 @@
 mod events;
 mod examine;
 mod link;
+mod moves;
 mod origin;
 mod past;
 mod paths;
@@ -43,8 +44,8 @@ use super::{
 };
 use crate::{
     job::{
-        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, Pause, Purge, Remark, Restore,
-        Settlement, Shelf, Term, Told,
+        Claim, Claimant, Claimed, Conductor, Draft, Entry, JobKey, MoveRecord, Pause, Purge,
+        Remark, Restore, Settlement, Shelf, Term, Told,
     },
     secret::Secret,
 };
@@ -225,6 +226,22 @@ impl Board for ZooKeeper {
     async fn pauses(&self) -> Result<Vec<Pause>> {
         let session = self.root.client.session(READING).await?;
         self.root.target(&session).pauses().await
+    }
+
+    async fn begin_move(&self, record: &MoveRecord) -> Result<()> {
+        let session = self.root.client.session(WRITING).await?;
+        self.root.target(&session).begin_move(record).await
+    }
+
+    async fn moves(&self) -> Result<Vec<MoveRecord>> {
+        let session = self.root.client.session(READING).await?;
+        self.catch_up(&session).await?;
+        self.root.target(&session).moves().await
+    }
+
+    async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {
+        let session = self.root.client.session(WRITING).await?;
+        self.root.target(&session).end_moves(records).await
     }
 
     async fn health(&self) -> Result<Health> {

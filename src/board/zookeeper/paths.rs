@@ -163,6 +163,15 @@ impl Paths {
         format!("{}/paused/{}", self.ours, escape(names))
     }
 
+    /// The directory of the records of moves.
+    pub(super) fn moves(&self) -> String {
+        format!("{}/moves", self.ours)
+    }
+
+    pub(super) fn move_record(&self, key: &str) -> String {
+        format!("{}/moves/{}", self.ours, escape(key))
+    }
+
     /// The folder of the nodes that keep the names of conductors unique.
     pub(super) fn names(&self) -> String {
         format!("{}/conductors", self.ours)

@@ -178,6 +178,7 @@ async fn settle(
         authority,
         job: None,
         remark: None,
+        commit: None,
     };
     let mut answers = board.settle(&[settlement]).await?;
     answers.pop().unwrap().map(drop)

@@ -1,375 +1,464 @@
-//! Moving jobs: claimed here, posted there, read back, and consumed here.
+//! Moves jobs to another board. `docs/decisions/moves.md` has the protocol, and what each crash leaves.
 
-use std::{cell::Cell, sync::Arc, time::Duration};
+use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::time::{self, Instant};
+use chrono::Utc;
 
-use super::{
-    Passenger, Told, borrowed,
-    broken::{done_there, left_behind},
-    fate::{Fate, fate, is_open, on_both, repeated, unheard},
-};
+use super::{Passenger, Told, same};
 use crate::{
-    board::{self, Board, BoardError, BoardExt, ClaimRules, JobRef, Settled},
+    board::{self, Board, BoardError, ClaimRules, JobRef, net::failure::cause},
     commands::parts::{
-        liveness::MOVER,
+        liveness::{is_copy_of_move, is_of_broken_move},
         loader::{Loader, fingerprint},
-        under_claim::kept_owner,
     },
-    context::Context,
     exit::CommandError,
     job::{
-        Aftermath, Authority, Claim, Claimant, Claimed, Draft, Entry, Identity, Job, Outcome,
-        Owner, Remark, Settlement, Shelf, Term,
+        Aftermath, Authority, Claim, Claimant, Claimed, Draft, Entry, Fence, Identity, Job, JobKey,
+        MOST_RECORDS, MoveRecord, Outcome, Owner, Remark, Settlement, Shelf, Stage, Term,
     },
     lease::{Keeper, KeptLease},
     process::clock::Boottime,
 };
 
-/// Claims by hand: a move is no attempt at a job.
+/// A move is no attempt at a job.
 const NO_ATTEMPT: ClaimRules = ClaimRules {
     is_attempt: false,
     at_once: usize::MAX,
     respects_not_before: false,
 };
 
-/// How long a board is asked what became of jobs, once they may be on both.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// How long a claim outlives us, where the server grants it: its job may be on both boards, and nobody
-/// is to have it here before the move is made again.
-const LEASE: Duration = Duration::from_secs(10 * 60);
-
-/// A job that we hold, and the claim, which is renewed.
-struct Held {
-    claimed: Claimed,
-    owner: Owner,
-    lease: KeptLease,
-    /// Whether a move had it that was broken off: it may be there already.
-    is_left: bool,
+/// The two boards of a move.
+pub(super) struct Route<'a> {
+    pub(super) from: &'a dyn Board,
+    pub(super) to: &'a dyn Board,
+    /// Their addresses, for records and audit entries.
+    pub(super) source: String,
+    pub(super) target: String,
+    /// The operator, for audit entries.
+    pub(super) who: String,
 }
 
-/// Who moves jobs from one board to another.
-pub(super) struct Mover<'a> {
-    from: &'a dyn Board,
-    to: &'a dyn Board,
-    by: Claimant,
-    lease: Duration,
-    keeper: Keeper,
-    remark: Remark,
-    /// Whether it was made sure of that it is not one board.
-    are_two: Cell<bool>,
-}
-
-impl<'a> Mover<'a> {
-    /// Prepares claims that end some time after us, under a name that nobody else has.
-    pub(super) async fn new(
-        ctx: &Context,
-        from: &'a Arc<dyn Board>,
-        to: &'a dyn Board,
-    ) -> anyhow::Result<Self> {
-        let lease = from.lease_term(LEASE).await;
-        let lease = lease.with_context(|| ctx.trying("move", "the jobs"))?;
-        let by = Claimant {
-            owner: Owner::new(&format!("{MOVER}{}", kept_owner(ctx.who())?))?,
-            term: Term::Kept(lease),
-        };
-        let reason = format!("moved to {}", to.name());
-        Ok(Self {
-            from: &**from,
-            to,
-            by,
-            lease,
-            keeper: Keeper::start(Arc::clone(from)),
-            remark: Remark::now(Remark::MOVED, &ctx.who().text(), Some(&reason)),
-            are_two: Cell::new(false),
-        })
+impl Route<'_> {
+    /// Returns the audit entry of a copy that leaves the target because its job stays on the source.
+    pub(super) fn returned(&self) -> Remark {
+        let reason = format!("returned to {}", self.source);
+        Remark::now(Remark::MOVED, &self.who, Some(&reason))
     }
 
-    /// Moves jobs, each whole or not at all; of each other one it is told that it may be on both boards.
-    ///
-    /// Where that cannot be told apart, a job stays here, claimed until the claim lapses. An error
-    /// around all of them means that none was posted there.
+    /// Returns the records of moves from the source board. It has to be all of them: a missing one reads as
+    /// a job that never left.
+    pub(super) async fn records(&self) -> board::Result<Vec<MoveRecord>> {
+        let records = self.from.moves().await?;
+        match records.len() < MOST_RECORDS {
+            true => Ok(records),
+            false => Err(BoardError::Failed {
+                doing: "read all records of moves on",
+                board: self.source.clone(),
+                source: format!("there are more than {MOST_RECORDS}").into(),
+            }),
+        }
+    }
+
+    pub(super) fn failed(&self) -> String {
+        format!("cannot move jobs from {} to {}", self.source, self.target)
+    }
+}
+
+/// Moves jobs under a name that no other move has.
+pub(super) struct Mover<'a> {
+    pub(super) route: &'a Route<'a>,
+    pub(super) owner: Owner,
+    /// Term of the claims on the source board, renewed by `keeper`.
+    pub(super) lease: Duration,
+    pub(super) keeper: Keeper,
+}
+
+/// A job on its way.
+struct Trip {
+    entry: Entry,
+    draft: Draft,
+    source: Option<(Claimed, KeptLease)>,
+    /// The claimed copy on the target board.
+    copy: Option<Job>,
+    end: Option<End>,
+}
+
+/// Where the job is in the end.
+enum End {
+    /// The source board has consumed it.
+    Committed,
+    /// It stays on the source board.
+    Stays(anyhow::Error),
+    /// Only a later look at the source board can tell.
+    Unresolved(anyhow::Error),
+}
+
+impl Mover<'_> {
+    /// Moves jobs, each with its own answer. An error around them means that all stay.
     pub(super) async fn pass(
         &self,
-        loader: &mut Loader<'_>,
+        loader: &Loader<'_>,
         batch: Vec<Passenger>,
     ) -> anyhow::Result<Vec<Told>> {
-        let names = (self.from.name(), self.to.name());
-        let trying = || format!("cannot move jobs from {} to {}", names.0, names.1);
-        let (mut told, mut ours, mut held) = (Vec::new(), Vec::new(), Vec::new());
-        let answers = self.claim(&batch).await.with_context(trying)?;
-        for ((entry, draft), answer) in batch.into_iter().zip(answers) {
-            match answer {
-                Ok(one) => {
-                    ours.push((entry, draft));
-                    held.push(one);
-                }
-                Err(error) => told.push((entry, Err(error.into()))),
-            }
+        let trips = batch.into_iter().map(|(entry, draft)| Trip {
+            entry,
+            draft,
+            source: None,
+            copy: None,
+            end: None,
+        });
+        let mut trips: Vec<_> = trips.collect();
+        let trying = || self.route.failed();
+        self.claim(&mut trips).await.with_context(trying)?;
+        let posted = self.post(loader, &mut trips).await;
+        if posted.is_ok() {
+            self.commit(&mut trips).await;
         }
-        let fates = match self.post(loader, &ours, &mut held).await {
-            Ok(fates) => fates,
-            Err(error) => {
-                let free = held.iter().filter(|held| !held.is_left);
-                let release = free.map(|held| self.settlement(held, false));
-                let _ = self.from.settle(&release.collect::<Vec<_>>()).await;
-                return Err(error).with_context(trying);
-            }
-        };
-        let moved = self.end(&held, fates).await;
-        let entries = ours.into_iter().map(|(entry, _)| entry);
-        told.extend(entries.zip(moved));
-        Ok(told)
+        self.conclude(&mut trips).await;
+        posted.with_context(trying)?;
+        let told = trips.into_iter().map(|trip| match trip.end {
+            Some(End::Committed) => (trip.entry, Ok("moved")),
+            Some(End::Stays(error) | End::Unresolved(error)) => (trip.entry, Err(error)),
+            None => (trip.entry, Err(BoardError::NoSuchJob.into())),
+        });
+        Ok(told.collect())
     }
 
-    /// Claims jobs; what a move had that was broken off is kept claimed as it is.
-    async fn claim(&self, batch: &[Passenger]) -> board::Result<Vec<board::Result<Held>>> {
+    /// Claims the jobs on the source board, after ending the claims of moves that died on this machine.
+    async fn claim(&self, trips: &mut [Trip]) -> board::Result<()> {
+        let left = trips.iter().filter_map(|trip| {
+            let holding = trip.entry.holding()?;
+            let owner = holding.owner.as_ref().filter(|it| is_of_broken_move(it))?;
+            // On a copy the claim is not a leftover: another board decides about it.
+            (!is_copy_of_move(holding)).then_some(())?;
+            Some(abandon(trip.entry.key(), owner, holding.fence.as_ref()?))
+        });
+        self.route.from.settle(&left.collect::<Vec<_>>()).await?;
+        let by = self.claimant(Term::Kept(self.lease));
+        let keys: Vec<_> = trips.iter().map(|trip| trip.entry.key().clone()).collect();
         let asked = Boottime::now();
-        let left: Vec<_> = batch.iter().map(|(entry, _)| left_behind(entry)).collect();
-        let is_left: Vec<_> = left.iter().map(Option::is_some).collect();
-        let kept = self.keep(left).await?;
-        let others = batch.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
-        let keys: Vec<_> = others.map(|((entry, _), _)| entry.key().clone()).collect();
-        let claimed = self.from.claim(&keys, &self.by, keys.len(), NO_ATTEMPT);
-        let mut claimed = claimed.await?.into_iter();
-        let answers = kept.into_iter().zip(is_left).map(|(kept, is_left)| {
-            let (owner, claimed) = match kept {
-                Some(kept) => kept,
-                None => {
-                    let claimed = claimed.next().unwrap_or(Err(BoardError::NoSuchJob))?;
-                    (self.by.owner.clone(), claimed)
-                }
-            };
-            Ok(Held {
-                lease: self.keeper.hold(self.term_of(&owner, &claimed), asked),
-                claimed,
-                owner,
-                is_left,
-            })
-        });
-        Ok(answers.collect())
-    }
-
-    /// Prolongs the claims that a move has left behind, and returns those that are kept now.
-    ///
-    /// Where a claim stands as long as a session does, nobody can keep it for another one. It is freed,
-    /// to be claimed at once.
-    async fn keep(
-        &self,
-        mut left: Vec<Option<(Owner, Claimed)>>,
-    ) -> board::Result<Vec<Option<(Owner, Claimed)>>> {
-        let all = left.iter().flatten();
-        let claims: Vec<_> = all.map(|(owner, it)| self.term_of(owner, it)).collect();
-        if claims.is_empty() {
-            return Ok(left);
-        }
-        let renewed = self.from.renew(&claims).await?;
-        let mut free = Vec::new();
-        let places = left.iter_mut().filter(|it| it.is_some());
-        for (place, _) in places.zip(renewed).filter(|(_, renewed)| renewed.is_err()) {
-            let Some((owner, claimed)) = place.take() else {
-                continue;
-            };
-            let authority = Authority::Claim(owner, claimed.fence);
-            let freed = Outcome::Abandon(Aftermath::None);
-            free.push(Settlement::of(claimed.job.key, freed, authority));
-        }
-        if !free.is_empty() {
-            self.from.settle(&free).await?;
-        }
-        Ok(left)
-    }
-
-    fn term_of(&self, owner: &Owner, claimed: &Claimed) -> Claim {
-        Claim {
-            key: claimed.job.key.clone(),
-            owner: owner.clone(),
-            fence: Some(claimed.fence.clone()),
-            term: self.lease,
-        }
-    }
-
-    /// Posts what we hold, and looks what of it is there then; an error means that nothing was posted.
-    async fn post(
-        &self,
-        loader: &mut Loader<'_>,
-        ours: &[Passenger],
-        held: &mut [Held],
-    ) -> anyhow::Result<Vec<Fate>> {
-        let Some(((first, _), ours_first)) = ours.iter().zip(&*held).next() else {
-            return Ok(Vec::new());
-        };
-        if !self.are_two.get() {
-            self.require_two(first, &ours_first.owner).await?;
-        }
-        let left = ours.iter().zip(&*held).filter(|(_, held)| held.is_left);
-        let left = left.map(|((_, draft), held)| (draft.uuid, held.claimed.job.held_since()));
-        let done = done_there(self.to, &left.collect::<Vec<_>>()).await?;
-        let jobs = ours.iter().zip(&mut *held);
-        let known: Vec<_> = jobs
-            .map(|((entry, draft), held)| match done.contains(&draft.uuid) {
-                true => Some(Fate::There),
-                false => unfit(entry, held).map(Fate::NotThere),
-            })
-            .collect();
-        let jobs = borrowed(ours).into_iter().zip(&known);
-        let still: Vec<_> = jobs.filter(|(_, it)| it.is_none()).map(|it| it.0).collect();
-        let loaded = match loader.load(&still).await {
-            Ok(loaded) => loaded,
-            Err(error @ (BoardError::Unknown { .. } | BoardError::Failed { .. })) => {
-                let unheard = || Err(unheard(self.to, &error));
-                still.iter().map(|_| unheard()).collect()
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let there = self.read_back(loader, &still).await;
-        let mut answers = (0..).zip(still.iter().zip(loaded));
-        let fates = known.into_iter().zip(held).map(|(known, held)| {
-            let asked = || {
-                let (at, (job, answer)) = answers.next()?;
-                let there = there.as_ref().map(|there| there[at]);
-                let there = there.map_err(|error| unheard(self.to, error));
-                Some(fate(job.0, held.is_left, answer, there))
-            };
-            let fate = known.or_else(asked);
-            fate.unwrap_or_else(|| Fate::NotThere(BoardError::NoSuchJob.into()))
-        });
-        Ok(fates.collect())
-    }
-
-    /// Looks whether jobs are there, and again for a while as long as no answer comes.
-    async fn read_back(
-        &self,
-        loader: &Loader<'_>,
-        jobs: &[(&Entry, &Draft)],
-    ) -> board::Result<Vec<bool>> {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            match loader.read_back(jobs).await {
-                Err(error) if is_open(&error) && Instant::now() < end => time::sleep(PAUSE).await,
-                answer => return answer,
-            }
-        }
-    }
-
-    /// Gives up here what is there, and has again what is not.
-    async fn end(&self, held: &[Held], fates: Vec<Fate>) -> Vec<anyhow::Result<&'static str>> {
-        let settlements = held
-            .iter()
-            .zip(&fates)
-            .filter_map(|(held, fate)| match fate {
-                Fate::There => Some(self.settlement(held, true)),
-                Fate::NotThere(_) => Some(self.settlement(held, false)),
-                Fate::Unclear(_) => None,
-            });
-        let settled = self.settle(&settlements.collect::<Vec<_>>()).await;
-        let mut settled = settled.into_iter();
-        let ended = fates.into_iter().map(|fate| match fate {
-            Fate::There => match settled.next() {
-                Some(Err(error)) => Err(on_both(error.into(), "it is on both boards now")),
-                _ => Ok("moved"),
-            },
-            Fate::NotThere(error) => {
-                settled.next();
-                Err(error)
-            }
-            Fate::Unclear(error) => Err(on_both(error, "it may be on both boards now")),
-        });
-        ended.collect()
-    }
-
-    /// Settles our claims, and for a while again those of which no answer comes: each is settled once.
-    async fn settle(&self, settlements: &[Settlement]) -> Vec<board::Result<Settled>> {
-        let end = Instant::now() + PATIENCE;
-        let mut answers: Vec<_> = settlements.iter().map(|_| None).collect();
-        loop {
-            let is_left = |at: &usize| match &answers[*at] {
-                None => true,
-                Some(answer) => matches!(answer, Err(error) if is_open(error)),
-            };
-            let left: Vec<_> = (0..settlements.len()).filter(is_left).collect();
-            let is_first = answers.iter().any(Option::is_none);
-            if left.is_empty() || (!is_first && Instant::now() > end) {
-                return answers.into_iter().flatten().collect();
-            }
-            if !is_first {
-                time::sleep(PAUSE).await;
-            }
-            let asked: Vec<_> = left.iter().map(|at| settlements[*at].clone()).collect();
-            let settled = match self.from.settle(&asked).await {
-                Ok(settled) => settled,
-                Err(error) => {
-                    let each = left.iter().map(|_| Err(repeated(self.from, &error)));
-                    each.collect()
-                }
-            };
-            for (at, answer) in left.into_iter().zip(settled) {
-                answers[at] = Some(match (answers[at].take(), answer) {
-                    // That of which we did not hear was done.
-                    (Some(Err(BoardError::Unknown { .. })), Err(BoardError::NoSuchJob)) => {
-                        Ok(Settled::default())
+        let claimed = self
+            .route
+            .from
+            .claim(&keys, &by, keys.len(), NO_ATTEMPT)
+            .await?;
+        for (trip, claimed) in trips.iter_mut().zip(claimed) {
+            match claimed {
+                Ok(claimed) => {
+                    if !is_as_listed(&trip.entry, &claimed.job) {
+                        trip.end = Some(End::Stays(BoardError::Changed.into()));
                     }
-                    (Some(unheard @ Err(BoardError::Unknown { .. })), Err(error))
-                        if error.is_retryable() =>
-                    {
-                        unheard
-                    }
-                    (_, answer) => answer,
-                });
+                    let claim = Claim {
+                        key: claimed.job.key.clone(),
+                        owner: self.owner.clone(),
+                        fence: Some(claimed.fence.clone()),
+                        term: self.lease,
+                    };
+                    trip.source = Some((claimed, self.keeper.hold(claim, asked)));
+                }
+                Err(error) => trip.end = Some(End::Stays(error.into())),
             }
         }
-    }
-
-    /// Ends our claim here: by the end of the job, or as if nothing had been.
-    fn settlement(&self, held: &Held, is_moved: bool) -> Settlement {
-        let claimed = &held.claimed;
-        let authority = Authority::Claim(held.owner.clone(), claimed.fence.clone());
-        let outcome = match is_moved {
-            true => Outcome::Consume,
-            false => Outcome::Abandon(Aftermath::None),
-        };
-        Settlement {
-            job: is_moved.then(|| Identity::from(&claimed.job)),
-            remark: is_moved.then(|| self.remark.clone()),
-            ..Settlement::of(claimed.job.key.clone(), outcome, authority)
-        }
-    }
-
-    /// Makes sure that a job that we have claimed here is not ours there, too: then it is one board.
-    async fn require_two(&self, claimed: &Entry, owner: &Owner) -> anyhow::Result<()> {
-        let wanted: JobRef = claimed.reference().parse()?;
-        match self.to.resolve_one(Shelf::Board, &wanted).await {
-            Ok(entry) if entry.is_owned_by(owner) => return Err(same()),
-            Ok(_) | Err(BoardError::NoSuchJob) => {}
-            Err(error) => return Err(error.into()),
-        }
-        self.are_two.set(true);
         Ok(())
     }
-}
 
-/// Says why a job is not to be posted after all: it is not what was listed, or not ours any more.
-fn unfit(entry: &Entry, Held { claimed, lease, .. }: &mut Held) -> Option<anyhow::Error> {
-    let is_as_listed = |job: &Job| {
-        let (listed, now) = (&job.history, &claimed.job.history);
-        fingerprint(job) == fingerprint(&claimed.job)
-            && (listed.attempts, listed.postponed) == (now.attempts, now.postponed)
-            && listed.not_before == now.not_before
-    };
-    match entry.job().is_some_and(is_as_listed) {
-        true => lease.lost_by_now().map(Into::into),
-        false => Some(BoardError::Changed.into()),
+    /// Posts claimed copies on the target board and reads them back.
+    ///
+    /// An error means that nothing was posted.
+    async fn post(&self, loader: &Loader<'_>, trips: &mut [Trip]) -> anyhow::Result<()> {
+        let mut open = open(trips);
+        let drafts: Vec<_> = open.iter().map(|trip| &trip.draft).collect();
+        let found = loader.lookup(&drafts).await?;
+        for (trip, found) in open.iter_mut().zip(found) {
+            match found {
+                Err(BoardError::NoSuchJob) => {}
+                Ok(entry) if entry.is_owned_by(&self.owner) => return Err(same()),
+                Ok(entry) => trip.end = Some(self.conflict(Some(&entry))),
+                Err(BoardError::Ambiguous { .. }) => trip.end = Some(self.conflict(None)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        open.retain(|trip| trip.end.is_none());
+        if open.is_empty() {
+            return Ok(());
+        }
+        self.route.from.begin_move(&self.begun()).await?;
+        let received = self.remark(
+            Remark::RECEIVED,
+            format!("{}{}", Job::MOVED_FROM, self.route.source),
+        );
+        let drafts = open.iter().map(|trip| {
+            let mut draft = trip.draft.clone();
+            if let Some(former) = &mut draft.former {
+                former.history.remark = Some(received.clone());
+            }
+            draft
+        });
+        let by = self.claimant(Term::Indefinite);
+        let posted = match self
+            .route
+            .to
+            .post(&drafts.collect::<Vec<_>>(), Some(&by))
+            .await
+        {
+            Err(error @ (BoardError::Unknown { .. } | BoardError::Failed { .. })) => {
+                let unheard = open.iter().map(|_| Err(repeated(self.route.to, &error)));
+                unheard.collect()
+            }
+            posted => posted?,
+        };
+        let wanted = open.iter().zip(&posted).map(|(trip, posted)| match posted {
+            Ok(posted) => JobRef::Key(posted.key.clone()),
+            Err(_) => JobRef::Uuid(trip.draft.uuid.to_string()),
+        });
+        let wanted: Vec<_> = wanted.collect();
+        let found = self.route.to.find(Shelf::Board, &wanted).await;
+        for (at, (trip, posted)) in open.into_iter().zip(posted).enumerate() {
+            let found = found.as_ref().map(|found| &found[at][..]);
+            (trip.copy, trip.end) = self.received(trip, posted, found);
+        }
+        Ok(())
+    }
+
+    /// Returns the copy of a job that the target has, or where the job is without one.
+    fn received(
+        &self,
+        trip: &Trip,
+        posted: board::Result<board::Posted>,
+        found: Result<&[Entry], &BoardError>,
+    ) -> (Option<Job>, Option<End>) {
+        let is_copy = |job: &&Job| {
+            let (copy, listed) = (fingerprint(job), trip.entry.job().map(fingerprint));
+            job.owner() == Some(&self.owner) && Some(copy) == listed
+        };
+        let copy = found.map(|found| found.iter().filter_map(Entry::job).find(is_copy));
+        let end = match (copy, posted) {
+            (Ok(Some(copy)), _) => return (Some(copy.clone()), None),
+            (Err(error), _) => self.unresolved(
+                repeated(self.route.to, error).into(),
+                "it stays here, and a claimed copy may be there",
+            ),
+            (Ok(None), Err(BoardError::Exists { .. })) => self.conflict(None),
+            // The request may still arrive.
+            (Ok(None), Err(error @ BoardError::Unknown { .. })) => self.unresolved(
+                error.into(),
+                "it stays here, and a claimed copy may be there",
+            ),
+            (Ok(None), Err(error)) => End::Stays(error.into()),
+            (Ok(None), Ok(_)) => {
+                let message = "its copy was posted there and is gone, or differs from the job";
+                End::Stays(CommandError::refused(message).into())
+            }
+        };
+        (None, Some(end))
+    }
+
+    /// Consumes the jobs on the source board: from then on the copies are the jobs.
+    async fn commit(&self, trips: &mut [Trip]) {
+        let remark = self.remark(Remark::MOVED, format!("moved to {}", self.route.target));
+        for trip in open(trips) {
+            let lost = trip.source.as_mut().and_then(|(_, it)| it.lost_by_now());
+            trip.end = lost.map(|lost| End::Stays(lost.into()));
+        }
+        let open = open(trips);
+        let sources = open.iter().filter_map(|trip| trip.source.as_ref());
+        let settlements = sources.map(|(claimed, _)| Settlement {
+            outcome: Outcome::Consume,
+            job: Some(Identity::from(&claimed.job)),
+            remark: Some(remark.clone()),
+            commit: Some(MoveRecord::commit(&self.owner, &claimed.job.uuid)),
+            ..abandon(&claimed.job.key, &self.owner, &claimed.fence)
+        });
+        let settled = settle(self.route.from, settlements.collect()).await;
+        let mut failed = Vec::new();
+        for (trip, settled) in open.into_iter().zip(settled) {
+            match settled {
+                Ok(()) => trip.end = Some(End::Committed),
+                Err(error) => failed.push((trip, error)),
+            }
+        }
+        // Ending the claim also stops a request that is still on its way.
+        let freed = self.free(failed.iter().map(|(trip, _)| &**trip)).await;
+        let records = match freed.iter().any(Result::is_err) {
+            true => self.route.records().await,
+            false => Ok(Vec::new()),
+        };
+        for ((trip, error), freed) in failed.into_iter().zip(freed) {
+            let commit = MoveRecord::commit(&self.owner, &trip.draft.uuid.to_string());
+            trip.end = Some(match (freed, &records) {
+                (Ok(()), _) => End::Stays(error.into()),
+                (Err(freed), Ok(records)) if freed.is_about_the_claim() => {
+                    match records.contains(&commit) {
+                        true => End::Committed,
+                        false => End::Stays(error.into()),
+                    }
+                }
+                _ => self.unresolved(
+                    error.into(),
+                    "it may still be here, with a claimed copy there",
+                ),
+            });
+        }
+    }
+
+    /// Releases the copies of consumed jobs, removes those of jobs that stay, and frees these.
+    async fn conclude(&self, trips: &mut [Trip]) {
+        let is_settled = |trip: &Trip| !matches!(trip.end, Some(End::Unresolved(_)));
+        let is_committed = |trip: &Trip| matches!(trip.end, Some(End::Committed));
+        let returned = self.route.returned();
+        let has_copy = |trip: &&mut Trip| trip.copy.is_some() && is_settled(trip);
+        let copied: Vec<_> = trips.iter_mut().filter(has_copy).collect();
+        let settlements = copied.iter().filter_map(|trip| {
+            let returned = Some(&returned).filter(|_| !is_committed(trip));
+            Some(end_copy(trip.copy.as_ref()?, &self.owner, returned))
+        });
+        let settled = settle(self.route.to, settlements.collect()).await;
+        for (trip, settled) in copied.into_iter().zip(settled) {
+            let Err(error) = unless_ended(settled) else {
+                continue;
+            };
+            let what = match is_committed(trip) {
+                true => "it was moved, and its copy there is still claimed",
+                false => "it stays here, and a claimed copy is there",
+            };
+            trip.end = Some(self.unresolved(error.into(), what));
+        }
+        self.free(trips.iter().filter(|trip| !is_committed(trip)))
+            .await;
+        let moved = trips.iter().filter(|trip| is_committed(trip));
+        let uuids = moved.map(|trip| trip.draft.uuid.to_string());
+        let mut ended: Vec<_> = uuids
+            .map(|uuid| MoveRecord::commit(&self.owner, &uuid))
+            .collect();
+        if trips.iter().all(is_settled) {
+            ended.push(self.begun());
+        }
+        // A record that stays does no harm: the next move finds that nothing is left of this one.
+        let _ = self.route.from.end_moves(&ended).await;
+    }
+
+    /// Ends the claims on the source board.
+    async fn free(&self, trips: impl Iterator<Item = &Trip>) -> Vec<board::Result<()>> {
+        let sources = trips.filter_map(|trip| trip.source.as_ref());
+        let abandon = sources.map(|(it, _)| abandon(&it.job.key, &self.owner, &it.fence));
+        settle(self.route.from, abandon.collect()).await
+    }
+
+    fn claimant(&self, term: Term) -> Claimant {
+        let owner = self.owner.clone();
+        Claimant { owner, term }
+    }
+
+    fn begun(&self) -> MoveRecord {
+        let (to, on) = (self.route.target.clone(), Utc::now());
+        MoveRecord {
+            owner: self.owner.clone(),
+            stage: Stage::Begun { to, on },
+        }
+    }
+
+    fn remark(&self, action: &str, reason: String) -> Remark {
+        Remark::now(action, &self.route.who, Some(&reason))
+    }
+
+    /// Says why a job stays whose uuid is taken on the target board.
+    fn conflict(&self, found: Option<&Entry>) -> End {
+        let place = match found {
+            Some(Entry::Job(job)) if job.shelf == Shelf::Trash => "in the trash there",
+            _ => "there",
+        };
+        let message = format!("a job with this uuid is already {place}; both are unchanged");
+        End::Stays(CommandError::refused(message).into())
+    }
+
+    fn unresolved(&self, error: anyhow::Error, what: &str) -> End {
+        let to = &self.route.target;
+        End::Unresolved(error.context(format!(
+            "{what}; `copy --resume --to {to}` finishes the move"
+        )))
     }
 }
 
-/// Says that there is nothing to copy.
-pub(super) fn same() -> anyhow::Error {
-    let message = "both are the same board, and nothing was done";
-    CommandError::refused(message)
-        .hint("--board and --to name two boards")
-        .into()
+fn open(trips: &mut [Trip]) -> Vec<&mut Trip> {
+    let open = trips.iter_mut().filter(|trip| trip.end.is_none());
+    open.collect()
+}
+
+fn abandon(key: &JobKey, owner: &Owner, fence: &Fence) -> Settlement {
+    let authority = Authority::Claim(owner.clone(), fence.clone());
+    Settlement::of(key.clone(), Outcome::Abandon(Aftermath::None), authority)
+}
+
+/// Ends the claim of a move on a copy: releases it, or takes it off the board with this remark.
+pub(super) fn end_copy(copy: &Job, owner: &Owner, returned: Option<&Remark>) -> Settlement {
+    let outcome = match returned {
+        None => Outcome::Abandon(Aftermath::None),
+        Some(_) => Outcome::Consume,
+    };
+    // No other move has this name.
+    let authority = Authority::Owner(owner.clone());
+    Settlement {
+        job: returned.map(|_| Identity::from(copy)),
+        remark: returned.cloned(),
+        ..Settlement::of(copy.key.clone(), outcome, authority)
+    }
+}
+
+/// Counts a claim as ended that an operator, or an earlier request, has ended.
+pub(super) fn unless_ended(answer: board::Result<()>) -> board::Result<()> {
+    match answer {
+        Err(error) if error.is_about_the_claim() => Ok(()),
+        answer => answer,
+    }
+}
+
+/// Settles claims, each with its own answer, and asks once more where an answer is lost: each names its
+/// claim, so that nothing is done twice.
+pub(super) async fn settle(
+    board: &dyn Board,
+    settlements: Vec<Settlement>,
+) -> Vec<board::Result<()>> {
+    let mut answers = settle_once(board, &settlements).await;
+    let is_lost = |at: &usize| matches!(answers[*at], Err(BoardError::Unknown { .. }));
+    let lost: Vec<_> = (0..answers.len()).filter(is_lost).collect();
+    let again: Vec<_> = lost.iter().map(|at| settlements[*at].clone()).collect();
+    for (at, answer) in lost.into_iter().zip(settle_once(board, &again).await) {
+        answers[at] = answer;
+    }
+    answers
+}
+
+async fn settle_once(board: &dyn Board, settlements: &[Settlement]) -> Vec<board::Result<()>> {
+    if settlements.is_empty() {
+        return Vec::new();
+    }
+    match board.settle(settlements).await {
+        Ok(settled) => settled.into_iter().map(|it| it.map(drop)).collect(),
+        Err(error) => {
+            let each = settlements.iter().map(|_| Err(repeated(board, &error)));
+            each.collect()
+        }
+    }
+}
+
+/// Repeats for one of several jobs why the exchange about all of them failed.
+fn repeated(board: &dyn Board, error: &BoardError) -> BoardError {
+    let (board, source) = (board.name().to_owned(), cause(error).into());
+    match error {
+        BoardError::Unknown { .. } | BoardError::Failed { .. } => {
+            BoardError::Unknown { board, source }
+        }
+        _ => BoardError::Unreachable { board, source },
+    }
+}
+
+/// Whether a job is still the one that was listed, so that its draft describes it.
+fn is_as_listed(entry: &Entry, claimed: &Job) -> bool {
+    entry.job().is_some_and(|listed| {
+        let (before, now) = (&listed.history, &claimed.history);
+        fingerprint(listed) == fingerprint(claimed)
+            && (before.attempts, before.postponed) == (now.attempts, now.postponed)
+            && before.not_before == now.not_before
+    })
 }

@@ -7,18 +7,21 @@ use std::{collections::BTreeMap, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::TryStreamExt;
 
-pub(super) use self::findings::of_entries;
+pub(super) use self::findings::{of_entries, of_moves};
 use crate::{
     board::{Board, BoardError, Detail, Query, examine::Code},
     commands::parts::{
-        liveness::{Overdue, is_nobody_s},
+        liveness::{Overdue, has_mover_ended, is_copy_of_move, is_nobody_s},
         tally::{ByName, ByOwner, Figures, Tally, is_exhausted},
     },
-    job::{Conductor, Entry, Job, Shelf},
+    job::{Conductor, Entry, Holding, Job, Shelf},
 };
 
 /// How far clocks may be apart.
 const APART: TimeDelta = TimeDelta::seconds(5);
+
+/// A move on another machine is unfinished if it holds a copy for longer than this.
+const MOVING: TimeDelta = TimeDelta::minutes(1);
 
 /// How many jobs are mended at once at most.
 const MENDED: usize = 1000;
@@ -67,6 +70,8 @@ pub(crate) struct Look {
     denied: [Noted; 2],
     /// The claims that may be ended, by owner.
     nobody_s: BTreeMap<String, Noted>,
+    /// The copies that unfinished moves hold, by the board that they come from.
+    moves: BTreeMap<String, Noted>,
     exhausted: Noted,
     /// How many jobs have times that have not come, and the one that is furthest ahead.
     ahead: usize,
@@ -188,6 +193,15 @@ impl Look {
     fn add(&mut self, job: &Job, now: DateTime<Utc>) {
         let reference = || job.reference().into_owned();
         self.highest = self.highest.max(job.sequence);
+        let is_unfinished = |it: &Holding| {
+            let is_old = it.claimed_on.is_none_or(|on| now - on > MOVING);
+            let owner = it.owner.as_ref().filter(|_| is_copy_of_move(it));
+            owner.is_some_and(|owner| has_mover_ended(owner).unwrap_or(is_old))
+        };
+        if job.holding.as_ref().is_some_and(is_unfinished) && self.moves.len() < MOST_OWNERS {
+            let from = job.moved_from().unwrap_or_default().to_owned();
+            self.moves.entry(from).or_default().push(reference());
+        }
         if is_exhausted(job) {
             self.exhausted.push(reference());
         }

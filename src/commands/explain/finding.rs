@@ -28,6 +28,7 @@ named! {
         HeldByDead => "held-by-dead",
         Lapsing => "lapsing",
         NotRenewed => "not-renewed",
+        UnfinishedMove => "unfinished-move",
         LockBroken => "lock-broken",
         Malformed => "malformed",
         HiddenFromPeers => "hidden-from-peers",

@@ -8,7 +8,7 @@ use super::{
     takers::Taker,
 };
 use crate::{
-    commands::parts::liveness::{is_of_broken_move, process_of},
+    commands::parts::liveness::{is_copy_of_move, process_of},
     duration,
     job::{Entry, Holding, Job, Lease, Owner},
     process::living::has_ended,
@@ -34,6 +34,7 @@ impl Scene {
         };
         let taker = self.takers.iter().find(|taker| taker.is_named(owner));
         let finding = match taker {
+            _ if is_copy_of_move(holding) => self.unfinished_move(job),
             Some(taker) => self.held_by_conductor(job, holding, taker, case),
             None => self.held_by_other(owner, holding, case),
         };
@@ -59,6 +60,17 @@ impl Scene {
         (self.mended(finding, (owner, taker, lapses), case), will_run)
     }
 
+    /// Explains a copy that a move has posted and not released yet.
+    fn unfinished_move(&self, job: &Job) -> Finding {
+        let summary = "a move from another board holds it, and has not finished";
+        let finding = self.bad(Code::UnfinishedMove, summary);
+        let Some(from) = job.moved_from() else {
+            return finding;
+        };
+        let command = self.command(&["copy", "--resume", "--from", from]);
+        finding.seen("from", from).mend("finish the move", command)
+    }
+
     /// Says what mends a claim of that owner, who may be a conductor, and which may lapse.
     fn mended(
         &self,
@@ -68,11 +80,6 @@ impl Scene {
     ) -> Finding {
         let free = &["abandon", "--force"][..];
         match finding.code {
-            Code::HeldByDead if is_of_broken_move(owner) => {
-                let text =
-                    "make the move again, which goes on with it; to have it here, and not there";
-                self.mend(finding, case, text, free)
-            }
             Code::HeldForever => {
                 let text = format!("if {owner} is gone, free it");
                 self.mend(finding, case, &text, free)
@@ -151,10 +158,7 @@ impl Scene {
         // Its name is that of a process of this machine.
         let process = process_of(&owner.text()).map(|(host, pid)| has_ended(host, pid, None));
         if process == Some(Some(true)) {
-            let summary = match is_of_broken_move(owner) {
-                true => "a move of it to another board was broken off: it may be there as well",
-                false => "the process that has it has ended on this machine",
-            };
+            let summary = "the process that has it has ended on this machine";
             return match holding.lease {
                 Lease::None => self.bad(Code::HeldByDead, summary),
                 _ => Finding::new(Code::HeldByDead, Severity::Warning, summary),

@@ -7,7 +7,7 @@ use tokio::time::{self, Instant};
 use super::under_claim::LEASE;
 use crate::{
     board::{Board, BoardError, JobRef},
-    job::{Conductor, Entry, Holding, Lease, Owner, Shelf},
+    job::{Conductor, Entry, Holding, Lease, MOVER, Owner, Shelf},
     process::living::has_ended,
 };
 
@@ -42,17 +42,31 @@ pub(crate) fn is_dead(owner: &Owner, conductors: &[Conductor], has_for_ever: boo
         return known.all(has_died);
     }
     let text = owner.text();
-    process_of(&text).is_some_and(|(host, pid)| has_ended(host, pid, None).unwrap_or(has_for_ever))
+    // The claims of a move expire, and its copies are released by the source board's word alone.
+    !text.starts_with(MOVER)
+        && process_of(&text)
+            .is_some_and(|(host, pid)| has_ended(host, pid, None).unwrap_or(has_for_ever))
 }
 
-/// Begins the names in which jobs are claimed that are about to be on two boards.
-pub(crate) const MOVER: &str = "copy:";
-
-/// Whether an owner is a move of jobs to another board that was broken off on this machine.
-pub(crate) fn is_of_broken_move(owner: &Owner) -> bool {
+/// Whether the process of a move of jobs to another board has ended; `None` if that cannot be seen from here.
+pub(crate) fn has_mover_ended(owner: &Owner) -> Option<bool> {
     let text = owner.text();
-    let process = text.strip_prefix(MOVER).and_then(process_of);
-    process.is_some_and(|(host, pid)| has_ended(host, pid, None) == Some(true))
+    let (host, pid) = process_of(text.strip_prefix(MOVER)?)?;
+    has_ended(host, pid, None)
+}
+
+/// Whether an owner is a move that died on this machine.
+pub(crate) fn is_of_broken_move(owner: &Owner) -> bool {
+    has_mover_ended(owner) == Some(true)
+}
+
+/// Whether a claim is that of a move on the copy that it has posted.
+///
+/// Only the source board knows whether the copy may be performed, so nothing but the move or
+/// `copy --resume` may end it.
+pub(crate) fn is_copy_of_move(holding: &Holding) -> bool {
+    let owner = holding.owner.as_ref();
+    holding.lease == Lease::None && owner.is_some_and(|it| it.text().starts_with(MOVER))
 }
 
 /// Whether it is certain enough that nobody keeps a claim for it to be ended unasked.
@@ -69,6 +83,7 @@ pub(crate) fn is_nobody_s(holding: &Holding, conductors: &[Conductor]) -> bool {
     }
     let text = owner.text();
     holding.lease == Lease::None
+        && !is_copy_of_move(holding)
         && process_of(&text).is_some_and(|(host, pid)| has_ended(host, pid, None) == Some(true))
 }
 

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::{
     board::{self, Board, BoardError, BoardExt, Detail, JobRef, Query, url::BoardKind},
-    job::{Draft, Entry, Job, JobKey, Shelf},
+    job::{Draft, Entry, Job, JobKey, Origin, Shelf},
 };
 
 /// The shelves on which a job can be.
@@ -19,7 +19,9 @@ pub(crate) const SHELVES: [Shelf; 2] = [Shelf::Board, Shelf::Trash];
 /// What became of a job that was to be put on a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loaded {
-    Posted,
+    Posted {
+        sequence: i64,
+    },
     /// It is there, and is the same.
     Exists,
     /// It is there, and is the same, but on the other shelf.
@@ -93,7 +95,10 @@ impl<'a> Loader<'a> {
         for shelf in SHELVES {
             let mut entries = self.board.entries(Query::all(shelf, detail));
             while let Some(entry) = entries.try_next().await? {
-                see(entry);
+                // A board beside this one may have put it into the trash that they share.
+                if !matches!(entry.origin(), Origin::Beside(_)) {
+                    see(entry);
+                }
             }
         }
         Ok(())
@@ -111,7 +116,7 @@ impl<'a> Loader<'a> {
         let new: Vec<_> = (0..jobs.len()).filter(is_new).collect();
         let mut answers: Vec<_> = known
             .into_iter()
-            .map(|known| Ok(known.unwrap_or(Loaded::Posted)))
+            .map(|known| Ok(known.unwrap_or(Loaded::Posted { sequence: 0 })))
             .collect();
         if self.is_dry || new.is_empty() {
             return Ok(answers);
@@ -123,6 +128,8 @@ impl<'a> Loader<'a> {
             let (entry, draft) = jobs[at];
             match posted {
                 Ok(posted) => {
+                    let sequence = posted.sequence;
+                    answers[at] = Ok(Loaded::Posted { sequence });
                     if let (Some(index), Entry::Job(job)) = (&mut self.index, entry) {
                         index.insert(draft.uuid, ((fingerprint(job), draft.shelf()), posted.key));
                     }
@@ -193,39 +200,25 @@ impl<'a> Loader<'a> {
             .collect()
     }
 
-    /// Looks on the board again, or where what has left it is remembered, whether each job is there.
-    pub(crate) async fn read_back(&self, jobs: &[(&Entry, &Draft)]) -> board::Result<Vec<bool>> {
-        let reference = |draft: &Draft| match self.index.as_ref().and_then(|it| it.get(&draft.uuid))
-        {
-            Some((_, key)) => JobRef::Key(key.clone()),
-            None => JobRef::Uuid(draft.uuid.to_string()),
+    /// Returns the record of each uuid, on the board or in its trash.
+    pub(crate) async fn lookup(
+        &self,
+        drafts: &[&Draft],
+    ) -> board::Result<Vec<board::Result<Entry>>> {
+        let key = |draft: &Draft| match &self.index {
+            Some(index) => index
+                .get(&draft.uuid)
+                .map(|(_, key)| JobRef::Key(key.clone())),
+            None => Some(JobRef::Uuid(draft.uuid.to_string())),
         };
-        let wanted: Vec<_> = jobs.iter().map(|(_, draft)| reference(draft)).collect();
-        let mut found = self.board.resolve_on(&SHELVES, &wanted).await?;
-        // Somebody may have performed it meanwhile.
-        let gone: Vec<_> = jobs
-            .iter()
-            .map(|(_, draft)| JobRef::Uuid(draft.uuid.to_string()))
-            .collect();
-        if found.iter().any(Result::is_err) {
-            let past = self.board.resolve(Shelf::Past, &gone).await?;
-            let places = found
-                .iter_mut()
-                .zip(past)
-                .filter(|(place, _)| place.is_err());
-            places.for_each(|(place, past)| *place = past);
-        }
-        let is_it = |found: &board::Result<Entry>, entry: &Entry| match (found, entry) {
-            (Ok(Entry::Job(found)), Entry::Job(job)) => {
-                found.shelf == Shelf::Past || fingerprint(found) == fingerprint(job)
-            }
-            _ => false,
-        };
-        Ok(found
-            .iter()
-            .zip(jobs)
-            .map(|(found, (entry, _))| is_it(found, entry))
-            .collect())
+        let keys: Vec<_> = drafts.iter().map(|draft| key(draft)).collect();
+        let wanted: Vec<_> = keys.iter().flatten().cloned().collect();
+        let mut found = self.board.resolve_on(&SHELVES, &wanted).await?.into_iter();
+        let found = keys.iter().map(|key| {
+            let found = key.as_ref().and_then(|_| found.next());
+            found.unwrap_or(Err(BoardError::NoSuchJob))
+        });
+        Ok(found.collect())
     }
 
     /// Whether such a record is there that cannot be read, which then counts as this one.

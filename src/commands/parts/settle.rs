@@ -170,6 +170,7 @@ async fn batch(
             authority: right.over(entry),
             job: entry.job().filter(|_| outcome.is_end()).map(Identity::from),
             remark: remark.clone(),
+            commit: None,
         })
         .collect();
     board.settle(&settlements).await

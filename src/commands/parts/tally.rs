@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Serialize, Serializer};
 
 use super::{
-    liveness::{is_dead, is_silent},
+    liveness::{is_copy_of_move, is_dead, is_silent},
     under_claim::max_attempts,
 };
 use crate::{
@@ -255,7 +255,8 @@ impl Tally {
         owned.claims += 1;
         owned.held_since = earlier(owned.held_since, job.held_since());
         owned.expires_in = earlier(owned.expires_in, holding.expires_in);
-        let never = u64::from(holding.lease == Lease::None);
+        let never = holding.lease == Lease::None && !is_copy_of_move(holding);
+        let never = u64::from(never);
         owned.never_lapsing += never;
         self.figures.never_lapsing += never;
         self.has_dropped[1] |= keep_most(&mut self.owners, MOST_OWNERS, |of| of.claims);

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{
     env::{Env, Invocation, Outcome},
-    servers::{Host, Server, ZooKeeper},
+    servers::{Host, Peer, Server, ZooKeeper},
 };
 
 pub(crate) const KINDS: [&str; 3] = ["embedded", "redis", "zookeeper"];
@@ -68,6 +68,20 @@ impl Boards {
                 known[at].1.board()
             }
             _ => board.to_owned(),
+        }
+    }
+
+    /// Returns a Python service on a board; none for a board that Python does not know.
+    pub(crate) fn peer(&self, board: &str) -> Option<Peer> {
+        self.url(board);
+        match board.split_once('-').map_or("", |(kind, _)| kind) {
+            "redis" => Peer::start(self.redis(), board),
+            "zookeeper" => {
+                let known = self.zookeeper.borrow();
+                let server = known.iter().find(|(name, _)| name == board);
+                server.and_then(|(_, server)| Peer::on(server))
+            }
+            _ => None,
         }
     }
 

@@ -224,13 +224,13 @@ fn is_of_the_row(error: &rusqlite::Error) -> bool {
     }
 }
 
-fn next_fence(transaction: &Transaction<'_>) -> rusqlite::Result<i64> {
+pub(super) fn next_fence(transaction: &Transaction<'_>) -> rusqlite::Result<i64> {
     transaction
         .prepare_cached("UPDATE board SET fence = fence + 1 RETURNING fence")?
         .query_row([], |row| row.get(0))
 }
 
-fn take(
+pub(super) fn take(
     transaction: &Transaction<'_>,
     now: Moment,
     sequence: i64,

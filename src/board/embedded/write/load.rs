@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::change::{Step, row};
+use super::change::{Step, next_fence, row, take};
 use crate::{
     board::{
-        BoardError, EventKind, Posted,
+        BoardError, ClaimRules, EventKind, Posted,
         embedded::{
             events::journal::{self, About, How},
             read::record::{priority_number, shelf_number},
@@ -14,15 +14,17 @@ use crate::{
         },
         wire::as_json,
     },
-    job::{Draft, Former, JobKey, Shelf},
+    job::{Claimant, Draft, Fence, Former, JobKey, Shelf},
 };
 
 /// Puts a job where it was, unless one of its uuid is on the board or in the trash.
+///
+/// With a claimant it is claimed in the same step, which counts no attempt.
 pub(crate) fn load(
     transaction: &Transaction<'_>,
     now: Moment,
-    draft: &Draft,
-    former: &Former,
+    (draft, former): (&Draft, &Former),
+    claimant: Option<&Claimant>,
 ) -> Step<Posted> {
     if former.malformed.is_some() {
         return Ok(Err(BoardError::Unsupported {
@@ -41,6 +43,10 @@ pub(crate) fn load(
         return Ok(Err(BoardError::Exists { uuid, place }));
     }
     insert(transaction, now, draft, former)?;
+    let sequence = transaction.last_insert_rowid();
+    let fence = claimant
+        .map(|by| take_over(transaction, now, sequence, by, former))
+        .transpose()?;
     let key = JobKey::new(uuid);
     if former.shelf == Shelf::Trash
         && let Some(job) = row(transaction, Shelf::Trash, &key)?
@@ -50,9 +56,32 @@ pub(crate) fn load(
     }
     Ok(Ok(Posted {
         key,
-        sequence: transaction.last_insert_rowid(),
-        fence: None,
+        sequence,
+        fence,
     }))
+}
+
+/// Claims a job that was just put on the board.
+fn take_over(
+    transaction: &Transaction<'_>,
+    now: Moment,
+    sequence: i64,
+    by: &Claimant,
+    former: &Former,
+) -> rusqlite::Result<Fence> {
+    let fence = next_fence(transaction)?;
+    let rules = ClaimRules {
+        is_attempt: false,
+        at_once: usize::MAX,
+        respects_not_before: false,
+    };
+    take(transaction, now, sequence, by, fence, rules)?;
+    // The transfer is not the first claim of the job.
+    let first = former.history.first_claimed_on;
+    transaction
+        .prepare_cached("UPDATE job SET first_claimed_on = ?2 WHERE sequence = ?1")?
+        .execute(params![sequence, first.map(|time| time.timestamp_micros())])?;
+    Ok(Fence(fence.to_string()))
 }
 
 fn insert(

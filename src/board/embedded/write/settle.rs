@@ -9,7 +9,7 @@ use crate::{
         BoardError, EventKind, Result, Settled,
         embedded::{
             events::journal::{self, About, How},
-            past,
+            moves, past,
             read::record::RowJob,
             store::{clock::Moment, lapse::free},
         },
@@ -49,6 +49,9 @@ pub(crate) fn settle(
         Outcome::Consume | Outcome::GiveUp(_) => {
             if let Some(departure) = settlement.departure() {
                 past::keep(transaction, now, job.sequence, departure, history)?;
+            }
+            if let Some(commit) = &settlement.commit {
+                moves::keep(transaction, commit)?;
             }
             delete(transaction, job.sequence)?;
             EventKind::Consumed

@@ -135,6 +135,7 @@ impl Scene {
             authority,
             job: None,
             remark: None,
+            commit: None,
         }
     }
 }

@@ -23,8 +23,8 @@ use crate::{
         wire::{as_json, msgpack, past::PastJob, sidecar::text_of},
     },
     job::{
-        Aftermath, Authority, Claim, Claimant, Claimed, Fence, JobKey, Outcome, Owner, Purge,
-        Remark, Restore, Settlement, Shelf, Term, Witness,
+        Aftermath, Authority, Claim, Claimant, Claimed, Fence, JobKey, MoveRecord, Outcome, Owner,
+        Purge, Remark, Restore, Settlement, Shelf, Term, Witness,
     },
 };
 
@@ -184,11 +184,14 @@ impl Target<'_> {
         let mut call = self.call(Script::Settle);
         call.key("trash", self.keys.trash())
             .arg("now", msgpack::time(now))
-            .arg("time", text_of(now));
+            .arg("time", text_of(now))
+            .arg("moves", self.keys.moves());
         self.add_past(&mut call);
         for settlement in settlements {
             self.beside(&mut call, &field_of(&settlement.key));
             add_settlement(&mut call, settlement);
+            let commit = settlement.commit.as_ref().map(MoveRecord::key);
+            call.arg("commit", commit.unwrap_or_default());
             self.add_remembered(&mut call, PastJob::of(settlement, now));
         }
         let replies = self.run(&call).await?;

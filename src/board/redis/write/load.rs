@@ -16,7 +16,7 @@ use crate::{
             sidecar::{Sidecar, text_of},
         },
     },
-    job::{Draft, Former, JobKey, Shelf},
+    job::{Claimant, Draft, Fence, Former, JobKey, Shelf},
 };
 
 /// A call has hardly more bytes of postings than this.
@@ -24,7 +24,12 @@ const BYTES: usize = 1 << 20;
 
 impl Target<'_> {
     /// Puts jobs where they were, in as few exchanges as their size allows.
-    pub(crate) async fn load(self, drafts: &[(&Draft, &Former)]) -> Result<Vec<Result<Posted>>> {
+    pub(crate) async fn load(
+        self,
+        drafts: &[(&Draft, &Former)],
+        claimant: Option<&Claimant>,
+    ) -> Result<Vec<Result<Posted>>> {
+        let now = Utc::now();
         self.predicted.note(None);
         let mut answers = Vec::with_capacity(drafts.len());
         while answers.len() < drafts.len() {
@@ -32,7 +37,8 @@ impl Target<'_> {
             let mut call = self.call(Script::Load);
             call.key("trash", self.keys.trash())
                 .key("sequence", self.keys.sequence())
-                .arg("time", text_of(Utc::now()));
+                .arg("time", text_of(now));
+            self.add_claimant(&mut call, claimant, now);
             let (mut count, mut bytes) = (0, 0);
             for (draft, former) in some {
                 bytes += self.add(&mut call, draft, former);
@@ -48,7 +54,7 @@ impl Target<'_> {
                         let key = key_of(draft, former);
                         let reply = reply.done(self.client, &key, None)?;
                         let sequence = reply.text(0).parse().unwrap_or_default();
-                        let fence = None;
+                        let fence = claimant.map(|_| Fence(reply.text(1)));
                         Ok(Posted {
                             key,
                             sequence,

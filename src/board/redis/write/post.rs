@@ -32,7 +32,7 @@ impl Target<'_> {
     ) -> Result<Vec<Result<Posted>>> {
         let formers: Option<Vec<_>> = drafts.iter().map(Draft::with_former).collect();
         if let Some(formers) = formers.filter(|formers| !formers.is_empty()) {
-            return self.load(&formers).await;
+            return self.load(&formers, claimant).await;
         }
         let now = Utc::now();
         let mut postings: Vec<_> = drafts
@@ -90,14 +90,7 @@ impl Target<'_> {
             }
             call.arg("foreseen", end).arg("message", message);
         } else {
-            let (owner, life) = match claimant {
-                Some(by) => (by.owner.as_bytes(), life(by.term)),
-                None => (&[][..], String::new()),
-            };
-            call.key("fences", self.keys.fence())
-                .arg("owner", owner)
-                .arg("life", life)
-                .arg("now", msgpack::time(now));
+            self.add_claimant(&mut call, claimant, now);
         }
         for (field, posting) in fields.into_iter().zip(postings) {
             if are_new {
@@ -108,6 +101,23 @@ impl Target<'_> {
             call.arg("posting", std::mem::take(posting));
         }
         call
+    }
+
+    /// Adds the owner that the jobs are posted for; an empty name leaves them unclaimed.
+    pub(super) fn add_claimant(
+        self,
+        call: &mut Call,
+        claimant: Option<&Claimant>,
+        now: DateTime<Utc>,
+    ) {
+        let (owner, life) = match claimant {
+            Some(by) => (by.owner.as_bytes(), life(by.term)),
+            None => (&[][..], String::new()),
+        };
+        call.key("fences", self.keys.fence())
+            .arg("owner", owner)
+            .arg("life", life)
+            .arg("now", msgpack::time(now));
     }
 
     fn posted(

@@ -18,6 +18,8 @@ pub(crate) enum Step {
     Sidecar,
     Past,
     Marker,
+    /// The record of a move.
+    Move,
     Trashed,
     /// A namesake that has to leave the trash, and what is kept of it.
     Namesake,

@@ -130,6 +130,7 @@ async fn of_one_job_named_twice_one_claim_is_won() {
         authority: by_name("ada"),
         job: None,
         remark: None,
+        commit: None,
     };
     let answers = board.settle(&[consume(), consume()]).await.unwrap();
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);

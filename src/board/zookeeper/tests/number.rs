@@ -91,6 +91,7 @@ async fn many_settlements_in_one_call_are_all_answered() {
         authority: by_name("ada"),
         job: None,
         remark: None,
+        commit: None,
     });
     let settled = board.settle(&trashed.collect::<Vec<_>>()).await.unwrap();
     assert!(settled.iter().all(Result::is_ok));

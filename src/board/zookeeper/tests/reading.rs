@@ -98,6 +98,7 @@ async fn a_node_that_we_may_not_read_hides_no_other() {
         authority: by_name("ada"),
         job: None,
         remark: None,
+        commit: None,
     });
     let answers = board.settle(&consume.collect::<Vec<_>>()).await.unwrap();
     let denied = answers

@@ -184,9 +184,11 @@ impl<'t> Target<'t> {
             if let Some(by) = claimant {
                 let (lock, owner) = (self.paths.lock(key), json::lock(&by.owner));
                 transaction.create(Step::Lock, lock, &owner, mode(by.term)?);
-                let mut first = Sidecar::first_attempt(Utc::now());
-                first.session = session_of(by.term, self.session);
-                side = Some(first);
+                side = side.or_else(|| {
+                    let mut first = Sidecar::first_attempt(Utc::now());
+                    first.session = session_of(by.term, self.session);
+                    Some(first)
+                });
             }
             if let Some(side) = side.map(|side| side.write()) {
                 let path = self.paths.side(key);

@@ -140,6 +140,10 @@ impl<'t> Target<'t> {
         if record.lock.is_none() {
             transaction.delete(Step::Lock, lock, 0);
         }
+        if let Some(commit) = &settlement.commit {
+            let path = self.paths.move_record(&commit.key());
+            transaction.create(Step::Move, path, b"", CreateMode::Persistent);
+        }
         self.note(&mut transaction, record, settlement);
         transaction
     }
@@ -201,6 +205,7 @@ impl<'t> Target<'t> {
                 self.make_folder(&self.paths.folder(Shelf::Trash)).await
             }
             (Step::Sidecar, Error::NoNode) => self.make_folder(&self.paths.sides()).await,
+            (Step::Move, Error::NoNode) => self.make_folder(&self.paths.moves()).await,
             (Step::Marker, Error::NoNode) => self.make_folder(&self.paths.markers()).await,
             (_, Error::NotEmpty) => {
                 let below = nodes::children(self.session, &refused.path).await?;

@@ -1,8 +1,8 @@
 //! What is the matter with what a look has shown, and with what conductors say of themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::Utc;
+use chrono::{TimeDelta, Utc};
 
 use super::{Look, Noted};
 use crate::{
@@ -12,13 +12,19 @@ use crate::{
     },
     commands::{
         doctor::report::FIT,
-        parts::{liveness::is_silent, tally::ByOwner},
+        parts::{
+            liveness::{has_mover_ended, is_silent},
+            tally::ByOwner,
+        },
     },
     config::Expiry,
     duration, glob,
-    job::Conductor,
+    job::{Conductor, MoveRecord, Stage},
     output::short,
 };
+
+/// A move on another machine counts as interrupted after this long.
+const MOVED: TimeDelta = TimeDelta::hours(1);
 
 /// How many of many are named.
 const NAMED: usize = 3;
@@ -111,6 +117,7 @@ impl Look {
             let holders: Vec<_> = holders.take(NAMED).collect();
             seen.add(named(finding, "claim", &holders));
         }
+        self.of_moves(&mut seen);
         self.of_locks(&mut seen);
         if self.exhausted.count > 0 {
             let count = self.exhausted.count;
@@ -147,6 +154,19 @@ impl Look {
                 Some(owner) => finding.seen("owner", owner),
                 None => finding,
             });
+        }
+    }
+
+    /// Reports the copies that unfinished moves hold here.
+    fn of_moves(&self, seen: &mut Examined) {
+        for (from, copies) in &self.moves {
+            let summary = format!("copies that an unfinished move holds: {}", copies.count);
+            let remedy = match from.as_str() {
+                "" => Remedy::shows("list --filter owner=move:*"),
+                from => resumes("--from", from),
+            };
+            let finding = Finding::new(Code::UnfinishedMove, summary, remedy).seen("from", from);
+            seen.add(named(finding, "job", &copies.first));
         }
     }
 
@@ -319,4 +339,28 @@ mod tests {
         let rest = format!("claims of 30 more owners that seem to be dead: {claims}");
         assert_eq!(told[MOST_DEAD].summary, rest);
     }
+}
+
+/// Reports the moves that have begun on this board and were interrupted.
+pub(in crate::commands::doctor) fn of_moves(records: &[MoveRecord]) -> Examined {
+    let mut targets = BTreeSet::new();
+    for record in records {
+        if let Stage::Begun { to, on } = &record.stage
+            && has_mover_ended(&record.owner).unwrap_or(Utc::now() - *on > MOVED)
+        {
+            targets.insert(to);
+        }
+    }
+    let mut seen = Examined::default();
+    for to in targets {
+        let summary = format!("a move to {to} was interrupted");
+        let finding = Finding::new(Code::UnfinishedMove, summary, resumes("--to", to));
+        seen.add(finding.seen("to", to));
+    }
+    seen
+}
+
+fn resumes(option: &str, board: &str) -> Remedy {
+    let words = ["copy", "--resume", option, board].map(str::to_owned);
+    Remedy::Mends(words.to_vec(), Vec::new())
 }

@@ -1,7 +1,8 @@
 -- Abandons, consumes or trashes jobs, each by its own authority.
 -- Of each job: outcome, "abandon", "consume", "give-up" or "trash"; authority, "owner" (of that name), "seen" (claimed by that owner)
 -- or "free" (seen unclaimed); owner; fence ("" for any); not_before ("" for none); by how many attempts and postponed to
--- change the counts; failure (JSON, "" for none); remark (JSON, "" for none).
+-- change the counts; failure (JSON, "" for none); remark (JSON, "" for none); commit, the field of a record in the hash
+-- moves that is written with the end of the job ("" for none).
 -- The past is no key that is declared: who may not write to it settles jobs all the same.
 -- Returns for each job {"ok", "1" if a namesake had to leave the trash, why nothing is remembered of it}, {"no-such-job"},
 -- {"not-claimed"}, {"not-owner", owner}, {"changed"} or {"failed", why}.
@@ -11,6 +12,7 @@ turn_to(1)
 permit({ "GET" }, owned)
 permit({ "DEL" }, owned)
 permit({ "SET" }, modified, "value")
+if commit ~= "" then permit({ "HSET" }, moves, "field", "value") end
 
 local FAILURES = 3
 local TOLD = { abandon = "abandoned", consume = "consumed", ["give-up"] = "consumed", trash = "trashed" }
@@ -65,6 +67,7 @@ return for_each_job(function()
   local posting = redis.call("HGET", listings, field)
   if ENDED[outcome] then
     local side = remembered ~= "" and text_beside()
+    if commit ~= "" then redis.call("HSET", moves, commit, "") end
     redis.call("DEL", owned, modified, sidecar)
     redis.call("HDEL", listings, field)
     forgotten = remember(side)

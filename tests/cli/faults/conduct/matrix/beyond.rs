@@ -4,7 +4,7 @@
 //! docs/faults.md tells of each. A test here that finds nothing wrong any more means that the page says
 //! too little for the program.
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use super::{
     crew::{Crew, Hand},
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::{
     conduct::Stage,
+    faults::preload,
     support::{
         env::{Env, wait_until},
         history::{Answer, History, What},
-        needs::has,
         proxy::{Mood, Proxy},
         servers::Server,
     },
@@ -89,24 +89,10 @@ fn a_killed_redis_forgets_what_it_has_not_written_and_nothing_that_the_kernel_ha
     assert_eq!(lost_with(&append_only("always")), Some(0));
 }
 
-/// Builds what keeps of each file what was synced.
-fn power(env: &Env) -> Option<String> {
-    if !has("cc") {
-        return None;
-    }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/support/power.c");
-    let library = env.file("power.so");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-o"]).arg(&library);
-    let built = compiler.arg(source).arg("-ldl").status().unwrap();
-    assert!(built.success());
-    Some(library.to_str().unwrap().to_owned())
-}
-
 /// Posts jobs on a board of one's own, has the power fail, and returns how many of them are still there.
 fn left_without_power(query: &str) -> Option<usize> {
     let env = Env::new();
-    let preload = power(&env)?;
+    let preload = preload(&env, "power.c")?;
     let disk = env.root().join("disk");
     fs::create_dir(&disk).unwrap();
     let url = format!("sqlite:{}{query}", env.file("board.db").display());

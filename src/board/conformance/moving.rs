@@ -1,0 +1,127 @@
+//! Promises about moving jobs to another board.
+
+use chrono::Utc;
+
+use super::*;
+use crate::{
+    board::BoardError,
+    job::{Former, Identity, MoveRecord, Remark, Settlement, Stage},
+};
+
+const MOVER: &str = "move:ada@h:h:1:c0ffee01";
+
+fn begun(to: &str) -> MoveRecord {
+    let (to, on) = (to.to_owned(), Utc::now());
+    MoveRecord {
+        owner: owner(MOVER),
+        stage: Stage::Begun { to, on },
+    }
+}
+
+/// Returns what is posted on a board for a job of another one that has failed twice.
+fn transferred() -> Draft {
+    let mut job = Job::named("resize");
+    job.history.attempts = 2;
+    job.history.postponed = 1;
+    job.history.remark = Some(Remark::now(Remark::RECEIVED, "ada", Some("moved from x")));
+    Draft {
+        chosen: true,
+        former: Some(Box::new(Former::of(&job, Vec::new()))),
+        ..draft("resize")
+    }
+}
+
+pub(crate) async fn a_copy_is_posted_claimed_and_counts_no_attempt(board: &Subject) {
+    let draft = transferred();
+    let mover = claimant(MOVER, Term::Indefinite);
+    let posted = board.post(&[draft.clone()], Some(&mover)).await.unwrap();
+    let posted = posted.into_iter().next().unwrap().unwrap();
+    let job = on_board(board, &posted.key).await;
+    let holding = job.holding.as_ref().unwrap();
+    assert_eq!(holding.owner, Some(owner(MOVER)));
+    assert_eq!(
+        (&holding.fence, posted.fence.is_some()),
+        (&posted.fence, true)
+    );
+    assert_eq!(holding.expires_in, None);
+    assert_eq!((job.history.attempts, job.history.postponed), (2, 1));
+    assert_eq!(job.history.first_claimed_on, None);
+    assert_eq!(job.moved_from(), Some("x"));
+    let refused = claim_one(board, &posted.key, &bob()).await;
+    assert!(
+        matches!(refused, Err(BoardError::AlreadyClaimed { .. })),
+        "{refused:?}"
+    );
+    board
+        .settle_one(&posted.key, release(), by_name(MOVER))
+        .await
+        .unwrap();
+    let free = on_board(board, &posted.key).await;
+    assert_eq!((free.holding, free.history.attempts), (None, 2));
+    claim_one(board, &posted.key, &bob()).await.unwrap();
+    // A second copy finds the uuid taken.
+    let again = board
+        .post(&[draft], Some(&mover))
+        .await
+        .unwrap()
+        .pop()
+        .unwrap();
+    assert!(matches!(again, Err(BoardError::Exists { .. })), "{again:?}");
+}
+
+pub(crate) async fn a_record_is_written_with_the_end_of_the_job_or_not_at_all(board: &Subject) {
+    board.begin_move(&begun("sqlite:b.db")).await.unwrap();
+    board.begin_move(&begun("sqlite:c.db")).await.unwrap();
+    let (moved, kept) = (
+        post_one(board, "moved").await,
+        post_one(board, "kept").await,
+    );
+    let mut settlements = Vec::new();
+    let mut records = Vec::new();
+    for (key, by) in [(&moved, MOVER), (&kept, "bob")] {
+        let claimed = claim_one(board, key, &claimant(by, Term::Indefinite))
+            .await
+            .unwrap();
+        let record = MoveRecord::commit(&owner(MOVER), &claimed.job.uuid);
+        settlements.push(Settlement {
+            job: Some(Identity::from(&claimed.job)),
+            commit: Some(record.clone()),
+            ..Settlement::of(
+                key.clone(),
+                Outcome::Consume,
+                Authority::Claim(owner(MOVER), claimed.fence),
+            )
+        });
+        records.push(record);
+    }
+    let settled = board.settle(&settlements).await.unwrap();
+    assert!(settled[0].is_ok() && settled[1].is_err(), "{settled:?}");
+    assert!(get(board, Shelf::Board, &moved).await.is_none());
+    assert!(get(board, Shelf::Board, &kept).await.is_some());
+    let found = board.moves().await.unwrap();
+    assert!(
+        found.contains(&records[0]) && !found.contains(&records[1]),
+        "{found:?}"
+    );
+    assert_eq!(
+        found.len(),
+        2,
+        "one of the move, and one of its job: {found:?}"
+    );
+    board
+        .end_moves(&[records[0].clone(), records[1].clone()])
+        .await
+        .unwrap();
+    let left = board.moves().await.unwrap();
+    assert_eq!(left.len(), 1, "{left:?}");
+    board.end_moves(&[begun("")]).await.unwrap();
+    assert_eq!(board.moves().await.unwrap(), []);
+}
+
+pub(crate) async fn a_board_that_no_job_has_left_has_no_records(board: &Subject) {
+    assert_eq!(board.moves().await.unwrap(), []);
+    board.end_moves(&[begun("x")]).await.unwrap();
+    post_one(board, "a").await;
+    assert_eq!(board.moves().await.unwrap(), []);
+    board.end_moves(&[begun("x")]).await.unwrap();
+}

@@ -1,0 +1,124 @@
+//! Finishes moves that were interrupted, by what the source board says of them.
+
+use std::collections::HashSet;
+
+use chrono::{TimeDelta, Utc};
+use futures_util::TryStreamExt;
+
+use super::{
+    Told,
+    moving::{Route, end_copy, settle, unless_ended},
+};
+use crate::{
+    board::{self, Detail, JobRef, Query},
+    commands::parts::liveness::{has_mover_ended, is_of_broken_move},
+    exit::CommandError,
+    job::{Entry, Job, MoveRecord, Owner, Shelf, Stage},
+};
+
+/// How many copies are looked at together.
+const BATCH: usize = 200;
+
+/// A move on another machine counts as ended after this long.
+const LONGEST: TimeDelta = TimeDelta::minutes(10);
+
+/// Releases each copy whose job the source board has consumed, and removes each whose job it has not.
+///
+/// A copy is left alone while its move is alive on this machine or holds the claim on the source board,
+/// or if the source board has no record of the move: then it came from another board.
+pub(super) async fn resume(route: &Route<'_>) -> board::Result<Vec<Told>> {
+    let mut records = route.records().await?;
+    records.retain(|record| has_mover_ended(&record.owner) != Some(false));
+    let owners: HashSet<_> = records.iter().map(|record| record.owner.clone()).collect();
+    let (mut copies, mut told) = (Vec::new(), Vec::new());
+    if owners.is_empty() {
+        return Ok(told);
+    }
+    let mut entries = route.to.entries(Query::all(Shelf::Board, Detail::Brief));
+    while let Some(entry) = entries.try_next().await? {
+        if let Entry::Job(job) = entry
+            && let Some(owner) = job.owner().filter(|it| owners.contains(it)).cloned()
+        {
+            copies.push((*job, owner));
+        }
+    }
+    drop(entries);
+    while !copies.is_empty() {
+        let batch = copies.drain(..copies.len().min(BATCH)).collect();
+        told.extend(resolve(route, batch).await?);
+    }
+    let is_busy = |owner: &Owner| {
+        let mut failed = told.iter().filter(|(_, done)| done.is_err());
+        failed.any(|(entry, _)| entry.is_owned_by(owner))
+    };
+    let over = records.iter().filter_map(|record| match &record.stage {
+        Stage::Begun { to, on } if *to == route.target => {
+            let is_over = is_of_broken_move(&record.owner) || Utc::now() - *on > LONGEST;
+            Some(&record.owner).filter(|owner| is_over && !is_busy(owner))
+        }
+        _ => None,
+    });
+    let over: HashSet<_> = over.cloned().collect();
+    records.retain(|record| over.contains(&record.owner));
+    route.from.end_moves(&records).await?;
+    Ok(told)
+}
+
+/// Resolves copies and their owners, each with its own answer.
+async fn resolve(route: &Route<'_>, copies: Vec<(Job, Owner)>) -> board::Result<Vec<Told>> {
+    let wanted = copies.iter().map(|(job, _)| JobRef::Uuid(job.uuid.clone()));
+    let wanted: Vec<_> = wanted.collect();
+    let found = route.from.find(Shelf::Board, &wanted).await?;
+    let (mut busy, mut dead) = (HashSet::new(), Vec::new());
+    for ((copy, owner), found) in copies.iter().zip(found) {
+        let found = found.iter().filter_map(Entry::job);
+        for claimed in found.filter(|job| job.owner() == Some(owner)) {
+            match is_of_broken_move(owner) {
+                true => dead.push(end_copy(claimed, owner, None)),
+                false => drop(busy.insert(copy.key.clone())),
+            }
+        }
+    }
+    for freed in settle(route.from, dead).await {
+        unless_ended(freed)?;
+    }
+    // Read after the claims have ended: a move that has lost its claim adds no record.
+    let records = route.records().await?;
+    let returned = route.returned();
+    let (mut told, mut open, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    for (copy, owner) in copies {
+        let commit = MoveRecord::commit(&owner, &copy.uuid);
+        let commit = Some(commit).filter(|it| records.contains(it));
+        if commit.is_none() && busy.contains(&copy.key) {
+            told.push((Entry::Job(Box::new(copy)), Err(still_busy(&owner))));
+            continue;
+        }
+        ends.push(end_copy(
+            &copy,
+            &owner,
+            Some(&returned).filter(|_| commit.is_none()),
+        ));
+        open.push((copy, commit));
+    }
+    let mut ended = Vec::new();
+    for ((copy, commit), settled) in open.into_iter().zip(settle(route.to, ends).await) {
+        let done = if commit.is_some() {
+            "moved"
+        } else {
+            "returned"
+        };
+        let settled = unless_ended(settled);
+        ended.extend(commit.filter(|_| settled.is_ok()));
+        let entry = Entry::Job(Box::new(copy));
+        told.push((entry, settled.map(|()| done).map_err(Into::into)));
+    }
+    route.from.end_moves(&ended).await?;
+    Ok(told)
+}
+
+fn still_busy(owner: &Owner) -> anyhow::Error {
+    let message =
+        format!("the move {owner} may still be running: it holds the claim on the source");
+    let hint = "run `copy --resume` again when that claim has expired";
+    CommandError::refused(message).hint(hint).into()
+}

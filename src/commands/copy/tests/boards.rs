@@ -1,0 +1,392 @@
+//! Two boards in memory with one job between them.
+
+use std::{future, sync::Arc, task::Poll};
+
+use async_trait::async_trait;
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+use parking_lot::Mutex;
+use serde_json::json;
+
+use super::Role;
+use crate::{
+    board::{
+        Board, BoardError, Capabilities, ClaimRules, Events, Examined, Health, JobRef, Part,
+        Posted, Query, Result, Settled,
+    },
+    job::{
+        Authority, Claim, Claimant, Claimed, Conductor, Draft, Entry, Fence, Holding, Job, JobKey,
+        Lease, MOVER, MoveRecord, Outcome, Owner, Pause, Purge, Remark, Restore, Settlement, Shelf,
+        Term, Told,
+    },
+};
+
+const UUID: &str = "3f9a12cd-0000-4000-8000-000000000001";
+const NAMES: [&str; 2] = ["board-a", "board-b"];
+
+/// What goes wrong with the next request of an actor.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    RequestLost,
+    AnswerLost,
+}
+
+#[derive(Default)]
+struct Side {
+    job: Option<Job>,
+    moves: Vec<MoveRecord>,
+}
+
+#[derive(Default)]
+struct State {
+    sides: [Side; 2],
+    fences: u64,
+    performed: usize,
+    fault: Option<(usize, Fault)>,
+}
+
+/// Both boards, and how often the job was performed.
+#[derive(Default)]
+pub(super) struct World(Mutex<State>);
+
+impl World {
+    pub(super) fn with_a_job_on(side: usize) -> Self {
+        let world = Self::default();
+        world.0.lock().sides[side].job = Some(Job {
+            details: Some(json!({})),
+            ..Job::new(JobKey::new(UUID), UUID.to_owned(), "resize".to_owned())
+        });
+        world
+    }
+
+    pub(super) fn lose_request(&self, actor: usize) {
+        self.0.lock().fault = Some((actor, Fault::RequestLost));
+    }
+
+    pub(super) fn lose_answer(&self, actor: usize) {
+        self.0.lock().fault = Some((actor, Fault::AnswerLost));
+    }
+
+    /// Ends the leases of an owner; its other claims stay.
+    pub(super) fn expire(&self, owner: &Owner) {
+        for side in &mut self.0.lock().sides {
+            if let Some(job) = &mut side.job
+                && let Some(holding) = &job.holding
+                && (holding.owner.as_ref(), holding.lease) == (Some(owner), Lease::Timed)
+            {
+                job.holding = None;
+            }
+        }
+    }
+
+    pub(super) fn perform_the_rest(&self) {
+        let mut state = self.0.lock();
+        for side in 0..2 {
+            let job = state.sides[side].job.take_if(|job| job.holding.is_none());
+            state.performed += usize::from(job.is_some());
+        }
+    }
+
+    pub(super) fn require_one_claimable(&self, roles: &[Role], choices: &[(usize, usize)]) {
+        let state = self.0.lock();
+        let is_free = |side: &Side| side.job.as_ref().is_some_and(|it| it.holding.is_none());
+        let are_both = state.sides.iter().all(is_free);
+        assert!(
+            !are_both,
+            "both copies can be claimed: {roles:?} {choices:?}"
+        );
+    }
+
+    pub(super) fn require_performed_once(&self, roles: &[Role], choices: &[(usize, usize)]) {
+        let state = self.0.lock();
+        let left: Vec<_> = state
+            .sides
+            .iter()
+            .filter_map(|side| side.job.as_ref())
+            .collect();
+        // A resume that takes a running move for dead may leave its copy claimed, which is safe.
+        let is_hasty = roles.iter().any(|it| matches!(it, Role::Resumer { .. }));
+        assert!(
+            state.performed == 1 && (left.is_empty() || is_hasty),
+            "performed {} times, left {left:?}: {roles:?} {choices:?}",
+            state.performed
+        );
+    }
+}
+
+/// One of the boards, as one actor uses it.
+pub(super) struct Memory {
+    world: Arc<World>,
+    side: usize,
+    /// `None` waits for no turn, and meets no fault.
+    actor: Option<usize>,
+}
+
+impl Memory {
+    pub(super) fn new(world: &Arc<World>, side: usize, actor: Option<usize>) -> Self {
+        let world = Arc::clone(world);
+        Self { world, side, actor }
+    }
+
+    /// Makes a request when it is its turn.
+    async fn request<T>(&self, request: impl FnOnce(&mut State, &mut Side) -> T) -> Result<T> {
+        let mut is_first = self.actor.is_some();
+        future::poll_fn(|_| match std::mem::take(&mut is_first) {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        })
+        .await;
+        let mut state = self.world.0.lock();
+        let fault = state.fault.filter(|(actor, _)| Some(*actor) == self.actor);
+        let lost = || BoardError::Unknown {
+            board: self.name().to_owned(),
+            source: "lost".into(),
+        };
+        if fault.is_some() {
+            state.fault = None;
+        }
+        if fault.is_some_and(|(_, fault)| fault == Fault::RequestLost) {
+            return Err(lost());
+        }
+        let mut side = std::mem::take(&mut state.sides[self.side]);
+        let answer = request(&mut state, &mut side);
+        state.sides[self.side] = side;
+        match fault {
+            Some(_) => Err(lost()),
+            None => Ok(answer),
+        }
+    }
+
+    pub(super) async fn claim_as_peer(&self) -> bool {
+        let by = Claimant {
+            owner: Owner::new("peer").unwrap(),
+            term: Term::Indefinite,
+        };
+        let claimed = self.request(|state, side| claim(state, side, &by)).await;
+        claimed.is_ok_and(|claimed| claimed.is_ok())
+    }
+
+    pub(super) async fn perform_as_peer(&self) {
+        let performed = self.request(|state, side| {
+            side.job = None;
+            state.performed += 1;
+        });
+        performed.await.unwrap();
+    }
+
+    pub(super) async fn force(&self) {
+        let is_of_move =
+            |job: &&mut Job| job.owner().is_some_and(|it| it.text().starts_with(MOVER));
+        let forced = self.request(|_, side| {
+            let claimed = side.job.as_mut().filter(is_of_move);
+            claimed.into_iter().for_each(|job| job.holding = None);
+        });
+        forced.await.unwrap();
+    }
+}
+
+fn claim(state: &mut State, side: &mut Side, by: &Claimant) -> Result<Claimed> {
+    let job = side.job.as_mut().ok_or(BoardError::NoSuchJob)?;
+    if let Some(holding) = &job.holding {
+        let owner = holding.owner.clone();
+        return Err(BoardError::AlreadyClaimed { owner });
+    }
+    state.fences += 1;
+    let fence = Fence(state.fences.to_string());
+    job.holding = Some(Holding {
+        owner: Some(by.owner.clone()),
+        lease: match by.term {
+            Term::Indefinite => Lease::None,
+            Term::For(_) | Term::Kept(_) => Lease::Timed,
+        },
+        expires_in: None,
+        outlives: None,
+        claimed_on: None,
+        fence: Some(fence.clone()),
+    });
+    let job = job.clone();
+    Ok(Claimed { job, fence })
+}
+
+fn settle(side: &mut Side, settlement: &Settlement) -> Result<Settled> {
+    let job = side.job.as_mut().ok_or(BoardError::NoSuchJob)?;
+    let holding = job.holding.as_ref().ok_or(BoardError::NotClaimed)?;
+    let (wanted, fence) = match &settlement.authority {
+        Authority::Owner(owner) => (owner, None),
+        Authority::Claim(owner, fence) => (owner, Some(fence)),
+        Authority::Override(_) => unreachable!("a move overrides nothing"),
+    };
+    if holding.owner.as_ref() != Some(wanted) {
+        let (owner, wanted) = (holding.owner.clone(), wanted.clone());
+        return Err(BoardError::NotOwner { owner, wanted });
+    }
+    if fence.is_some() && holding.fence.as_ref() != fence {
+        return Err(BoardError::Changed);
+    }
+    match settlement.outcome {
+        Outcome::Consume => {
+            side.job = None;
+            side.moves.extend(settlement.commit.clone());
+        }
+        _ => job.holding = None,
+    }
+    Ok(Settled::default())
+}
+
+#[async_trait]
+impl Board for Memory {
+    fn name(&self) -> &str {
+        NAMES[self.side]
+    }
+
+    async fn post(&self, drafts: &[Draft], by: Option<&Claimant>) -> Result<Vec<Result<Posted>>> {
+        let post = |state: &mut State, side: &mut Side| {
+            let posted = drafts.iter().map(|draft| {
+                let uuid = draft.uuid.to_string();
+                if side.job.is_some() {
+                    let place = "board";
+                    return Err(BoardError::Exists { uuid, place });
+                }
+                let key = JobKey::new(&uuid);
+                side.job = Some(Job {
+                    details: Some(draft.details.clone()),
+                    ..Job::new(key.clone(), uuid, draft.name.clone())
+                });
+                let fence = Some(claim(state, side, by.unwrap())?.fence);
+                let sequence = 1;
+                Ok(Posted {
+                    key,
+                    sequence,
+                    fence,
+                })
+            });
+            posted.collect()
+        };
+        self.request(post).await
+    }
+
+    fn entries(&self, _: Query) -> BoxStream<'_, Result<Entry>> {
+        let entries = self.request(|_, side| side.job.clone());
+        let entries = async {
+            let found = entries.await?.into_iter();
+            Ok::<_, BoardError>(stream::iter(found.map(|job| Ok(Entry::Job(Box::new(job))))))
+        };
+        futures_util::TryStreamExt::try_flatten(stream::once(entries)).boxed()
+    }
+
+    async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
+        let find = |_: &mut State, side: &mut Side| {
+            let job = side.job.clone().filter(|_| shelf == Shelf::Board);
+            let found = job.map(|job| Entry::Job(Box::new(job)));
+            vec![found.into_iter().collect(); wanted.len()]
+        };
+        match shelf {
+            Shelf::Board => self.request(find).await,
+            // Nothing is ever there.
+            Shelf::Trash | Shelf::Past => Ok(vec![Vec::new(); wanted.len()]),
+        }
+    }
+
+    async fn claim(
+        &self,
+        keys: &[JobKey],
+        by: &Claimant,
+        _: usize,
+        _: ClaimRules,
+    ) -> Result<Vec<Result<Claimed>>> {
+        let claim = |state: &mut State, side: &mut Side| {
+            let claimed = keys.iter().map(|_| claim(state, side, by));
+            claimed.collect()
+        };
+        match keys {
+            [] => Ok(Vec::new()),
+            _ => self.request(claim).await,
+        }
+    }
+
+    async fn settle(&self, settlements: &[Settlement]) -> Result<Vec<Result<Settled>>> {
+        let settle = |_: &mut State, side: &mut Side| {
+            let settled = settlements.iter().map(|it| settle(side, it));
+            settled.collect()
+        };
+        match settlements {
+            [] => Ok(Vec::new()),
+            _ => self.request(settle).await,
+        }
+    }
+
+    async fn begin_move(&self, record: &MoveRecord) -> Result<()> {
+        self.request(|_, side| side.moves.push(record.clone()))
+            .await
+    }
+
+    async fn moves(&self) -> Result<Vec<MoveRecord>> {
+        self.request(|_, side| side.moves.clone()).await
+    }
+
+    async fn end_moves(&self, records: &[MoveRecord]) -> Result<()> {
+        let is_ended = |it: &MoveRecord| records.iter().any(|record| record.key() == it.key());
+        match records {
+            [] => Ok(()),
+            _ => {
+                self.request(|_, side| side.moves.retain(|it| !is_ended(it)))
+                    .await
+            }
+        }
+    }
+
+    async fn renew(&self, claims: &[Claim]) -> Result<Vec<Result<()>>> {
+        Ok(claims.iter().map(|_| Ok(())).collect())
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            has_expiring_claims: true,
+            peer_order: None,
+        }
+    }
+
+    async fn close(&self) {}
+
+    async fn lease_term(&self, _: std::time::Duration) -> Result<std::time::Duration> {
+        unreachable!()
+    }
+    async fn restore(&self, _: &[Restore]) -> Result<Vec<Result<()>>> {
+        unreachable!()
+    }
+    async fn purge(&self, _: &[Purge]) -> Result<Vec<Result<Settled>>> {
+        unreachable!()
+    }
+    async fn events(&self) -> Result<Events<'_>> {
+        unreachable!()
+    }
+    async fn register(&self, _: &Conductor) -> Result<()> {
+        unreachable!()
+    }
+    async fn tell(&self, _: &Told) -> Result<()> {
+        unreachable!()
+    }
+    async fn conductors(&self) -> Result<Vec<Conductor>> {
+        unreachable!()
+    }
+    async fn pause(&self, _: &Pause) -> Result<()> {
+        unreachable!()
+    }
+    async fn resume(&self, _: &str, _: &Remark) -> Result<bool> {
+        unreachable!()
+    }
+    async fn pauses(&self) -> Result<Vec<Pause>> {
+        unreachable!()
+    }
+    async fn health(&self) -> Result<Health> {
+        unreachable!()
+    }
+    async fn examine(&self, _: Part) -> Result<Examined> {
+        unreachable!()
+    }
+    async fn try_past(&self) -> Result<()> {
+        unreachable!()
+    }
+}

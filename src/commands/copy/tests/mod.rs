@@ -1,0 +1,263 @@
+//! The move protocol in every order of two movers, two peers, an operator and a fault.
+//!
+//! The code under test is the one that ships. Its boards are in memory, and each request is a step: before each, the
+//! test chooses who goes next, and whether the mover dies or an answer is lost.
+
+mod boards;
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{self, Poll, Waker},
+    time::Duration,
+};
+
+use futures_util::TryStreamExt;
+
+use self::boards::{Memory, World};
+use super::{
+    moving::{Mover, Route},
+    resume::resume,
+};
+use crate::{
+    board::{Board, Detail, Query, url::BoardKind},
+    commands::{load::record, parts::loader::Loader},
+    job::{MOVER, Owner, Shelf},
+    lease::Keeper,
+};
+
+const A: usize = 0;
+const B: usize = 1;
+
+/// A process that no machine has, so that its claims count as those of a dead process.
+fn owner(number: usize) -> Owner {
+    let host = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    Owner::new(&format!("{MOVER}ada:{host}:{}:c0ffee0{number}", i32::MAX)).unwrap()
+}
+
+/// What somebody does in a scene.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Role {
+    Mover {
+        from: usize,
+        to: usize,
+    },
+    /// Finishes interrupted moves, and takes running ones for dead.
+    Resumer {
+        from: usize,
+        to: usize,
+    },
+    /// Claims the job if it is free, performs it, and consumes it.
+    Peer(usize),
+    /// Ends the claim of a move.
+    Operator(usize),
+}
+
+async fn act(world: Arc<World>, role: Role, number: usize) {
+    let board = |side| Arc::new(Memory::new(&world, side, Some(number)));
+    match role {
+        Role::Mover { from, to } => {
+            let (from, to) = (board(from), board(to));
+            let route = route(&*from, &*to);
+            let mover = Mover {
+                route: &route,
+                owner: owner(number),
+                lease: Duration::from_secs(600),
+                keeper: Keeper::start(Arc::clone(&from) as Arc<dyn Board>),
+            };
+            let loader = Loader::new(&*to, BoardKind::Redis, false).await.unwrap();
+            let listed = from.entries(Query::all(Shelf::Board, Detail::Stored));
+            let listed: Vec<_> = listed.try_collect().await.unwrap_or_default();
+            let kinds = (None, BoardKind::Redis);
+            let batch = listed.into_iter().map(|entry| {
+                let draft = record::draft(entry.job().unwrap(), Vec::new(), kinds).unwrap();
+                (entry, draft)
+            });
+            let _ = mover.pass(&loader, batch.collect()).await;
+        }
+        Role::Resumer { from, to } => {
+            let (from, to) = (board(from), board(to));
+            let _ = resume(&route(&*from, &*to)).await;
+        }
+        Role::Peer(side) => {
+            if board(side).claim_as_peer().await {
+                board(side).perform_as_peer().await;
+            }
+        }
+        Role::Operator(side) => board(side).force().await,
+    }
+}
+
+fn route<'a>(from: &'a Memory, to: &'a Memory) -> Route<'a> {
+    Route {
+        source: from.name().to_owned(),
+        target: to.name().to_owned(),
+        who: "ada".to_owned(),
+        from,
+        to,
+    }
+}
+
+/// The choices of one run, and how many there were each time.
+#[derive(Default)]
+struct Choices {
+    taken: Vec<(usize, usize)>,
+    at: usize,
+}
+
+impl Choices {
+    fn choose(&mut self, options: usize) -> usize {
+        if self.at == self.taken.len() {
+            self.taken.push((0, options));
+        }
+        let (choice, known) = self.taken[self.at];
+        assert_eq!(known, options, "a run can be repeated");
+        self.at += 1;
+        choice
+    }
+
+    /// Turns to the next run; false after the last one.
+    fn advance(&mut self) -> bool {
+        self.at = 0;
+        while let Some((choice, options)) = self.taken.pop() {
+            if choice + 1 < options {
+                self.taken.push((choice + 1, options));
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Who takes part, how often one may interrupt another, and how many faults may happen.
+struct Scene<'a> {
+    roles: &'a [Role],
+    interruptions: usize,
+    faults: usize,
+}
+
+type Actor = Pin<Box<dyn Future<Output = ()>>>;
+
+impl Scene<'_> {
+    /// Plays the scene in every order, and returns how many there were.
+    async fn play_all(&self) -> usize {
+        let (mut choices, mut runs) = (Choices::default(), 0);
+        loop {
+            self.play(&mut choices).await;
+            runs += 1;
+            if !choices.advance() {
+                return runs;
+            }
+        }
+    }
+
+    async fn play(&self, choices: &mut Choices) {
+        let world = Arc::new(World::with_a_job_on(A));
+        let start = |(number, role): (usize, &Role)| -> Option<Actor> {
+            Some(Box::pin(act(Arc::clone(&world), *role, number)))
+        };
+        let mut actors: Vec<Option<Actor>> = self.roles.iter().enumerate().map(start).collect();
+        let (mut interruptions, mut faults) = (self.interruptions, self.faults);
+        let mut current = None;
+        loop {
+            let alive: Vec<_> = (0..actors.len())
+                .filter(|at| actors[*at].is_some())
+                .collect();
+            if alive.is_empty() {
+                break;
+            }
+            let is_going_on = current.is_some_and(|it| alive.contains(&it));
+            let next = match current {
+                Some(current) if is_going_on && interruptions == 0 => current,
+                _ => alive[choices.choose(alive.len())],
+            };
+            interruptions -= usize::from(is_going_on && current != Some(next));
+            current = Some(next);
+            if faults > 0 && matches!(self.roles[next], Role::Mover { .. } | Role::Resumer { .. }) {
+                let fault = choices.choose(4);
+                faults -= usize::from(fault > 0);
+                match fault {
+                    1 => {
+                        actors[next] = None;
+                        // At some time its leases end: now, or when everything is over.
+                        if choices.choose(2) == 1 {
+                            world.expire(&owner(next));
+                        }
+                        continue;
+                    }
+                    2 => world.lose_request(next),
+                    3 => world.lose_answer(next),
+                    _ => {}
+                }
+            }
+            step(&mut actors[next]);
+            world.require_one_claimable(self.roles, &choices.taken);
+        }
+        (0..self.roles.len()).for_each(|number| world.expire(&owner(number)));
+        for (from, to) in [(A, B), (B, A)] {
+            let (from, to) = (
+                Memory::new(&world, from, None),
+                Memory::new(&world, to, None),
+            );
+            resume(&route(&from, &to)).await.unwrap();
+        }
+        world.perform_the_rest();
+        world.require_performed_once(self.roles, &choices.taken);
+    }
+}
+
+/// Lets an actor make one request.
+fn step(actor: &mut Option<Actor>) {
+    let mut context = task::Context::from_waker(Waker::noop());
+    if let Some(future) = actor
+        && future.as_mut().poll(&mut context) == Poll::Ready(())
+    {
+        *actor = None;
+    }
+}
+
+const TO_B: Role = Role::Mover { from: A, to: B };
+const TO_A: Role = Role::Mover { from: B, to: A };
+
+async fn survives(roles: &[Role], interruptions: usize, faults: usize) {
+    let scene = Scene {
+        roles,
+        interruptions,
+        faults,
+    };
+    let runs = scene.play_all().await;
+    assert!(runs > 20, "{roles:?}: {runs}");
+    eprintln!("faults: moves, {roles:?}: {runs} orders, none lost, none run twice");
+}
+
+/// How often one may interrupt another; `scripts/faults` goes further.
+fn depth() -> usize {
+    let is_full = std::env::var_os("JOBBOARD_FAULTS").is_some_and(|it| it == "full");
+    if is_full { 3 } else { 2 }
+}
+
+#[tokio::test]
+async fn one_mover_and_two_peers_perform_a_job_once() {
+    survives(&[TO_B, Role::Peer(A), Role::Peer(B)], depth(), 1).await;
+}
+
+#[tokio::test]
+async fn two_movers_of_one_job_perform_it_once() {
+    survives(&[TO_B, TO_B, Role::Peer(B)], depth() - 1, 1).await;
+    survives(&[TO_B, TO_A, Role::Peer(A)], depth() - 1, 1).await;
+}
+
+#[tokio::test]
+async fn a_forced_source_claim_and_a_hasty_resume_do_no_harm() {
+    survives(&[TO_B, Role::Operator(A), Role::Peer(A)], depth(), 1).await;
+    let resumer = Role::Resumer { from: A, to: B };
+    survives(&[TO_B, resumer, Role::Peer(A)], depth() - 1, 1).await;
+}
+
+#[tokio::test]
+async fn two_faults_in_one_move_do_no_harm() {
+    survives(&[TO_B, Role::Peer(A), Role::Peer(B)], 1, 2).await;
+}

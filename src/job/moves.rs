@@ -1,0 +1,92 @@
+//! What a board remembers of the moves that take its jobs to another board.
+
+use chrono::{DateTime, Utc};
+
+use super::Owner;
+
+/// Begins the name under which a move claims a job, on the board that it leaves and on the one it goes to.
+pub(crate) const MOVER: &str = "move:";
+
+/// How many records of moves a board reads; a move leaves at most a few hundred.
+pub(crate) const MOST_RECORDS: usize = 10_000;
+
+/// A move that has begun on the source board, or a job that the source board has handed over to it.
+///
+/// Present until the target board has released the job. Peers never see it, and it does not depend on
+/// history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MoveRecord {
+    /// Identifies the move: both copies of a job are claimed under this name.
+    pub(crate) owner: Owner,
+    pub(crate) stage: Stage,
+}
+
+/// How far a move has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Jobs may be on their way to the board of this name.
+    Begun { to: String, on: DateTime<Utc> },
+    /// The job of this uuid was consumed here, so the copy on the target is the job from now on.
+    Committed { uuid: String },
+}
+
+impl MoveRecord {
+    /// Returns the record of a job that the move consumes.
+    pub(crate) fn commit(owner: &Owner, uuid: &str) -> Self {
+        let (owner, uuid) = (owner.clone(), uuid.to_owned());
+        let stage = Stage::Committed { uuid };
+        Self { owner, stage }
+    }
+
+    /// Returns the name of the record, which no other record has.
+    pub(crate) fn key(&self) -> String {
+        match &self.stage {
+            Stage::Begun { .. } => self.owner.to_string(),
+            Stage::Committed { uuid } => format!("{uuid} {}", self.owner),
+        }
+    }
+
+    /// Returns the text stored under that name.
+    pub(crate) fn value(&self) -> String {
+        match &self.stage {
+            Stage::Begun { to, on } => format!("{} {to}", on.to_rfc3339()),
+            Stage::Committed { .. } => String::new(),
+        }
+    }
+
+    /// Reads a record as it was stored; other entries are ignored.
+    pub(crate) fn read(key: &str, value: &str) -> Option<Self> {
+        if key.starts_with(MOVER) {
+            let (on, to) = value.split_once(' ')?;
+            let on = DateTime::parse_from_rfc3339(on).ok()?.to_utc();
+            let to = to.to_owned();
+            let (owner, stage) = (Owner::from_stored(key), Stage::Begun { to, on });
+            return Some(Self { owner, stage });
+        }
+        let (uuid, owner) = key.split_once(' ')?;
+        Some(Self::commit(&Owner::from_stored(owner), uuid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_back_as_written() {
+        let owner = Owner::new("move:ada@h 7:h 7:1:c0ffee01").unwrap();
+        let to = "sqlite:/tmp/a b.db".to_owned();
+        let begun = MoveRecord {
+            owner: owner.clone(),
+            stage: Stage::Begun { to, on: Utc::now() },
+        };
+        for record in [begun, MoveRecord::commit(&owner, "3f9a")] {
+            assert_eq!(
+                MoveRecord::read(&record.key(), &record.value()),
+                Some(record)
+            );
+        }
+        assert_eq!(MoveRecord::read("other", ""), None);
+        assert_eq!(MoveRecord::read("move:x", "yesterday sqlite:b"), None);
+    }
+}
