@@ -23,7 +23,6 @@ named! {
 }
 
 named! {
-    /// How bad it is.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
     pub(crate) enum Severity ("severity", str::eq) {
         Note => "note",
@@ -33,7 +32,6 @@ named! {
 }
 
 named! {
-    /// What may be the matter.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
     pub(crate) enum Code ("check", str::eq) {
         RightsMissing => "rights-missing",
@@ -53,6 +51,7 @@ named! {
         SequenceBehind => "sequence-behind",
         Malformed => "malformed",
         RecordUnreadable => "record-unreadable",
+        ForeignUuid => "foreign-uuid",
         SharedTrash => "shared-trash",
         NeverLapsing => "never-lapsing",
         HeldByDead => "held-by-dead",
@@ -88,25 +87,21 @@ impl Code {
 /// A part of a board that the board itself has to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// What we may do there.
     Connection,
     /// How whatever serves it is set up.
     Server,
     /// What is stored that belongs to no job, or is not what it should be.
     Keys {
-        /// The highest number of a job that was seen.
         highest: Option<i64>,
     },
 }
 
-/// Something that was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Evidence {
     pub(crate) what: &'static str,
     pub(crate) value: String,
 }
 
-/// What mends something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Remedy {
     /// A command of ours, and the jobs that it is to be about, of which each is looked at again.
@@ -130,7 +125,6 @@ impl Remedy {
     }
 }
 
-/// Something that is the matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) code: Code,
@@ -149,7 +143,6 @@ impl Finding {
         }
     }
 
-    /// Adds something that was seen.
     pub(crate) fn seen(mut self, what: &'static str, value: impl ToString) -> Self {
         let value = value.to_string();
         self.evidence.push(Evidence { what, value });
@@ -157,11 +150,9 @@ impl Finding {
     }
 }
 
-/// What a look at one part has shown.
 #[derive(Debug, Default)]
 pub(crate) struct Examined {
     pub(crate) findings: Vec<Finding>,
-    /// What could not be seen, and why.
     pub(crate) unseen: Vec<(String, Option<BoardError>)>,
 }
 

@@ -51,7 +51,6 @@ impl Candidates {
 /// What every board can do by what it must do.
 #[async_trait]
 pub(crate) trait BoardExt: Board {
-    /// Returns the one record that each reference means.
     async fn resolve(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Result<Entry>>> {
         let found = self.find(shelf, wanted).await?;
         Ok(wanted
@@ -78,18 +77,15 @@ pub(crate) trait BoardExt: Board {
         Ok(found)
     }
 
-    /// Returns the one record that a reference means.
     async fn resolve_one(&self, shelf: Shelf, wanted: &JobRef) -> Result<Entry> {
         let found = self.find(shelf, std::slice::from_ref(wanted)).await?;
         only(wanted, found.into_iter().next().unwrap_or_default())
     }
 
-    /// Puts one job on the board.
     async fn post_one(&self, draft: &Draft, claimant: Option<&Claimant>) -> Result<Posted> {
         the_answer(self.post(std::slice::from_ref(draft), claimant).await?)
     }
 
-    /// Claims one job.
     async fn claim_one(&self, key: &JobKey, by: &Claimant, rules: ClaimRules) -> Result<Claimed> {
         let answers = self.claim(std::slice::from_ref(key), by, 1, rules).await?;
         the_answer(answers)
@@ -196,7 +192,6 @@ pub(crate) trait BoardExt: Board {
 
 impl<B: Board + ?Sized> BoardExt for B {}
 
-/// Returns the answer to the only thing that was asked.
 pub(crate) fn the_answer<T>(mut answers: Vec<Result<T>>) -> Result<T> {
     // A board that gives none has found nothing to answer for.
     answers.pop().unwrap_or(Err(BoardError::NoSuchJob))
@@ -208,16 +203,19 @@ fn only(wanted: &JobRef, mut found: Vec<Entry>) -> Result<Entry> {
         found.sort_by(|one, other| one.key().cmp(other.key()));
         return Err(BoardError::Ambiguous {
             wanted: wanted.to_string(),
-            candidates: found.iter().map(candidate).collect(),
+            candidates: found.iter().map(|entry| candidate(entry, &found)).collect(),
         });
     }
     found.pop().ok_or(BoardError::NoSuchJob)
 }
 
-/// Names a record so that it can be told from its namesakes.
-fn candidate(entry: &Entry) -> String {
+/// Names a record so that it can be told from the others that were found.
+fn candidate(entry: &Entry, found: &[Entry]) -> String {
+    let reference = entry.reference();
+    let alike = found.iter().filter(|it| it.reference() == reference);
     match entry {
-        Entry::Job(job) => format!("{} ({})", job.uuid, job.name),
-        Entry::Malformed(record) => format!("key:{}", record.key),
+        Entry::Job(job) if alike.count() > 1 => format!("key:{} ({})", job.key, job.name),
+        Entry::Job(job) => format!("{reference} ({})", job.name),
+        Entry::Malformed(_) => reference.into_owned(),
     }
 }

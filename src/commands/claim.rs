@@ -117,7 +117,6 @@ fn is_none(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(Nothing(_) | TimedOut(_)))
 }
 
-/// Claims, and nothing more.
 async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     if args.lease.is_some() && !args.hold {
         let message = "--lease is for --hold and for a command; a claim by hand has an --expiry";
@@ -150,7 +149,7 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     let Won { claimed, .. } = win(ctx, &*board, &wish, Limits::new(None)).await?;
     // It lasts, although nobody may know of it.
     ctx.out.report(&report(&claimed, &by)).with_context(|| {
-        let (name, uuid) = (&claimed.job.name, &claimed.job.uuid);
+        let (name, uuid) = (&claimed.job.name, claimed.job.reference());
         format!(
             "{name} is claimed now (`jobboard abandon {uuid}` gives it back), and that could not \
              be told"
@@ -158,7 +157,6 @@ async fn claim(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     })
 }
 
-/// Runs a command under the claim.
 async fn perform(ctx: &mut Context, args: ClaimArgs) -> anyhow::Result<()> {
     refuse_to_perform(ctx, "run a command for a job")?;
     let board = ctx.writable_board()?;
@@ -217,7 +215,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
         tokio::select! {
             lost = lease.lost() => {
                 let trying = ctx.trying("hold", &claimed.job.name);
-                return Err(lost).context(trying.with(&claimed.job.uuid));
+                return Err(lost).context(trying.with(claimed.job.reference()));
             }
             _ = signals.next() => {}
         }
@@ -227,7 +225,7 @@ async fn hold(ctx: &mut Context, board: Arc<dyn Board>, args: ClaimArgs) -> anyh
     let settlement = Settlement::of(claimed.job.key.clone(), outcome, authority);
     settle_kept(&*board, &settlement).await.with_context(|| {
         let trying = ctx.trying("abandon", &claimed.job.name);
-        trying.with(&claimed.job.uuid)
+        trying.with(claimed.job.reference())
     })?;
     told
 }
@@ -264,27 +262,24 @@ fn report(claimed: &Claimed, by: &Claimant) -> Done {
         Term::Indefinite => None,
         Term::For(term) | Term::Kept(term) => Some(term.as_secs_f64()),
     };
-    Done::new("claimed", &claimed.job.uuid, &claimed.job.name)
+    Done::of_job("claimed", &claimed.job)
         .with("owner", by.owner.text())
         .with("fence", claimed.fence.0.as_str())
         .with("expires_in", expires_in)
 }
 
-/// A claim that was won.
 struct Won {
     claimed: Claimed,
     /// From before it was asked for, which is when its term began at the earliest.
     asked: Boottime,
 }
 
-/// What is to be claimed, and as whom.
 struct Wish<'a> {
     args: &'a ClaimArgs,
     by: &'a Claimant,
     is_attempt: bool,
 }
 
-/// Claims the job that was named, or the best one.
 async fn win(
     ctx: &Context,
     board: &dyn Board,

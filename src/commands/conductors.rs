@@ -29,7 +29,6 @@ pub(crate) struct ConductorsArgs {
     name: Option<String>,
 }
 
-/// A conductor as it is seen from here.
 #[derive(Debug, Serialize)]
 pub(super) struct Seen {
     #[serde(flatten)]
@@ -67,7 +66,6 @@ impl Seen {
         }
     }
 
-    /// Words it, a text for each column.
     fn texts(&self) -> [String; 9] {
         let (conductor, told) = (&self.conductor, &self.conductor.told);
         let number = |number: Option<usize>| number.map_or_else(String::new, |it| it.to_string());
@@ -188,7 +186,6 @@ impl Report for Seen {
 }
 
 impl Seen {
-    /// Writes what it performs, what it leaves to others, and what it cannot settle.
     fn jobs(&self, page: &mut Page) {
         let told = &self.conductor.told;
         if let (Some(running), Some(slots)) = (told.running, told.slots) {
@@ -211,11 +208,7 @@ impl Seen {
             page.heading("leaves to others");
         }
         for left in &told.passed_over {
-            let job = left
-                .job
-                .strip_prefix("key:")
-                .unwrap_or_else(|| short(&left.job));
-            let (jobs, such_as) = (left.jobs, &left.such_as);
+            let (jobs, such_as, job) = (left.jobs, &left.such_as, short(&left.job));
             page.block(&format!("{jobs} such as {job} {such_as}: {}", left.reason));
         }
         if !told.unsettled.is_empty() {

@@ -31,7 +31,6 @@ use crate::{
     output::Format,
 };
 
-/// How long it may take to count the jobs that go before one.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long after the first look at a claim the second one comes.
@@ -112,7 +111,6 @@ pub(super) async fn explained(
 }
 
 impl Scene {
-    /// Looks at all that is no job.
     async fn of(ctx: &Context, board: &dyn Board, now: DateTime<Utc>) -> anyhow::Result<Self> {
         let trying = |what| move || ctx.trying("look at", what);
         let (pauses, conductors) = ("what is paused", "the conductors");
@@ -128,7 +126,6 @@ impl Scene {
         Ok(scene.knowing(pauses, known.unwrap_or_default(), unseen))
     }
 
-    /// Begins without conductors and pauses.
     pub(crate) fn new(ctx: &Context, board: &dyn Board, now: DateTime<Utc>) -> Self {
         let capabilities = board.capabilities();
         Self {
@@ -143,7 +140,6 @@ impl Scene {
         }
     }
 
-    /// Takes what is paused, the conductors, and what of it could not be seen.
     pub(crate) fn knowing(
         self,
         pauses: Pauses,
@@ -164,7 +160,6 @@ fn unseen(what: &str, error: &BoardError) -> String {
     format!("{what}: {}", chain(error))
 }
 
-/// Explains one job, wherever it is.
 async fn explain(
     board: &dyn Board,
     scene: &Scene,
@@ -177,7 +172,13 @@ async fn explain(
         (Shelf::Past, "what is remembered"),
     ] {
         match board.resolve_one(shelf, wanted).await {
-            Ok(entry) => {
+            Ok(mut entry) => {
+                if let Entry::Job(job) = &mut entry
+                    && let (false, Ok(uuid)) = (shelf == Shelf::Past, job.reference().parse())
+                {
+                    let alike = board.find(shelf, &[uuid]).await?;
+                    job.is_misnamed |= alike.concat().len() > 1;
+                }
                 let mut explanation = look_closer(board, scene, &entry, shelf).await?;
                 explanation.unseen.append(&mut hidden);
                 return Ok(explanation);
@@ -257,7 +258,6 @@ async fn look_closer(
     Ok(explanation)
 }
 
-/// Counts the jobs that could be claimed before one of this rank.
 async fn count_before(board: &dyn Board, rank: Rank, scene: &Scene) -> Result<u64, BoardError> {
     let mut entries = board.entries(Query {
         shelf: Shelf::Board,
@@ -301,7 +301,6 @@ async fn worst(
     Ok(explanations)
 }
 
-/// Returns how long the claim on a job still lasts.
 fn left(entry: &Entry) -> Option<Duration> {
     entry.holding().and_then(|holding| holding.expires_in)
 }

@@ -95,6 +95,7 @@ async fn posted_job(
         .with_context(|| ctx.trying("post", &draft.name).with(&uuid))?;
     Ok(Held {
         key,
+        reference: uuid.clone(),
         identity: Identity {
             uuid,
             name: draft.name.clone(),

@@ -82,7 +82,7 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
         let job = within(args.timeout, "a job that can be claimed", claimable)
             .await
             .with_context(|| ctx.trying("wait for", "a job"))?;
-        return ctx.out.report(&Done::new("claimable", job.uuid, job.name));
+        return ctx.out.report(&Done::of_job("claimable", &job));
     }
     for_named(ctx, &*board, &wanted, &args).await
 }

@@ -35,7 +35,6 @@ use crate::{
     trace::Span,
 };
 
-/// A claimed job.
 #[derive(Debug)]
 pub(super) struct Attempt {
     pub(super) job: Job,
@@ -48,7 +47,6 @@ pub(super) struct Attempt {
     pub(super) span: Option<Span>,
 }
 
-/// An attempt that is over.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) attempt: Attempt,
@@ -141,7 +139,8 @@ impl Attempt {
         self.span = Span::of(self.job.details.as_ref(), shared.spans.is_some());
         command.trace(self.span.as_ref());
         // Whoever had the job before may have died together with its guard.
-        shared.left_over.end(&self.job.uuid, self.claimed).await;
+        let reference = self.job.reference();
+        shared.left_over.end(&reference, self.claimed).await;
         let at_our_death = (!slot.is_for_short_ones()).then_some(Signal::TERM);
         let (mut process, capture) = match self.start(shared, &mut command, at_our_death) {
             Ok(started) => started,
@@ -189,14 +188,19 @@ impl Attempt {
     ) -> Result<(Process, Capture), Result<Course, Lost>> {
         let job = &self.job;
         shared.output.apply(command);
-        command.introduce(&job.uuid, &job.name, job.history.attempts, &self.fence);
+        command.introduce(
+            &job.reference(),
+            &job.name,
+            job.history.attempts,
+            &self.fence,
+        );
         if let Some(folder) = command.cwd.as_deref().filter(|it| !it.is_dir()) {
             // The kernel would say the same as of a program that is not there.
             let source = io::Error::other(format!("there is no folder {}", folder.display()));
             let program = command.program.clone();
             return Err(Ok(Course::NotRun(NotRun::Failed { program, source })));
         }
-        let label = shared.guard.label(&self.job.uuid);
+        let label = shared.guard.label(&job.reference());
         // Without a guard nothing is started; it is no fault of the job.
         if let Err(error) = self.lease.announce(&shared.guard, label) {
             return Err(Ok(self.no_room(shared, "not_watched", &error)));
@@ -244,7 +248,6 @@ impl Attempt {
         }
     }
 
-    /// Tells why the job cannot be performed here and now.
     fn no_room(&self, shared: &Shared, event: &'static str, why: &io::Error) -> Course {
         let note = Note::new(event).of(&self.tag);
         shared.reporter.tell(note.with("reason", why.to_string()));

@@ -36,7 +36,6 @@ const ECHO: Duration = Duration::from_millis(200);
 /// How long a command may take to end when somebody wants it to end at once.
 const HASTE: Duration = Duration::from_millis(500);
 
-/// The parts of a conductor at work.
 pub(super) struct Supervisor {
     shared: Arc<Shared>,
     keeper: Keeper,
@@ -67,7 +66,6 @@ impl<T> Drop for Part<T> {
     }
 }
 
-/// Why no more is claimed.
 enum Rest {
     /// The picker has ended: the aim is reached, or the board does not let us in any more.
     Picked(board::Result<()>),
@@ -80,7 +78,6 @@ enum Rest {
 }
 
 impl Supervisor {
-    /// Has them begin.
     pub(super) fn start(
         board: Arc<dyn Board>,
         settings: &Settings,
@@ -207,7 +204,7 @@ impl Supervisor {
         };
         let attempt = Attempt {
             tag: Arc::new(Tag {
-                uuid: claimed.job.uuid.clone(),
+                uuid: claimed.job.reference().into_owned(),
                 name: claimed.job.name.clone(),
             }),
             job: claimed.job,

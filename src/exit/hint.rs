@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::{CommandError, Trying};
-use crate::board::BoardError;
+use crate::board::{BoardError, JobRef};
 
 pub(super) const LOOK_AT_IT: &str = "nothing was done; `jobboard show JOB` shows how it is now";
 
@@ -25,7 +25,6 @@ impl WayOut {
     }
 }
 
-/// Says what to do about an error of our own.
 pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Option<WayOut> {
     let hint: Cow<'static, str> = match error {
         CommandError::Usage { hint, .. } | CommandError::Refused { hint, .. } => {
@@ -67,7 +66,6 @@ pub(super) fn of_command(error: &CommandError, trying: Option<&Trying>) -> Optio
     Some(way_out)
 }
 
-/// Says what to do about what a board answers.
 pub(super) fn of_board(error: &BoardError, trying: Option<&Trying>) -> Option<WayOut> {
     let mut way_out = WayOut::new(board_hint(error, trying)?, trying);
     match error {
@@ -83,6 +81,11 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static
         return Some(hint);
     }
     let hint = match error {
+        BoardError::Ambiguous { wanted, .. }
+            if wanted.parse().is_ok_and(|it: JobRef| it.is_exact()) =>
+        {
+            "several records have it; name one by its key; nothing was done"
+        }
         BoardError::Ambiguous { .. } => "give more of the uuid; nothing was done",
         BoardError::Postponed { .. } => "`jobboard claim JOB` claims it all the same",
         BoardError::NotHeldBack => {

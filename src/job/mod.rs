@@ -75,6 +75,8 @@ pub(crate) struct Job {
     pub(crate) key: JobKey,
     /// As the posting states it; a peer may have written any text.
     pub(crate) uuid: String,
+    /// Its uuid leads to another record, or to several: only its key means it.
+    pub(crate) is_misnamed: bool,
     pub(crate) name: String,
     pub(crate) priority: Priority,
     pub(crate) sequence: Option<i64>,
@@ -111,6 +113,7 @@ impl Job {
         Self {
             key,
             uuid,
+            is_misnamed: false,
             name,
             priority: Priority::Normal,
             sequence: None,
@@ -147,10 +150,10 @@ impl Job {
         !self.is_blocked && !self.is_unfit
     }
 
-    /// Returns a text by which commands find it: the uuid, or `key:` and the key without one.
+    /// Returns a text by which commands find it: the uuid, or `key:` and the key where that is not its own.
     pub(crate) fn reference(&self) -> Cow<'_, str> {
         // A peer may have written any text for a uuid.
-        match key::usual(&self.uuid).is_some() {
+        match key::usual(&self.uuid).is_some() && !self.is_misnamed {
             true => Cow::Borrowed(&self.uuid),
             false => Cow::Owned(format!("key:{}", self.key)),
         }

@@ -24,10 +24,8 @@ pub(super) const SHORT: usize = 8;
 /// How many characters of an id people see at most: a uuid whole.
 const LONG: usize = 36;
 
-/// What a cell says that has nothing to say.
 pub(crate) const NOTHING: &str = "-";
 
-/// A column of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) title: Cow<'static, str>,
@@ -52,7 +50,6 @@ impl Column {
         }
     }
 
-    /// Says when it is left out.
     pub(crate) const fn falling(mut self, falls: Option<u8>) -> Self {
         self.falls = falls;
         self
@@ -66,7 +63,6 @@ impl Column {
 /// What happens to a column when the terminal is narrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// It keeps its width.
     Whole,
     /// It keeps its width, and is aligned to the right.
     Number,
@@ -84,7 +80,6 @@ impl Fit {
     }
 }
 
-/// One cell of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub(crate) text: Text,
@@ -138,7 +133,6 @@ impl Layout {
         }
     }
 
-    /// Adds a row, and returns the text that became ready by it.
     pub(super) fn push(&mut self, row: Vec<Cell>) -> String {
         self.rows.push(row);
         if self.rows.len() < PIECE {
@@ -147,7 +141,6 @@ impl Layout {
         self.finish()
     }
 
-    /// Returns the text of the rows that are left.
     pub(super) fn finish(&mut self) -> String {
         if self.rows.is_empty() {
             return String::new();
@@ -348,7 +341,6 @@ fn styled(cell: &Cell, fit: Fit, width: usize) -> TableCell {
     }
 }
 
-/// Returns what of a cell fits into its column.
 fn fitted(cell: &Cell, fit: Fit, width: usize) -> Text {
     match fit {
         Fit::KeepsEnds => cell.text.shortened(width),
@@ -360,6 +352,9 @@ fn fitted(cell: &Cell, fit: Fit, width: usize) -> Text {
 fn shorten_ids(columns: &[Column], rows: &mut [Vec<Cell>]) {
     let ids = columns.iter().enumerate();
     for (at, _) in ids.filter(|(_, column)| column.fit == Fit::Id) {
+        // Of a key no part means the job.
+        let is_uuid = |row: &&mut Vec<Cell>| !row[at].text.as_str().starts_with("key:");
+        let mut rows: Vec<_> = rows.iter_mut().filter(is_uuid).collect();
         let mut ids: Vec<_> = rows.iter().map(|row| row[at].text.as_str()).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -369,7 +364,7 @@ fn shorten_ids(columns: &[Column], rows: &mut [Vec<Cell>]) {
         };
         let alike = ids.windows(2).map(alike).max().unwrap_or_default();
         let length = (alike + 1).clamp(SHORT, LONG);
-        for row in &mut *rows {
+        for row in &mut rows {
             row[at].text.truncate(length);
         }
     }

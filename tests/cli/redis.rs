@@ -327,3 +327,108 @@ fn who_reads_a_stream_of_objects_has_what_there_is_while_more_is_waited_for() {
     proxy.set(Mood::PassOn);
     assert_eq!(list.ended().succeeded().lines().count(), 3000);
 }
+
+const VICTIM: &str = "5f3a0000-0000-4000-8000-000000000001";
+
+/// Puts the posting of a job under other fields as well.
+fn copy_posting(server: &Server, fields: &[&str]) {
+    let copy = "local posting = redis.call('HGET', KEYS[1], ARGV[1])
+        for at = 2, #ARGV do redis.call('HSET', KEYS[1], ARGV[at], posting) end";
+    server.run(&[&["EVAL", copy, "1", LISTINGS, VICTIM], fields].concat());
+}
+
+#[test]
+fn a_record_with_the_uuid_of_another_job_is_named_by_its_key() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    let run = |words: &[&str]| env.jobboard(words).run();
+    run(&["post", "resize", "--uuid", VICTIM]).succeeded();
+    let strays = ["job0000000001", "5f3a0000-0000-4000-8000-00000000000f"];
+    copy_posting(&server, &strays);
+    let keys = strays.map(|key| format!("key:{key}"));
+    let listed = |words: &[&str]| -> BTreeSet<String> {
+        let listed = run(&[&["list"], words].concat());
+        let id = |line: &str| line.split('\t').next().unwrap().to_owned();
+        listed.succeeded().lines().map(id).collect()
+    };
+    for words in [
+        &["-o", "uuid"][..],
+        &["-o", "uuid", "--sort", "age"],
+        &["-o", "tsv"],
+    ] {
+        // Snapshots have other uuids.
+        let listed = listed(words);
+        assert_eq!(listed.len(), 3, "{listed:?}");
+        assert!(listed.contains(&keys[0]), "{listed:?}");
+        assert_eq!(listed.iter().filter(|it| it.starts_with("key:")).count(), 2);
+    }
+    let table = run(&["list", "-o", "table"]);
+    assert!(table.stdout.contains(&keys[0]), "{table}");
+    // What is printed leads back to the record that it was printed of.
+    let watching = env
+        .jobboard(&["watch", "-o", "uuid", "--count", "2"])
+        .spawn();
+    wait_until("it listens", || {
+        let listeners = ["PUBSUB", "NUMSUB", "taskflow:events"];
+        server.run(&listeners).trim().ends_with('1')
+    });
+    for key in &keys {
+        let claimed = run(&["claim", key, "--who", "mallory", "-o", "uuid"]);
+        assert!(claimed.succeeded().starts_with("key:"), "{claimed}");
+    }
+    let watched = watching.ended();
+    assert_eq!(watched.succeeded().matches("key:").count(), 2, "{watched}");
+    for key in &keys {
+        run(&["trash", key, "--who", "mallory"]).succeeded();
+    }
+    assert_eq!(server.run(&["HKEYS", LISTINGS]).trim(), VICTIM);
+    assert_eq!(listed(&["--trash", "-o", "uuid"]).len(), 2);
+}
+
+#[test]
+fn a_uuid_never_leads_to_the_record_of_another_one() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    let run = |words: &[&str]| env.jobboard(words).run();
+    run(&["post", "resize", "--uuid", VICTIM]).succeeded();
+    let other = env.post("other");
+    copy_posting(&server, &[&other, "stray"]);
+    let before = server.everything();
+    // It is stored there, and says that it is another job.
+    run(&["trash", &other, "--force", "--yes"]).failed(3);
+    let ambiguous = run(&["trash", &VICTIM[..8], "--force", "--yes"]);
+    ambiguous.failed(3);
+    assert!(ambiguous.stderr.contains("key:stray"), "{ambiguous}");
+    assert_eq!(server.everything(), before);
+    server.run(&["HDEL", LISTINGS, VICTIM]);
+    run(&["trash", VICTIM, "--force", "--yes"]).failed(3);
+    let explained = run(&["explain", "key:stray", "--json"]).values().remove(0);
+    let findings = explained["findings"].as_array().unwrap();
+    let found = findings.iter().find(|it| it["code"] == "foreign-uuid");
+    let command = found.unwrap()["remedy"]["command"].as_array().unwrap();
+    assert_eq!(command.last().unwrap(), "key:stray", "{explained}");
+    let doctor = run(&["doctor", "--only", "foreign-uuid", "--json"]);
+    assert_eq!(doctor.code, 7, "{doctor}");
+    assert!(doctor.stdout.contains("key:stray"), "{doctor}");
+}
+
+#[test]
+fn the_command_of_a_record_with_a_foreign_uuid_is_told_its_key() {
+    let Some((env, server)) = open() else {
+        return;
+    };
+    let log = env.file("log");
+    let script = format!("echo $JOBBOARD_JOB >> {}", log.display());
+    let post = ["post", "resize", "--uuid", VICTIM];
+    let post = [&post[..], &["--", "sh", "-c", &script]].concat();
+    env.jobboard(&post).run().succeeded();
+    copy_posting(&server, &["stray"]);
+    let conduct = ["conduct", "--drain", "--allow-any", "--output", "discard"];
+    let conducted = env.jobboard(&conduct).run();
+    assert_eq!(conducted.code, 0, "{conducted}");
+    let log = std::fs::read_to_string(log).unwrap();
+    let jobs: BTreeSet<_> = log.lines().collect();
+    assert_eq!(jobs, BTreeSet::from([VICTIM, "key:stray"]));
+}

@@ -102,6 +102,12 @@ pub(super) const MEANINGS: [(Code, Group, Severity, &str); Code::ALL.len()] = [
         "no conductor can claim it",
     ),
     (
+        Code::ForeignUuid,
+        Keys,
+        Warning,
+        "whoever names it by its uuid reaches another job, or none",
+    ),
+    (
         Code::SharedTrash,
         Keys,
         Note,

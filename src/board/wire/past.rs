@@ -15,10 +15,8 @@ use crate::{
     },
 };
 
-/// The version of the record that is understood here.
 const VERSION: u32 = 1;
 
-/// How many candidates an ambiguous reference yields.
 const CANDIDATES: usize = 10;
 
 /// What is stored of a job that is gone, apart from what was kept beside it.
@@ -82,6 +80,7 @@ impl PastJob {
         Job {
             key: JobKey::new(self.job.uuid.clone()),
             uuid: self.job.uuid,
+            is_misnamed: false,
             name: self.job.name,
             priority: self.job.priority,
             sequence: self.job.sequence,

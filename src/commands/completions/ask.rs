@@ -26,23 +26,18 @@ use crate::{
 /// How long a shell is kept waiting.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// How many are offered.
 const MOST: usize = 50;
 
-/// What is looked for on the board.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wish {
     Job(Fitting),
-    /// The names that jobs have.
     Name,
-    /// Those who have claimed jobs.
     Owner,
     Conductor,
     /// The names that are paused, as they were given.
     Pause,
 }
 
-/// The jobs that a command can be about.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fitting {
     shelves: &'static [Shelf],
@@ -171,9 +166,10 @@ struct Offer {
 impl Offer {
     fn job(&mut self, job: &Job) {
         self.typed.make_ascii_lowercase();
-        let uuid = match self.typed.len() < short(&job.uuid).len() {
-            true => short(&job.uuid),
-            false => &job.uuid,
+        let reference = job.reference();
+        let uuid = match self.typed.len() < short(&reference).len() {
+            true => short(&reference),
+            false => &*reference,
         };
         let is_ours = !matches!(job.origin, Origin::Beside(_)) && uuid.parse::<JobRef>().is_ok();
         let owner = job

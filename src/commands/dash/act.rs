@@ -20,16 +20,13 @@ use crate::{
     output::short,
 };
 
-/// What can be done to jobs from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     Abandon,
     Trash,
     Retry,
     Consume,
-    /// Have conductors leave all jobs of their names alone.
     Pause,
-    /// End what keeps conductors from taking them.
     Resume,
 }
 
@@ -62,7 +59,6 @@ impl Operation {
 #[derive(Debug)]
 pub(super) struct Dialog {
     pub(super) operation: Operation,
-    /// What was chosen.
     pub(super) places: Vec<Place>,
     /// The jobs as they were found when it was asked, and whether something has happened to each since.
     pub(super) jobs: Vec<(Entry, bool)>,
@@ -74,7 +70,6 @@ pub(super) struct Dialog {
     pub(super) stage: Stage,
 }
 
-/// How far it has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The jobs are looked at; what is typed meanwhile agrees to nothing.
@@ -99,7 +94,6 @@ impl Dialog {
         }
     }
 
-    /// Asks about the jobs as they are.
     pub(super) fn ask(&mut self, jobs: Vec<Entry>, pauses: &Pauses, now: DateTime<Utc>) {
         let names = jobs.iter().filter_map(Entry::job).map(|job| &job.name);
         let names: BTreeSet<_> = match self.operation {
@@ -113,7 +107,6 @@ impl Dialog {
         self.stage = Stage::Asking;
     }
 
-    /// Returns what somebody is asked.
     pub(super) fn question(&self) -> String {
         let jobs = match self.stage {
             Stage::Looking => self.places.len(),
@@ -172,7 +165,6 @@ impl Dialog {
     }
 }
 
-/// What somebody has agreed to.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     operation: Operation,
@@ -285,7 +277,7 @@ async fn pause(board: &dyn Board, task: &Task, remark: Remark) -> Stage {
 
 fn problem(entry: &Entry, what: &str) -> String {
     match entry {
-        Entry::Job(job) => format!("{} {}: {what}", short(&job.uuid), job.name),
+        Entry::Job(job) => format!("{} {}: {what}", short(&job.reference()), job.name),
         Entry::Malformed(_) => what.to_owned(),
     }
 }

@@ -13,7 +13,6 @@ use crate::{
     },
 };
 
-/// What refers to a row.
 pub(super) type Place = (Shelf, JobKey);
 
 /// A record, without what nobody sees in a list, and without its place.
@@ -26,18 +25,17 @@ pub(super) struct Row {
     pub(super) sequence: Option<i64>,
     pub(super) created_on: Option<DateTime<Utc>>,
     pub(super) claim: Option<Box<Claim>>,
-    /// What few records have.
     extras: Option<Box<Extras>>,
     pub(super) attempts: u32,
     /// At which reading of the board it was looked at.
     pub(super) reading: u32,
     pub(super) priority: Priority,
     pub(super) is_malformed: bool,
+    is_misnamed: bool,
     /// Whether the filters held when it was looked at.
     pub(super) is_admitted: bool,
 }
 
-/// A claim, as far as lists tell of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Claim {
     pub(super) owner: Option<Arc<Owner>>,
@@ -105,6 +103,7 @@ impl Row {
         });
         let blank = Self {
             uuid: None,
+            is_misnamed: false,
             name: entry.name().into(),
             sequence: None,
             created_on: None,
@@ -119,6 +118,7 @@ impl Row {
         match entry {
             Entry::Job(job) => Self {
                 uuid: (job.uuid != job.key.text()).then(|| job.uuid.as_str().into()),
+                is_misnamed: job.is_misnamed,
                 sequence: job.sequence,
                 created_on: job.created_on,
                 extras: Extras::of(job, interner),
@@ -158,6 +158,7 @@ impl Row {
                 Some(uuid) => uuid.to_string(),
                 None => key.to_string(),
             },
+            is_misnamed: self.is_misnamed,
             key: key.clone(),
             name: self.name.to_string(),
             priority: self.priority,
@@ -195,7 +196,6 @@ impl Row {
         self.extras.as_ref().map_or(&[], |extras| &extras.failures)
     }
 
-    /// Returns when it failed last.
     pub(super) fn failed_on(&self) -> Option<DateTime<Utc>> {
         self.failures().last().map(|failed| failed.on)
     }
@@ -221,7 +221,6 @@ impl Claim {
 }
 
 impl Extras {
-    /// Returns what a job has of it, if anything.
     fn of(job: &Job, interner: &mut Interner) -> Option<Box<Self>> {
         let failures = &job.history.failures;
         let failed = failures.iter().map(|failure| Failed {

@@ -17,13 +17,11 @@ use crate::{
     job::{Conductor, Entry, Holding, Job, Shelf},
 };
 
-/// How far clocks may be apart.
 const APART: TimeDelta = TimeDelta::seconds(5);
 
 /// A move on another machine is unfinished if it holds a copy for longer than this.
 const MOVING: TimeDelta = TimeDelta::minutes(1);
 
-/// How many jobs are mended at once at most.
 const MENDED: usize = 1000;
 
 /// Of how many owners those claims are noted that may be ended.
@@ -48,7 +46,6 @@ impl Noted {
     }
 }
 
-/// What a look at the jobs has shown.
 #[derive(Default)]
 pub(crate) struct Look {
     pub(crate) figures: Figures,
@@ -57,18 +54,16 @@ pub(crate) struct Look {
     pub(crate) has_dropped: [bool; 2],
     pub(crate) owners: Vec<ByOwner>,
     trashed_beside: u64,
-    /// The highest number of a job.
     pub(super) highest: Option<i64>,
     /// Those that nobody has, and those that somebody has all the same.
     malformed: [Noted; 2],
     unreadable: Noted,
-    /// What is the matter with one of those.
+    misnamed: Noted,
     problem: Option<String>,
     /// Those whose lock names nobody, and those of which it cannot be read whom it names.
     blocked: [Noted; 2],
     /// Those of which we may not read the posting or what is beside it, and those of which the lock.
     denied: [Noted; 2],
-    /// The claims that may be ended, by owner.
     nobody_s: BTreeMap<String, Noted>,
     /// The copies that unfinished moves hold, by the board that they come from.
     moves: BTreeMap<String, Noted>,
@@ -84,7 +79,6 @@ pub(crate) struct Look {
     at: Option<DateTime<Utc>>,
 }
 
-/// A look at the jobs, as they come.
 pub(crate) struct Looking {
     look: Look,
     tally: Tally,
@@ -128,7 +122,6 @@ impl Looking {
         }
     }
 
-    /// Looks again at what one look cannot tell.
     pub(crate) async fn finish(mut self, board: &dyn Board) -> Result<Look, BoardError> {
         let look = &mut self.look;
         look.late = self.overdue.not_renewed(board, PATIENCE).await?;
@@ -140,7 +133,6 @@ impl Looking {
 }
 
 impl Look {
-    /// Looks at all that is on the board.
     pub(super) async fn take(
         board: &dyn Board,
         conductors: Option<&[Conductor]>,
@@ -156,7 +148,6 @@ impl Look {
         looking.finish(board).await
     }
 
-    /// Notes what is the matter with a record or its claim.
     fn sort(&mut self, entry: &Entry, mended: Option<Code>) {
         let reference = entry.reference().into_owned();
         let holding = entry.holding();
@@ -204,6 +195,9 @@ impl Look {
         }
         if is_exhausted(job) {
             self.exhausted.push(reference());
+        }
+        if job.is_misnamed {
+            self.misnamed.push(reference());
         }
         let claimed_on = job.holding.as_ref().and_then(|it| it.claimed_on);
         let latest = job.created_on.max(claimed_on).map(|time| time - now);

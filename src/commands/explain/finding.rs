@@ -32,6 +32,7 @@ named! {
         LockBroken => "lock-broken",
         Malformed => "malformed",
         HiddenFromPeers => "hidden-from-peers",
+        ForeignUuid => "foreign-uuid",
         Trashed => "trashed",
         Ended => "ended",
         NotKnown => "not-known",
@@ -42,7 +43,6 @@ named! {
     }
 }
 
-/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Severity {
@@ -61,7 +61,6 @@ impl Severity {
     }
 }
 
-/// Something that is so, and what shows it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
     pub(crate) code: Code,
@@ -71,7 +70,6 @@ pub(crate) struct Finding {
     pub(crate) remedy: Option<Remedy>,
 }
 
-/// Something that was seen, perhaps at a time.
 #[derive(Debug, Serialize)]
 pub(crate) struct Evidence {
     pub(crate) what: String,
@@ -79,7 +77,6 @@ pub(crate) struct Evidence {
     pub(crate) at: Option<DateTime<Utc>>,
 }
 
-/// What mends it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Remedy {
     pub(crate) text: String,
@@ -97,13 +94,11 @@ impl Finding {
         }
     }
 
-    /// Adds what shows it.
     pub(crate) fn seen(mut self, what: impl Into<String>, value: impl Into<String>) -> Self {
         self.note(what, value);
         self
     }
 
-    /// Notes what shows it.
     pub(super) fn note(&mut self, what: impl Into<String>, value: impl Into<String>) {
         self.evidence.push(Evidence {
             what: what.into(),
@@ -130,7 +125,6 @@ impl Finding {
         self
     }
 
-    /// Says what mends it.
     pub(crate) fn mend(mut self, text: impl Into<String>, command: Vec<String>) -> Self {
         self.remedy = Some(Remedy {
             text: text.into(),
@@ -140,7 +134,6 @@ impl Finding {
     }
 }
 
-/// What there is to say of a job.
 #[derive(Debug, Serialize)]
 pub(crate) struct Explanation {
     /// What refers to it.
@@ -152,7 +145,6 @@ pub(crate) struct Explanation {
     pub(crate) will_run: bool,
     /// That of the verdict first.
     pub(crate) findings: Vec<Finding>,
-    /// What could not be seen.
     pub(crate) unseen: Vec<String>,
     /// Another one of which the same was said before: people need not read it twice.
     #[serde(skip)]
@@ -160,16 +152,10 @@ pub(crate) struct Explanation {
 }
 
 impl Explanation {
-    /// Names the job to people.
     pub(crate) fn title(&self) -> String {
-        let id = match self.job.strip_prefix("key:") {
-            Some(_) => &self.job,
-            None => short(&self.job),
-        };
-        format!("{} {id}", self.name)
+        format!("{} {}", self.name, short(&self.job))
     }
 
-    /// Whether somebody has to act.
     pub(super) fn needs_help(&self) -> bool {
         let is_error = |it: &Finding| it.severity == Severity::Error;
         !self.will_run || self.findings.iter().any(is_error)
@@ -203,7 +189,6 @@ impl Record for Explanation {
     }
 }
 
-/// How many facts people see of a finding.
 const MOST_FACTS: usize = 4;
 
 impl Report for Explanation {

@@ -17,11 +17,9 @@ use crate::{
 /// How little is left of a claim by hand when its end is worth telling.
 const SOON: Duration = Duration::from_secs(10);
 
-/// How Octavia calls its conductors.
 const OCTAVIA: &str = "octavia-task-flow-conductor-";
 
 impl Scene {
-    /// Explains a job that somebody holds.
     pub(super) fn held(&self, job: &Job, holding: &Holding, case: &Case<'_>) -> (Finding, bool) {
         let Some(owner) = &holding.owner else {
             let problem = job.problem.as_deref().unwrap_or("its owner cannot be read");
@@ -129,7 +127,7 @@ impl Scene {
             );
             return Finding::new(Code::HeldByDead, Severity::Warning, summary);
         }
-        if let Some(stuck) = told.unsettled.iter().find(|it| it.uuid == job.uuid) {
+        if let Some(stuck) = told.unsettled.iter().find(|it| it.uuid == job.reference()) {
             let reason = &stuck.reason;
             let summary =
                 format!("it was performed, and the board does not let it be settled: {reason}");
@@ -139,7 +137,7 @@ impl Scene {
         if let Some(finding) = self.not_renewed(holding, least, case) {
             return finding;
         }
-        match told.runs.iter().find(|run| run.uuid == job.uuid) {
+        match told.runs.iter().find(|run| run.uuid == job.reference()) {
             Some(run) => {
                 let summary = "it is being performed";
                 let finding = Finding::new(Code::Held, Severity::Ok, summary);

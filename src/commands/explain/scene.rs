@@ -18,7 +18,6 @@ use crate::{
 /// How far ahead of our clock a time may be without anybody noticing.
 pub(super) const SKEW: Duration = Duration::from_secs(5);
 
-/// What is known beside the job.
 pub(crate) struct Scene {
     pub(super) now: DateTime<Utc>,
     /// How a command begins that is about the same board.
@@ -33,7 +32,6 @@ pub(crate) struct Scene {
     pub(super) unseen: Vec<String>,
 }
 
-/// A job, and what was found out by looking twice.
 pub(super) struct Case<'a> {
     pub(super) entry: &'a Entry,
     pub(super) shelf: Shelf,
@@ -44,7 +42,6 @@ pub(super) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// Takes a job on the board as the first look showed it.
     pub(super) fn first(entry: &'a Entry) -> Self {
         Self {
             entry,
@@ -56,7 +53,6 @@ impl<'a> Case<'a> {
 }
 
 impl Scene {
-    /// Says what there is to say of a job.
     pub(super) fn explain(&self, case: &Case<'_>) -> Explanation {
         let (finding, will_run) = match (case.entry, case.shelf) {
             (Entry::Malformed(record), shelf) => {
@@ -91,7 +87,6 @@ impl Scene {
         }
     }
 
-    /// Returns what is so beside the verdict.
     fn beside(&self, case: &Case<'_>, verdict: Code) -> Vec<Finding> {
         let mut findings = Vec::new();
         let problem = match case.entry {
@@ -110,6 +105,14 @@ impl Scene {
         let Some(job) = case.entry.job() else {
             return findings;
         };
+        if job.is_misnamed && case.shelf == Shelf::Board {
+            let summary =
+                "its uuid is that of another record: as a reference only its key means it";
+            let finding = Finding::new(Code::ForeignUuid, Severity::Warning, summary);
+            let finding = finding.seen("uuid", &job.uuid).seen("key", job.key.text());
+            let text = "if nobody wants it, take it off the board";
+            findings.push(self.mend(finding, case, text, &["trash", "--force"]));
+        }
         let is_not_taken = matches!(verdict, Code::NoConductor | Code::NoTaker);
         if is_not_taken && is_exhausted(job) {
             let summary =
@@ -162,7 +165,6 @@ impl Scene {
         Finding::new(code, Severity::Error, summary)
     }
 
-    /// Says which of our commands mends it.
     pub(super) fn mend(
         &self,
         finding: Finding,
@@ -200,7 +202,6 @@ impl Scene {
     }
 }
 
-/// Adds how often a job was tried, and how that ended last.
 pub(super) fn with_attempts(finding: Finding, job: &Job, now: DateTime<Utc>) -> Finding {
     if job.history.attempts == 0 {
         return finding;

@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use crate::{
-    job::Entry,
+    job::{Entry, Job},
     output::{Page, Record, Report, Tone, short},
 };
 
-/// A verb was done to a job.
 #[derive(Debug, Serialize)]
 pub(crate) struct Done {
     pub(crate) uuid: Option<String>,
@@ -21,53 +20,52 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    pub(crate) fn new(
-        done: &'static str,
-        uuid: impl Into<String>,
-        name: impl Into<String>,
-    ) -> Self {
-        Self {
-            uuid: Some(uuid.into()),
-            name: Some(name.into()),
-            done,
-            more: None,
+    pub(crate) fn of_job(done: &'static str, job: &Job) -> Self {
+        let known = Self {
+            name: Some(job.name.clone()),
+            ..Self::unnamed(done, &job.uuid)
+        };
+        match *job.reference() == job.uuid {
+            true => known,
+            false => known.with("key", job.key.text()),
         }
     }
 
     /// Says something of a job of which no more is known.
     pub(crate) fn unnamed(done: &'static str, uuid: &str) -> Self {
         Self {
+            uuid: Some(uuid.to_owned()),
             name: None,
-            ..Self::new(done, uuid, "")
+            done,
+            more: None,
         }
     }
 
     /// Says that something was done to a record, whether or not it can be read.
     pub(crate) fn of(done: &'static str, entry: &Entry) -> Self {
-        let job = entry.job();
-        let known = Self {
-            uuid: job.map(|job| job.uuid.clone()),
-            name: job.map(|job| job.name.clone()),
-            done,
-            more: None,
-        };
-        match job {
-            Some(_) => known,
-            None => known.with("key", entry.key().text()),
+        match entry {
+            Entry::Job(job) => Self::of_job(done, job),
+            Entry::Malformed(record) => Self {
+                uuid: None,
+                ..Self::unnamed(done, "").with("key", record.key.text())
+            },
         }
     }
 
-    /// Returns what people call the job: a record that cannot be read has no more than a key, by
-    /// which another command finds it.
+    /// Returns what people call the job: a record that cannot be read has no more than a key.
     fn called(&self) -> Cow<'_, str> {
-        let key = || self.more.as_ref()?.get("key")?.as_str();
-        match &self.name {
-            Some(name) => Cow::Borrowed(name),
-            None => key().map_or(Cow::Borrowed(""), |key| Cow::Owned(format!("key:{key}"))),
+        match (&self.name, &self.uuid) {
+            (Some(name), _) => Cow::Borrowed(name),
+            (None, Some(_)) => Cow::Borrowed(""),
+            (None, None) => self.reference().unwrap_or_default(),
         }
     }
 
-    /// Adds a fact for programs.
+    /// Returns what means the job in a command, unless that is what it is called.
+    fn id(&self) -> Option<Cow<'_, str>> {
+        self.uuid.as_ref().and_then(|_| self.reference())
+    }
+
     pub(crate) fn with(mut self, name: &str, value: impl Into<serde_json::Value>) -> Self {
         self.more
             .get_or_insert_default()
@@ -79,25 +77,27 @@ impl Done {
 impl Record for Done {
     fn fields(&self) -> Vec<String> {
         vec![
-            self.uuid.as_deref().unwrap_or_default().into(),
+            self.id().unwrap_or_default().into_owned(),
             self.called().into_owned(),
             self.done.into(),
         ]
     }
 
     fn reference(&self) -> Option<Cow<'_, str>> {
-        match &self.uuid {
-            Some(uuid) => Some(Cow::Borrowed(uuid)),
-            None => Some(self.called()),
-        }
+        let key = self
+            .more
+            .as_ref()
+            .and_then(|more| more.get("key")?.as_str());
+        let uuid = self.uuid.as_deref().map(Cow::Borrowed);
+        key.map(|key| Cow::Owned(format!("key:{key}"))).or(uuid)
     }
 }
 
 impl Report for Done {
     fn human(&self, page: &mut Page) {
         let line = page.line().plain(self.done).plain(" ");
-        match &self.uuid {
-            Some(uuid) => line.add(Tone::Strong, short(uuid)).plain(" "),
+        match self.id() {
+            Some(id) => line.add(Tone::Strong, short(&id)).plain(" "),
             None => line,
         }
         .plain(self.called());

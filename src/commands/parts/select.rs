@@ -21,13 +21,11 @@ use crate::{
     output::short,
 };
 
-/// How many jobs are shown before a bulk action is confirmed.
 const SAMPLE: usize = 5;
 
 /// The longest line of references: a `unique:KEY` may be long.
 const LONGEST_LINE: u64 = 64 * 1024;
 
-/// Which jobs to act on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Selection {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
@@ -61,7 +59,6 @@ pub(crate) struct Selection {
     pub(crate) dry_run: bool,
 }
 
-/// The records that were chosen.
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub(crate) jobs: Vec<Named>,
@@ -72,7 +69,6 @@ pub(crate) struct Chosen {
 /// A record that was chosen, or why it is not there.
 #[derive(Debug)]
 pub(crate) struct Named {
-    /// What people call it.
     pub(crate) name: String,
     /// What means it and nothing else in a command.
     pub(crate) reference: String,
@@ -80,7 +76,6 @@ pub(crate) struct Named {
 }
 
 impl Chosen {
-    /// Returns the records that were found.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
         let records = self.jobs.iter().map(|named| named.entry.as_ref());
         records.filter_map(Result::ok)
@@ -231,7 +226,6 @@ pub(crate) fn confirm(
     ctx.consent(consent, &question.replace("{}", &count(found.len() as u64)))
 }
 
-/// Says how many jobs there are.
 pub(crate) fn count(jobs: u64) -> String {
     match jobs {
         1 => "1 job".to_owned(),
@@ -239,7 +233,6 @@ pub(crate) fn count(jobs: u64) -> String {
     }
 }
 
-/// Names a record so that a person recognises it.
 pub(crate) fn describe(entry: &Entry) -> String {
     match entry {
         Entry::Job(job) => {
@@ -249,7 +242,7 @@ pub(crate) fn describe(entry: &Entry) -> String {
                 (None, None) => String::new(),
             };
             let name = octavia::title(job).unwrap_or_else(|| job.name.clone());
-            format!("{} {name}{claim}", short(&job.uuid))
+            format!("{} {name}{claim}", short(&job.reference()))
         }
         Entry::Malformed(record) => format!("key:{} (malformed)", record.key),
     }
@@ -294,7 +287,6 @@ fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     Ok((!text.is_empty()).then_some(text))
 }
 
-/// Reads the reference to the one job that a command is about.
 pub(crate) fn reference(ctx: &Context, typed: &str) -> anyhow::Result<JobRef> {
     let mut references = references(ctx, &[typed.to_owned()])?;
     match (references.pop(), references.is_empty()) {

@@ -24,11 +24,9 @@ pub(crate) const LONG: TimeDelta = TimeDelta::hours(1);
 /// How many owners are counted to the end; of more than twice as many the rarest are left out.
 const MOST_OWNERS: usize = 10_000;
 
-/// How many jobs there are of each kind.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Figures {
     pub(crate) unclaimed: u64,
-    /// How many of the unclaimed wait for a time that has not come.
     pub(crate) held_back: u64,
     pub(crate) claimed: u64,
     /// How many of the claimed stay so until somebody ends it.
@@ -36,7 +34,6 @@ pub(crate) struct Figures {
     /// How many of these are held for [`LONG`].
     #[serde(skip)]
     pub(crate) forgotten: u64,
-    /// How many of the claimed are held by a process that is dead.
     pub(crate) orphaned: u64,
     pub(crate) malformed: u64,
     /// How many failed so often that their next attempt is the last, or that there is none.
@@ -67,20 +64,16 @@ pub(crate) struct Standing {
     pub(crate) since: DateTime<Utc>,
 }
 
-/// The jobs of one name.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ByName {
     pub(crate) name: String,
     pub(crate) jobs: u64,
     pub(crate) unclaimed: u64,
     pub(crate) claimed: u64,
-    /// How many of them have failed before.
     pub(crate) failed: u64,
-    /// When the oldest was posted.
     pub(crate) oldest: Option<DateTime<Utc>>,
 }
 
-/// The claims of one owner.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ByOwner {
     /// `None`: it cannot be read.
@@ -107,7 +100,6 @@ fn seconds<S: Serializer>(span: &Option<Duration>, serializer: S) -> Result<S::O
 /// How far back what has left a board is counted.
 const LATELY: TimeDelta = TimeDelta::hours(24);
 
-/// What has left the board of late.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Departures {
     pub(crate) consumed: u64,
@@ -161,13 +153,12 @@ impl Departures {
 impl Standing {
     /// Says how long it is so, of which job, and by whom.
     pub(crate) fn told(&self, now: DateTime<Utc>) -> String {
-        let (age, uuid) = (duration::between(self.since, now), short(&self.uuid));
+        let (age, uuid) = (duration::between(self.since, now), short(&self.reference));
         let owner = self.owner.as_ref().map(|owner| format!(" by {owner}"));
         format!("{age}  {uuid} {}{}", self.name, owner.unwrap_or_default())
     }
 }
 
-/// Counts the records of a board as they come.
 #[derive(Debug)]
 pub(crate) struct Tally {
     now: DateTime<Utc>,

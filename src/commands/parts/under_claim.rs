@@ -46,7 +46,6 @@ pub(crate) const LEASE: Duration = Duration::from_secs(30);
 /// The shortest that a kept claim may last: it has to be renewed in time, again and again.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
-/// Reads how long a kept claim is to last.
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     match expiry(text)? {
         lease if lease < SHORTEST_LEASE => Err("a lease lasts at least 1s".to_owned()),
@@ -67,29 +66,28 @@ pub(crate) struct Performer {
     patience: Patience,
 }
 
-/// The job that a command performs.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) key: JobKey,
+    /// What means it in a command.
+    pub(crate) reference: String,
     pub(crate) identity: Identity,
     pub(crate) fence: Fence,
     /// This attempt is counted.
     pub(crate) history: History,
-    /// How often it may be tried, as it says itself.
     pub(crate) max_attempts: Option<u32>,
-    /// Of a job that is part of a trace.
     pub(crate) span: Option<Span>,
     /// From before the claim was asked for.
     pub(crate) asked: Boottime,
 }
 
 impl Held {
-    /// Takes a claim that was just won.
     pub(crate) fn new(Claimed { job, fence }: Claimed, asked: Boottime) -> Self {
         Self {
             max_attempts: job.details.as_ref().and_then(max_attempts),
             span: Span::of(job.details.as_ref(), false),
             identity: Identity::from(&job),
+            reference: job.reference().into_owned(),
             key: job.key,
             fence,
             history: job.history,
@@ -165,7 +163,7 @@ impl Performer {
         job: Held,
     ) -> anyhow::Result<()> {
         let command = &mut self.command;
-        let Identity { uuid, name, .. } = &job.identity;
+        let (uuid, name) = (&job.reference, &job.identity.name);
         command.introduce(uuid, name, job.history.attempts, &job.fence);
         command.trace(job.span.as_ref());
         let keeper = Keeper::start(Arc::clone(&board));
@@ -253,7 +251,7 @@ impl Performer {
         let settlement = Settlement::of_command(&job.key, || job.identity.clone(), &outcome, claim);
         let settled = settle_kept(board, &settlement).await.with_context(|| {
             ctx.trying("settle", &job.identity.name)
-                .with(&job.identity.uuid)
+                .with(&job.reference)
         })?;
         if let Some(why) = settled.forgotten {
             ctx.out.note(forgotten::warning(&why));

@@ -37,7 +37,7 @@ fn named(name: &str, jobs: u64, failed: u64) -> ByName {
 fn standing(name: &str, by: Option<Owner>, seconds: i64) -> Option<Standing> {
     Some(Standing {
         uuid: "b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11".to_owned(),
-        reference: String::new(),
+        reference: "b7e6a1c2-30f4-4c56-9b5e-0d8f2f3f6a11".to_owned(),
         name: name.to_owned(),
         owner: by,
         since: ago(seconds),

@@ -61,7 +61,11 @@ impl Happening {
     /// Returns what refers to the job it happened to, if it was one.
     pub(crate) fn job(&self) -> Option<JobRef> {
         let key = self.key.as_ref()?;
-        let uuid = self.uuid.as_deref().and_then(|uuid| uuid.parse().ok());
+        // A peer may have written any text for a uuid, also what means another job.
+        let uuid = self.uuid.clone().map(JobRef::Uuid);
+        let uuid = uuid.filter(|it| {
+            it.is_exact() && it.to_string().parse().is_ok_and(|read: JobRef| read == *it)
+        });
         uuid.or_else(|| Some(JobRef::Key(JobKey::new(key))))
     }
 
@@ -105,8 +109,7 @@ impl Record for Happening {
     }
 
     fn reference(&self) -> Option<Cow<'_, str>> {
-        let key = self.key.as_ref().map(|key| format!("key:{key}").into());
-        self.uuid.as_deref().map(Cow::Borrowed).or(key)
+        self.job().map(|job| Cow::Owned(job.to_string()))
     }
 }
 

@@ -76,7 +76,7 @@ const SOURCES: [(&str, &str, &[&str], &str); 16] = [
         "the guard is told, and the command is started",
         "conductor/attempt.rs",
         &["carry_out", "start"],
-        "54aa2f1a",
+        "9032233d",
     ),
     (
         "what is left of earlier attempts is ended",

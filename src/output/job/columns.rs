@@ -11,7 +11,6 @@ use crate::{
     output::{Cell, Column, Fit, NOTHING, Tone},
 };
 
-/// A column of listings.
 #[derive(Debug)]
 pub(super) struct JobColumn {
     pub(super) name: &'static str,
@@ -23,7 +22,7 @@ pub(super) struct JobColumn {
 /// All columns. Those that tell least beside the others fall first on a narrow terminal.
 pub(super) static COLUMNS: [JobColumn; 22] = [
     column("uuid", Fit::Id, None, |_, job| {
-        Fact::Marked(Tone::Strong, (&job.uuid).into())
+        Fact::Marked(Tone::Strong, job.reference())
     }),
     column("name", Fit::Shrinks, None, |_, job| {
         let name = (&job.name).into();
@@ -114,7 +113,6 @@ pub(super) static COLUMNS: [JobColumn; 22] = [
     }),
 ];
 
-/// Reads a fact of a job.
 type Read = for<'a> fn(JobView<'a>, &'a Job) -> Fact<'a>;
 
 const fn column(name: &'static str, fit: Fit, falls: Option<u8>, read: Read) -> JobColumn {
@@ -136,12 +134,10 @@ const fn titled(
 }
 
 impl JobColumn {
-    /// Returns what it says of a job.
     pub(super) fn of<'a>(&self, view: JobView<'a>, job: &'a Job) -> Fact<'a> {
         (self.read)(view, job)
     }
 
-    /// Returns what it says of a record that cannot be read.
     pub(super) fn of_malformed<'a>(&self, record: &'a Malformed) -> Fact<'a> {
         match self.name {
             "name" => Fact::Aside(Cell::vital(Tone::Bad, format!("key:{}", record.key))),
@@ -173,7 +169,6 @@ impl Fact<'_> {
         span.map_or(Self::Nothing, Self::Span)
     }
 
-    /// Returns it for people.
     pub(super) fn cell(self) -> Cell {
         match self {
             Self::Nothing => Cell::toned(Tone::Faint, NOTHING),

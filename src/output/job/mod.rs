@@ -64,9 +64,12 @@ impl<'a> JobView<'a> {
     }
 }
 
-/// Returns as much of a uuid as people need.
-pub(crate) fn short(uuid: &str) -> &str {
-    uuid.get(..SHORT).unwrap_or(uuid)
+/// Returns as much of a reference as people need; of a key that is all of it.
+pub(crate) fn short(reference: &str) -> &str {
+    match reference.starts_with("key:") {
+        true => reference,
+        false => reference.get(..SHORT).unwrap_or(reference),
+    }
 }
 
 /// Returns a time as RFC 3339 in UTC.

@@ -54,7 +54,7 @@ fn each_code_has_its_paragraph() {
     let help = Env::new().jobboard(&["help", "triage"]).run();
     let codes = "claimable postponed exhausted no-conductor no-taker not-runnable policy-refuses \
                  outranked held held-forever held-by-dead lapsing not-renewed lock-broken malformed \
-                 hidden-from-peers trashed ended not-known unfinished-move blocks-posters runs-unclaimed \
+                 hidden-from-peers foreign-uuid trashed ended not-known unfinished-move blocks-posters runs-unclaimed \
                  clock-skew unseen";
     for code in codes.split(' ') {
         let mut lines = help.stdout.lines().map(str::trim_start);

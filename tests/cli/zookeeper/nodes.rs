@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::on_board;
 use crate::{
     interop::shared::{Shared, Side, pairs},
-    support::servers::{Host, ZooKeeper},
+    support::servers::{Host, Shelf, ZooKeeper},
 };
 
 /// Returns the data of a case that TaskFlow was shown.
@@ -233,4 +233,53 @@ fn conductors_of_the_other_are_listed_until_they_leave() {
     let expected = (&json!("host.example"), &json!(4711), &json!("night"));
     assert_eq!((host, pid, owner), expected);
     assert!(listed[0]["since"].is_string(), "{listed}");
+}
+
+#[test]
+fn jobs_of_one_uuid_are_named_by_their_keys() {
+    let Some(mut shared) = Shared::<ZooKeeper>::new() else {
+        return;
+    };
+    let uuid = shared.env.post("resize");
+    let posting = shared.server.posting(&mut shared.peer, Shelf::Board, &uuid);
+    let twin = "job0000000900";
+    shared.server.create(&mut shared.peer, twin, &posting);
+    let run = |words: &[&str]| shared.env.jobboard(words).run();
+    for sort in ["none", "age"] {
+        let listed = run(&["list", "-o", "uuid", "--sort", sort]);
+        assert!(
+            listed.succeeded().contains(&format!("key:{twin}")),
+            "{listed}"
+        );
+    }
+    let before = run(&["list", "-o", "jsonl"]).stdout;
+    for words in [
+        &["trash", "--force", "--yes"][..],
+        &["claim"],
+        &["wait"],
+        &["change", "--priority", "LOW"],
+        &["show"],
+        &["explain"],
+    ] {
+        let refused = run(&[words, &[&uuid]].concat());
+        refused.failed(3);
+        assert_eq!(
+            refused.stderr.matches("key:job0000000").count(),
+            2,
+            "{refused}"
+        );
+    }
+    assert_eq!(run(&["list", "-o", "jsonl"]).stdout, before);
+    let explained = run(&["explain", &format!("key:{twin}"), "--json"]);
+    assert!(explained.stdout.contains("foreign-uuid"), "{explained}");
+    let doctor = run(&["doctor", "--only", "foreign-uuid"]);
+    assert_eq!(doctor.code, 7, "{doctor}");
+    let trash = ["trash", "-", "--force", "--yes"];
+    let references = format!("{uuid}\nkey:{twin}\n");
+    let trashed = shared.env.jobboard(&trash).stdin(references).run();
+    assert_eq!(trashed.code, 7, "{trashed}");
+    assert!(trashed.stderr.contains("could be any of"), "{trashed}");
+    assert_eq!(run(&["list", "--count"]).stdout, "1\n");
+    assert_eq!(shared.env.state(&uuid), "UNCLAIMED");
+    assert_eq!(run(&["doctor", "--only", "foreign-uuid"]).code, 0);
 }

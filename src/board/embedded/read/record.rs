@@ -20,7 +20,6 @@ use crate::{
     },
 };
 
-/// Returns the number by which a shelf is stored.
 pub(crate) fn shelf_number(shelf: Shelf) -> i64 {
     match shelf {
         Shelf::Board => 0,
@@ -35,7 +34,6 @@ pub(crate) fn priority_number(priority: Priority) -> i64 {
     Priority::VeryHigh as i64 - priority as i64
 }
 
-/// Returns the priority that is stored as this number.
 pub(crate) fn priority_at(number: i64) -> Priority {
     usize::try_from(number)
         .ok()
@@ -115,7 +113,6 @@ pub(crate) fn entry(row: &Row<'_>, view: &View, detail: Detail) -> rusqlite::Res
     }
 }
 
-/// Reads a row that is no job.
 pub(crate) fn malformed(
     row: &Row<'_>,
     (view, detail): (&View, Detail),
@@ -150,6 +147,7 @@ fn job(row: &Row<'_>, view: &View, detail: Detail) -> Result<Job, Problem> {
     Ok(Job {
         key: JobKey::new(uuid.clone()),
         uuid,
+        is_misnamed: false,
         name: row.get(3)?,
         priority: usize::try_from(priority)
             .ok()

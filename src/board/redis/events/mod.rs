@@ -29,13 +29,11 @@ use crate::board::{BoardError, Events, Onlooker, Result};
 /// What a listener was doing when it failed.
 const DOING: &str = "listen to";
 
-/// What can be heard of a board.
 struct Subscription {
     /// `None` where the server pushes nothing at all.
     listener: Option<Listener>,
     /// Whether what anybody changes is pushed, and not only what our scripts tell.
     is_tracking: bool,
-    /// What cannot be heard, and why.
     lack: Option<String>,
 }
 
@@ -50,7 +48,14 @@ pub(super) async fn events<'a>(
     // Only now: what is touched from here on is told.
     watcher.start(onlooker).await?;
     let stream = stream::try_unfold(watcher, |mut watcher| async {
-        Ok(Some((watcher.next().await?, watcher)))
+        let mut event = watcher.next().await?;
+        // The uuid of a record that is stored under another name may be that of another job.
+        if let Some(subject) = &mut event.subject
+            && subject.key.text() != subject.uuid
+        {
+            subject.uuid.clear();
+        }
+        Ok(Some((event, watcher)))
     });
     Ok(Events {
         stream: stream.boxed(),
@@ -97,7 +102,6 @@ fn lacking(what: &str, error: impl std::fmt::Display) -> String {
     format!("the board {what}, as the server pushes no changes to us: {error}")
 }
 
-/// Asks for pushes, and returns why they are refused.
 async fn asked(listener: &Listener, command: &Cmd) -> Result<Option<String>> {
     match listener.ask::<Value>(DOING, command).await {
         Ok(_) => Ok(None),

@@ -28,7 +28,6 @@ use crate::{
 /// How many bytes of postings are kept, once they were read to be ranked.
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
-/// How many jobs an ambiguous reference yields.
 const CANDIDATES: usize = 10;
 
 /// Streams what a query asks for, page by page; the next pages are asked for ahead.
@@ -52,7 +51,6 @@ pub(crate) fn pages<'a>(
         .buffered(AHEAD)
 }
 
-/// Adds to postings what is beside them, and reads them.
 pub(crate) async fn entries(
     client: &Client,
     keys: &Keys,
@@ -152,21 +150,27 @@ pub(crate) async fn find(
         }
     }
     let entries = entries(client, keys, query, all).await?;
+    // A record that says another uuid is not meant by the one under which it is stored.
+    let is_meant = |wanted: &JobRef, entry: &Entry| match (wanted, entry.job()) {
+        (JobRef::Uuid(uuid), Some(job)) if wanted.is_exact() => job.uuid.eq_ignore_ascii_case(uuid),
+        _ => true,
+    };
     Ok(found
         .iter()
-        .map(|fields| {
+        .zip(wanted)
+        .map(|(fields, wanted)| {
             let keys: Vec<_> = fields.iter().map(|field| key_of(field)).collect();
             let mut seen = HashSet::new();
             entries
                 .iter()
-                .filter(|entry| keys.contains(entry.key()) && seen.insert(entry.key().clone()))
+                .filter(|entry| keys.contains(entry.key()) && is_meant(wanted, entry))
+                .filter(|entry| seen.insert(entry.key().clone()))
                 .cloned()
                 .collect()
         })
         .collect())
 }
 
-/// Returns the field that a reference names by itself.
 fn field_named(wanted: &JobRef) -> Option<Vec<u8>> {
     match wanted {
         JobRef::Key(key) => Some(field_of(key)),

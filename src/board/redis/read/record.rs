@@ -15,7 +15,6 @@ use crate::{
     job::{Entry, Fence, History, Holding, Job, Lease, Malformed, Owner, Shelf},
 };
 
-/// What is beside a posting, undecoded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sidecars {
     /// Present while the job is claimed; empty if what is there is no name.
@@ -34,14 +33,12 @@ pub(crate) struct Reading {
     pub(crate) limit: Limit,
 }
 
-/// Reads a posting and what is beside it.
 pub(crate) fn read(reading: Reading, field: &[u8], posting: &[u8], beside: Sidecars) -> Entry {
     let mut entry = posted(reading, field, posting);
     complete(&mut entry, beside);
     entry
 }
 
-/// Reads a posting alone.
 pub(crate) fn posted(reading: Reading, field: &[u8], posting: &[u8]) -> Entry {
     let Reading {
         shelf,
@@ -78,7 +75,6 @@ pub(crate) fn complete(entry: &mut Entry, beside: Sidecars) {
     }
 }
 
-/// Returns who holds a job, and until when.
 fn holding(beside: &Sidecars, side: &Sidecar) -> Option<Holding> {
     let name = beside.owner.as_deref()?;
     let owner = Some(name)
@@ -104,6 +100,7 @@ fn holding(beside: &Sidecars, side: &Sidecar) -> Option<Holding> {
 fn job(shelf: Shelf, field: &[u8], size: usize, posting: Posting) -> Job {
     Job {
         key: key_of(field),
+        is_misnamed: field != posting.uuid.as_bytes(),
         uuid: posting.uuid,
         name: posting.name,
         priority: posting.priority,

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use uuid::Uuid;
+
 use super::record::{self, Record};
 use crate::{
     board::{
@@ -20,7 +22,6 @@ use crate::{
     job::{Entry, JobKey, Origin, Rank, Shelf},
 };
 
-/// The first page, and the largest.
 pub(crate) const PAGE: (usize, usize) = (128, nodes::MOST);
 
 /// How many bytes of postings are kept, once they were read to be ranked.
@@ -34,7 +35,6 @@ pub(crate) struct Shelved {
     keys: VecDeque<JobKey>,
     locked: HashSet<JobKey>,
     recorded: HashSet<JobKey>,
-    /// Postings that were read already.
     kept: HashMap<JobKey, Node>,
 }
 
@@ -61,7 +61,6 @@ impl Shelved {
         })
     }
 
-    /// Takes up to so many jobs from the beginning.
     pub(crate) fn take(&mut self, count: usize) -> Vec<JobKey> {
         self.keys.drain(..count.min(self.keys.len())).collect()
     }
@@ -105,12 +104,13 @@ impl Shelved {
     }
 }
 
-/// Reads what a query asks for, page by page.
 #[derive(Debug)]
 pub(crate) struct Reader {
     query: Query,
     shelved: Option<Shelved>,
     count: usize,
+    /// The uuids of the jobs that were read: 16 bytes for each.
+    uuids: HashSet<Uuid>,
 }
 
 impl Reader {
@@ -119,10 +119,10 @@ impl Reader {
             query,
             shelved: None,
             count: PAGE.0,
+            uuids: HashSet::new(),
         }
     }
 
-    /// Returns the next page; none, when there is no more.
     pub(crate) async fn next(
         &mut self,
         session: &Session,
@@ -153,11 +153,18 @@ impl Reader {
         let is_wanted = |entry: &Entry| {
             self.query.which == Which::All || entry.job().is_none_or(|job| job.holding.is_none())
         };
-        Ok(Some(entries.filter(is_wanted).collect()))
+        let mut entries: Vec<_> = entries.filter(is_wanted).collect();
+        for entry in &mut entries {
+            if let Entry::Job(job) = entry
+                && let Ok(uuid) = Uuid::try_parse(&job.uuid)
+            {
+                job.is_misnamed = !self.uuids.insert(uuid);
+            }
+        }
+        Ok(Some(entries))
     }
 }
 
-/// Returns how many jobs make a page, by those that were just read.
 pub(crate) fn next_count<'a>(read: impl Iterator<Item = &'a Node>, count: usize) -> usize {
     let bytes: usize = read.map(|node| node.data.len()).sum();
     next_page(count, bytes, PAGE.1)

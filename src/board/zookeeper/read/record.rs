@@ -20,7 +20,6 @@ use crate::{
     job::{Entry, Fence, Holding, Job, JobKey, Lease, Malformed, Origin, Owner, Shelf},
 };
 
-/// The nodes of a job, undecoded.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub(crate) shelf: Shelf,
@@ -32,7 +31,6 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Makes a job of them, if they can be read.
     pub(crate) fn read(&self, detail: Detail) -> Entry {
         let (mut holding, lock_problem) = self.holding();
         if let Some(holding) = &mut holding {
@@ -98,7 +96,6 @@ impl Record {
         self.readable_side().ok()
     }
 
-    /// Returns what is kept beside the job, or what is wrong with that.
     pub(crate) fn readable_side(&self) -> Result<Sidecar, String> {
         match self.beside() {
             (side, None) => Ok(side),
@@ -115,7 +112,6 @@ impl Record {
             .flatten()
     }
 
-    /// Returns what is kept beside the job; also what is wrong with that.
     fn beside(&self) -> (Sidecar, Option<String>) {
         let node = self.side.as_ref().filter(|node| self.is_ours(node));
         if node.is_some_and(Node::is_denied) {
@@ -134,7 +130,6 @@ impl Record {
         side.is_denied() || self.shelf == Shelf::Trash || !is_older
     }
 
-    /// Whether we may read all that decides about the job.
     pub(crate) fn is_readable(&self) -> bool {
         let nodes = [Some(&self.posting), self.lock.as_ref(), self.side.as_ref()];
         !nodes.into_iter().flatten().any(Node::is_denied)
@@ -160,6 +155,7 @@ impl Record {
         Job {
             key: self.key.clone(),
             uuid: posting.uuid,
+            is_misnamed: false,
             name: posting.name,
             priority: posting.priority,
             sequence: number_of(&self.key),

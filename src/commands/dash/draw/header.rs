@@ -25,7 +25,6 @@ const TALL: u16 = 16;
 /// How wide a line of rates is.
 const MINUTE: usize = 60;
 
-/// Returns how many lines it takes.
 pub(super) fn height(state: &State) -> u16 {
     4 + u16::from(has_rates(state)) + u16::from(narrowed(state).is_some())
 }
@@ -154,7 +153,7 @@ fn standing(state: &State, columns: usize) -> Pieces {
 
 fn told(state: &State, job: &Standing) -> String {
     let owner = job.owner.as_ref().map(|owner| format!(" by {owner}"));
-    let (age, uuid) = (age(state, job.since), short(&job.uuid));
+    let (age, uuid) = (age(state, job.since), short(&job.reference));
     format!("{age} {} {uuid}{}", job.name, owner.unwrap_or_default())
 }
 
@@ -209,7 +208,6 @@ fn tabs(state: &State, y: u16, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Says why not all is shown.
 fn narrowed(state: &State) -> Option<Text> {
     let within = state.within.as_ref().map(|within| match within {
         Which::Of(owner) => format!("of {}", owner.as_deref().unwrap_or("somebody unreadable")),

@@ -26,14 +26,12 @@ use crate::{
 /// A move on another machine counts as interrupted after this long.
 const MOVED: TimeDelta = TimeDelta::hours(1);
 
-/// How many of many are named.
 const NAMED: usize = 3;
 
 /// How many owners that are dead are told each by itself.
 const MOST_DEAD: usize = 100;
 
 impl Look {
-    /// Says what is the matter with the records of jobs.
     pub(in crate::commands::doctor) fn of_keys(&self, peers: Option<PeerOrder>) -> Examined {
         let mut seen = Examined::default();
         let [mended, held] = &self.malformed;
@@ -64,6 +62,15 @@ impl Look {
             let finding = Finding::new(Code::RecordUnreadable, what, remedy);
             let problem = self.problem.as_deref().unwrap_or_default();
             seen.add(named(finding.seen("problem", problem), "job", first));
+        }
+        if self.misnamed.count > 0 {
+            let summary = format!(
+                "jobs that have the uuid of another record: {}",
+                self.misnamed.count
+            );
+            let remedy = shows("explain", &self.misnamed);
+            let finding = Finding::new(Code::ForeignUuid, summary, remedy);
+            seen.add(named(finding, "job", &self.misnamed.first));
         }
         if self.trashed_beside > 0 {
             let summary = format!("jobs of other boards in the trash: {}", self.trashed_beside);
@@ -170,7 +177,6 @@ impl Look {
         }
     }
 
-    /// Tells locks that do not say who has the job.
     fn of_locks(&self, seen: &mut Examined) {
         let [vacant, unknown] = &self.blocked;
         let remedies = [
@@ -232,7 +238,6 @@ impl Look {
         }
     }
 
-    /// Says what is the matter with those who perform the jobs.
     pub(in crate::commands::doctor) fn of_conductors(&self, conductors: &[Conductor]) -> Examined {
         let mut seen = Examined::default();
         if conductors.is_empty() && self.figures.unclaimed > self.figures.held_back {
@@ -256,7 +261,6 @@ impl Look {
     }
 }
 
-/// Says what conductors tell of themselves that is the matter.
 pub(in crate::commands::doctor) fn of_entries(conductors: &[Conductor]) -> Examined {
     let mut seen = Examined::default();
     let mut by_owner = BTreeMap::<_, Vec<_>>::new();
@@ -288,7 +292,6 @@ pub(in crate::commands::doctor) fn of_entries(conductors: &[Conductor]) -> Exami
     seen
 }
 
-/// Adds the first few of many as evidence.
 fn named(mut finding: Finding, what: &'static str, all: &[String]) -> Finding {
     let first = all.iter().take(NAMED);
     finding.evidence.extend(first.map(|value| Evidence {
@@ -304,7 +307,6 @@ fn shows(word: &str, jobs: &Noted) -> Remedy {
     Remedy::Shows([word.to_owned()].into_iter().chain(jobs).collect())
 }
 
-/// Says of jobs that something of them could not be seen.
 fn unseen(seen: &mut Examined, what: &str, jobs: &Noted) {
     if let Some(first) = jobs.first.first() {
         seen.unseen(format!("{what}: {}, such as {first}", jobs.count), None);
