@@ -6,6 +6,7 @@ pub(super) mod lines;
 use std::{borrow::Cow, time::Duration};
 
 use anyhow::Context as _;
+use chrono::Utc;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,7 +16,10 @@ use super::{
     wait,
 };
 use crate::{
-    board::{Board, BoardError, BoardExt, Posted, Result, wait::Awaited},
+    board::{
+        Board, BoardError, BoardExt, Posted, Result,
+        wait::{Awaited, Waiter},
+    },
     context::{Context, Creation},
     duration,
     job::{Book, Draft, Priority},
@@ -67,14 +71,12 @@ pub(crate) struct PostArgs {
 /// A job that was posted, or was there already.
 #[derive(Debug, Serialize)]
 pub(crate) struct PostReport {
-    /// The line of a bulk post that it came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) line: Option<u64>,
     pub(crate) uuid: String,
     pub(crate) name: String,
     pub(crate) done: &'static str,
     pub(crate) sequence: Option<i64>,
-    /// How the board knows it, if it was posted.
     #[serde(skip)]
     pub(crate) posted: Option<Posted>,
 }
@@ -95,7 +97,6 @@ impl Report for PostReport {
     }
 }
 
-/// A job as it would be posted.
 #[derive(Debug, Serialize)]
 struct DryRun<'a> {
     uuid: String,
@@ -154,6 +155,15 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
     }
     let board = ctx.writable_board()?;
     warn_of_workers(ctx);
+    // An end that comes before anybody listens would be no end that was heard.
+    let waiter = match args.wait {
+        true => Some(Waiter::begin(&*board).await),
+        false => None,
+    };
+    let waiter = waiter
+        .transpose()
+        .with_context(|| ctx.trying("post", name))?;
+    let began = Utc::now();
     let report = post_one(&*board, &draft, args.draft.is_unique())
         .await
         .with_context(|| ctx.trying("post", name).with(draft.uuid))?;
@@ -162,22 +172,19 @@ pub(crate) async fn run(ctx: &mut Context, args: PostArgs) -> anyhow::Result<()>
         let uuid = &report.uuid;
         format!("{name} is on the board as {uuid}, and that could not be told")
     })?;
-    if args.wait {
-        let job = match report.posted {
-            Some(posted) => Some(Awaited {
-                key: posted.key,
-                uuid: Some(report.uuid),
-                sequence: Some(posted.sequence),
-            }),
-            None => wait::already_there(&*board, &report.uuid)
-                .await
-                .with_context(|| ctx.trying("wait for", name))?,
-        };
-        if let Some(job) = job {
-            wait::for_posted(ctx, &*board, (name, job), args.timeout).await?;
-        }
-    }
-    Ok(())
+    let Some(waiter) = waiter else { return Ok(()) };
+    let job = match report.posted {
+        Some(posted) => Awaited {
+            key: posted.key,
+            uuid: Some(report.uuid),
+            sequence: Some(posted.sequence),
+            created_on: None,
+        },
+        None => wait::already_there(&*board, &report.uuid, began)
+            .await
+            .with_context(|| ctx.trying("wait for", name))?,
+    };
+    wait::for_posted(ctx, (&*board, waiter), (name, job), args.timeout).await
 }
 
 /// Returns what the details of a job keep of the trace that we are in; says so, if there is none.
@@ -218,7 +225,6 @@ pub(crate) fn report(draft: &Draft, answer: Result<Posted>, is_unique: bool) -> 
     })
 }
 
-/// Shows drafts without posting them.
 pub(crate) fn show(ctx: &mut Context, draft: &Draft) -> anyhow::Result<()> {
     ctx.out.report(&DryRun::from(draft))
 }

@@ -5,6 +5,7 @@ mod ended;
 use std::{collections::HashSet, time::Duration};
 
 use anyhow::Context as _;
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::json;
 
@@ -15,21 +16,22 @@ use super::{
 };
 use crate::{
     board::{
-        self, Board, BoardError, JobRef,
+        self, Board, BoardError, BoardExt, JobRef,
         filter::{Filter, Filters},
         follow::News,
-        wait::{Awaited, Waiter},
+        wait::{Awaited, Ending, Waiter},
     },
     context::Context,
     duration,
     exit::{CommandError, chain},
-    job::{Entry, Shelf},
+    job::{Entry, JobKey, Shelf},
     output::{Page, Record, Report},
 };
 
 /// Wait until jobs are finished, the board is empty, or a job can be claimed
 ///
-/// Of a job that ended in the trash, was purged, or was consumed although it failed, it says why.
+/// Of a job that ended in the trash, was purged, or was consumed although it failed, it says why. An end
+/// counts that the board remembers, or that is seen: of a job that the board lost it fails.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
     /// The jobs to wait for: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or -
@@ -87,15 +89,14 @@ pub(crate) async fn run(ctx: &mut Context, args: WaitArgs) -> anyhow::Result<()>
     for_named(ctx, &*board, &wanted, &args).await
 }
 
-/// Listens to a board, and says so where the connection breaks.
 pub(super) async fn waiter<'a>(
     ctx: &'a Context,
     board: &'a dyn Board,
 ) -> board::Result<Waiter<'a>> {
-    Waiter::begin(board, |news| say(ctx, board, news)).await
+    let waiter = Waiter::begin(board).await?;
+    Ok(waiter.telling(|news| say(ctx, board, news)))
 }
 
-/// Says that a board cannot be heard for now, or that it can be again.
 pub(super) fn say(ctx: &Context, board: &dyn Board, news: &News) {
     match news {
         News::Lost(error) => ctx.out.note(format!("{}; trying again", chain(error))),
@@ -126,14 +127,15 @@ impl Report for Emptied {
     }
 }
 
-/// Waits for a job that was just posted, and reports how it ended.
+/// Waits for a job that was posted while the waiter listened, and reports how it ended.
 pub(crate) async fn for_posted(
     ctx: &mut Context,
-    board: &dyn Board,
+    (board, waiter): (&dyn Board, Waiter<'_>),
     (name, job): (&str, Awaited),
     timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
-    let endings = finished(ctx, board, std::slice::from_ref(&job), timeout).await?;
+    let jobs = std::slice::from_ref(&job);
+    let endings = finished(ctx, (board, waiter), jobs, timeout).await?;
     let mut in_vain = InVain::default();
     if let Some(Some(ending)) = endings.first() {
         learn(ctx, board, &[(name, &job, *ending)], &mut in_vain)
@@ -143,34 +145,42 @@ pub(crate) async fn for_posted(
     in_vain.end()
 }
 
-/// Finds a job that was there before, by its uuid; none, if it has ended meanwhile.
-pub(crate) async fn already_there(board: &dyn Board, uuid: &str) -> board::Result<Option<Awaited>> {
-    let wanted = JobRef::Uuid(uuid.to_owned());
-    let found = show::look_everywhere(board, std::slice::from_ref(&wanted)).await?;
-    match found.into_iter().next() {
-        None | Some(Err(BoardError::NoSuchJob)) => Ok(None),
-        Some(Ok(entry)) => Ok(Some(Awaited::of(&entry))),
-        Some(Err(error)) => Err(error),
+/// Finds a job that was on the board at a time, by its uuid.
+pub(crate) async fn already_there(
+    board: &dyn Board,
+    uuid: &str,
+    at: DateTime<Utc>,
+) -> board::Result<Awaited> {
+    let wanted = [JobRef::Uuid(uuid.to_owned())];
+    let found = board.resolve_on(&[Shelf::Board, Shelf::Trash], &wanted);
+    match found.await?.into_iter().next() {
+        // What the board remembers of this uuid may be of an earlier job.
+        None | Some(Err(BoardError::NoSuchJob)) => Ok(Awaited {
+            key: JobKey::new(uuid),
+            uuid: Some(uuid.to_owned()),
+            sequence: None,
+            created_on: Some(at),
+        }),
+        Some(entry) => Ok(Awaited::of(&entry?)),
     }
 }
 
 async fn finished(
     ctx: &Context,
-    board: &dyn Board,
+    (board, waiter): (&dyn Board, Waiter<'_>),
     awaited: &[Awaited],
     timeout: Option<Duration>,
-) -> anyhow::Result<Vec<Option<Shelf>>> {
+) -> anyhow::Result<Vec<Option<Ending>>> {
     let (whom, what) = match awaited {
         [job] => (job.key.text(), "the job to be finished"),
         _ => ("the jobs".into(), "the jobs to be finished"),
     };
-    let finished = async { waiter(ctx, board).await?.until_finished(awaited).await };
-    within(timeout, what, finished)
+    let mut waiter = waiter.telling(|news| say(ctx, board, news));
+    within(timeout, what, waiter.until_finished(awaited))
         .await
         .with_context(|| ctx.trying("wait for", &whom))
 }
 
-/// A job as it was found before it was waited for.
 enum Found {
     There(Entry),
     /// Nothing is known of the job of this uuid, and that will do.
@@ -185,6 +195,10 @@ async fn for_named(
     wanted: &[JobRef],
     args: &WaitArgs,
 ) -> anyhow::Result<()> {
+    // What ends from here on is heard, also before it is looked up.
+    let waiter = within(args.timeout, "the board", Waiter::begin(board))
+        .await
+        .with_context(|| ctx.trying("wait for", "the jobs"))?;
     let found = look_up(ctx, board, wanted, args.gone_ok).await?;
     let mut there = Vec::new();
     let mut missing = Vec::new();
@@ -197,7 +211,7 @@ async fn for_named(
     }
     let waited = match there.as_slice() {
         [] => Ok(()),
-        there => for_those_there(ctx, board, there, args.timeout).await,
+        there => for_those_there(ctx, (board, waiter), there, args.timeout).await,
     };
     let worst = match waited {
         Ok(()) => missing.pop().map_or(Ok(()), Err),
@@ -209,12 +223,12 @@ async fn for_named(
 
 async fn for_those_there(
     ctx: &mut Context,
-    board: &dyn Board,
+    (board, waiter): (&dyn Board, Waiter<'_>),
     entries: &[Entry],
     timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
     let awaited: Vec<_> = entries.iter().map(Awaited::of).collect();
-    let endings = finished(ctx, board, &awaited, timeout).await?;
+    let endings = finished(ctx, (board, waiter), &awaited, timeout).await?;
     let jobs = entries.iter().zip(&awaited).zip(endings);
     // Where one is in the trash there is nothing more to wait for.
     let ended: Vec<_> = jobs
@@ -287,7 +301,6 @@ async fn look_up(
     Ok(jobs)
 }
 
-/// Waits, but no longer than it is told.
 async fn within<T>(
     timeout: Option<Duration>,
     what: &str,
@@ -302,7 +315,6 @@ async fn within<T>(
     }
 }
 
-/// Says that it was waited as long as it was to be, and in vain.
 pub(super) fn out_of_time(timeout: Duration, what: &str) -> anyhow::Error {
     let waited = duration::exact(timeout);
     CommandError::TimedOut(format!("waited {waited} for {what}")).into()

@@ -1,6 +1,44 @@
 //! `jobboard wait`.
 
-use crate::support::env::Env;
+use crate::support::{
+    env::{Env, Outcome, Running, wait_until},
+    servers::{Host as _, Server, ZooKeeper},
+};
+
+/// A board on Redis, of which a job is awaited.
+struct Lost {
+    env: Env,
+    server: Server,
+}
+
+impl Lost {
+    fn open() -> Option<Self> {
+        let (server, env) = (Server::start()?, Env::new());
+        server.serves(&env, "");
+        Some(Self { env, server })
+    }
+
+    /// Starts a command that waits, and returns it once the server knows that it listens.
+    fn waits(&self, words: &[&str]) -> Running {
+        let waiting = self.env.jobboard(words).spawn();
+        wait_until("it listens", || {
+            let listeners = ["PUBSUB", "NUMSUB", "taskflow:events"];
+            self.server.run(&listeners).trim().ends_with('1')
+        });
+        waiting
+    }
+}
+
+/// Whether a wait failed for a job of which nothing shows that it ended.
+fn assert_unproven(run: &Outcome) {
+    assert!([3, 9].contains(&run.code), "{run}");
+    let said = if run.code == 9 {
+        "may have lost it"
+    } else {
+        "nothing is known"
+    };
+    assert!(run.stderr.contains(said), "{run}");
+}
 
 #[test]
 fn it_lasts_until_all_jobs_are_complete() {
@@ -275,4 +313,126 @@ fn what_is_proposed_instead_of_giving_a_job_up_gives_it_up() {
         "{}",
         refused.stderr
     );
+}
+
+#[test]
+fn a_job_that_the_server_lost_is_not_complete() {
+    let strikes: [fn(&mut Lost); 5] = [
+        |lost| _ = lost.server.run(&["FLUSHALL"]),
+        |lost| {
+            lost.server.run(&["FLUSHALL"]);
+            lost.env.post_many(3);
+        },
+        |lost| {
+            lost.server.kill();
+            lost.server.start_again();
+        },
+        |lost| {
+            lost.server.kill();
+            lost.server.start_again();
+            let post = || lost.env.jobboard(&["post", "b"]).run().code == 0;
+            wait_until("another one is posted", post);
+        },
+        |lost| {
+            let board = ["DEL", "taskflow:listings", "taskflow:sequence"];
+            lost.server.run(&board);
+        },
+    ];
+    for strike in strikes {
+        let Some(mut lost) = Lost::open() else {
+            return;
+        };
+        let waiting = lost.env.jobboard(&["post", "resize", "--wait"]).spawn();
+        let job = waiting.prints(1).remove(0);
+        strike(&mut lost);
+        let run = waiting.ended();
+        assert_eq!(run.code, 9, "{run}");
+        assert_unproven(&run);
+        lost.env.jobboard(&["wait", &job]).run().failed(3);
+    }
+}
+
+#[test]
+fn a_job_that_is_lost_while_it_is_looked_up_is_not_complete() {
+    let Some(lost) = Lost::open() else { return };
+    let job = lost.env.post("resize");
+    let waiting = lost.waits(&["wait", &job]);
+    lost.server.run(&["FLUSHALL"]);
+    assert_unproven(&waiting.ended());
+}
+
+#[test]
+fn a_job_that_a_peer_ended_is_complete() {
+    let Some(lost) = Lost::open() else { return };
+    let job = lost.env.post("resize");
+    let waiting = lost.waits(&["wait", &job, "@1"]);
+    lost.server.run(&["HDEL", "taskflow:listings", &job]);
+    let run = waiting.ended();
+    // Before it is looked up nothing is known of it.
+    assert!([0, 3].contains(&run.code), "{run}");
+    let waiting = lost.waits(&["post", "resize", "--wait"]);
+    let fields = || lost.server.run(&["HKEYS", "taskflow:listings"]);
+    wait_until("it is posted", || !fields().trim().is_empty());
+    lost.server
+        .run(&["HDEL", "taskflow:listings", fields().trim()]);
+    let run = waiting.ended();
+    assert_eq!(run.code, 0, "{run}");
+    assert!(run.stderr.contains("how it ended is not known"), "{run}");
+}
+
+#[test]
+fn the_end_of_an_earlier_run_proves_nothing_of_a_later_one() {
+    for forgets_numbers in [false, true] {
+        let Some(lost) = Lost::open() else { return };
+        let post = ["post", "resize", "--unique", "nightly"];
+        lost.env.jobboard(&post).run().succeeded();
+        let consume = ["consume", "@1", "--force", "--yes"];
+        lost.env.jobboard(&consume).run().succeeded();
+        if forgets_numbers {
+            lost.server.run(&["DEL", "taskflow:sequence"]);
+        }
+        for done in ["posted", "exists"] {
+            let waiting = lost.waits(&[&post[..], &["--wait", "--json"]].concat());
+            assert!(waiting.prints(1)[0].contains(done));
+            if done == "posted" {
+                waiting.kill();
+                continue;
+            }
+            // What is remembered stays.
+            let board = ["DEL", "taskflow:listings", "taskflow:sequence"];
+            lost.server.run(&board);
+            let run = waiting.ended();
+            assert_eq!(run.code, 9, "{run}");
+            assert_unproven(&run);
+        }
+    }
+}
+
+#[test]
+fn a_job_of_a_file_that_was_replaced_is_not_complete() {
+    let (env, other) = (Env::new(), Env::new());
+    let job = env.post("resize");
+    other.post("b");
+    let mut waiting = env.jobboard(&["wait", &job]).spawn();
+    waiting.listens();
+    for suffix in ["-wal", "-shm", ""] {
+        let [from, to] = [&other, &env].map(|it| format!("{}{suffix}", it.board().display()));
+        std::fs::rename(from, to).unwrap();
+    }
+    assert_unproven(&waiting.ended());
+}
+
+#[test]
+fn a_job_that_zookeeper_lost_is_not_complete() {
+    let Some(mut server) = ZooKeeper::start_own() else {
+        return;
+    };
+    let env = Env::new();
+    let board = format!("default = \"b\"\n[board.b]\nurl = {:?}\n", server.board());
+    env.configure(&board);
+    let waiting = env.jobboard(&["post", "resize", "--wait"]).spawn();
+    waiting.prints(1);
+    server.process().start_empty();
+    let run = waiting.ended();
+    assert_eq!(run.code, 9, "{run}");
 }

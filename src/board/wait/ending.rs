@@ -1,9 +1,22 @@
 //! How jobs that are waited for ended: gone from the board, or in the trash.
 
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+
 use crate::{
-    board::{Board, JobRef, Result},
+    board::{Board, Event, EventKind, JobRef, Result},
     job::{Entry, Job, JobKey, Shelf},
 };
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Trashed,
+    /// The board remembers its end, or reported it as an event.
+    Gone,
+    /// Nothing shows that it ended: the board may have lost it.
+    Vanished,
+}
 
 /// A job that is waited for; another one may come by the same key, or by the same uuid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,21 +24,27 @@ pub(crate) struct Awaited {
     pub(crate) key: JobKey,
     pub(crate) uuid: Option<String>,
     pub(crate) sequence: Option<i64>,
+    /// When it was posted, if it was read from the board.
+    pub(crate) created_on: Option<DateTime<Utc>>,
 }
 
 impl Awaited {
-    /// Returns the job that this record is of.
     pub(crate) fn of(entry: &Entry) -> Self {
         Self {
             key: entry.key().clone(),
             uuid: entry.job().map(|job| job.uuid.clone()),
             sequence: entry.job().and_then(|job| job.sequence),
+            created_on: entry.job().and_then(|job| job.created_on),
         }
     }
 
     /// Whether a record is that of the job, and not of a namesake.
     pub(crate) fn is_of(&self, job: &Job) -> bool {
-        self.is_same(&job.uuid, job.sequence)
+        // Numbers begin again on a board that was made anew, and what it remembers may be older.
+        let is_older = job.created_on != self.created_on
+            && (job.ended.as_ref().zip(self.created_on))
+                .is_some_and(|(ended, created_on)| ended.on < created_on);
+        self.is_same(&job.uuid, job.sequence) && !is_older
     }
 
     /// Whether a job of the same key is it, as far as that is known.
@@ -36,12 +55,46 @@ impl Awaited {
     }
 }
 
+/// What events said of jobs that are waited for.
+#[derive(Default)]
+pub(super) struct Heard {
+    pub(super) ends: HashMap<JobKey, Ending>,
+    pub(super) is_torn: bool,
+}
+
+impl Heard {
+    /// Whether one of these jobs may have ended by these events.
+    pub(super) fn heed(&mut self, events: Vec<Event>, awaited: &[Awaited]) -> bool {
+        let awaited: HashMap<_, _> = awaited.iter().map(|one| (&one.key, one)).collect();
+        let mut may_have_ended = false;
+        for event in events {
+            let Some(subject) = &event.subject else {
+                self.is_torn |= event.kind == EventKind::Resync;
+                continue;
+            };
+            let Some(job) = awaited.get(&subject.key) else {
+                continue;
+            };
+            may_have_ended = true;
+            let is_it = job.is_same(&subject.uuid, subject.sequence);
+            // It may be out of the trash by the time somebody looks.
+            let ending = match event.kind {
+                EventKind::Trashed if is_it => Ending::Trashed,
+                EventKind::Consumed if is_it => Ending::Gone,
+                _ => continue,
+            };
+            self.ends.entry(subject.key.clone()).or_insert(ending);
+        }
+        may_have_ended || self.is_torn
+    }
+}
+
 /// Returns of those that had not ended which have by now, and on which shelf to look for them: in the
 /// trash, or wherever what is gone is remembered.
 pub(super) async fn look_for_endings(
     board: &dyn Board,
     awaited: &[Awaited],
-    endings: &[Option<Shelf>],
+    endings: &[Option<Ending>],
 ) -> Result<Vec<(usize, Shelf)>> {
     let open: Vec<usize> = (0..awaited.len())
         .filter(|at| endings[*at].is_none())
@@ -57,8 +110,7 @@ pub(super) async fn look_for_endings(
     Ok(ended.into_iter().map(|at| (at, ending(at))).collect())
 }
 
-/// Returns which of some jobs are not on a shelf.
-async fn absent(
+pub(super) async fn absent(
     board: &dyn Board,
     shelf: Shelf,
     awaited: &[Awaited],

@@ -5,7 +5,7 @@ mod ending;
 mod tests;
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashSet, VecDeque},
     time::Duration,
 };
 
@@ -13,8 +13,8 @@ use chrono::{DateTime, Utc};
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream::BoxStream};
 use tokio::time::{self, Instant};
 
-pub(crate) use self::ending::Awaited;
-use self::ending::look_for_endings;
+pub(crate) use self::ending::{Awaited, Ending};
+use self::ending::{Heard, absent, look_for_endings};
 use super::{
     Board, BoardError, BoardExt, Detail, Event, EventKind, JobRef, Query, Result,
     ext::Candidates,
@@ -29,7 +29,9 @@ const LOOK_AT_CLOCK: Duration = Duration::from_secs(60);
 /// How often to look for jobs that become the right ones by the mere passing of time.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The most events that one look answers to.
+/// How long the event of an end may come after it.
+const LATEST_WORD: Duration = Duration::from_secs(30);
+
 const AT_ONCE: usize = 1000;
 
 /// Somebody who listens to a board until something is true of it.
@@ -38,6 +40,8 @@ pub(crate) struct Waiter<'a> {
     news: BoxStream<'a, Result<News>>,
     /// Told when the board cannot be reached, and when it can be again.
     tell: Box<dyn Fn(&News) + 'a>,
+    /// How listening began.
+    began: News,
     is_lost: bool,
     /// What happened while the board could not be asked, and has still to be heeded.
     pending: VecDeque<Event>,
@@ -45,49 +49,77 @@ pub(crate) struct Waiter<'a> {
 
 impl<'a> Waiter<'a> {
     /// Begins to listen; a board that cannot be reached is an error, and later on it is waited for.
-    pub(crate) async fn begin(board: &'a dyn Board, tell: impl Fn(&News) + 'a) -> Result<Self> {
+    pub(crate) async fn begin(board: &'a dyn Board) -> Result<Self> {
         let mut waiter = Self {
             board,
             news: follow(board, Start::Now),
-            tell: Box::new(tell),
+            tell: Box::new(|_| {}),
+            began: News::Listening(None),
             is_lost: false,
             pending: VecDeque::new(),
         };
-        while !matches!(waiter.news().await?, News::Listening(_)) {}
+        waiter.began = waiter.news().await?;
         Ok(waiter)
+    }
+
+    /// Reports how listening began, and from here on each loss of the board.
+    pub(crate) fn telling(mut self, tell: impl Fn(&News) + 'a) -> Self {
+        tell(&self.began);
+        self.tell = Box::new(tell);
+        self
     }
 
     /// Waits until these jobs are complete, or one of them is in the trash.
     ///
-    /// Returns how each ended that has ended by then.
+    /// Returns how each ended that has ended by then. An end counts that the board remembers or that is
+    /// heard, for which this must have been listening since before the job was last seen.
     pub(crate) async fn until_finished(
         &mut self,
         awaited: &[Awaited],
-    ) -> Result<Vec<Option<Shelf>>> {
+    ) -> Result<Vec<Option<Ending>>> {
         let mut endings = vec![None; awaited.len()];
-        let mut trashed = HashSet::new();
+        let (mut heard, mut latest) = (Heard::default(), None);
         loop {
+            let was_torn = std::mem::take(&mut heard.is_torn);
             let found = self
                 .patiently(async |board| look_for_endings(board, awaited, &endings).await)
                 .await?;
             // What is gone by now may have gone by way of the trash.
-            let told = self.told()?;
-            let has_more = heed(told, awaited, &mut trashed);
-            for (at, ending) in found {
-                let was_trashed = trashed.contains(&awaited[at].key);
-                endings[at] = Some(if was_trashed { Shelf::Trash } else { ending });
+            let mut has_more = heard.heed(self.told()?, awaited);
+            let is_torn = was_torn || heard.is_torn;
+            let mut silent = Vec::new();
+            for (at, shelf) in found {
+                let heard = heard.ends.get(&awaited[at].key).copied();
+                endings[at] = heard.or((shelf == Shelf::Trash).then_some(Ending::Trashed));
+                silent.extend(endings[at].is_none().then_some(at));
+            }
+            let unknown = self
+                .patiently(async |board| absent(board, Shelf::Past, awaited, silent.clone()).await)
+                .await
+                // Whoever may not read it is told nothing.
+                .unwrap_or_else(|_| silent.clone());
+            for at in silent {
+                let is_known = !unknown.contains(&at);
+                let vanished = is_torn.then_some(Ending::Vanished);
+                endings[at] = is_known.then_some(Ending::Gone).or(vanished);
             }
             let is_over = endings.iter().all(Option::is_some);
-            if is_over || endings.contains(&Some(Shelf::Trash)) {
+            if is_over || endings.contains(&Some(Ending::Trashed)) {
                 return Ok(endings);
             }
-            if !has_more {
-                while !heed(self.events().await?, awaited, &mut trashed) {}
+            if latest.is_none() && !unknown.is_empty() {
+                latest = Some(Instant::now() + LATEST_WORD);
+            }
+            while !has_more {
+                let left = latest.map(|at: Instant| at.saturating_duration_since(Instant::now()));
+                match time::timeout(left.unwrap_or(Duration::MAX), self.events()).await {
+                    Ok(events) => has_more = heard.heed(events?, awaited),
+                    Err(_) => (heard.is_torn, has_more) = (true, true),
+                }
             }
         }
     }
 
-    /// Waits until there is no job on the board.
     pub(crate) async fn until_empty(&mut self) -> Result<()> {
         while !self.patiently(is_empty).await? {
             let can_empty = |event: &Event| {
@@ -144,7 +176,6 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Looks at the jobs that events have set free, and returns those that can be claimed.
     async fn freed(&mut self, events: Vec<Event>, filters: &Filters) -> Result<Candidates> {
         use EventKind::{Abandoned, Expired, Posted, Restored};
         let freed: HashSet<_> = events
@@ -173,7 +204,6 @@ impl<'a> Waiter<'a> {
         Ok(candidates)
     }
 
-    /// Looks at the board, and again if it cannot be reached for now.
     async fn patiently<T>(&mut self, look: impl AsyncFn(&dyn Board) -> Result<T>) -> Result<T> {
         let mut backoff = Backoff::after_one();
         loop {
@@ -184,7 +214,6 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Lets some time pass after an error that may not last; any other one is returned.
     pub(crate) async fn outlast(&mut self, error: BoardError) -> Result<()> {
         match error.is_retryable() {
             true => self.rest(error, Backoff::after_one().pause()).await,
@@ -223,7 +252,6 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Takes the events that have come already, without waiting for any.
     fn told(&mut self) -> Result<Vec<Event>> {
         while self.pending.len() < AT_ONCE
             && let Some(news) = self.news().now_or_never()
@@ -269,29 +297,6 @@ fn event_of(news: News) -> Option<Event> {
     }
 }
 
-/// Whether one of these jobs may have ended by these events; notes which of them were trashed.
-fn heed(events: Vec<Event>, awaited: &[Awaited], trashed: &mut HashSet<JobKey>) -> bool {
-    let awaited: HashMap<_, _> = awaited.iter().map(|one| (&one.key, one)).collect();
-    let mut may_have_ended = false;
-    for event in events {
-        let Some(subject) = &event.subject else {
-            may_have_ended |= event.kind == EventKind::Resync;
-            continue;
-        };
-        let Some(job) = awaited.get(&subject.key) else {
-            continue;
-        };
-        may_have_ended = true;
-        // It may be out of the trash by the time somebody looks.
-        let is_it = job.sequence == subject.sequence && job.is_same(&subject.uuid, job.sequence);
-        if event.kind == EventKind::Trashed && is_it {
-            trashed.insert(subject.key.clone());
-        }
-    }
-    may_have_ended
-}
-
-/// Returns how long to wait for something that happens by itself at a time.
 fn until(time: Option<DateTime<Utc>>) -> Duration {
     time.map_or(Duration::MAX, |time| {
         let ahead = (time - Utc::now()).to_std().unwrap_or_default();

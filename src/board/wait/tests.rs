@@ -1,11 +1,13 @@
 //! Waiting, on a board that happens as the test says.
 
+use chrono::TimeDelta;
+
 use super::*;
 use crate::board::testing::scripted::{Scripted, event};
-use crate::job::Entry;
+use crate::job::{Departure, End, Entry};
 
 /// Longer than any wait that ends.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     time::timeout(PATIENCE, future).await.unwrap()
@@ -18,7 +20,7 @@ async fn what_happens_while_a_look_is_tried_again_is_heeded() {
         let (first, second) = (board.post("first", None), board.post("second", None));
         board.claim_silently(&first);
         board.claim_silently(&second);
-        let mut waiter = Waiter::begin(&board, |_| {}).await.unwrap();
+        let mut waiter = Waiter::begin(&board).await.unwrap();
         let script = async {
             while board.looks() == 0 {
                 tokio::task::yield_now().await;
@@ -41,7 +43,7 @@ async fn what_happens_while_a_look_is_tried_again_is_heeded() {
 async fn a_job_that_was_trashed_and_purged_while_a_look_failed_was_trashed() {
     let board = Scripted::new();
     let job = board.post("job", None);
-    let mut waiter = Waiter::begin(&board, |_| {}).await.unwrap();
+    let mut waiter = Waiter::begin(&board).await.unwrap();
     let kinds = [EventKind::Trashed, EventKind::Purged];
     board.fails_next(&kinds.map(|kind| event(kind, &job)));
     board.remove(&job);
@@ -49,9 +51,60 @@ async fn a_job_that_was_trashed_and_purged_while_a_look_failed_was_trashed() {
         key: job.key.clone(),
         uuid: Some(job.uuid.clone()),
         sequence: job.sequence,
+        created_on: None,
     }];
     let endings = soon(waiter.until_finished(&awaited)).await.unwrap();
-    assert_eq!(endings, [Some(Shelf::Trash)]);
+    assert_eq!(endings, [Some(Ending::Trashed)]);
+}
+
+/// Waits for a job that was removed while these events came, beside which the board remembers that end.
+async fn ended(events: &[EventKind], remembered: Option<TimeDelta>) -> Option<Ending> {
+    let board = Scripted::new();
+    let job = board.post("job", None);
+    let mut waiter = Waiter::begin(&board).await.unwrap();
+    let awaited = [Awaited::of(&Entry::Job(Box::new(job.clone())))];
+    events.iter().for_each(|kind| {
+        board.tell(match kind {
+            EventKind::Resync => Event::resync(),
+            kind => event(*kind, &job),
+        });
+    });
+    let posted = job.created_on.unwrap();
+    board.change(&job, |job| match remembered {
+        Some(after) => {
+            job.shelf = Shelf::Past;
+            job.created_on = Some(posted + after.min(TimeDelta::zero()) * 2);
+            job.ended = Some(End {
+                on: posted + after,
+                departure: Departure::Consumed,
+                owner: None,
+                claimed_on: None,
+                has_succeeded: true,
+            });
+        }
+        // Nowhere.
+        None => job.key = JobKey::new("other"),
+    });
+    soon(waiter.until_finished(&awaited)).await.unwrap()[0]
+}
+
+#[tokio::test]
+async fn only_an_end_that_is_remembered_or_heard_is_one() {
+    use EventKind::{Claimed, Consumed, Resync};
+    let (later, before) = (TimeDelta::seconds(1), TimeDelta::seconds(-1));
+    for (events, remembered, ending) in [
+        (&[Consumed][..], None, Ending::Gone),
+        (&[Claimed, Consumed], None, Ending::Gone),
+        (&[Resync], None, Ending::Vanished),
+        (&[Claimed, Resync], None, Ending::Vanished),
+        (&[Resync], Some(later), Ending::Gone),
+        (&[], Some(later), Ending::Gone),
+        // The end of an earlier job of that name and number.
+        (&[Resync], Some(before), Ending::Vanished),
+    ] {
+        let ended = ended(events, remembered).await;
+        assert_eq!(ended, Some(ending), "{events:?} {remembered:?}");
+    }
 }
 
 #[test]
@@ -73,7 +126,7 @@ async fn a_job_that_becomes_old_enough_is_found_though_nothing_happens() {
     let job = board.post("job", None);
     let soon_an_hour = Duration::from_millis(3600 * 1000 - 300);
     board.change(&job, |job| job.created_on = Some(Utc::now() - soon_an_hour));
-    let mut waiter = Waiter::begin(&board, |_| {}).await.unwrap();
+    let mut waiter = Waiter::begin(&board).await.unwrap();
     let (filters, none) = (
         Filters::new(vec!["age>1h".parse().unwrap()]),
         HashSet::new(),
@@ -87,7 +140,7 @@ async fn a_job_that_becomes_old_enough_is_found_though_nothing_happens() {
 async fn what_is_excepted_counts_again_once_it_is_set_free() {
     let board = Scripted::new();
     let job = board.post("job", None);
-    let mut waiter = Waiter::begin(&board, |_| {}).await.unwrap();
+    let mut waiter = Waiter::begin(&board).await.unwrap();
     let script = async {
         while board.looks() == 0 {
             tokio::task::yield_now().await;

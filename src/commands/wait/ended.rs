@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    board::{self, Board, JobRef, wait::Awaited},
+    board::{
+        self, Board, JobRef,
+        wait::{Awaited, Ending},
+    },
     context::Context,
     exit::{CommandError, chain},
     job::{Departure, Entry, Failure, Job, Shelf},
@@ -13,7 +16,6 @@ use crate::{
 /// The jobs that were waited for and came to no good end.
 #[derive(Default)]
 pub(super) struct InVain {
-    /// Their names, by how they ended.
     names: BTreeMap<&'static str, Vec<String>>,
     /// Why they last failed, as far as that is known.
     reasons: Vec<String>,
@@ -45,7 +47,6 @@ impl InVain {
         self.names.entry(how).or_default().push(name.to_owned());
     }
 
-    /// Ends as a wait does that was in vain, if there are any.
     pub(super) fn end(self) -> anyhow::Result<()> {
         if self.names.is_empty() {
             return Ok(());
@@ -66,24 +67,20 @@ impl InVain {
     }
 }
 
-/// How a job ended, as far as the board knows.
 pub(super) struct End {
-    /// The word for it.
     pub(super) word: &'static str,
-    /// The outcome of the past.
     pub(super) outcome: Option<Departure>,
-    /// How it last failed, if it came to no good end.
     pub(super) failure: Option<Failure>,
 }
 
 /// Finds out how jobs ended, and notes those that came to no good end.
 ///
 /// If no more can be learnt than that they have ended, that is no failure, but for a board that does
-/// not answer when it would have to say whether they were done.
+/// not answer when it would have to say whether they were done; a job that vanished is one.
 pub(super) async fn learn(
     ctx: &Context,
     board: &dyn Board,
-    jobs: &[(&str, &Awaited, Shelf)],
+    jobs: &[(&str, &Awaited, Ending)],
     in_vain: &mut InVain,
 ) -> board::Result<Vec<End>> {
     let past = found(ctx, board, Shelf::Past, jobs).await?;
@@ -96,7 +93,11 @@ pub(super) async fn learn(
         let is_moved = found.is_some_and(Job::is_moved);
         let (word, how) = match (ending, outcome) {
             (_, Some(_)) if is_moved => ("moved", Some("goes on elsewhere")),
-            (Shelf::Trash, _) => ("trashed", Some("ended in the trash")),
+            (Ending::Trashed, _) => ("trashed", Some("ended in the trash")),
+            (Ending::Vanished, None) => (
+                "vanished",
+                Some("is gone, and nothing shows that it ended: the board may have lost it"),
+            ),
             (_, None) => {
                 unknown.push(*name);
                 ("complete", None)
@@ -122,7 +123,6 @@ pub(super) async fn learn(
     Ok(ends)
 }
 
-/// Says of jobs that they are gone, and that nothing more is known.
 fn note_unknown(ctx: &Context, board: &dyn Board, names: &[&str]) {
     let gone = match names {
         [name] => format!("{name} is gone, and how it ended"),
@@ -142,9 +142,12 @@ async fn found(
     ctx: &Context,
     board: &dyn Board,
     shelf: Shelf,
-    jobs: &[(&str, &Awaited, Shelf)],
+    jobs: &[(&str, &Awaited, Ending)],
 ) -> board::Result<Vec<Entry>> {
-    let such = jobs.iter().filter(|(_, _, ending)| *ending == shelf);
+    let is_trash = shelf == Shelf::Trash;
+    let such = jobs
+        .iter()
+        .filter(|(_, _, ending)| (*ending == Ending::Trashed) == is_trash);
     let (names, keys): (Vec<_>, Vec<_>) = such
         .map(|(name, job, _)| (*name, JobRef::Key(job.key.clone())))
         .unzip();

@@ -133,6 +133,15 @@ impl Process {
         self.child = Some(child);
     }
 
+    /// Starts it again without any of its data.
+    #[allow(dead_code, reason = "for the tests of commands")]
+    pub(crate) fn start_empty(&mut self) {
+        self.stop();
+        let folder = self.folder.as_ref().expect("it has kept its files");
+        std::fs::remove_dir_all(folder.path().join("data")).unwrap();
+        self.start_again();
+    }
+
     /// Asks with one of the words of four letters that servers know.
     pub(crate) fn asked(&self, word: &str) -> String {
         ask(self.port, word, PATIENCE).unwrap_or_default()
