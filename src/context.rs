@@ -19,7 +19,6 @@ use crate::{
     secret::Secret,
 };
 
-/// The surroundings of one command.
 pub(crate) struct Context {
     flags: Flags,
     pub(crate) config: Config,
@@ -40,7 +39,7 @@ pub(crate) struct Consent {
 
     /// State the name of a protected board instead of being asked for it
     #[arg(long, value_name = "NAME")]
-    pub(crate) confirm: Option<String>,
+    pub(crate) confirm: Vec<String>,
 }
 
 /// Whether a board is made where there is not even a place for it.
@@ -54,7 +53,6 @@ pub(crate) struct Creation {
 /// Opens boards that are where the board in use is, as whoever was let in there.
 #[derive(Debug, Clone)]
 pub(crate) struct Opener {
-    /// How long one operation may take.
     pub(crate) patience: Duration,
     password: Option<Secret>,
     bounds: Bounds,
@@ -109,7 +107,6 @@ impl Context {
         Ok((board, url, opener))
     }
 
-    /// Tells which board is used, and keeps it.
     fn introduce(&mut self, board: Arc<dyn Board>) -> Arc<dyn Board> {
         if self.config.is_board_chosen {
             let (chosen, who) = (&self.config.board.source, &self.config.who.value);
@@ -145,18 +142,15 @@ impl Context {
         })
     }
 
-    /// Returns the board, for changing it, unless that is forbidden.
     pub(crate) fn writable_board(&mut self) -> anyhow::Result<Arc<dyn Board>> {
         self.require_writable()?;
         self.board()
     }
 
-    /// Fails where changing the board is forbidden.
     pub(crate) fn require_writable(&self) -> anyhow::Result<()> {
         require_writable(&self.config)
     }
 
-    /// Reads the configuration again, as it is by now.
     pub(crate) fn config_by_now(&self) -> anyhow::Result<Config> {
         Config::load(self.flags.clone(), &self.environment)
     }
@@ -201,7 +195,6 @@ impl Context {
         self.config.board.value.is_of_octavia()
     }
 
-    /// Returns the name under which we claim.
     pub(crate) fn who(&self) -> &Owner {
         &self.config.who.value
     }
@@ -211,31 +204,19 @@ impl Context {
     /// A protected board asks for its name. Where nobody can be asked, it has to be said
     /// beforehand.
     pub(crate) fn consent(&self, consent: &Consent, question: &str) -> anyhow::Result<()> {
-        let choice = &self.config.board.value;
-        if let Some(stated) = &consent.confirm
-            && choice.name.as_ref() != Some(stated)
-        {
-            let message = format!("the board in use is not the one named {stated}");
-            return Err(refusal(&message, choice.name.as_deref()));
-        }
-        if choice.is_protected {
-            // Only a board that has a name can be protected: the configuration says both at once.
-            let name = choice.name.as_deref().unwrap_or_default();
-            let said = consent.confirm.clone().or_else(|| {
-                self.out.ask(format!(
-                    "{question} This board is protected; type its name to go on:"
-                ))
-            });
-            return match said {
-                Some(said) if said == name => Ok(()),
-                Some(_) => Err(refusal("that is not the name of the board", Some(name))),
-                None => {
-                    let message = format!("{}: the board is protected", self.cannot(question));
-                    Err(refusal(&message, Some(name)))
-                }
-            };
-        }
-        if consent.yes || self.config.yes.value {
+        self.consent_on(&[&self.config], consent, question)
+    }
+
+    /// Makes sure of it where it concerns these boards.
+    pub(crate) fn consent_on(
+        &self,
+        boards: &[&Config],
+        consent: &Consent,
+        question: &str,
+    ) -> anyhow::Result<()> {
+        self.require_names(boards, consent, question)?;
+        let is_protected = boards.iter().any(|it| it.board.value.is_protected);
+        if is_protected || consent.yes || self.config.yes.value {
             return Ok(());
         }
         match self.out.ask(format!("{question} [y/N]")) {
@@ -253,7 +234,43 @@ impl Context {
         }
     }
 
-    /// Says what is not done that somebody was to be asked about.
+    /// Asks for the names of those of these boards that are protected.
+    pub(crate) fn require_names(
+        &self,
+        boards: &[&Config],
+        consent: &Consent,
+        question: &str,
+    ) -> anyhow::Result<()> {
+        let choices = boards.iter().map(|it| &it.board.value);
+        let mut stated = consent.confirm.iter();
+        let is_none_s = |it: &&String| !choices.clone().any(|one| one.name.as_ref() == Some(it));
+        if let Some(stated) = stated.find(is_none_s) {
+            let message = format!("the board in use is not the one named {stated}");
+            let name = choices.filter_map(|one| one.name.as_deref()).next();
+            return Err(refusal(&message, name));
+        }
+        for choice in choices.filter(|it| it.is_protected) {
+            // Only a board that has a name can be protected: the configuration says both at once.
+            let name = choice.name.as_deref().unwrap_or_default();
+            if consent.confirm.iter().any(|stated| stated == name) {
+                continue;
+            }
+            let url = &choice.url;
+            match self.out.ask(format!(
+                "{question} {url} is protected; type its name to go on:"
+            )) {
+                Some(said) if said == name => {}
+                Some(_) => return Err(refusal("that is not the name of the board", Some(name))),
+                None => {
+                    let message =
+                        format!("{}: the board {name} is protected", self.cannot(question));
+                    return Err(refusal(&message, Some(name)));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn cannot(&self, question: &str) -> String {
         let deed = question.trim_end_matches('?');
         match &self.board {
@@ -262,18 +279,15 @@ impl Context {
         }
     }
 
-    /// Tells of an error of one of several jobs.
     pub(crate) fn tell(&self, error: &anyhow::Error) {
         self.teller.tell(error);
     }
 
-    /// Says in an error what the user tried, to which job, and on which board.
     pub(crate) fn trying(&self, verb: &'static str, what: impl Display) -> Trying {
         let board = self.board.as_ref().map(|board| board.name().to_owned());
         Trying::new(verb, what, board)
     }
 
-    /// Takes leave of the board, if it was opened.
     pub(crate) async fn close(&mut self) {
         if let Some(board) = self.board.take() {
             board.close().await;
@@ -302,7 +316,6 @@ fn refusal(message: &str, name: Option<&str>) -> anyhow::Error {
     }
 }
 
-/// Runs what touches a file, and says which one if it fails.
 pub(crate) fn on_file<T>(
     path: &std::path::Path,
     verb: &str,

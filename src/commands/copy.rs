@@ -30,6 +30,7 @@ use crate::{
         filter::{Filter, Filters},
         url::BoardKind,
     },
+    config::Config,
     context::{Consent, Context, Creation},
     exit::CommandError,
     job::{Draft, Entry, MOVER, Owner, Shelf},
@@ -121,7 +122,6 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
     let password_file = args.to_password_file.as_deref();
     let (there, config) = ctx.second_board(other, password_file, !args.dry_run, &args.creation)?;
     let (own, other) = (&ctx.config.board.value, &config.board.value);
-    let kinds = (own.url.kind(), other.url.kind());
     let mut ends = [
         (&*here, own.url.absolute()),
         (&*there, other.url.absolute()),
@@ -141,20 +141,22 @@ pub(crate) async fn run(ctx: &mut Context, args: CopyArgs) -> anyhow::Result<()>
     let copied = match args.is_move && other.is_of_octavia() {
         _ if own.url == other.url => Err(same()),
         true => Err(CommandError::refused(OCTAVIA).into()),
-        false if args.resume => finish(ctx, &route, &args.consent).await,
-        false => between(ctx, &here, &route, kinds, &args).await,
+        false if args.resume => finish(ctx, &route, (&config, &args.consent)).await,
+        false => between(ctx, (&here, &config), &route, &args).await,
     };
     there.close().await;
     copied
 }
 
 /// Finishes moves that were interrupted.
-async fn finish(ctx: &mut Context, route: &Route<'_>, consent: &Consent) -> anyhow::Result<()> {
+async fn finish(
+    ctx: &mut Context,
+    route: &Route<'_>,
+    (config, consent): (&Config, &Consent),
+) -> anyhow::Result<()> {
     let (from, to) = (&route.source, &route.target);
-    ctx.consent(
-        consent,
-        &format!("finish interrupted moves from {from} to {to}?"),
-    )?;
+    let question = format!("finish interrupted moves from {from} to {to}?");
+    ctx.consent_on(&[&ctx.config, config], consent, &question)?;
     let mut failures = Failures::new(ctx, "move", true);
     let resumed = resume(ctx, route, &mut failures).await?;
     if resumed == 0 {
@@ -189,21 +191,21 @@ async fn resume(
 
 async fn between(
     ctx: &mut Context,
-    here: &Arc<dyn Board>,
+    (here, config): (&Arc<dyn Board>, &Config),
     route: &Route<'_>,
-    kinds: (BoardKind, BoardKind),
     args: &CopyArgs,
 ) -> anyhow::Result<()> {
     let verb = if args.is_move { "move" } else { "copy" };
     let health = route.from.health().await;
     let health = health.with_context(|| ctx.trying(verb, "the jobs"))?;
+    let kinds = [&ctx.config, config].map(|it| it.board.value.url.kind());
+    let kinds = (kinds[0], kinds[1]);
     let is_move = args.is_move && !args.dry_run;
-    if is_move && health.jobs > 0 {
-        let jobs = count(health.jobs);
-        ctx.consent(
-            &args.consent,
-            &format!("move up to {jobs} to {}?", route.target),
-        )?;
+    let question = format!("{verb} up to {} to {}?", count(health.jobs), route.target);
+    match is_move && health.jobs > 0 {
+        _ if args.dry_run => {}
+        true => ctx.consent_on(&[&ctx.config, config], &args.consent, &question)?,
+        false => ctx.require_names(&[config], &args.consent, &question)?,
     }
     let mut failures = Failures::new(ctx, verb, true);
     let (mut mover, mut total) = (None, 0);

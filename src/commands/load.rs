@@ -21,13 +21,12 @@ use crate::{
         filter::{Filter, Filters},
         url::BoardKind,
     },
-    context::{Context, Creation},
+    context::{Consent, Context, Creation},
     exit::CommandError,
     job::{Entry, Shelf},
     output::Progress,
 };
 
-/// How many records go to the board in one exchange.
 const BATCH: usize = 500;
 
 /// How many bytes of lines go to the board in one exchange, roughly.
@@ -73,13 +72,14 @@ pub(crate) struct LoadArgs {
     dry_run: bool,
 
     #[command(flatten)]
+    consent: Consent,
+
+    #[command(flatten)]
     creation: Creation,
 }
 
-/// Where the records come from.
 struct Source {
     lines: LineReader,
-    /// A line that was read already.
     first: Option<Vec<u8>>,
     /// The kind of board that was dumped; none, if it is no dump.
     from: Option<BoardKind>,
@@ -101,6 +101,10 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
     let max_details = ctx.config.max_details.value;
     let longest = max_details.saturating_mul(LONGEST.0).max(LONGEST.1);
     let source = Source::open(LineReader::open(path.as_deref(), longest)?, longest).await?;
+    if !args.dry_run {
+        let jobs = source.total.map_or("jobs".to_owned(), count);
+        ctx.require_names(&[&ctx.config], &args.consent, &format!("load {jobs}?"))?;
+    }
     let kind = ctx.config.board.value.url.kind();
     let loader = Loader::new(&*board, kind, args.dry_run)
         .await
@@ -168,7 +172,6 @@ impl Source {
     }
 }
 
-/// What became of the records so far.
 #[derive(Debug, Default)]
 struct Tally {
     total: usize,
@@ -341,7 +344,6 @@ impl Load<'_> {
     }
 }
 
-/// Says why a job was not posted whose uuid is there already.
 pub(super) fn refusal(entry: &Entry, found: Loaded) -> anyhow::Error {
     let message = match (found, entry.job().map(|job| job.shelf)) {
         (Loaded::Shelved, Some(Shelf::Trash)) => {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::parts::{reason::ReasonArgs, verb::Verb};
 use crate::{
     board::Board,
-    context::Context,
+    context::{Consent, Context},
     duration,
     exit::CommandError,
     glob::Glob,
@@ -21,7 +21,7 @@ use crate::{
 ///
 /// It holds at once, and touches no job: what is claimed already goes on, and a job can still be
 /// claimed by hand. `status` shows what is paused, `list` notes it, and `resume` ends it. Python
-/// services know nothing of it.
+/// services know nothing of it. To pause all names asks first, unless --yes is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PauseArgs {
     /// The names of the jobs, such as 'backup-*'; without any, all of them
@@ -33,10 +33,12 @@ pub(crate) struct PauseArgs {
     lasting: Option<Duration>,
 
     #[command(flatten)]
+    consent: Consent,
+
+    #[command(flatten)]
     reason: ReasonArgs,
 }
 
-/// What was paused.
 #[derive(Debug, Serialize)]
 struct Paused {
     done: &'static str,
@@ -64,6 +66,12 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
     let board = ctx.writable_board()?;
     let now = Utc::now();
     let until = args.lasting.map(|lasting| end(now, lasting)).transpose()?;
+    let question = format!("pause all jobs named {}?", args.names);
+    // Every other glob leaves some names.
+    match args.names.trim_matches(['*', '?']).is_empty() && args.names.contains('*') {
+        true => ctx.consent(&args.consent, "pause all jobs?")?,
+        false => ctx.require_names(&[&ctx.config], &args.consent, &question)?,
+    }
     let pause = Pause {
         names: args.names,
         until,
@@ -76,7 +84,6 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
     ctx.out.report(&Paused { done, pause })
 }
 
-/// Reads a glob, which stays as it is written.
 fn glob(text: &str) -> Result<String, String> {
     match text {
         "" => Err("it is empty; `*` is for all names".to_owned()),
@@ -92,7 +99,6 @@ fn end(now: DateTime<Utc>, lasting: Duration) -> Result<DateTime<Utc>, CommandEr
     end.ok_or_else(|| CommandError::usage("--for is too long: leave it out, and `resume` ends it"))
 }
 
-/// Says who is not kept from taking such jobs.
 fn note_peers(ctx: &Context, board: &dyn Board) {
     if board.capabilities().has_peers() {
         ctx.out.note("Python services take such jobs all the same");

@@ -550,3 +550,59 @@ fn trash_of_a_sibling_board_does_not_count_as_trash_of_the_target() {
         assert_eq!(again.json()["done"], "exists", "{again:?}");
     }
 }
+
+#[test]
+fn what_is_loaded_or_copied_onto_a_protected_board_wants_its_name() {
+    let env = Env::new();
+    env.configure(
+        "default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\n\
+         [board.b]\nurl = \"sqlite:b.db\"\nprotected = true\n",
+    );
+    env.post("a");
+    let dump = env.jobboard(&["dump"]).run().succeeded().to_owned();
+    let count = || {
+        let listed = env.jobboard(&["--board", "b", "list", "--count"]).run();
+        listed.stdout.trim().to_owned()
+    };
+    let load = |words: &[&str]| {
+        let load = [&["--board", "b", "load", "-", "--create"], words].concat();
+        env.jobboard(&load).stdin(dump.clone()).run()
+    };
+    let copy = |words: &[&str]| {
+        let copy = [&["copy", "--to", "b"], words].concat();
+        env.jobboard(&copy).run()
+    };
+    for words in [&["--yes"][..], &["--confirm", "a"]] {
+        for refused in [
+            load(words),
+            copy(words),
+            copy(&[&["--move"], words].concat()),
+        ] {
+            assert_eq!(refused.code, 8, "{refused}");
+            assert_eq!(count(), "0");
+        }
+    }
+    assert!(copy(&[]).stderr.contains("--confirm b"));
+    copy(&["--dry-run"]).succeeded();
+    load(&["--confirm", "b"]).succeeded();
+    assert_eq!(count(), "1");
+    copy(&["--move", "--confirm", "b"]).succeeded();
+}
+
+#[test]
+fn a_move_between_protected_boards_wants_both_names() {
+    let env = Env::new();
+    env.configure(
+        "default = \"a\"\n[board.a]\nurl = \"sqlite:a.db\"\nprotected = true\n\
+         [board.b]\nurl = \"sqlite:b.db\"\nprotected = true\n",
+    );
+    env.post("a");
+    let copy = |words: &[&str]| {
+        let copy = [&["copy", "--move", "--to", "b"], words].concat();
+        env.jobboard(&copy).run()
+    };
+    for words in [&["--confirm", "a"], &["--confirm", "b"]] {
+        assert_eq!(copy(words).code, 8, "{words:?}");
+    }
+    copy(&["--confirm", "a", "--confirm", "b"]).succeeded();
+}

@@ -70,7 +70,7 @@ fn what_a_conductor_knew_of_already_is_left_alone_too(stage: &Stage) {
 
 fn a_pause_ends_by_itself(stage: &Stage) {
     let _conductor = stage.start(&[]);
-    let paused = run(stage, &["pause", "--for", "1500ms", "--json"]).json();
+    let paused = run(stage, &["pause", "--for", "1500ms", "--json", "--yes"]).json();
     assert_eq!(
         (&paused["done"], &paused["names"]),
         (&json!("paused"), &json!("*"))
@@ -192,4 +192,36 @@ fn what_cannot_be_paused_or_resumed_is_said() {
             .failed(8)
             .contains("read")
     );
+}
+
+#[test]
+fn to_pause_everything_is_asked_for_and_a_protected_board_by_its_name() {
+    let env = Env::new();
+    let pause = |words: &[&str]| env.jobboard(&[&["pause"], words].concat()).run();
+    let paused = || {
+        let told = env.jobboard(&["status", "--json"]).run().json();
+        told["paused"].as_array().map_or(0, Vec::len)
+    };
+    env.post("a");
+    for all in [&[][..], &["*"], &["**"], &["?*"]] {
+        let refused = pause(all);
+        assert_eq!(refused.code, 8, "{refused}");
+        assert!(
+            refused.stderr.contains("cannot pause all jobs"),
+            "{refused}"
+        );
+    }
+    assert_eq!(paused(), 0);
+    pause(&["--yes"]).succeeded();
+    pause(&["*-a"]).succeeded();
+    let url = format!("sqlite:{}", env.board().display());
+    env.configure(&format!(
+        "default = \"prod\"\n[board.prod]\nurl = \"{url}\"\nprotected = true\n"
+    ));
+    for names in ["*", "b"] {
+        let refused = pause(&[names, "--yes"]);
+        assert_eq!(refused.code, 8, "{refused}");
+        assert!(refused.stderr.contains("--confirm prod"), "{refused}");
+        pause(&[names, "--confirm", "prod"]).succeeded();
+    }
 }
