@@ -5,33 +5,32 @@ use std::{
     net::SocketAddr,
     os::unix::fs::{FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
     time::{sleep, timeout},
 };
 
-/// How many are answered at once.
 const MOST_CLIENTS: usize = 16;
 
-/// How long a request may be.
 const LONGEST: usize = 8 * 1024;
 
 /// How long who asks may take to ask, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long an answer may take to be found.
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
 /// How long it waits if it cannot listen for the moment.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Where it listens.
 #[derive(Debug)]
 pub(super) enum Listener {
     Tcp(TcpListener),
@@ -43,12 +42,15 @@ pub(super) enum Listener {
 pub(super) struct Socket(PathBuf, Option<Identity>);
 
 /// Which file it is; the number of one that is gone may be another's, but not with the same time.
-pub(super) type Identity = (u64, i64, i64);
+pub(super) type Identity = (u64, u64, i64, i64);
 
 /// Tells a file from what is put in its place.
 pub(super) fn identity(path: &Path) -> Option<Identity> {
-    let facts = fs::symlink_metadata(path).ok()?;
-    Some((facts.ino(), facts.ctime(), facts.ctime_nsec()))
+    fs::symlink_metadata(path).ok().map(identity_of)
+}
+
+pub(super) fn identity_of(facts: fs::Metadata) -> Identity {
+    (facts.dev(), facts.ino(), facts.ctime(), facts.ctime_nsec())
 }
 
 impl Drop for Socket {
@@ -60,7 +62,6 @@ impl Drop for Socket {
     }
 }
 
-/// What is answered.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) status: &'static str,
@@ -76,7 +77,6 @@ impl Answer {
     }
 }
 
-/// Knows the answers.
 pub(super) trait Site: Send + Sync + 'static {
     /// Answers who asks for a path; nothing, if there is none of that name.
     fn answer(&self, path: &str) -> impl Future<Output = Option<Answer>> + Send;
@@ -100,7 +100,6 @@ impl Listener {
         Ok(Self::Unix(listener, socket))
     }
 
-    /// Returns where it listens.
     pub(super) fn address(&self) -> String {
         match self {
             Self::Tcp(listener) => listener
@@ -111,28 +110,35 @@ impl Listener {
         }
     }
 
-    /// Answers whoever asks, for ever; more than a few at once wait for their turn.
+    /// Answers whoever asks, for ever; more than a few at once wait for their turn, and of those that ask
+    /// nothing the oldest has to go.
     pub(super) async fn serve(&self, site: Arc<impl Site>) {
-        let mut clients = JoinSet::new();
+        let (mut clients, mut there) =
+            (JoinSet::new(), Vec::<(AbortHandle, Arc<AtomicBool>)>::new());
         loop {
-            if clients.len() >= MOST_CLIENTS {
-                clients.join_next().await;
-            }
             let accepted = match self {
                 Self::Tcp(listener) => listener.accept().await.map(|(it, _)| Client::Tcp(it)),
                 Self::Unix(listener, _) => listener.accept().await.map(|(it, _)| Client::Unix(it)),
             };
             while clients.try_join_next().is_some() {}
+            there.retain(|(client, _)| !client.is_finished());
+            if clients.len() >= MOST_CLIENTS {
+                let mut idle = there.iter().filter(|(_, is_busy)| !is_busy.load(Relaxed));
+                idle.next().inspect(|(client, _)| client.abort());
+                clients.join_next().await;
+            }
             match accepted {
                 Ok(client) => {
-                    let site = Arc::clone(&site);
-                    clients.spawn(async move {
+                    let (site, is_busy) = (Arc::clone(&site), Arc::<AtomicBool>::default());
+                    let busy = Arc::clone(&is_busy);
+                    let client = clients.spawn(async move {
                         // Who goes away, or has no patience, is not told so.
                         let _ = match client {
-                            Client::Tcp(client) => attend(client, &*site).await,
-                            Client::Unix(client) => attend(client, &*site).await,
+                            Client::Tcp(client) => attend(client, &*site, &busy).await,
+                            Client::Unix(client) => attend(client, &*site, &busy).await,
                         };
                     });
+                    there.push((client, is_busy));
                 }
                 // No descriptor is left, perhaps; one may be in a while.
                 Err(_) => sleep(PAUSE).await,
@@ -141,18 +147,20 @@ impl Listener {
     }
 }
 
-/// Whoever has connected.
 enum Client {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-/// Answers one request.
+/// Answers one request; the flag says whether an answer is owed.
 async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
     mut client: C,
     site: &impl Site,
+    is_busy: &AtomicBool,
 ) -> io::Result<()> {
-    let (answer, wants_text) = match timeout(PATIENCE, request(&mut client)).await {
+    let asked = timeout(PATIENCE, request(&mut client)).await;
+    is_busy.store(true, Relaxed);
+    let (answer, wants_text) = match asked {
         Err(_) => (Answer::refusal("408 Request Timeout"), true),
         Ok(Err(answer)) => (answer, true),
         Ok(Ok(Request { path, wants_text })) => {
@@ -172,6 +180,7 @@ async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
     timeout(PATIENCE, async {
         client.write_all(answer.as_bytes()).await?;
         client.shutdown().await?;
+        is_busy.store(false, Relaxed);
         // What was sent and not read would take the answer away with it.
         let mut rest = [0; 4096];
         for _ in 0..LONGEST {
@@ -184,14 +193,12 @@ async fn attend<C: AsyncRead + AsyncWrite + Unpin>(
     .await?
 }
 
-/// What is asked for.
 struct Request {
     path: String,
     /// Whether it is not only asked what the answer would be like.
     wants_text: bool,
 }
 
-/// Reads what is asked for by a GET or a HEAD.
 async fn request(client: &mut (impl AsyncRead + Unpin)) -> Result<Request, Answer> {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -270,7 +277,8 @@ mod tests {
             (&"x".repeat(3 * LONGEST), "431"),
         ] {
             let (mut here, there) = tokio::io::duplex(4 * LONGEST);
-            let attending = tokio::spawn(async move { attend(there, &Nothing).await });
+            let attending =
+                tokio::spawn(async move { attend(there, &Nothing, &AtomicBool::default()).await });
             here.write_all(request.as_bytes()).await.unwrap();
             here.shutdown().await.unwrap();
             let mut answer = String::new();
@@ -283,6 +291,38 @@ mod tests {
             assert_eq!(text.is_empty(), request.starts_with("HEAD"), "{request:?}");
             attending.await.unwrap().unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn who_asks_is_answered_among_many_who_ask_nothing() {
+        let listener = Listener::at_address("127.0.0.1:0".parse().unwrap())
+            .await
+            .unwrap();
+        let address = listener.address();
+        let idle = async |sent: &'static [u8]| {
+            let mut idle = TcpStream::connect(&address).await.unwrap();
+            idle.write_all(sent).await.unwrap();
+            idle
+        };
+        let asking = async {
+            let mut all = Vec::new();
+            for _ in 0..4 * MOST_CLIENTS {
+                all.push(idle(b"").await);
+                all.push(idle(b"GET /met").await);
+                all.push(idle(b"GET /metrics HTTP/1.1\r\n\r\n").await);
+            }
+            let mut answer = String::new();
+            let mut client = idle(b"GET /metrics HTTP/1.1\r\n\r\n").await;
+            client.read_to_string(&mut answer).await.unwrap();
+            answer
+        };
+        let serving = listener.serve(Arc::new(Nothing));
+        let asked = timeout(PATIENCE / 2, asking);
+        let answer = tokio::select! {
+            () = serving => unreachable!(),
+            answer = asked => answer.expect("nobody has to wait for those who ask nothing"),
+        };
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tokio::{
     time,
 };
 
-use super::listener::{Answer, Identity, Listener, Site, identity};
+use super::listener::{Answer, Identity, Listener, Site, identity, identity_of};
 use crate::{
     board::Board,
     commands::parts::{
@@ -33,7 +33,6 @@ use crate::{
     process::usage::Usage,
 };
 
-/// How often a file is written.
 const EVERY: Duration = Duration::from_secs(30);
 
 /// How long the figures of a board are told again, at least.
@@ -42,7 +41,6 @@ const FRESH: Duration = Duration::from_secs(10);
 /// Of all its time the conductor spends so much at most on looking at the board: one part in so many.
 const SHARE: u32 = 20;
 
-/// Where a conductor tells how it is.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     File(PathBuf),
@@ -50,7 +48,6 @@ pub(super) enum Place {
     Socket(PathBuf),
 }
 
-/// Reads where figures go.
 pub(super) fn place(text: &str) -> Result<Place, String> {
     if let Some(path) = text.strip_prefix("unix:").filter(|it| !it.is_empty()) {
         return Ok(Place::Socket(PathBuf::from(path)));
@@ -76,9 +73,8 @@ pub(super) async fn start(
     let metrics = Arc::new(metrics);
     let listener = match place {
         Place::File(path) => {
-            Target::put(path, metrics.own(false).as_bytes())?;
             let file = Textfile {
-                written: identity(path),
+                written: identity_of(Target::put(path, metrics.own(false).as_bytes())?),
                 path: path.clone(),
             };
             return Ok(JoinSet::from_iter([file.keep(metrics, reporter)]));
@@ -105,7 +101,7 @@ pub(super) async fn start(
 struct Textfile {
     path: PathBuf,
     /// Which file it is that was written last.
-    written: Option<Identity>,
+    written: Identity,
 }
 
 impl Textfile {
@@ -122,7 +118,8 @@ impl Textfile {
                     let note = Note::new("metrics_not_written");
                     reporter.tell(note.with("reason", format!("{error:#}")));
                 }
-                _ => self.written = identity(&self.path),
+                Ok(Ok(facts)) => self.written = identity_of(facts),
+                _ => {}
             }
         }
     }
@@ -130,28 +127,24 @@ impl Textfile {
 
 impl Drop for Textfile {
     fn drop(&mut self) {
-        if identity(&self.path) == self.written {
+        if identity(&self.path) == Some(self.written) {
             // What is not there any more is told of nobody.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// The figures of a conductor and of its board.
 pub(super) struct Metrics {
     board: Arc<dyn Board>,
     account: Arc<Account>,
-    /// The name of the conductor.
     name: String,
     since: DateTime<Utc>,
     slots: usize,
     seen: Mutex<Option<Seen>>,
 }
 
-/// The figures of a board as they were.
 struct Seen {
     at: Instant,
-    /// How long they are told again.
     lasts: Duration,
     text: String,
 }

@@ -1,7 +1,7 @@
 //! A file that is there whole or not at all.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, Metadata, OpenOptions},
     io::{BufWriter, Write},
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
@@ -14,7 +14,6 @@ use crate::context::on_file;
 /// A file that is being written, for its owner alone unless said otherwise.
 pub(crate) struct Target {
     writer: BufWriter<File>,
-    /// Where it is to be in the end.
     path: PathBuf,
     /// Where it is until then; none, if what is at its place is no file, such as a pipe.
     partial: Option<PathBuf>,
@@ -42,8 +41,9 @@ impl Target {
         })
     }
 
-    /// Puts a file into its place that all may read, in the place of a link, and of nothing but a file.
-    pub(crate) fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    /// Puts a file into its place that all may read, in the place of a link, and of nothing but a file;
+    /// returns which file it is.
+    pub(crate) fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<Metadata> {
         let is_other =
             fs::symlink_metadata(path).is_ok_and(|it| !(it.is_file() || it.is_symlink()));
         anyhow::ensure!(!is_other, "cannot write {}: it is no file", path.display());
@@ -52,14 +52,16 @@ impl Target {
         let permissions = fs::Permissions::from_mode(0o644);
         let set = target.writer.get_ref().set_permissions(permissions);
         on_file(path, "write", set)?;
-        target.finish().map(drop)
+        let placed = target.place();
+        on_file(path, "write", placed)?;
+        // By what is open: another file may be in its place by now.
+        on_file(path, "read", target.writer.get_ref().metadata())
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         on_file(&self.path, "write", self.writer.write_all(bytes))
     }
 
-    /// Puts it into its place, and returns where that is.
     pub(crate) fn finish(mut self) -> anyhow::Result<PathBuf> {
         let placed = self.place();
         on_file(&self.path, "write", placed)?;
