@@ -22,6 +22,7 @@ use super::parts::{
 use crate::{
     board::{
         Board, Detail, Health, Query,
+        examine::{Finding, Part},
         filter::{Filter, Filters},
     },
     config::Expiry,
@@ -114,7 +115,6 @@ pub(crate) async fn run(ctx: &mut Context, args: CheckArgs) -> anyhow::Result<()
     }
 }
 
-/// Looks at all that can be measured, and judges it.
 async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Result<Verdict> {
     let trying = || ctx.trying("check", "the board");
     // The first exchange also connects.
@@ -150,7 +150,18 @@ async fn look(ctx: &Context, board: &dyn Board, args: &CheckArgs) -> anyhow::Res
         round_trip,
         now,
     };
-    let found = usual(&measured, &health, problem);
+    let server = match board.capabilities().has_peers() {
+        true => {
+            board
+                .examine(Part::Server)
+                .await
+                .with_context(trying)?
+                .findings
+        }
+        // To look for damage in a file takes as long as the file is large.
+        false => Vec::new(),
+    };
+    let found = usual(&measured, &health, server, problem);
     Ok(judge(ctx, args, board.name(), (&measured, found)))
 }
 
@@ -207,6 +218,7 @@ async fn trashed(
 fn usual(
     measured: &Measured,
     health: &Health,
+    server: Vec<Finding>,
     problem: Option<String>,
 ) -> impl Iterator<Item = (String, (String, bool))> {
     let forgotten = measured.figures.forgotten;
@@ -217,11 +229,13 @@ fn usual(
     });
     let unused = (!health.is_used).then(|| "nothing was ever posted there".to_owned());
     let conductors = problem.map(|why| format!("conductors cannot be seen: {why}"));
-    let others = [unused, health.warning.clone(), conductors]
-        .into_iter()
-        .flatten();
+    let others = [unused, conductors].into_iter().flatten();
     let others = others.map(|what| (what, ("ping".to_owned(), false)));
-    forgotten.into_iter().chain(others)
+    let server = server.into_iter().map(|Finding { code, summary, .. }| {
+        let command = format!("doctor --only {code}");
+        (format!("{code}: {summary}"), (command, false))
+    });
+    forgotten.into_iter().chain(others).chain(server)
 }
 
 /// On a board of Octavia, says how old the job is that is in the way of all who post.

@@ -9,6 +9,7 @@ use crate::{
         env::{Env, Outcome, wait_until},
         needs,
         proxy::Mood,
+        servers::Server,
     },
 };
 
@@ -346,4 +347,18 @@ fn icinga_takes_every_figure_and_the_definitions() {
     let vars = format!("-DVarsPath={}/vars", env.root().display());
     let run = icinga(&[&["daemon", "-C", "-c", &file, &vars], &folders[..]].concat());
     assert!(run.succeeded().contains("Instantiated 1 Service."), "{run}");
+}
+
+#[test]
+fn a_redis_that_keeps_nothing_on_its_disk_is_a_warning() {
+    for (server, code) in [(Server::start(), 1), (Server::start_keeping_data(), 0)] {
+        let Some(server) = server else { return };
+        let env = Env::new();
+        server.serves(&env, "");
+        env.post("resize");
+        let run = check(&env, &[]);
+        assert_eq!(run.code, code, "{run}");
+        let command = "doctor --only not-persistent";
+        assert_eq!(run.stdout.contains(command), code == 1, "{run}");
+    }
 }
