@@ -344,9 +344,10 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         }
         BoardError::Denied { .. } => (UNREACHABLE, "denied"),
         BoardError::Unknown { .. } => (FAILED, "unknown"),
-        BoardError::NoFolder { .. } | BoardError::Occupied { .. } | BoardError::Failed { .. } => {
-            (FAILED, "failed")
-        }
+        BoardError::NoFolder { .. }
+        | BoardError::Occupied { .. }
+        | BoardError::Crowded { .. }
+        | BoardError::Failed { .. } => (FAILED, "failed"),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::str::Chars;
 
-use regex::Regex;
 use thiserror::Error;
 
 /// Says what is wrong with a glob.
@@ -14,24 +13,6 @@ pub(crate) enum InvalidGlob {
     Backwards(char, char),
     #[error("it is too long")]
     TooLong,
-}
-
-/// A glob that names are compared with.
-#[derive(Debug, Clone)]
-pub(crate) struct Glob(Regex);
-
-impl Glob {
-    /// Reads a glob; without wildcards it fits the one text that it is.
-    pub(crate) fn read(text: &str) -> Result<Self, InvalidGlob> {
-        // Whatever is translated is a regular expression, as long as it is not huge.
-        let regex = Regex::new(&translate(text)?).map_err(|_| InvalidGlob::TooLong)?;
-        Ok(Self(regex))
-    }
-
-    /// Whether a name fits.
-    pub(crate) fn fits(&self, name: &str) -> bool {
-        self.0.is_match(name)
-    }
 }
 
 /// Returns a glob that fits this text and no other.

@@ -4,7 +4,7 @@ use std::{error::Error as StdError, path::PathBuf};
 
 use thiserror::Error;
 
-use crate::job::{JobKey, Malformed, Outcome, Owner};
+use crate::job::{Conductor, JobKey, Malformed, Outcome, Owner};
 
 /// The cause of an error, as the library that failed tells it.
 pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
@@ -61,6 +61,9 @@ pub(crate) enum BoardError {
     /// Another conductor of that name is at work.
     #[error("a conductor named {name} is already at work")]
     NameTaken { name: String },
+    /// More conductors are registered than are read.
+    #[error("{} conductors are registered, too many to be read", known.len() + more)]
+    Crowded { known: Vec<Conductor>, more: usize },
     /// The record of the job cannot be read.
     #[error("the record {key} cannot be read: {problem}")]
     Malformed { key: JobKey, problem: String },

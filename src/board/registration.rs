@@ -5,14 +5,28 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 
-use super::Result;
-use crate::job::Told;
+use super::{BoardError, Result};
+use crate::job::{Conductor, Told};
 
 /// How long a conductor that says nothing counts as alive.
 pub(super) const LIFE: Duration = Duration::from_secs(30);
 
 /// How often a conductor has to say that it is alive, though nothing has changed.
 pub(crate) const REFRESH: Duration = Duration::from_secs(10);
+
+/// How many conductors are read.
+pub(super) const MOST_CONDUCTORS: usize = 500;
+
+/// Returns the conductors of a board unless there are more entries than are read; whoever judges by them has to know all.
+pub(super) fn crowded(known: Vec<Conductor>, entries: usize) -> Result<Vec<Conductor>> {
+    match entries {
+        0..=MOST_CONDUCTORS => Ok(known),
+        _ => Err(BoardError::Crowded {
+            more: entries - known.len(),
+            known,
+        }),
+    }
+}
 
 /// What is stored of a conductor, and where.
 #[async_trait]

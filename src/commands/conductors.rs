@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::parts::{liveness::is_silent, unused};
 use crate::{
+    board::BoardError,
     context::Context,
     duration,
     exit::CommandError,
@@ -255,10 +256,14 @@ fn human_takes(takes: &Takes, page: &mut Page) {
 
 pub(crate) async fn run(ctx: &mut Context, args: ConductorsArgs) -> anyhow::Result<()> {
     let board = ctx.board()?;
-    let conductors = board
-        .conductors()
-        .await
-        .with_context(|| ctx.trying("list", "the conductors"))?;
+    let conductors = match board.conductors().await {
+        Err(BoardError::Crowded { known, more }) => {
+            ctx.out
+                .note(format!("{more} more are registered, too many to be read"));
+            known
+        }
+        conductors => conductors.with_context(|| ctx.trying("list", "the conductors"))?,
+    };
     let now = Utc::now();
     let seen = conductors.into_iter().map(|it| Seen::new(it, now));
     let mut seen: Vec<_> = seen.collect();

@@ -12,8 +12,8 @@ use crate::{
     context::{Consent, Context},
     duration,
     exit::CommandError,
-    glob::Glob,
-    job::Pause,
+    glob::{InvalidGlob, translate},
+    job::{LONGEST, Pause},
     output::{Page, Record, Report},
 };
 
@@ -87,7 +87,8 @@ pub(crate) async fn run(ctx: &mut Context, args: PauseArgs) -> anyhow::Result<()
 fn glob(text: &str) -> Result<String, String> {
     match text {
         "" => Err("it is empty; `*` is for all names".to_owned()),
-        text => Glob::read(text)
+        text if text.len() > LONGEST => Err(InvalidGlob::TooLong.to_string()),
+        text => translate(text)
             .map(|_| text.to_owned())
             .map_err(|error| error.to_string()),
     }

@@ -103,6 +103,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static
         BoardError::NameTaken { .. } => {
             "`jobboard conductors` shows who is at work; choose another --name"
         }
+        BoardError::Crowded { .. } => "`jobboard conductors` shows the first of them",
         BoardError::Malformed { .. } => "`jobboard trash --force JOB` takes it off the board",
         BoardError::Unfit { .. } => {
             "`jobboard claim JOB` alone claims it all the same; `jobboard trash --force JOB` takes it \

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use super::{Job, JobKey};
+use super::{Job, JobKey, shortened};
 
 /// The name under which a claim is held.
 ///
@@ -21,9 +21,17 @@ pub(crate) enum InvalidOwner {
     Empty,
     #[error("the name of an owner must not contain control characters")]
     Control,
+    #[error(
+        "the name of an owner must not be longer than {} bytes",
+        Owner::LONGEST
+    )]
+    TooLong,
 }
 
 impl Owner {
+    /// How long a name may be; a longer one on a board cannot be read.
+    pub(crate) const LONGEST: usize = 4096;
+
     /// Checks a name that we are going to write.
     pub(crate) fn new(name: &str) -> Result<Self, InvalidOwner> {
         if name.trim().is_empty() {
@@ -31,6 +39,9 @@ impl Owner {
         }
         if name.chars().any(char::is_control) {
             return Err(InvalidOwner::Control);
+        }
+        if name.len() > Self::LONGEST {
+            return Err(InvalidOwner::TooLong);
         }
         Ok(Self(name.as_bytes().to_vec()))
     }
@@ -58,13 +69,13 @@ impl fmt::Debug for Owner {
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text())
+        f.write_str(&shortened(&self.text()))
     }
 }
 
 impl Serialize for Owner {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text())
+        serializer.serialize_str(&shortened(&self.text()))
     }
 }
 

@@ -5,13 +5,16 @@ use std::{collections::BTreeMap, time::Duration};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::Owner;
+use super::{Owner, from_json};
 
 /// How many of the jobs that it performs a conductor tells of.
 pub(crate) const MOST_RUNS: usize = 32;
 
 /// How long one may say nothing before it counts as silent; it says something every ten seconds.
 const OVERDUE: Duration = Duration::from_secs(15);
+
+/// How long what it tells may be.
+const LONGEST_TOLD: usize = 64 * 1024;
 
 /// How many of its handlers it tells of.
 pub(crate) const MOST_HANDLERS: usize = 200;
@@ -156,16 +159,17 @@ pub(crate) struct Unsettled {
 impl Told {
     /// Reads what a conductor has stored of itself; what cannot be read says nothing.
     pub(crate) fn read(text: &[u8]) -> Self {
+        if text.len() > LONGEST_TOLD {
+            return Self::default();
+        }
         // Earlier ones told nothing but the jobs that they could not settle.
         let earlier = |_| {
-            serde_json::from_slice(text).map(|unsettled| Self {
+            from_json(text).map(|unsettled| Self {
                 unsettled,
                 ..Self::default()
             })
         };
-        serde_json::from_slice(text)
-            .or_else(earlier)
-            .unwrap_or_default()
+        from_json(text).or_else(earlier).unwrap_or_default()
     }
 }
 

@@ -24,14 +24,19 @@ pub(crate) struct Failure {
 }
 
 /// How many bytes are kept of a text that people or peers chose the length of.
-const LONGEST: usize = 1024;
+pub(crate) const LONGEST: usize = 1024;
 
 /// Returns as much of a text as is kept of it.
 pub(crate) fn shortened(text: &str) -> String {
-    if text.len() <= LONGEST {
+    cut(text, LONGEST)
+}
+
+/// Returns as much of a text as has so many bytes.
+pub(super) fn cut(text: &str, longest: usize) -> String {
+    if text.len() <= longest {
         return text.to_owned();
     }
-    let mut ends = (0..=LONGEST).rev();
+    let mut ends = (0..=longest).rev();
     let end = ends.find(|end| text.is_char_boundary(*end));
     format!("{}…", &text[..end.unwrap_or(0)])
 }

@@ -10,6 +10,7 @@ mod moves;
 pub(crate) mod octavia;
 mod past;
 mod pause;
+mod record;
 mod settlement;
 mod state;
 #[cfg(test)]
@@ -30,11 +31,12 @@ pub(crate) use self::{
     },
     edit::Edit,
     former::Former,
-    history::{Failure, History, Said, shortened},
+    history::{Failure, History, LONGEST, Said, shortened},
     key::JobKey,
     moves::{MOST_RECORDS, MOVER, MoveRecord, Stage},
     past::{Departure, End, HISTORY, Identity, Remark},
-    pause::{Pause, Pauses},
+    pause::{MOST_PAUSES, Pause, Pauses},
+    record::{LONGEST_RECORD, from_json},
     settlement::{Aftermath, Authority, Outcome, Purge, Restore, Settlement, Witness},
     state::{Priority, State},
 };

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use regex::{RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 
 use super::Remark;
-use crate::glob::Glob;
+use crate::glob::translate;
 
 /// Somebody wants all jobs of some names to be left alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +21,32 @@ pub(crate) struct Pause {
     pub(crate) remark: Remark,
 }
 
+/// How many pauses a board may have; where there are more, nothing is taken.
+pub(crate) const MOST_PAUSES: usize = 1000;
+
+/// How much memory all globs may take.
+const GLOBS: usize = 1 << 20;
+
 impl Pause {
+    /// Returns the first pauses of a board that has so many; as no job may be taken that one of the others is about, of
+    /// too many it is one that all jobs are paused.
+    pub(crate) fn bounded(mut first: Vec<Self>, count: usize) -> Vec<Self> {
+        if count > MOST_PAUSES {
+            let reason = format!("the board has {count} pauses, too many to be read");
+            first.truncate(MOST_PAUSES);
+            first.push(Self::of_all(&reason));
+        }
+        first
+    }
+
+    fn of_all(reason: &str) -> Self {
+        Self {
+            names: "*".to_owned(),
+            until: None,
+            remark: Remark::now("paused", "jobboard", Some(reason)),
+        }
+    }
+
     /// Whether it is over.
     pub(crate) fn is_over(&self, now: DateTime<Utc>) -> bool {
         self.until.is_some_and(|until| until <= now)
@@ -44,7 +70,9 @@ impl fmt::Display for Pause {
 /// All that is paused on a board.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pauses {
-    lasting: Vec<(Glob, Pause)>,
+    lasting: Vec<Pause>,
+    /// What each of them fits, in their order.
+    globs: RegexSet,
     /// What keeps us from seeing them.
     unseen: Option<String>,
 }
@@ -53,9 +81,16 @@ impl Pauses {
     /// Takes those that are not over; a glob that cannot be read fits nothing.
     pub(crate) fn new(pauses: Vec<Pause>, now: DateTime<Utc>) -> Self {
         let lasting = pauses.into_iter().filter(|pause| !pause.is_over(now));
-        let read = lasting.filter_map(|pause| Some((Glob::read(&pause.names).ok()?, pause)));
+        let read = lasting.filter_map(|pause| Some((translate(&pause.names).ok()?, pause)));
+        let (globs, mut lasting): (Vec<_>, Vec<_>) = read.unzip();
+        let globs = RegexSetBuilder::new(globs).size_limit(GLOBS).build();
+        let globs = globs.unwrap_or_else(|_| {
+            lasting = vec![Pause::of_all("the pauses are too long to be read")];
+            RegexSet::new(["^"]).unwrap_or_default()
+        });
         Self {
-            lasting: read.collect(),
+            lasting,
+            globs,
             unseen: None,
         }
     }
@@ -63,8 +98,8 @@ impl Pauses {
     /// Says that they cannot be seen, and keep nobody from anything.
     pub(crate) fn unseen_for(problem: String) -> Self {
         Self {
-            lasting: Vec::new(),
             unseen: Some(problem),
+            ..Self::default()
         }
     }
 
@@ -75,25 +110,22 @@ impl Pauses {
 
     /// Returns what keeps jobs of this name from being taken; of several, what lasts longest.
     pub(crate) fn of(&self, name: &str, now: DateTime<Utc>) -> Option<&Pause> {
-        let all = self.lasting.iter();
-        let fitting = all.filter(|(glob, pause)| !pause.is_over(now) && glob.fits(name));
+        let fitting = self.globs.matches(name).into_iter();
+        let fitting = fitting.map(|at| &self.lasting[at]);
         let end = |pause: &Pause| pause.until.unwrap_or(DateTime::<Utc>::MAX_UTC);
         fitting
-            .map(|(_, pause)| pause)
+            .filter(|pause| !pause.is_over(now))
             .max_by_key(|pause| end(pause))
     }
 
     /// Returns all of them.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Pause> {
-        self.lasting.iter().map(|(_, pause)| pause)
+        self.lasting.iter()
     }
 
     /// Returns when the first of them ends by itself.
     pub(crate) fn first_end(&self) -> Option<DateTime<Utc>> {
-        self.lasting
-            .iter()
-            .filter_map(|(_, pause)| pause.until)
-            .min()
+        self.lasting.iter().filter_map(|pause| pause.until).min()
     }
 
     /// Whether they are the same as others.
@@ -163,8 +195,14 @@ mod tests {
             let again = serde_json::to_vec(&pause).map_err(|it| it.to_string())?;
             let again = serde_json::from_slice(&again).map_err(|it| it.to_string());
             same("written again", &Ok(pause.clone()), &again)?;
-            let exact = Glob::read(&literal(&pause.names)).map_err(|it| it.to_string())?;
-            same("its name fits itself", &exact.fits(&pause.names), &true)?;
+            let exact = Pause {
+                names: literal(&pause.names),
+                until: None,
+                ..pause.clone()
+            };
+            let exact = Pauses::new(vec![exact], Utc::now());
+            let is_paused = exact.of(&pause.names, Utc::now()).is_some();
+            same("its name fits itself", &is_paused, &true)?;
             let _ = Pauses::new(vec![pause], Utc::now()).of("backup-7", Utc::now());
             Ok(Answer::Read)
         });

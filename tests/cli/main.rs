@@ -56,6 +56,7 @@ mod events;
 mod explain;
 mod faults;
 mod help;
+mod hostile;
 mod input;
 mod interop;
 mod limits;

@@ -28,8 +28,8 @@ use self::{
     write::change::{Step, each},
 };
 use super::{
-    Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, Posted, Query, Result,
-    Settled,
+    Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, Posted, Query,
+    Result, Settled,
     examine::{Examined, Part},
     pages,
     registration::Registration,
@@ -135,7 +135,7 @@ impl Board for Embedded {
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         if shelf == Shelf::Past {
-            return Ok(find_past(&self.past().await?, wanted));
+            return find_past(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
         let found = self
             .file

@@ -23,6 +23,9 @@ const LAG: u64 = 10;
 /// The highest number that a counter is to be set to.
 const MOST_NUMBER: i64 = 1 << 53;
 
+/// How many strays are looked for.
+const MOST_STRAYS: usize = 100_000;
+
 /// How many strays are named in a command.
 const NAMED: usize = 20;
 
@@ -191,8 +194,10 @@ impl Redis {
         let mut get = Cmd::new();
         get.arg("GET").arg(self.keys.sequence());
         // Behind the jobs: it only grows.
-        let (last, _) = self.client.read::<Option<String>>(&get).await?;
-        let last = last.map_or(Some(0), |last| last.parse().ok());
+        let (last, _) = self.client.read::<Option<Vec<u8>>>(&get).await?;
+        let last = last.map_or(Some(0), |last| {
+            std::str::from_utf8(&last).ok()?.parse().ok()
+        });
         if last.is_none_or(|last: i64| last < highest) {
             let (key, summary) = (
                 shell::word(&self.keys.sequence()),
@@ -223,7 +228,7 @@ impl Redis {
                 .arg(1000);
             let ((next, names), _) = self.client.read::<(u64, Vec<Vec<u8>>)>(&scan).await?;
             strays.append(&mut self.without_a_job(names).await?);
-            if next == 0 {
+            if next == 0 || strays.len() > MOST_STRAYS {
                 break;
             }
             cursor = next;

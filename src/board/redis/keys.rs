@@ -2,7 +2,11 @@
 
 use percent_encoding::percent_decode_str;
 
-use crate::{board::scratch::MARK, job::JobKey};
+use super::link::bounded::stand_in;
+use crate::{
+    board::scratch::MARK,
+    job::{JobKey, LONGEST},
+};
 
 /// Names the keys of one board.
 #[derive(Debug, Clone)]
@@ -43,6 +47,8 @@ impl Keys {
     /// Returns what a key of this name holds; none, if it is not of interest, or of no board.
     pub(super) fn part(&self, name: &[u8]) -> Option<Part> {
         let name = name.strip_prefix(self.prefix.as_bytes())?;
+        // Of a job or a conductor that could be shown or claimed.
+        let name = (name.len() <= 2 * LONGEST).then_some(name)?;
         let of = |suffix: &str| name.strip_suffix(suffix.as_bytes()).map(key_of);
         match name {
             b"listings" => Some(Part::Postings),
@@ -177,6 +183,9 @@ impl Keys {
 ///
 /// It stands on a line of its own, and is read from there as it is.
 pub(super) fn key_of(field: &[u8]) -> JobKey {
+    if field.len() > LONGEST {
+        return key_of(&stand_in(field.len()));
+    }
     match std::str::from_utf8(field) {
         Ok(name)
             if name
@@ -328,6 +337,10 @@ mod tests {
         ];
         Corpus::of(Bounds::STORED, fields).hold(|field| {
             let key = key_of(field);
+            if field.len() > LONGEST {
+                same("its size", &field_of(&key), &stand_in(field.len()))?;
+                return refused("it is too long");
+            }
             same("it leads back", &field_of(&key), &field.to_vec())?;
             for keys in &all {
                 let owner = keys.part(&keys.beside(field).owner);

@@ -27,6 +27,7 @@ use crate::{
     secret::Secret,
 };
 
+pub(super) mod bounded;
 mod cli;
 pub(super) mod connect;
 pub(super) mod connection;
@@ -338,6 +339,7 @@ impl Client {
             tls: self.url.tls.clone(),
             user: self.url.user.clone(),
             password: self.url.password.clone(),
+            most: self.limit.stored(),
         }
     }
 

@@ -20,7 +20,7 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use futures_util::{Stream, TryStreamExt, stream::BoxStream};
+use futures_util::{Stream, stream::BoxStream};
 use redis::Pipeline;
 
 use self::{
@@ -30,8 +30,8 @@ use self::{
     write::{change::Target, predicted::PredictedNumbers},
 };
 use super::{
-    Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, Onlooker, PeerOrder,
-    Posted, Query, Result, Settled,
+    Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, Onlooker,
+    PeerOrder, Posted, Query, Result, Settled,
     examine::{Examined, Part},
     pages,
     registration::Registration,
@@ -121,7 +121,7 @@ impl Board for Redis {
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         if shelf == Shelf::Past {
-            return Ok(past::find(&self.past().try_concat().await?, wanted));
+            return past::find(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
         read::look::find(&self.client, &self.keys, shelf, wanted).await
     }

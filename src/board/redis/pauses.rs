@@ -7,7 +7,7 @@ use redis::{Cmd, Pipeline};
 use super::{events::message::message, keys::Keys, link::Client};
 use crate::{
     board::{EventKind, Result, wire::as_json},
-    job::{Pause, Remark},
+    job::{MOST_PAUSES, Pause, Remark, from_json},
 };
 
 /// Has jobs of some names left alone.
@@ -52,21 +52,24 @@ async fn change(client: &Client, keys: &Keys, change: Cmd, tell: Option<Cmd>) ->
 
 /// Returns what is paused.
 pub(super) async fn pauses(client: &Client, keys: &Keys) -> Result<Vec<Pause>> {
+    let mut length = Cmd::new();
+    length.arg("HLEN").arg(keys.paused());
+    let count = client.ask("read", &length).await?;
     let (mut found, mut cursor) = (BTreeMap::new(), 0_u64);
-    loop {
+    while found.len() < MOST_PAUSES {
         let mut scan = Cmd::new();
         scan.arg("HSCAN")
             .arg(keys.paused())
             .arg(cursor)
             .arg("COUNT")
-            .arg(1000);
+            .arg(200);
         let (next, some): (u64, BTreeMap<Vec<u8>, Vec<u8>>) = client.ask("read", &scan).await?;
-        found.extend(some);
+        let read = some.into_iter();
+        found.extend(read.filter_map(|(names, text)| Some((names, from_json(&text).ok()?))));
         cursor = next;
         if cursor == 0 {
             break;
         }
     }
-    let read = found.values().map(|text| serde_json::from_slice(text));
-    Ok(read.filter_map(std::result::Result::ok).collect())
+    Ok(Pause::bounded(found.into_values().collect(), count))
 }

@@ -13,10 +13,10 @@ use super::{events::message::message, keys::Keys, link::Client};
 use crate::{
     board::{
         BoardError, EventKind, Result,
-        registration::{LIFE, Registered},
+        registration::{LIFE, MOST_CONDUCTORS, Registered, crowded},
         wire::as_json,
     },
-    job::{Conductor, Owner, Told},
+    job::{Conductor, Owner, Told, from_json},
 };
 
 const DOING: &str = "register with";
@@ -35,6 +35,9 @@ struct Entry {
 
 /// Keeps or removes an entry in one step, by its token.
 const REGISTER: &str = include_str!("write/scripts/register.lua");
+
+/// How many entries are read at once.
+const AT_ONCE: usize = 100;
 
 /// Where somebody is registered, and what is to be stored there.
 pub(super) struct Entrant {
@@ -128,7 +131,7 @@ impl Registered for Entrant {
 /// Returns the conductors that are alive; an entry that cannot be read is none.
 pub(super) async fn conductors(client: &Client, keys: &Keys) -> Result<Vec<Conductor>> {
     let mut found = BTreeMap::new();
-    let mut cursor = 0_u64;
+    let (mut cursor, mut count) = (0_u64, 0);
     loop {
         let mut scan = Cmd::new();
         scan.arg("SCAN")
@@ -138,43 +141,48 @@ pub(super) async fn conductors(client: &Client, keys: &Keys) -> Result<Vec<Condu
             .arg("COUNT")
             .arg(5000);
         let (next, names): (u64, Vec<Vec<u8>>) = client.ask("read", &scan).await?;
-        let some = read(client, keys, &names).await?;
-        found.extend(some.into_iter().map(|it| (it.name.clone(), it)));
+        count += names.len();
+        for names in names.chunks(AT_ONCE) {
+            if found.len() < MOST_CONDUCTORS {
+                let some = read(client, keys, names).await?;
+                found.extend(some.into_iter().map(|it| (it.name.clone(), it)));
+            }
+        }
         cursor = next;
         if cursor == 0 {
-            return Ok(found.into_values().collect());
+            return crowded(found.into_values().collect(), count);
         }
     }
 }
 
 /// Reads the conductors whose entries have these keys, as far as they are some.
 async fn read(client: &Client, keys: &Keys, entries: &[Vec<u8>]) -> Result<Vec<Conductor>> {
-    let mut look = Pipeline::new();
+    let (mut look, mut texts) = (Pipeline::new(), Cmd::new());
+    // Where something else than a text stands it answers as if nothing did.
+    texts.arg("MGET");
     for entry in entries {
         let name = entry.strip_prefix(keys.conductor("").as_bytes());
         let told = [keys.told("").as_bytes(), name.unwrap_or_default()].concat();
-        // Where something else than a text stands it answers as if nothing did.
-        look.cmd("MGET").arg(entry).arg(told);
+        texts.arg(entry).arg(told);
         look.cmd("PTTL").arg(entry);
     }
-    let mut answers = client.ask_all("read", &look).await?.into_iter();
+    let texts: Vec<Option<Vec<u8>>> = client.ask("read", &texts).await?;
+    let lives = client.ask_all("read", &look).await?;
     let mut found = Vec::with_capacity(entries.len());
-    while let (Some(texts), left) = (answers.next(), answers.next()) {
-        let texts = texts.map_err(|error| client.refusal_of("read", &error, &keys.conductors()))?;
-        let (entry, told): (Option<Vec<u8>>, Option<Vec<u8>>) =
-            redis::from_redis_value(texts).unwrap_or_default();
+    for (texts, left) in texts.chunks_exact(2).zip(lives) {
+        let [entry, told] = [&texts[0], &texts[1]].map(|text| text.as_deref().unwrap_or_default());
         // Whoever may not ask is told nothing of it.
-        let left = left.and_then(std::result::Result::ok);
-        let left = left.and_then(|left| redis::from_redis_value::<u64>(left).ok());
-        let entry = entry.and_then(|text| serde_json::from_slice::<Entry>(&text).ok());
-        found.extend(entry.map(|entry| Conductor {
+        let left = left
+            .ok()
+            .and_then(|left| redis::from_redis_value::<u64>(left).ok());
+        found.extend(from_json::<Entry>(entry).ok().map(|entry| Conductor {
             name: entry.name,
             host: entry.host,
             pid: entry.pid,
             since: entry.since,
             owner: Owner::from_stored(entry.owner),
             silence: left.map(|left| LIFE.saturating_sub(Duration::from_millis(left))),
-            told: told.map(|told| Told::read(&told)).unwrap_or_default(),
+            told: Told::read(told),
         }));
     }
     Ok(found)

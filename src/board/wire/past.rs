@@ -1,14 +1,13 @@
 //! What is stored of a job that has left a board on Redis or ZooKeeper; and what is read of the past of
 //! any board.
 
-use std::collections::HashSet;
-
 use chrono::{DateTime, Utc};
+use futures_util::{TryStreamExt, stream::BoxStream};
 use serde::{Deserialize, Serialize};
 
 use super::{as_json, sidecar::Sidecar};
 use crate::{
-    board::JobRef,
+    board::{JobRef, Result},
     job::{
         Departure, End, Entry, Failure, Identity, Job, JobKey, Malformed, Origin, Owner, Purge,
         Remark, Settlement, Shelf, shortened,
@@ -143,8 +142,11 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// Returns which of these each reference could mean.
-pub(crate) fn find(entries: &[Entry], wanted: &[JobRef]) -> Vec<Vec<Entry>> {
+/// Returns which of these, the latest end first, each reference could mean.
+pub(crate) async fn find(
+    mut entries: BoxStream<'_, Result<Entry>>,
+    wanted: &[JobRef],
+) -> Result<Vec<Vec<Entry>>> {
     let could_mean = |wanted: &JobRef, entry: &Entry| match wanted {
         JobRef::Key(key) => entry.key() == key,
         JobRef::Uuid(beginning) => entry.job().is_some_and(|job| {
@@ -153,17 +155,17 @@ pub(crate) fn find(entries: &[Entry], wanted: &[JobRef]) -> Vec<Vec<Entry>> {
         }),
         JobRef::Sequence(number) => entry.job().is_some_and(|job| job.sequence == Some(*number)),
     };
-    let found = |wanted: &JobRef| {
-        // A job may have come to its end more than once; the last time counts.
-        let mut seen = HashSet::new();
-        entries
-            .iter()
-            .filter(|entry| could_mean(wanted, entry) && seen.insert(entry.reference()))
-            .take(CANDIDATES)
-            .cloned()
-            .collect()
-    };
-    wanted.iter().map(found).collect()
+    let mut found: Vec<Vec<Entry>> = vec![Vec::new(); wanted.len()];
+    while let Some(entry) = entries.try_next().await? {
+        for (wanted, found) in wanted.iter().zip(&mut found) {
+            // A job may have come to its end more than once; the last time counts.
+            let is_new = || found.iter().all(|it| it.reference() != entry.reference());
+            if found.len() < CANDIDATES && could_mean(wanted, &entry) && is_new() {
+                found.push(entry.clone());
+            }
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

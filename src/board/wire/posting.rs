@@ -57,7 +57,15 @@ impl Limit {
     const SMALL: usize = 64 * 1024;
 
     /// How much is kept of a record that is too large, to be shown as it is.
-    pub(crate) const RAW: usize = 64 * 1024;
+    pub(crate) const RAW: usize = 768;
+
+    /// How large a posting may be that is taken into memory at all.
+    const STORED: usize = 8 << 20;
+
+    /// Returns how large a posting may be that is taken into memory at all.
+    pub(crate) fn stored(self) -> usize {
+        Self::STORED.max(self.details.saturating_add(4 * Self::SMALL))
+    }
 
     /// Whether details of this length, that would take so much memory, are too large.
     pub(crate) fn is_exceeded(self, length: usize, weight: usize) -> bool {

@@ -7,13 +7,16 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
 use super::as_json;
-use crate::job::{Aftermath, Failure, Fence, Former, History, Remark, Restore, Shelf, shortened};
+use crate::job::{
+    Aftermath, Failure, Fence, Former, History, LONGEST_RECORD, Remark, Restore, Shelf, from_json,
+    shortened,
+};
 
 /// The version of the record that is understood here.
 const VERSION: u32 = 1;
 
 /// How long a record may be; ours end far below.
-const LONGEST: usize = 256 * 1024;
+const LONGEST: usize = LONGEST_RECORD;
 
 /// The members that are understood here.
 const MEMBERS: [&str; 14] = [
@@ -105,7 +108,7 @@ impl Sidecar {
             0 => Err("it is empty, or no text".to_owned()),
             1..=LONGEST => {
                 // What stands where a number should may be long.
-                serde_json::from_slice::<Self>(bytes).map_err(|error| shortened(&error.to_string()))
+                from_json::<Self>(bytes).map_err(|error| shortened(&error.to_string()))
             }
             length => Err(format!("it has {length} bytes")),
         };
@@ -170,7 +173,10 @@ impl Sidecar {
     }
 
     /// Returns what happened to the job before.
-    pub(crate) fn history(self) -> History {
+    pub(crate) fn history(mut self) -> History {
+        // Others may have noted more of them.
+        let surplus = self.failures.len().saturating_sub(History::FAILURES);
+        self.failures.drain(..surplus);
         History {
             attempts: self.attempts,
             postponed: self.postponed,

@@ -140,7 +140,9 @@ impl Target<'_> {
             .iter()
             .map(|name| format!("{markers}/{name}"))
             .collect();
-        let marks = nodes::read(self.session, &marked).await?;
+        let brief = |_: &str, node: Option<nodes::Node>| node.map(nodes::Node::brief);
+        let marks =
+            nodes::read_as(self.session, &marked, &mut nodes::Room::default(), brief).await?;
         let locked = read(self.paths.board()).await?;
         let mut known = HashSet::new();
         for shelf in [Shelf::Board, Shelf::Trash] {
@@ -165,7 +167,8 @@ impl Target<'_> {
         let void = void.map(|(path, _)| path.clone());
         let strays: Vec<_> = locks.chain(records).chain(void).collect();
         // What goes with its job is gone by now.
-        let found = nodes::read(self.session, &strays).await?;
+        let found =
+            nodes::read_as(self.session, &strays, &mut nodes::Room::default(), brief).await?;
         let strays = strays
             .into_iter()
             .zip(found)

@@ -23,7 +23,7 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use futures_util::{future::join, stream, stream::BoxStream};
+use futures_util::{Stream, future::join, stream, stream::BoxStream};
 use parking_lot::Mutex;
 
 use self::{
@@ -35,8 +35,8 @@ use self::{
     target::Root,
 };
 use super::{
-    Board, BoardError, Capabilities, ClaimRules, Events, Health, JobRef, PeerOrder, Posted, Query,
-    Result, Settled,
+    Board, BoardError, Capabilities, ClaimRules, Detail, Events, Health, JobRef, PeerOrder, Posted,
+    Query, Result, Settled,
     examine::{Examined, Part},
     pages,
     url::zookeeper::ZooKeeperUrl,
@@ -107,7 +107,7 @@ impl Board for ZooKeeper {
 
     fn entries(&self, query: Query) -> BoxStream<'_, Result<Entry>> {
         if query.shelf == Shelf::Past {
-            return pages::flatten(stream::once(self.past()));
+            return pages::flatten(self.past());
         }
         let reader = Reader::new(query);
         let pages = stream::try_unfold(reader, async move |mut reader| {
@@ -120,7 +120,7 @@ impl Board for ZooKeeper {
 
     async fn find(&self, shelf: Shelf, wanted: &[JobRef]) -> Result<Vec<Vec<Entry>>> {
         if shelf == Shelf::Past {
-            return Ok(find_past(&self.past().await?, wanted));
+            return find_past(self.entries(Query::all(shelf, Detail::Brief)), wanted).await;
         }
         // Somebody else's word for what is there may have come by another server than ours.
         let session = self.root.client.session(READING).await?;
@@ -287,10 +287,20 @@ impl Board for ZooKeeper {
 }
 
 impl ZooKeeper {
-    async fn past(&self) -> Result<Vec<Entry>> {
-        let session = self.root.client.session(READING).await?;
-        self.catch_up(&session).await?;
-        self.root.target(&session).past().await
+    fn past(&self) -> impl Stream<Item = Result<Vec<Entry>>> + Send + '_ {
+        stream::try_unfold(None, async move |left| {
+            let session = self.root.client.session(READING).await?;
+            let target = self.root.target(&session);
+            let mut left = match left {
+                Some(left) => left,
+                None => {
+                    self.catch_up(&session).await?;
+                    target.lately().await?
+                }
+            };
+            let page = target.past(&mut left).await?;
+            Ok((!page.is_empty() || !left.is_empty()).then_some((page, Some(left))))
+        })
     }
 
     /// Has the server to which we are connected know all that any of them knew when we asked, which

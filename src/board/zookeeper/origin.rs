@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use super::{
     AT_ONCE,
     link::{
-        nodes::{self, Node, READING},
+        nodes::{self, Node, READING, Room},
         session::Session,
     },
     paths::Paths,
@@ -91,10 +91,13 @@ async fn origins(session: &Session, paths: &Paths, trashed: &[Trashed]) -> Resul
     let wanted = trashed
         .iter()
         .flat_map(|(key, _)| boards.iter().map(|board| board.side(key)));
-    let sides = nodes::read(session, &wanted.collect::<Vec<_>>()).await?;
+    let (wanted, mzxid) = (wanted.collect::<Vec<_>>(), |_: &str, side: Option<Node>| {
+        side.map(|side| side.stat.mzxid)
+    });
+    let sides = nodes::read_as(session, &wanted, &mut Room::default(), mzxid).await?;
     let origins = trashed.iter().zip(sides.chunks(boards.len()));
     let origins = origins.map(|((_, czxid), sides)| {
-        let is_of = |side: &Option<Node>| side.as_ref().is_some_and(|it| it.stat.mzxid == *czxid);
+        let is_of = |side: &Option<i64>| *side == Some(*czxid);
         match sides.iter().position(is_of) {
             Some(0) => Origin::Here,
             Some(place) => Origin::Beside(boards[place].board().to_owned()),

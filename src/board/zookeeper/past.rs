@@ -12,7 +12,7 @@ use zookeeper_client::{CreateMode, Error};
 use super::{
     AT_ONCE,
     link::{
-        nodes,
+        nodes::{self, Node},
         transaction::{Refused, Step, Transaction, WRITING},
     },
     read::record::Record,
@@ -29,7 +29,7 @@ use crate::{
             sidecar::Sidecar,
         },
     },
-    job::{Entry, JobKey, shortened},
+    job::{Entry, JobKey, from_json, shortened},
 };
 
 /// After one in so many ends it is looked for what has been remembered for too long.
@@ -94,15 +94,20 @@ impl Target<'_> {
         Ok(why.or_else(|| Some(refusal.to_string())))
     }
 
-    /// Returns what is remembered, the latest end first.
-    pub(super) async fn past(self) -> Result<Vec<Entry>> {
-        let mut paths = self.remembered().await?;
-        let surplus = paths.len().saturating_sub(self.history as usize);
-        paths.drain(..surplus);
-        let found = nodes::read(self.session, &paths).await?;
-        let found = paths.iter().zip(found).rev();
-        let entries = found.filter_map(|(path, node)| Some(read(path, &node?.data)));
-        Ok(entries.collect())
+    /// Returns the nodes of what is remembered, the latest end first.
+    pub(super) async fn lately(self) -> Result<Vec<String>> {
+        let paths = self.remembered().await?.into_iter().rev();
+        Ok(paths.take(self.history as usize).collect())
+    }
+
+    /// Takes the first of these nodes, and returns what they say.
+    pub(super) async fn past(self, paths: &mut Vec<String>) -> Result<Vec<Entry>> {
+        let read = |path: &str, node: Option<Node>| Some(read(path, &node?.data));
+        let first = &paths[..paths.len().min(nodes::MOST)];
+        let entries =
+            nodes::read_as(self.session, first, &mut nodes::Room::PAGE.clone(), read).await?;
+        paths.drain(..entries.len());
+        Ok(entries.into_iter().flatten().collect())
     }
 
     /// Fails as reading the past or writing to it would.
@@ -186,7 +191,7 @@ impl Forgetting {
 }
 
 fn read(path: &str, data: &[u8]) -> Entry {
-    match serde_json::from_slice::<Stored>(data) {
+    match from_json::<Stored>(data) {
         Ok(Stored { key, job, side }) => match entry(&key, Ok(job), side, None) {
             Entry::Job(mut job) => {
                 job.key = JobKey::new(key);

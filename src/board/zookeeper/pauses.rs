@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     board::{Result, wire::as_json},
-    job::Pause,
+    job::{MOST_PAUSES, Pause, from_json},
 };
 
 impl Target<'_> {
@@ -47,15 +47,11 @@ impl Target<'_> {
     pub(super) async fn pauses(self) -> Result<Vec<Pause>> {
         let folder = self.paths.pauses();
         let children = nodes::children(self.session, &folder).await?;
-        let paths: Vec<_> = children
-            .iter()
-            .map(|child| format!("{folder}/{child}"))
-            .collect();
-        let found = nodes::read(self.session, &paths).await?;
-        let read = found
-            .iter()
-            .flatten()
-            .map(|node| serde_json::from_slice(&node.data));
-        Ok(read.filter_map(std::result::Result::ok).collect())
+        let first = children.iter().take(MOST_PAUSES);
+        let paths: Vec<_> = first.map(|child| format!("{folder}/{child}")).collect();
+        let read = |_: &str, node: Option<nodes::Node>| from_json(&node?.data).ok();
+        let found = nodes::read_as(self.session, &paths, &mut nodes::Room::default(), read).await?;
+        let found = found.into_iter().flatten().collect();
+        Ok(Pause::bounded(found, children.len()))
     }
 }

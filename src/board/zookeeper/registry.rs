@@ -20,6 +20,7 @@ use crate::{
     board::{
         BoardError, Result,
         net::failure::Failure,
+        registration::{MOST_CONDUCTORS, crowded},
         wire::{as_json, json::Entity},
     },
     job::{Conductor, JobKey, Owner, Shelf, Told},
@@ -31,7 +32,10 @@ impl Target<'_> {
         let taken = || BoardError::NameTaken {
             name: conductor.name.clone(),
         };
-        let known = self.conductors().await?;
+        let known = match self.conductors().await {
+            Err(BoardError::Crowded { known, .. }) => known,
+            known => known?,
+        };
         if known.iter().any(|known| known.name == conductor.name) {
             return Err(taken());
         }
@@ -80,27 +84,28 @@ impl Target<'_> {
     pub(super) async fn conductors(self) -> Result<Vec<Conductor>> {
         let folder = self.paths.entities();
         let children = nodes::children(self.session, &folder).await?;
-        let paths: Vec<_> = children
-            .iter()
-            .map(|child| format!("{folder}/{child}"))
-            .collect();
-        let entries = nodes::read(self.session, &paths).await?;
-        let mut conductors: Vec<_> = entries.iter().flatten().filter_map(conductor).collect();
+        let first = children.iter().take(MOST_CONDUCTORS);
+        let paths: Vec<_> = first.map(|child| format!("{folder}/{child}")).collect();
+        let read = |_: &str, node: Option<Node>| conductor(&node?);
+        let entries =
+            nodes::read_as(self.session, &paths, &mut nodes::Room::default(), read).await?;
+        let mut conductors: Vec<_> = entries.into_iter().flatten().collect();
         conductors.sort_by(|one, other| one.name.cmp(&other.name));
         let names = conductors.iter().map(|known| self.paths.name(&known.name));
-        let names = nodes::read(self.session, &names.collect::<Vec<_>>()).await?;
+        let names: Vec<_> = names.collect();
         let now = Utc::now();
-        for (conductor, name) in conductors.iter_mut().zip(names) {
-            let Some(name) = name.filter(|name| !name.is_denied()) else {
-                continue;
-            };
-            conductor.told = Told::read(&name.data);
+        let read = |_: &str, name: Option<Node>| {
+            let name = name.filter(|name| !name.is_denied())?;
             let refreshed = DateTime::<Utc>::from_timestamp_millis(name.stat.mtime);
             // By two clocks: what seems to lie ahead is now.
             let silence = refreshed.map(|time| (now - time).to_std().unwrap_or_default());
-            conductor.silence = silence;
+            Some((Told::read(&name.data), silence))
+        };
+        let told = nodes::read_as(self.session, &names, &mut nodes::Room::default(), read).await?;
+        for (conductor, told) in conductors.iter_mut().zip(told) {
+            (conductor.told, conductor.silence) = told.unwrap_or_default();
         }
-        Ok(conductors)
+        crowded(conductors, children.len())
     }
 
     /// Removes what is kept of jobs that are neither on the board nor in the trash any more.
@@ -145,12 +150,12 @@ impl Target<'_> {
 
     /// Reads those of these nodes that we may read.
     async fn read_all(self, paths: Vec<String>) -> Result<Vec<(String, Node)>> {
-        let found = nodes::read(self.session, &paths).await?;
-        let found = paths
-            .into_iter()
-            .zip(found)
-            .filter_map(|(path, node)| Some((path, node.filter(|node| !node.is_denied())?)));
-        Ok(found.collect())
+        let read = |path: &str, node: Option<Node>| {
+            let node = node.filter(|node| !node.is_denied())?;
+            Some((path.to_owned(), node.brief()))
+        };
+        let found = nodes::read_as(self.session, &paths, &mut nodes::Room::default(), read).await?;
+        Ok(found.into_iter().flatten().collect())
     }
 }
 

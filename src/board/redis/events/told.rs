@@ -8,12 +8,15 @@ use serde_bytes::ByteBuf;
 use super::super::keys::key_of;
 use crate::{
     board::{Event, EventKind, event::Subject},
-    job::{Fence, Owner, Priority, Rank},
+    job::{Fence, Owner, Priority, Rank, from_json, shortened},
 };
 
 /// How deep a message may be nested, also in what a later release adds: whoever may publish there could
 /// otherwise nest more than our stack holds.
 const DEEPEST: usize = 32;
+
+/// How long a message may be: its events take many times the memory.
+const LONGEST: usize = 1 << 20;
 
 /// An event as a script words it.
 #[derive(Debug, Deserialize)]
@@ -46,8 +49,9 @@ struct Told {
 
 /// Reads a message of the channel; what is none of ours there may be about anything.
 pub(super) fn events(message: Option<Value>) -> Vec<Event> {
-    let Some(Value::BulkString(message)) = message else {
-        return vec![Event::resync()];
+    let message = match message {
+        Some(Value::BulkString(message)) if message.len() <= LONGEST => message,
+        _ => return vec![Event::resync()],
     };
     let mut reader = rmp_serde::Deserializer::from_read_ref(&message);
     reader.set_max_depth(DEEPEST);
@@ -62,7 +66,7 @@ impl From<Told> for Event {
         let text = |bytes: &Option<ByteBuf>| {
             bytes
                 .as_ref()
-                .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+                .map(|bytes| shortened(&String::from_utf8_lossy(bytes)))
         };
         let priority = text(&told.priority).and_then(|text| text.parse::<Priority>().ok());
         let (uuid, name) = (text(&told.uuid), text(&told.name));
@@ -86,11 +90,12 @@ impl From<Told> for Event {
                 .owner
                 .filter(|owner| !owner.is_empty())
                 .map(|owner| Owner::from_stored(owner.into_vec())),
-            fence: told.fence.filter(|fence| !fence.is_empty()).map(Fence),
+            fence: told
+                .fence
+                .filter(|fence| !fence.is_empty())
+                .map(|fence| Fence(shortened(&fence))),
             departure: told.outcome.as_deref().and_then(|name| name.parse().ok()),
-            remark: told
-                .remark
-                .and_then(|remark| serde_json::from_slice(&remark).ok()),
+            remark: told.remark.and_then(|remark| from_json(&remark).ok()),
         }
     }
 }

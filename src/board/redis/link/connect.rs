@@ -7,7 +7,10 @@ use tokio::{
     net::UnixStream,
 };
 
-use super::problem::{Cause, Problem};
+use super::{
+    bounded::bounded,
+    problem::{Cause, Problem},
+};
 use crate::{
     board::{
         net::{
@@ -33,6 +36,8 @@ pub(crate) struct Endpoint {
     pub(crate) tls: Option<TlsFiles>,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Secret>,
+    /// How large a value of the server may be that is read.
+    pub(crate) most: usize,
 }
 
 /// Where a server listens.
@@ -54,28 +59,31 @@ impl fmt::Display for Place {
 impl Endpoint {
     /// Opens a stream to the server, in TLS if that is wanted.
     pub(crate) async fn connect(&self, deadline: Deadline) -> Result<Box<dyn Stream>, Problem> {
-        match &self.place {
+        let stream: Box<dyn Stream> = match &self.place {
             Place::Tcp(server) => {
                 let stream = connect(server, deadline).await?;
                 match &self.tls {
-                    None => Ok(Box::new(stream)),
+                    None => Box::new(stream),
                     Some(files) => {
                         let late = |limit| Problem::new(server, Obstacle::SilentInTls(limit));
                         let config = tls::config(files, server)?;
                         let secured = tls::secure(stream, server, config);
-                        Ok(Box::new(deadline.bound(late, secured).await?))
+                        Box::new(deadline.bound(late, secured).await?)
                     }
                 }
             }
             Place::Unix(path) => match UnixStream::connect(path).await {
-                Ok(stream) => Ok(Box::new(stream)),
-                Err(error) => Err(self.problem(match error.kind() {
-                    io::ErrorKind::NotFound => Cause::NoSocket,
-                    io::ErrorKind::PermissionDenied => Cause::ForbiddenSocket,
-                    _ => Obstacle::from(error).into(),
-                })),
+                Ok(stream) => Box::new(stream),
+                Err(error) => {
+                    return Err(self.problem(match error.kind() {
+                        io::ErrorKind::NotFound => Cause::NoSocket,
+                        io::ErrorKind::PermissionDenied => Cause::ForbiddenSocket,
+                        _ => Obstacle::from(error).into(),
+                    }));
+                }
             },
-        }
+        };
+        Ok(bounded(stream, self.most))
     }
 
     /// Puts a problem down to this server.

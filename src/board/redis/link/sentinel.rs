@@ -22,6 +22,9 @@ use crate::{
 /// How long a Sentinel is waited for before the next one is asked as well.
 const HEAD_START: Duration = Duration::from_millis(300);
 
+/// How long the name of a master may be.
+const LONGEST: usize = 255;
+
 /// Returns the first server that a Sentinel names and that is not among those that were tried.
 ///
 /// They are asked in their order; one that does not answer holds the others up only briefly.
@@ -37,6 +40,7 @@ pub(crate) async fn master(
         tls: sentinel.tls.clone(),
         user: sentinel.user.clone(),
         password: password.clone(),
+        most: LONGEST,
     });
     let ask = |endpoint: Endpoint| async move { ask(&endpoint, &sentinel.master, deadline).await };
     let mut asked: FuturesUnordered<_> = waiting.next().map(ask).into_iter().collect();

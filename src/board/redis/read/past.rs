@@ -7,10 +7,13 @@ use crate::{
     board::{
         Result,
         pages::next_page,
-        redis::{keys::Keys, link::Client},
+        redis::{
+            keys::Keys,
+            link::{Client, bounded::size_unread},
+        },
         wire::{past, sidecar::Sidecar},
     },
-    job::Entry,
+    job::{Entry, LONGEST_RECORD, from_json},
 };
 
 /// An entry of a stream: its id, and names and values by turns.
@@ -45,8 +48,14 @@ pub(crate) fn pages<'a>(
         let Some(cursor) = cursor.filter(|cursor| cursor.left > 0) else {
             return Ok(None);
         };
-        let count = cursor.page.min(cursor.left);
-        let stored = range(client, keys, &cursor.from, count).await?;
+        let mut count = cursor.page.min(cursor.left);
+        let mut stored = range(client, keys, &cursor.from, count).await?;
+        let had_no_room = |part: &Vec<u8>| size_unread(part).is_some_and(|it| it <= LONGEST_RECORD);
+        // A reply has room for one that can be read in any case.
+        while count > 1 && stored.iter().flat_map(|(_, parts)| parts).any(had_no_room) {
+            count = count.div_ceil(16);
+            stored = range(client, keys, &cursor.from, count).await?;
+        }
         let sizes = stored.iter().flat_map(|(_, parts)| parts).map(Vec::len);
         let page = next_page(stored.len(), sizes.sum(), LARGEST_PAGE);
         let last = stored.last().filter(|_| stored.len() == count);
@@ -105,7 +114,7 @@ fn entry((id, parts): &Stored) -> Entry {
     let side = part(b"side").filter(|side| !side.is_empty());
     let (side, problem) = Sidecar::read(side);
     let job = part(b"job").unwrap_or_default();
-    past::entry(id, serde_json::from_slice(job), side, problem)
+    past::entry(id, from_json(job), side, problem)
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 
 use super::{
     field::Field,
-    scan::{AHEAD, FIRST_PAGE, Stored, page_after, postings, scanned},
+    scan::{AHEAD, FIRST_PAGE, Stored, hash, page_after, parts, postings_in, scanned},
 };
 use crate::{
     board::{
-        Detail, Order, Result,
+        BoardError, Detail, Order, Result,
         redis::{
             keys::Keys,
             link::{Client, give_way},
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// A posting that is longer is read again when it is wanted: it would be in memory twice.
-const LARGEST_KEPT: usize = 1 << 20;
+const LARGEST_KEPT: usize = 16 * 1024;
 
 /// Streams what is on a shelf in an order of ours; what cannot be read comes last.
 ///
@@ -35,7 +35,7 @@ pub(crate) fn ranked<'a>(
 ) -> impl Stream<Item = Result<Vec<Stored>>> + Send + 'a {
     let in_order = move |(mut ranking, count): (Ranking, usize)| async move {
         if ranking.jobs.is_empty() {
-            return Ok(None);
+            return Ok::<_, BoardError>(None);
         }
         let stored = ranking.take(client, keys, shelf, count).await?;
         let bytes = stored.iter().map(|(_, posting)| posting.len()).sum();
@@ -44,6 +44,8 @@ pub(crate) fn ranked<'a>(
     };
     stream::once(Ranking::of(client, keys, (shelf, order), budget))
         .map_ok(move |ranking| stream::try_unfold((ranking, FIRST_PAGE), in_order))
+        .try_flatten()
+        .map_ok(parts)
         .try_flatten()
 }
 
@@ -116,10 +118,20 @@ impl Ranking {
         shelf: Shelf,
         count: usize,
     ) -> Result<Vec<Stored>> {
-        let jobs: Vec<_> = self.jobs.drain(..count.min(self.jobs.len())).collect();
-        let missing = jobs.iter().filter(|job| job.kept.is_empty());
+        let first = self.jobs.iter().take(count);
+        let missing = first.filter(|job| job.kept.is_empty());
         let missing: Vec<_> = missing.map(|job| job.field.bytes()).collect();
-        let mut found = postings(client, keys, shelf, &missing).await?.into_iter();
+        let found = postings_in(client, &hash(keys, shelf), &missing).await?;
+        let mut room = found.len();
+        // Those for whose postings the reply had no room are the first of the next page.
+        let end = self.jobs.iter().take(count).take_while(|job| {
+            let has_room = !job.kept.is_empty() || room > 0;
+            room -= usize::from(job.kept.is_empty() && room > 0);
+            has_room
+        });
+        let end = end.count();
+        let jobs: Vec<_> = self.jobs.drain(..end).collect();
+        let mut found = found.into_iter();
         let stored = jobs.iter().filter_map(|job| {
             let posting = match job.kept.is_empty() {
                 true => found.next()??,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     board::{
         BoardError, Detail, Result,
-        redis::keys::key_of,
+        redis::{keys::key_of, link::bounded::size_unread},
         wire::{
             msgpack,
             posting::{Limit, Posting, together},
@@ -45,7 +45,15 @@ pub(crate) fn posted(reading: Reading, field: &[u8], posting: &[u8]) -> Entry {
         detail,
         limit,
     } = reading;
-    match msgpack::decode(posting, detail, limit) {
+    let unread = size_unread(posting);
+    let read = match (size_unread(field), unread) {
+        (Some(size), _) => Err(format!(
+            "the name of its field has {size} bytes, too many to be read"
+        )),
+        (_, Some(size)) => Err(format!("it has {size} bytes, too many to be read")),
+        _ => msgpack::decode(posting, detail, limit).map_err(|problem| problem.to_string()),
+    };
+    match read {
         Ok(read) => {
             let raw = detail.raw(posting, !(read.is_oversized && detail.is_whole()));
             let mut job = job(shelf, field, posting.len(), read);
@@ -55,9 +63,9 @@ pub(crate) fn posted(reading: Reading, field: &[u8], posting: &[u8]) -> Entry {
         Err(problem) => Entry::Malformed(Malformed {
             is_denied: false,
             key: key_of(field),
-            problem: problem.to_string(),
-            size: posting.len() as u64,
-            raw: detail.raw(posting, false),
+            problem,
+            size: unread.unwrap_or(posting.len()) as u64,
+            raw: detail.raw(if unread.is_some() { &[] } else { posting }, false),
             holding: None,
             origin: crate::job::Origin::Here,
         }),
@@ -78,7 +86,7 @@ pub(crate) fn complete(entry: &mut Entry, beside: Sidecars) {
 fn holding(beside: &Sidecars, side: &Sidecar) -> Option<Holding> {
     let name = beside.owner.as_deref()?;
     let owner = Some(name)
-        .filter(|name| !name.is_empty())
+        .filter(|name| (1..=Owner::LONGEST).contains(&name.len()) && size_unread(name).is_none())
         .map(Owner::from_stored);
     // What the record says of a claim is about one of ours, not about that of a peer.
     let is_ours = owner

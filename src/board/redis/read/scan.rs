@@ -2,20 +2,25 @@
 
 use std::sync::{Arc, Weak};
 
-use futures_util::{Stream, stream};
+use futures_util::{Stream, TryStreamExt, stream};
 use redis::Cmd;
 
 use super::field::Seen;
 use crate::{
     board::{
-        Result,
+        BoardError, Result,
         pages::next_page,
         redis::{
             keys::Keys,
-            link::{Client, connection::Connection, problem::Cause},
+            link::{
+                Client,
+                bounded::{size_unread, stand_in},
+                connection::Connection,
+                problem::Cause,
+            },
         },
     },
-    job::Shelf,
+    job::{LONGEST, Shelf},
 };
 
 /// So many pages are asked for at once: each takes as many exchanges, one behind the other.
@@ -50,6 +55,8 @@ pub(crate) struct Scan {
     restarts: u32,
     /// A server may hand a field out twice while its table grows or shrinks.
     seen: Seen,
+    /// Fields whose postings had no room in the reply that named them.
+    pending: Vec<Vec<u8>>,
 }
 
 impl Scan {
@@ -61,17 +68,24 @@ impl Scan {
             connection: Weak::new(),
             restarts: 0,
             seen: Seen::default(),
+            pending: Vec::new(),
         }
     }
 
     /// Returns the next page; none, when there is no more.
     pub(crate) async fn next(&mut self, client: &Client) -> Result<Option<Vec<Stored>>> {
+        if !self.pending.is_empty() {
+            return self.next_pending(client).await.map(Some);
+        }
         let Some(command) = self.command() else {
             return Ok(None);
         };
         let is_first = self.cursor == Some(0);
         let (answer, connection) = client.read(&command).await?;
-        let page = self.page(answer);
+        let (mut page, most) = (self.page(answer), client.limit().stored());
+        let has_room = |posting: &[u8]| size_unread(posting).is_none_or(|size| size > most);
+        let pending = page.extract_if(.., |(_, posting)| !has_room(posting));
+        self.pending = pending.map(|(field, _)| field).collect();
         let connection = Arc::downgrade(&connection);
         // The server may be another one by now, or have started again, and such a one has its
         // fields in an order of its own: the cursor meant nothing there.
@@ -84,6 +98,16 @@ impl Scan {
         }
         self.connection = connection;
         Ok(Some(page))
+    }
+
+    /// Fetches some of the postings for which there was no room.
+    async fn next_pending(&mut self, client: &Client) -> Result<Vec<Stored>> {
+        let found = postings_in(client, &self.hash, &self.pending).await?;
+        let fields = self.pending.drain(..found.len());
+        let page = fields
+            .zip(found)
+            .filter_map(|(field, posting)| Some((field, posting?)));
+        Ok(page.collect())
     }
 
     /// Returns the command that asks for the next page; none, when there is no more.
@@ -106,7 +130,10 @@ impl Scan {
         self.count = page_after(flat.len() / 2, bytes);
         let mut page = Vec::with_capacity(flat.len() / 2);
         let mut parts = flat.into_iter();
-        while let (Some(field), Some(posting)) = (parts.next(), parts.next()) {
+        while let (Some(mut field), Some(posting)) = (parts.next(), parts.next()) {
+            if field.len() > LONGEST {
+                field = stand_in(field.len());
+            }
             if self.seen.insert(&field) {
                 page.push((field, posting));
             }
@@ -118,15 +145,35 @@ impl Scan {
     }
 }
 
+/// How many bytes of postings are read as jobs at once, or a single one: in memory they may take many times that.
+const PART: usize = 1 << 20;
+
+/// Divides a page.
+pub(crate) fn parts(page: Vec<Stored>) -> impl Stream<Item = Result<Vec<Stored>>> + Send {
+    let (mut parts, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for stored in page {
+        bytes += stored.1.len();
+        if bytes > PART {
+            bytes = stored.1.len();
+            parts.push(Ok(std::mem::take(&mut part)));
+        }
+        part.push(stored);
+    }
+    parts.push(Ok(part));
+    stream::iter(parts)
+}
+
 /// Streams what is on a shelf, in the order in which the server has it.
 pub(crate) fn scanned<'a>(
     client: &'a Client,
     keys: &Keys,
     shelf: Shelf,
 ) -> impl Stream<Item = Result<Vec<Stored>>> + Send + use<'a> {
-    stream::try_unfold(Scan::of(keys, shelf), move |mut scan: Scan| async move {
-        Ok(scan.next(client).await?.map(|page| (page, scan)))
-    })
+    let pages = stream::try_unfold(Scan::of(keys, shelf), move |mut scan: Scan| async move {
+        let page = scan.next(client).await?;
+        Ok::<_, BoardError>(page.map(|page| (page, scan)))
+    });
+    pages.map_ok(parts).try_flatten()
 }
 
 /// Returns how many jobs the next page should have, by the size of the one before.
@@ -151,15 +198,37 @@ pub(crate) async fn postings(
     shelf: Shelf,
     fields: &[impl AsRef<[u8]>],
 ) -> Result<Vec<Option<Vec<u8>>>> {
+    let (hash, mut found) = (hash(keys, shelf), Vec::with_capacity(fields.len()));
+    while found.len() < fields.len() {
+        found.append(&mut postings_in(client, &hash, &fields[found.len()..]).await?);
+    }
+    Ok(found)
+}
+
+/// Fetches the postings in the first of some fields: as many as have room in a reply, at least one.
+pub(crate) async fn postings_in(
+    client: &Client,
+    hash: &str,
+    fields: &[impl AsRef<[u8]>],
+) -> Result<Vec<Option<Vec<u8>>>> {
     if fields.is_empty() {
         return Ok(Vec::new());
     }
     let mut command = Cmd::new();
-    command.arg("HMGET").arg(hash(keys, shelf));
+    command.arg("HMGET").arg(hash);
     for field in fields {
         command.arg(field.as_ref());
     }
-    let (postings, _) = client.read(&command).await?;
+    let (mut postings, _) = client.read::<Vec<Option<Vec<u8>>>>(&command).await?;
+    let had_no_room = |posting: &Option<Vec<u8>>| {
+        let size = posting.as_deref().and_then(size_unread);
+        size.is_some_and(|size| size <= client.limit().stored())
+    };
+    let end = postings
+        .iter()
+        .position(had_no_room)
+        .unwrap_or(postings.len());
+    postings.truncate(end.max(1));
     Ok(postings)
 }
 
@@ -168,7 +237,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::board::{BoardError, redis::testing::Server};
+    use crate::board::redis::testing::Server;
 
     fn start() -> (Scan, Keys) {
         let keys = Keys::of(Some("taskflow"));

@@ -4,13 +4,19 @@ use futures_util::future::try_join_all;
 use zookeeper_client::{Error, MultiReadResult, Stat};
 
 use super::session::Session;
-use crate::board::Result;
+use crate::{
+    board::{Result, pages::next_page},
+    job::LONGEST,
+};
 
 /// What readers were doing when they failed.
 pub(crate) const READING: &str = "read";
 
 /// How many nodes one exchange may have: more of them would keep others from being served.
 pub(crate) const MOST: usize = 1000;
+
+/// How many nodes a reader asks for first.
+const FIRST: usize = 16;
 
 /// How long a request may be: the server hangs up on those of 1 MiB.
 const MOST_BYTES: usize = 512 * 1024;
@@ -46,6 +52,14 @@ impl Node {
         }
     }
 
+    /// Returns it with its data only if they are short, as those of a marker are.
+    pub(crate) fn brief(mut self) -> Self {
+        if self.data.len() > LONGEST {
+            self.data = Vec::new();
+        }
+        self
+    }
+
     /// Whether it is there and we may not read it.
     pub(crate) fn is_denied(&self) -> bool {
         // Whatever was created, was created in some transaction.
@@ -53,16 +67,66 @@ impl Node {
     }
 }
 
+/// How much a reader takes into memory before it goes on, and at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    bytes: usize,
+    at_once: usize,
+}
+
+impl Room {
+    /// That of a reader which goes on later.
+    pub(crate) const PAGE: Self = Self {
+        bytes: 2 << 20,
+        at_once: FIRST,
+    };
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self {
+            bytes: usize::MAX,
+            ..Self::PAGE
+        }
+    }
+}
+
+/// How many nodes it takes in any case: those of one job.
+const LEAST: usize = 3;
+
 /// Reads nodes; those that are not there are none.
 ///
 /// The server reads them in this order. One that we may not read does not keep us from the others.
 pub(crate) async fn read(session: &Session, paths: &[String]) -> Result<Vec<Option<Node>>> {
-    let exchanges = exchanges(paths, session.depth());
-    let exchanges = exchanges
-        .into_iter()
-        .map(|paths| read_at_once(session, paths));
-    let nodes = try_join_all(exchanges).await?;
-    Ok(nodes.into_iter().flatten().collect())
+    let room = &mut Room::default();
+    read_as(session, paths, room, |_, node| node).await
+}
+
+/// Reads the first of some nodes, as many as have so much room, and makes something smaller of each.
+///
+/// No server tells how large nodes are before it sends them: how many are asked for at once depends on the last ones.
+pub(crate) async fn read_as<T>(
+    session: &Session,
+    paths: &[String],
+    room: &mut Room,
+    mut of: impl FnMut(&str, Option<Node>) -> T,
+) -> Result<Vec<T>> {
+    let mut read = Vec::with_capacity(paths.len());
+    let mut left = room.bytes;
+    while read.len() < paths.len() && (left > 0 || read.len() < LEAST) {
+        let rest = &paths[read.len()..];
+        let some = &rest[..room.at_once.min(rest.len())];
+        let exchanges = exchanges(some, session.depth()).into_iter();
+        let nodes = try_join_all(exchanges.map(|paths| read_at_once(session, paths))).await?;
+        let sizes = nodes.iter().flatten().flatten().map(|node| node.data.len());
+        let bytes: usize = sizes.sum();
+        let most = 8 * room.at_once.max(FIRST);
+        room.at_once = next_page(some.len(), bytes, MOST).clamp(LEAST, most);
+        left = left.saturating_sub(bytes);
+        let nodes = some.iter().zip(nodes.into_iter().flatten());
+        read.extend(nodes.map(|(path, node)| of(path, node)));
+    }
+    Ok(read)
 }
 
 /// Divides paths among requests, none of which is too long for the server.

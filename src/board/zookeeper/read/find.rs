@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    look::{PAGE, Shelved, next_count, records},
+    look::{PAGE, Shelved, records},
     record::decode,
 };
 use crate::{
     board::{
         Detail, JobRef, Result,
+        pages::next_page,
         zookeeper::{
             link::{
                 nodes::{self, Node},
@@ -66,19 +67,24 @@ async fn scan(
 ) -> Result<()> {
     let mut shelved = Shelved::look(session, paths, shelf).await?;
     let meanings = Meanings::of(wanted);
-    let mut count = PAGE.0;
+    let (mut count, mut room) = (PAGE.0, nodes::Room::default());
     loop {
         let page = shelved.take(count);
         if page.is_empty() {
             return Ok(());
         }
         let paths_of: Vec<_> = page.iter().map(|key| paths.job(shelf, key)).collect();
-        let postings = nodes::read(session, &paths_of).await?;
-        count = next_count(postings.iter().flatten(), page.len());
+        let (mut of, mut bytes) = (page.iter(), 0);
+        let meant = |_: &str, node: Option<Node>| {
+            let (key, node) = (of.next()?, node?);
+            bytes += node.data.len();
+            Some(meanings.of_job(key, &node))
+        };
+        let meant = nodes::read_as(session, &paths_of, &mut room, meant).await?;
+        count = next_page(page.len(), bytes, PAGE.1);
         let (mut hits, mut keys) = (HashMap::new(), Vec::new());
-        for (key, node) in page.into_iter().zip(postings) {
-            let Some(node) = node else { continue };
-            let mut meant = meanings.of_job(&key, &node);
+        for (key, meant) in page.into_iter().zip(meant) {
+            let Some(mut meant) = meant else { continue };
             // One that was found directly is not a candidate twice.
             meant.retain(|at| {
                 found[*at].len() < CANDIDATES && found[*at].iter().all(|one| *one.key() != key)

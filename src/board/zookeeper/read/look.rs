@@ -12,7 +12,7 @@ use crate::{
         wire::json,
         zookeeper::{
             link::{
-                nodes::{self, Node},
+                nodes::{self, Node, Room},
                 session::Session,
             },
             origin,
@@ -27,6 +27,9 @@ pub(crate) const PAGE: (usize, usize) = (128, nodes::MOST);
 /// How many bytes of postings are kept, once they were read to be ranked.
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
+/// Postings that are longer are read again: they would be in memory twice.
+const LARGEST_KEPT: usize = 16 * 1024;
+
 /// Which jobs are on a shelf, and what there is to be read of each.
 #[derive(Debug)]
 pub(crate) struct Shelved {
@@ -36,6 +39,7 @@ pub(crate) struct Shelved {
     locked: HashSet<JobKey>,
     recorded: HashSet<JobKey>,
     kept: HashMap<JobKey, Node>,
+    room: Room,
 }
 
 impl Shelved {
@@ -58,6 +62,7 @@ impl Shelved {
             locked: locks.filter(|_| shelf == Shelf::Board).collect(),
             recorded: sides.into_iter().map(JobKey::new).collect(),
             kept: HashMap::new(),
+            room: Room::PAGE,
         })
     }
 
@@ -65,14 +70,15 @@ impl Shelved {
         self.keys.drain(..count.min(self.keys.len())).collect()
     }
 
-    /// Reads the nodes of some jobs; those that are gone by now are left out.
+    /// Reads the nodes of some jobs; those that are gone by now are left out, and those for which there is no room are put
+    /// back.
     pub(crate) async fn read(
         &mut self,
         session: &Session,
         paths: &Paths,
-        keys: Vec<JobKey>,
+        mut keys: Vec<JobKey>,
     ) -> Result<Vec<Record>> {
-        let mut wanted = Vec::with_capacity(keys.len() * 2);
+        let (mut wanted, mut ends) = (Vec::with_capacity(keys.len() * 2), Vec::new());
         for key in &keys {
             if !self.kept.contains_key(key) {
                 wanted.push(paths.job(self.shelf, key));
@@ -83,8 +89,13 @@ impl Shelved {
             if self.recorded.contains(key) {
                 wanted.push(paths.side(key));
             }
+            ends.push(wanted.len());
         }
-        let mut found = nodes::read(session, &wanted).await?.into_iter();
+        let found = nodes::read_as(session, &wanted, &mut self.room, |_, node| node).await?;
+        let whole = ends.partition_point(|end| *end <= found.len());
+        let later = keys.drain(whole..).rev();
+        later.for_each(|key| self.keys.push_front(key));
+        let mut found = found.into_iter();
         let mut next = |is_wanted: bool| is_wanted.then(|| found.next().flatten()).flatten();
         let records = keys.into_iter().filter_map(|key| {
             let kept = self.kept.remove(&key);
@@ -145,10 +156,9 @@ impl Reader {
         if keys.is_empty() {
             return Ok(None);
         }
-        let count = keys.len();
         let mut records = shelved.read(session, paths, keys).await?;
         origin::judge(session, paths, &mut records).await?;
-        self.count = next_count(records.iter().map(|record| &record.posting), count);
+        self.count = next_count(records.iter().map(|record| &record.posting), records.len());
         let entries = records.iter().map(|record| record.read(self.query.detail));
         let is_wanted = |entry: &Entry| {
             self.query.which == Which::All || entry.job().is_none_or(|job| job.holding.is_none())
@@ -175,14 +185,13 @@ async fn leave_out_claimed(session: &Session, paths: &Paths, shelved: &mut Shelv
     let is_locked = |key: &&JobKey| shelved.locked.contains(*key);
     let locked = shelved.keys.iter().filter(is_locked);
     let locks: Vec<_> = locked.clone().map(|key| paths.lock(key)).collect();
-    let found = nodes::read(session, &locks).await?;
-    let is_held = |lock: &Option<Node>| {
-        lock.as_ref()
-            .is_some_and(|lock| !matches!(json::read_lock(&lock.data), json::Lock::Vacant(_)))
+    let is_held = |_: &str, lock: Option<Node>| {
+        lock.is_some_and(|lock| !matches!(json::read_lock(&lock.data), json::Lock::Vacant(_)))
     };
+    let found = nodes::read_as(session, &locks, &mut Room::default(), is_held).await?;
     let held: HashSet<JobKey> = locked
         .zip(&found)
-        .filter(|(_, lock)| is_held(lock))
+        .filter(|(_, is_held)| **is_held)
         .map(|(key, _)| key.clone())
         .collect();
     shelved.keys.retain(|key| !held.contains(key));
@@ -192,7 +201,7 @@ async fn leave_out_claimed(session: &Session, paths: &Paths, shelved: &mut Shelv
 /// Puts the jobs into the ranked order; those that cannot be read come last.
 async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result<()> {
     let mut ranked: Vec<(Option<Rank>, JobKey)> = Vec::with_capacity(shelved.keys.len());
-    let (mut count, mut budget) = (PAGE.0, KEPT_BYTES);
+    let (mut count, mut budget, mut room) = (PAGE.0, KEPT_BYTES, Room::default());
     loop {
         let page = shelved.take(count);
         if page.is_empty() {
@@ -202,19 +211,25 @@ async fn rank(session: &Session, paths: &Paths, shelved: &mut Shelved) -> Result
             .iter()
             .map(|key| paths.job(shelved.shelf, key))
             .collect();
-        let found = nodes::read(session, &wanted).await?;
-        count = next_count(found.iter().flatten(), page.len());
-        for (key, node) in page.into_iter().zip(found) {
-            let Some(node) = node else { continue };
-            let rank = record::decode(&key, &node, Detail::Brief)
+        let (mut keys, mut bytes) = (page.iter(), 0);
+        let read = |_: &str, node: Option<Node>| {
+            let (Some(key), Some(node)) = (keys.next(), node) else {
+                return;
+            };
+            let rank = record::decode(key, &node, Detail::Brief)
                 .ok()
-                .map(|posting| Rank::new(posting.priority, number_of(&key)));
+                .map(|posting| Rank::new(posting.priority, number_of(key)));
             ranked.push((rank, key.clone()));
-            if let Some(rest) = budget.checked_sub(node.data.len() + size_of::<Node>()) {
+            bytes += node.data.len();
+            let is_small = node.data.len() <= LARGEST_KEPT;
+            let rest = budget.checked_sub(node.data.len() + size_of::<Node>());
+            if let Some(rest) = rest.filter(|_| is_small) {
                 budget = rest;
-                shelved.kept.insert(key, node);
+                shelved.kept.insert(key.clone(), node);
             }
-        }
+        };
+        nodes::read_as(session, &wanted, &mut room, read).await?;
+        count = next_page(page.len(), bytes, PAGE.1);
     }
     ranked.sort_by(|(one, key), (other, other_key)| {
         (one.is_none(), one, key).cmp(&(other.is_none(), other, other_key))

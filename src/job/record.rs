@@ -1,0 +1,49 @@
+//! Records of ours on a board, as any peer may have written them.
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde_json::Value;
+
+use super::{LONGEST, history::cut};
+
+/// How long a record of ours may be that is read; ours end far below.
+pub(crate) const LONGEST_RECORD: usize = 256 * 1024;
+
+/// How many members a list or an object of such a record keeps.
+const MOST_MEMBERS: usize = LONGEST / 2;
+
+/// Reads a record of ours, which any peer may have written: of long texts and lists the beginning.
+pub(crate) fn from_json<T: DeserializeOwned>(record: &[u8]) -> serde_json::Result<T> {
+    if record.len() > LONGEST_RECORD {
+        let length = record.len();
+        return Err(serde_json::Error::custom(format!("it has {length} bytes")));
+    }
+    let read = serde_json::from_slice(record)?;
+    // In a short record nothing is long.
+    if record.len() <= LONGEST {
+        return Ok(read);
+    }
+    let mut value = serde_json::from_slice(record)?;
+    shorten(&mut value, LONGEST);
+    serde_json::from_value(value)
+}
+
+fn shorten(value: &mut Value, longest: usize) {
+    match value {
+        Value::String(text) if text.len() > longest => *text = cut(text, longest),
+        Value::Array(values) => {
+            values.truncate(MOST_MEMBERS);
+            values.iter_mut().for_each(|value| shorten(value, longest));
+        }
+        Value::Object(members) => {
+            let mut room = MOST_MEMBERS;
+            members.retain(|name, value| {
+                // Of what a command wrote more is kept.
+                let is_output = matches!(name.as_str(), "stdout" | "stderr");
+                shorten(value, if is_output { 2 * LONGEST } else { LONGEST });
+                room = room.saturating_sub(1);
+                room > 0 && name.len() <= LONGEST
+            });
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,231 @@
+//! Boards on which a peer has put far too much: each command reads the rest, in little memory, and prints little of it.
+//!
+//! `JOBBOARD_FAULTS=full` makes it as much as a server takes.
+
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::{
+    faults::size,
+    support::{
+        env::{Env, Outcome},
+        servers::{Host, Peer, Server, ZooKeeper},
+    },
+};
+
+/// How much memory a command may have, in the units of a shell.
+const MEMORY: &str = "ulimit -d 150000; exec \"$@\"";
+
+/// How long a text may be that is printed of one value, and some room for what is around it.
+const PRINTED: usize = 1200;
+
+/// The commands that read a board.
+const COMMANDS: [&[&str]; 23] = [
+    &["list"],
+    &["list", "--json"],
+    &["list", "--sort", "owner"],
+    &["list", "--trash", "--json"],
+    &["list", "--past", "--json"],
+    &["show", "@1", "--json"],
+    &["show", "@1"],
+    &["owner", "@1"],
+    &["status", "--json"],
+    &["explain"],
+    &["explain", "@1", "--json"],
+    &["doctor"],
+    &["check"],
+    &["metrics"],
+    &["report", "--json"],
+    &["watch", "--timeout", "50ms"],
+    &["ping"],
+    &["conductors"],
+    &["wait", "@1", "--timeout", "50ms"],
+    &["dash", "--once"],
+    &["list", "--count"],
+    &["claim", "--next", "--who", "ada", "--json"],
+    &["conduct", "--drain", "--allow-any", "--output", "discard"],
+];
+
+/// Requires that each command does what it does in little memory, and prints no long text.
+fn holds(env: &Env, kind: &str) {
+    for words in COMMANDS {
+        let start = Instant::now();
+        let run = env.jobboard(words).in_shell(MEMORY).run();
+        let what = format!("{kind}: {words:?}");
+        eprintln!("faults: {what} took {:.1?}", start.elapsed());
+        // The call is right, the board is reached, and memory is not lacking.
+        let is_sound = (0..100).contains(&run.code) && ![2, 5].contains(&run.code);
+        let is_check = words[0] == "check";
+        assert!(is_sound || is_check || run.code == 124, "{what}: {run}");
+        is_short(&run, &what);
+    }
+}
+
+fn is_short(run: &Outcome, what: &str) {
+    for text in [&run.stdout, &run.stderr] {
+        let words = text.split(|it: char| it == '"' || it.is_whitespace());
+        let longest = words.max_by_key(|word| word.len()).unwrap_or_default();
+        assert!(
+            longest.len() <= PRINTED,
+            "{what} prints {} bytes",
+            longest.len()
+        );
+    }
+}
+
+/// Makes two sound jobs, and one in the trash.
+fn post(env: &Env) {
+    for name in ["sound", "other", "thrown"] {
+        env.jobboard(&["post", name, "--", "true"])
+            .run()
+            .succeeded();
+    }
+    env.jobboard(&["trash", "--force", "--yes", "--name", "thrown"])
+        .run()
+        .succeeded();
+}
+
+/// Values that are far too large: what is done on the server, where `big` is a text and `job` the field of a sound job.
+const LARGE: [(&str, &str); 9] = [
+    (
+        "posting",
+        "redis.call('HSET', 'taskflow:listings', 'x', big)",
+    ),
+    (
+        "posting in the trash",
+        "redis.call('HSET', 'taskflow:trash', 'x', big)",
+    ),
+    ("field", "redis.call('HSET', 'taskflow:listings', big, 'x')"),
+    (
+        "owner",
+        "redis.call('SET', 'taskflow:' .. job .. '.owned', big)",
+    ),
+    (
+        "record",
+        "redis.call('SET', 'taskflow:' .. job .. '.jobboard', big)",
+    ),
+    (
+        "time",
+        "redis.call('SET', 'taskflow:' .. job .. '.last_modified', big)",
+    ),
+    (
+        "past",
+        "redis.call('XADD', 'taskflow:past', '*', 'job', big, 'side', big)",
+    ),
+    (
+        "conductor",
+        "redis.call('SET', 'taskflow:conductor.x', big) redis.call('SET', 'taskflow:told.x', big)",
+    ),
+    ("pause", "redis.call('HSET', 'taskflow:paused', 'x', big)"),
+];
+
+#[test]
+fn faults_values_that_are_too_large_are_not_read_redis() {
+    let (Some(server), env) = (Server::start(), Env::new()) else {
+        return;
+    };
+    server.serves(&env, "");
+    let length = size(110_000_000, 20_000_000);
+    for (kind, script) in LARGE {
+        server.run(&["FLUSHALL"]);
+        post(&env);
+        let job = "local job = redis.call('HKEYS', 'taskflow:listings')[1]";
+        let big = format!("local big = string.rep('x', {length})");
+        server.run(&["EVAL", &format!("{job} {big} {script}"), "0"]);
+        holds(&env, kind);
+        let listed = env.jobboard(&["list", "--json"]).run();
+        assert!(
+            listed.succeeded().contains("\"name\":\"sound\""),
+            "{kind}: {listed}"
+        );
+    }
+    server.run(&["FLUSHALL"]);
+    post(&env);
+    let big = format!("redis.call('HSET', 'taskflow:listings', 'x', string.rep('x', {length}))");
+    server.run(&["EVAL", &big, "0"]);
+    let shown = env.jobboard(&["show", "key:x", "--json"]).run().json();
+    assert_eq!(
+        (&shown["size"], &shown["raw"]),
+        (&json!(length), &json!(""))
+    );
+    env.jobboard(&["trash", "--force", "--yes", "key:x"])
+        .run()
+        .succeeded();
+}
+
+/// Makes so many pauses and registrations on Redis.
+const MANY: &str = "for i = 1, tonumber(ARGV[1]) do
+    redis.call('HSET', 'taskflow:paused', i, '{\"names\":\"*x' .. i .. '*\",\"until\":null,\"by\":\"eve\"}') end
+    for i = 1, tonumber(ARGV[2]) do redis.call('SET', 'taskflow:conductor.c' .. i, '{\"name\":\"c' .. i ..
+    '\",\"host\":\"h\",\"pid\":1,\"since\":\"2026-01-01T00:00:00Z\",\"owner\":\"c\",\"token\":\"\"}') end";
+
+#[test]
+fn faults_of_too_many_pauses_and_conductors_the_first_are_read_redis() {
+    let (Some(server), env) = (Server::start(), Env::new()) else {
+        return;
+    };
+    server.serves(&env, "");
+    post(&env);
+    let (pauses, conductors) = (size(150_000, 15_000), size(60_000, 3000));
+    let counts = [pauses.to_string(), conductors.to_string()];
+    server.run(&["EVAL", MANY, "0", &counts[0], &counts[1]]);
+    holds(&env, "pauses and conductors");
+    are_counted(&env, pauses, conductors);
+}
+
+#[test]
+fn faults_of_too_many_pauses_and_conductors_the_first_are_read_zookeeper() {
+    let Some(server) = ZooKeeper::start() else {
+        return;
+    };
+    let (env, Some(mut peer)) = (Env::new(), Peer::on(&server)) else {
+        return;
+    };
+    env.configure(&format!(
+        "default = \"a\"\n[board.a]\nurl = \"{}\"\n",
+        server.board()
+    ));
+    post(&env);
+    let (pauses, conductors) = (size(20_000, 1100), size(20_000, 600));
+    let (top, long) = (server.top(), "x".repeat(900_000));
+    let mut create = |path: String, data: String| {
+        peer.told(&json!({"do": "create", "path": format!("{top}/{path}"), "data": data}));
+    };
+    for number in 0..pauses {
+        let pause = json!({"names": format!("*x{number}*"), "until": null, "by": "eve"});
+        create(format!(".jobboard/jobs/paused/{number}"), pause.to_string());
+    }
+    for number in 0..conductors {
+        let name = format!("c{number}@h:1");
+        let host = json!({"hostname": "h", "pid": 1});
+        let entity = json!({"kind": "conductor", "name": name, "metadata": host});
+        create(format!(".entities/conductor/{name}"), entity.to_string());
+    }
+    for folder in [
+        "jobs/job0000000",
+        ".trash/job0000000",
+        ".jobboard/jobs/past/1000000",
+    ] {
+        for number in 100..100 + size(60, 6) {
+            create(format!("{folder}{number}"), long.clone());
+        }
+    }
+    holds(&env, "nodes");
+    are_counted(&env, pauses, conductors);
+}
+
+/// Requires that all jobs are paused, and that it is told how many conductors there are.
+fn are_counted(env: &Env, pauses: usize, conductors: usize) {
+    let next = env.jobboard(&["claim", "--next", "--who", "ada"]).run();
+    assert_ne!(next.code, 0, "{next}");
+    let told = env.jobboard(&["conductors"]).run();
+    assert_eq!(told.succeeded().lines().count(), 500);
+    let more = format!("{} more are registered", conductors - 500);
+    assert!(told.stderr.contains(&more), "{told}");
+    let many = format!("the board has {pauses} pauses");
+    assert!(told.stderr.contains(&many), "{told}");
+    let status = env.jobboard(&["status"]).run();
+    let many = format!("{conductors} conductors are registered");
+    assert!(status.stderr.contains(&many), "{status}");
+}
