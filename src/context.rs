@@ -171,7 +171,7 @@ impl Context {
             ..self.flags.clone()
         };
         let mut config = Config::load(flags, &self.environment)
-            .map_err(|error| CommandError::usage(format!("{error:#}")))?;
+            .map_err(|error| CommandError::of_config(&error))?;
         if is_changed {
             require_writable(&config)?;
         }

@@ -21,6 +21,7 @@ use crate::{
     job::Owner,
     lease::Lost,
     output::{Closed, Output, Tone, answer, answer_json, complain_json, complain_of},
+    trust::Untrusted,
 };
 
 const FAILED: u8 = 1;
@@ -103,6 +104,18 @@ impl CommandError {
         Self::Usage {
             message: message.into(),
             hint: None,
+        }
+    }
+
+    /// Takes an error of the configuration for one of usage, unless a file of it is not trusted.
+    pub(crate) fn of_config(error: &anyhow::Error) -> Self {
+        let message = format!("{error:#}");
+        match error.downcast_ref::<Untrusted>() {
+            Some(untrusted) => Self::Refused {
+                message,
+                hint: untrusted.remedy(),
+            },
+            None => Self::usage(message),
         }
     }
 
@@ -343,6 +356,7 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
             (UNREACHABLE, "unreachable")
         }
         BoardError::Denied { .. } => (UNREACHABLE, "denied"),
+        BoardError::OtherName { .. } => (UNSAFE, "refused"),
         BoardError::Unknown { .. } => (FAILED, "unknown"),
         BoardError::NoFolder { .. }
         | BoardError::Occupied { .. }

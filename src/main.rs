@@ -25,6 +25,7 @@ mod retry;
 mod secret;
 mod shell;
 mod trace;
+mod trust;
 #[cfg(test)]
 mod untrusted;
 
@@ -133,7 +134,7 @@ fn run(cli: Cli) -> ExitCode {
     };
     let flags = cli.global.flags();
     let result = Config::load(flags.clone(), &environment)
-        .map_err(|error| CommandError::usage(format!("{error:#}")).into())
+        .map_err(|error| CommandError::of_config(&error).into())
         .and_then(|config| {
             let (out, teller) = (Output::new(style), teller.clone());
             let ctx = Context::new((flags, config), out, environment, terminal, teller);

@@ -3,7 +3,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, Read},
-    os::unix::fs::OpenOptionsExt,
+    os::{fd::AsFd, unix::fs::OpenOptionsExt},
     path::Path,
     time::{Duration, Instant},
 };
@@ -11,12 +11,13 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::OFlags,
+    io::Errno,
 };
 
 use crate::duration;
 
 /// No file that is read whole is longer: a configuration, a certificate, a password.
-const LARGEST: u64 = 1 << 20;
+pub(crate) const LARGEST: u64 = 1 << 20;
 
 /// Reads a file that is not too long; anything else that has the name is an error.
 pub(crate) fn regular_file(path: &Path) -> io::Result<Vec<u8>> {
@@ -33,26 +34,21 @@ pub(crate) fn to_end(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(LARGEST + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > LARGEST {
-        true => Err(too_long()),
+        true => Err(too_long(LARGEST)),
         false => Ok(bytes),
     }
 }
 
 /// Reads a file, or what somebody writes into a pipe in so much time.
-pub(crate) fn file_or_pipe(path: &Path, patience: Duration) -> io::Result<Vec<u8>> {
-    let mut file = open(path)?;
-    let start = Instant::now();
+pub(crate) fn file_or_pipe(path: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>> {
+    within(open(path)?, most, (Instant::now(), patience))
+}
+
+/// Reads up to the end of a file or a pipe, which is to come in so much time, and before so many bytes.
+pub(crate) fn within(mut file: File, most: u64, time: (Instant, Duration)) -> io::Result<Vec<u8>> {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 8192]);
-    while bytes.len() as u64 <= LARGEST {
-        let left = patience.saturating_sub(start.elapsed());
-        // One that is further off than the clock counts is never.
-        let left = Timespec::try_from(left).ok();
-        let mut ready = [PollFd::new(&file, PollFlags::IN)];
-        match poll(&mut ready, left.as_ref()) {
-            Ok(0) => return Err(late(patience)),
-            Err(rustix::io::Errno::INTR) => continue,
-            polled => _ = polled?,
-        }
+    while bytes.len() as u64 <= most {
+        wait_for(&file, time)?;
         match file.read(&mut buffer) {
             Ok(0) => return Ok(bytes),
             Ok(length) => bytes.extend_from_slice(&buffer[..length]),
@@ -60,7 +56,21 @@ pub(crate) fn file_or_pipe(path: &Path, patience: Duration) -> io::Result<Vec<u8
             Err(error) => return Err(error),
         }
     }
-    Err(too_long())
+    Err(too_long(most))
+}
+
+/// Waits until something can be read, or a process has ended, for so long since that moment.
+pub(crate) fn wait_for(file: impl AsFd, (start, patience): (Instant, Duration)) -> io::Result<()> {
+    loop {
+        let left = patience.saturating_sub(start.elapsed());
+        // One that is further off than the clock counts is never.
+        let left = Timespec::try_from(left).ok();
+        match poll(&mut [PollFd::new(&file, PollFlags::IN)], left.as_ref()) {
+            Ok(0) => return Err(late(patience)),
+            Err(Errno::INTR) => {}
+            polled => return Ok(polled.map(drop)?),
+        }
+    }
 }
 
 /// Opens a file without waiting for whoever is to write it.
@@ -72,13 +82,13 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-fn too_long() -> io::Error {
-    io::Error::other(format!("it has more than {LARGEST} bytes"))
+fn too_long(most: u64) -> io::Error {
+    io::Error::other(format!("it has more than {most} bytes"))
 }
 
 fn late(patience: Duration) -> io::Error {
     let patience = duration::exact(patience);
-    let problem = format!("nobody has written it to its end within {patience}");
+    let problem = format!("it has not come to its end within {patience}");
     io::Error::new(io::ErrorKind::TimedOut, problem)
 }
 
@@ -103,7 +113,7 @@ mod tests {
                     .to_string()
                     .contains("no regular")
             );
-            let told = file_or_pipe(path, LONG).unwrap_err().to_string();
+            let told = file_or_pipe(path, LARGEST, LONG).unwrap_err().to_string();
             assert!(told.contains("more than 1048576 bytes"), "{told}");
         }
         assert_eq!(
@@ -118,7 +128,7 @@ mod tests {
         let pipe = folder.path().join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, 0o600.into(), 0).unwrap();
         regular_file(&pipe).unwrap_err();
-        let late = file_or_pipe(&pipe, SHORT).unwrap_err();
+        let late = file_or_pipe(&pipe, LARGEST, SHORT).unwrap_err();
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);
         let writer = pipe.clone();
         let writer = thread::spawn(move || {
@@ -128,7 +138,10 @@ mod tests {
                 thread::sleep(SHORT / 10);
             }
         });
-        assert_eq!(file_or_pipe(&pipe, LONG).unwrap(), b"some some some ");
+        assert_eq!(
+            file_or_pipe(&pipe, LARGEST, LONG).unwrap(),
+            b"some some some "
+        );
         writer.join().unwrap();
     }
 }

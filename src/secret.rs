@@ -41,7 +41,7 @@ impl Secret {
     /// Reads the secret that a file holds, whoever else may read that file, or that is written into
     /// a pipe in so much time.
     pub(crate) fn from_file(path: &Path, patience: Duration) -> io::Result<Self> {
-        Self::of(reading::file_or_pipe(path, patience)?)
+        Self::of(reading::file_or_pipe(path, reading::LARGEST, patience)?)
     }
 
     /// Returns the text, for the one place that sends it.

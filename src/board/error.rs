@@ -80,6 +80,13 @@ pub(crate) enum BoardError {
     /// The file of the board has no folder to be made in, and none is made unasked.
     #[error("cannot make the board {board}: there is no folder {}", folder.display())]
     NoFolder { board: String, folder: PathBuf },
+    /// Its file is used by another name, which has a log of its own.
+    #[error("the board {board} is not opened by this name")]
+    OtherName {
+        board: String,
+        source: Cause,
+        hint: String,
+    },
     /// The board did not answer, or is not there to answer.
     #[error("the board {board} cannot be reached")]
     Unreachable { board: String, source: Cause },
@@ -110,6 +117,7 @@ impl BoardError {
             | Self::Denied { board, .. }
             | Self::Unknown { board, .. }
             | Self::NoFolder { board, .. }
+            | Self::OtherName { board, .. }
             | Self::Failed { board, .. } => Some(board),
             _ => None,
         }

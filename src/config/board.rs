@@ -128,6 +128,7 @@ impl<'a> Chosen<'a> {
                 (url.relative_to(folder), None)
             }
         };
+        found.require_trust(url.has_password())?;
         let protected = found.value(|table| table.protected);
         let protected = protected.unwrap_or(Sourced::default(octavia.is_some()));
         let board = BoardChoice {

@@ -2,7 +2,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs,
     io::ErrorKind,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -12,7 +14,11 @@ use serde::{Deserialize, Serialize};
 use toml::Value;
 
 use super::{Source, Sourced, environment::Environment, limit};
-use crate::{duration, reading::file_or_pipe};
+use crate::{
+    duration,
+    reading::file_or_pipe,
+    trust::{Others, Trust, Untrusted, Way, check},
+};
 
 /// The files that are in effect, the more important first.
 pub(super) struct ConfigFiles(Vec<ConfigFile>);
@@ -129,7 +135,7 @@ impl ConfigFile {
     /// Reads a file; `None` if it is not there.
     fn read(path: &Path) -> anyhow::Result<Option<Self>> {
         // As long as an operation may take, unless somebody says otherwise, which may be in it.
-        let read = file_or_pipe(path, limit::OP_TIMEOUT);
+        let read = file_or_pipe(path, limit::LARGEST_FILE, limit::OP_TIMEOUT);
         let text = |bytes| String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData.into());
         match read.and_then(text) {
             Ok(text) => Self::parse(path, &text).map(Some),
@@ -186,6 +192,20 @@ impl FoundTable<'_> {
         Some(Sourced::new(pick(self.table)?, self.file.source()))
     }
 
+    /// Refuses a table with a command or a password if others can write its file: they would run as us, or have the
+    /// password sent to them.
+    pub(super) fn require_trust(&self, has_password: bool) -> anyhow::Result<()> {
+        let table = self.table;
+        let logbook = table.logbook.as_ref().is_some_and(|url| url.contains('@'));
+        let is_command = table.password_command.is_some() || table.conduct.is_some();
+        if !(has_password || logbook || is_command || table.password_file.is_some()) {
+            return Ok(());
+        }
+        let path = &self.file.path;
+        require_ours(path)
+            .with_context(|| format!("{} names a command or a password", path.display()))
+    }
+
     /// Returns what the table says of what may be run.
     pub(super) fn may_run(self) -> Option<Sourced<MayRun>> {
         let mut said = self.value(|table| table.conduct.clone())?;
@@ -193,6 +213,15 @@ impl FoundTable<'_> {
             *folder = self.file.folder().join(&*folder);
         }
         Some(said)
+    }
+}
+
+/// Makes sure that nobody but us and root can write a file, or put another one in its place.
+fn require_ours(path: &Path) -> Result<(), Untrusted> {
+    match fs::metadata(path) {
+        // A pipe that a shell has made has no place.
+        Ok(found) if !found.is_file() => check(path, found.uid(), found.mode(), Trust::UsAndRoot),
+        _ => Way::to(path, Others::OurGroup)?.check(Trust::UsAndRoot),
     }
 }
 

@@ -8,6 +8,9 @@ pub(super) const OP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How large the details of a job may be, unless somebody says otherwise.
 pub(super) const MAX_DETAILS: u64 = MIB;
 
+/// How large a configuration file may be: what is read of it takes hundreds of times as much.
+pub(super) const LARGEST_FILE: u64 = 256 * 1024;
+
 /// Ten years: what is added to the present time must not overflow the clocks.
 const LONGEST: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
 

@@ -3,19 +3,25 @@
 use std::{
     ffi::OsString,
     io,
+    os::{fd::OwnedFd, unix::process::CommandExt},
     path::PathBuf,
-    process::{Command, Stdio},
-    time::Duration,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, ensure};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use super::{
     BoardChoice, Flags, Source, Sourced,
     environment::Environment,
     file::{BoardTable, FoundTable, Program},
 };
-use crate::secret::{SECRET_VARIABLES, Secret};
+use crate::{
+    process::{group::Group, service_manager},
+    reading::{wait_for, within},
+    secret::{SECRET_VARIABLES, Secret},
+};
 
 /// Where the password is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,41 +114,102 @@ impl Password {
                 .map(Some)
                 .with_context(|| format!("cannot read the password from {}", path.display())),
             Self::Command { program, arguments } => {
-                run(Command::new(program).args(arguments)).map(Some)
+                run(Command::new(program).args(arguments), PATIENCE).map(Some)
             }
         }
     }
 }
 
+/// How long a program that prints the password may take, and how much it may print.
+const PATIENCE: Duration = Duration::from_secs(10);
+const MOST: u64 = 64 * 1024;
+
 /// Runs a program for what it prints, which no error repeats: it may be the password.
-fn run(command: &mut Command) -> anyhow::Result<Secret> {
+fn run(command: &mut Command, patience: Duration) -> anyhow::Result<Secret> {
     let program = command.get_program().display().to_string();
-    for name in SECRET_VARIABLES {
+    for name in SECRET_VARIABLES.iter().chain(&service_manager::VARIABLES) {
         command.env_remove(name);
     }
-    let output = command
+    let mut child = command
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .output()
+        .process_group(0)
+        .spawn()
         .with_context(|| format!("cannot run `{program}`, the password_command"))?;
+    let printed = printed(&mut child, (Instant::now(), patience));
+    if printed.is_err()
+        && let Some(group) = Group::led_by(Pid::from_child(&child))
+    {
+        group.signal(Signal::KILL);
+    }
+    let status = child.wait()?;
+    let printed =
+        printed.with_context(|| format!("`{program}`, the password_command, was killed"))?;
     ensure!(
-        output.status.success(),
-        "`{program}`, the password_command, ended with {}",
-        output.status
+        status.success(),
+        "`{program}`, the password_command, ended with {status}"
     );
-    Secret::read(&output.stdout[..])
+    Secret::read(&printed[..])
         .with_context(|| format!("`{program}`, the password_command, printed no password"))
+}
+
+/// Returns what a program prints, once it has ended, which leaves it unreaped.
+fn printed(child: &mut Child, time: (Instant, Duration)) -> io::Result<Vec<u8>> {
+    let end = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    let output = child.stdout.take().map(OwnedFd::from);
+    let printed = output.map(|output| within(output.into(), MOST, time));
+    let printed = printed.transpose()?;
+    wait_for(end, time).map(|()| printed.unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_program_that_prints_the_password_inherits_none() {
+    fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
-        command.args(["-c", "echo \"pw$JOBBOARD_URL$JOBBOARD_PASSWORD\""]);
-        command.envs(SECRET_VARIABLES.map(|name| (name, "hunter2")));
-        assert_eq!(run(&mut command).unwrap().expose(), "pw");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn the_program_that_prints_the_password_inherits_none_and_no_service() {
+        let names = SECRET_VARIABLES.iter().chain(&service_manager::VARIABLES);
+        let script: String = names.clone().map(|name| format!("${name}")).collect();
+        let mut command = shell(&format!("echo \"pw{script}\""));
+        command.envs(names.map(|name| (name, "hunter2")));
+        assert_eq!(run(&mut command, PATIENCE).unwrap().expose(), "pw");
+    }
+
+    #[test]
+    fn a_program_without_end_is_killed_with_its_children() {
+        let folder = tempfile::tempdir().unwrap();
+        let pids = folder.path().join("pids");
+        for script in [
+            "sleep 600 & echo $! $$ > PIDS; wait",
+            "sleep 600 & echo $! $$ > PIDS; echo pw; exec > /dev/null; wait",
+            "sleep 600 & echo $! $$ > PIDS; yes",
+        ] {
+            let mut command = shell(&script.replace("PIDS", &pids.display().to_string()));
+            let error = run(&mut command, Duration::from_millis(500)).unwrap_err();
+            let told = format!("{error:#}");
+            let why = match script.ends_with("yes") {
+                true => "was killed: it has more than 65536 bytes",
+                false => "was killed: it has not come to its end within 500ms",
+            };
+            assert!(told.contains(why), "{told}");
+            let pids = std::fs::read_to_string(&pids).unwrap();
+            for pid in pids.split_whitespace() {
+                let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+                let end = pidfd_open(pid, PidfdFlags::empty());
+                // The child that was killed is reaped by the first process in its time.
+                let ended = end.map(|end| wait_for(end, (Instant::now(), PATIENCE)));
+                assert!(
+                    ended.is_err() || ended.is_ok_and(|ended| ended.is_ok()),
+                    "{script}"
+                );
+            }
+        }
     }
 }

@@ -109,6 +109,7 @@ fn board_hint(error: &BoardError, trying: Option<&Trying>) -> Option<Cow<'static
             "`jobboard claim JOB` alone claims it all the same; `jobboard trash --force JOB` takes it \
              off the board"
         }
+        BoardError::OtherName { hint, .. } => return Some(hint.clone().into()),
         BoardError::Occupied { remedy, .. } => return Some(remedy.clone().into()),
         BoardError::Unsupported { hint, .. } => (*hint)?,
         BoardError::NoFolder { .. } => "with --create the folder is made, too",

@@ -15,8 +15,16 @@ use std::{
 
 use rustix::process::{Pid, getppid};
 
-/// The variables in which it says where its socket is, how often it wants a sign of life, and of whom.
-pub(crate) const VARIABLES: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
+/// The variables in which it says where its socket is, how often it wants a sign of life, and of whom; and which
+/// sockets it hands over.
+pub(crate) const VARIABLES: [&str; 6] = [
+    "NOTIFY_SOCKET",
+    "WATCHDOG_USEC",
+    "WATCHDOG_PID",
+    "LISTEN_PID",
+    "LISTEN_FDS",
+    "LISTEN_FDNAMES",
+];
 
 /// A service manager that wants to know how this process does.
 #[derive(Debug)]
@@ -30,7 +38,7 @@ pub(crate) struct ServiceManager {
 impl ServiceManager {
     /// Finds it by the [`VARIABLES`]; `None` if nobody wants to know.
     pub(crate) fn find(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<Option<Self>> {
-        let [name, pause, whose] = VARIABLES.map(variable);
+        let [name, pause, whose, ..] = VARIABLES.map(variable);
         let Some(name) = name.filter(|name| !name.is_empty()) else {
             return Ok(None);
         };
@@ -74,7 +82,7 @@ mod tests {
     fn find(variables: [Option<&str>; 3]) -> io::Result<Option<ServiceManager>> {
         ServiceManager::find(|name| {
             let at = VARIABLES.iter().position(|known| *known == name)?;
-            variables[at].map(OsString::from)
+            variables.get(at)?.map(OsString::from)
         })
     }
 

@@ -1,5 +1,13 @@
 //! `jobboard config`; what overrides what is in `precedence`.
 
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, chown, symlink},
+    path::Path,
+};
+
+use rustix::process::geteuid;
+
 use crate::support::env::Env;
 
 #[test]
@@ -137,4 +145,99 @@ fn what_is_said_again_and_again_can_be_said_in_the_environment() {
             "{run}"
         );
     }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Requires that the board is refused, with the command that mends it.
+fn is_refused(env: &Env, why: &str, remedy: &str) {
+    let run = env.jobboard(&["list", "--board", "a", "--json"]).run();
+    run.failed(8);
+    let error = run.error();
+    let told = |part: &str| error[part].as_str().unwrap_or_default().to_owned();
+    assert_eq!(told("kind"), "refused", "{run}");
+    assert!(
+        told("message").contains("names a command or a password"),
+        "{run}"
+    );
+    assert!(told("message").contains(why), "{run}");
+    assert!(told("hint").contains(remedy), "{run}");
+}
+
+#[test]
+fn a_file_with_a_command_or_a_password_that_others_can_write_is_refused() {
+    for names in [
+        "password_file = \"pw\"",
+        "password_command = [\"true\"]",
+        "logbook = \"mysql://o:pw@h/p\"",
+        "conduct = { allow_any = true }",
+        "",
+    ] {
+        let env = Env::new();
+        let url = match names {
+            "" => "redis://:pw@127.0.0.1:1",
+            _ => "sqlite:a.db",
+        };
+        let file = env.configure(&format!("[board.a]\nurl = \"{url}\"\n{names}\n"));
+        let code = match names {
+            "" => 5,
+            _ => 0,
+        };
+        let list = || env.jobboard(&["list", "--board", "a"]).run().code;
+        assert_eq!(list(), code, "{names}");
+        let path = file.to_str().unwrap();
+        for mode in [0o620, 0o602, 0o666] {
+            set_mode(&file, mode);
+            is_refused(
+                &env,
+                "can be written by others",
+                &format!("`chmod go-w {path}`"),
+            );
+        }
+        set_mode(&file, 0o600);
+        let folder = file.parent().unwrap();
+        set_mode(folder, 0o777);
+        is_refused(&env, "can be written by others", "`chmod go-w ");
+        // There nobody replaces what is another's.
+        set_mode(folder, 0o1777);
+        assert_eq!(list(), code, "{names}");
+        if geteuid().is_root() {
+            chown(&file, Some(65534), None).unwrap();
+            is_refused(
+                &env,
+                "belongs to the user 65534",
+                &format!("`chown 0 {path}`"),
+            );
+        }
+    }
+}
+
+#[test]
+fn a_link_by_which_others_lead_to_a_configuration_is_refused() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let env = Env::new();
+    let file = env.configure("[board.a]\nurl = \"sqlite:a.db\"\npassword_file = \"pw\"\n");
+    let real = file.with_extension("real");
+    fs::rename(&file, &real).unwrap();
+    symlink(&real, &file).unwrap();
+    let list = env.jobboard(&["list", "--board", "a"]);
+    list.run().succeeded();
+    std::os::unix::fs::lchown(&file, Some(65534), None).unwrap();
+    is_refused(&env, "belongs to the user 65534", "chown");
+}
+
+#[test]
+fn a_file_without_commands_and_passwords_may_be_shared() {
+    let env = Env::new();
+    let file = env.configure(
+        "[board.a]\nurl = \"sqlite:a.db\"\nlogbook = \"sqlite:l.db\"\n\
+         [board.b]\nurl = \"sqlite:a.db\"\npassword_file = \"pw\"\n",
+    );
+    set_mode(&file, 0o664);
+    env.jobboard(&["list", "--board", "a"]).run().succeeded();
+    env.jobboard(&["list", "--board", "b"]).run().failed(8);
 }

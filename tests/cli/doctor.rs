@@ -328,6 +328,34 @@ fn what_is_wrong_with_a_file_is_told() {
 }
 
 #[test]
+fn a_damaged_index_is_told_with_what_mends_it() {
+    let env = Env::new();
+    env.post_many(3);
+    // As if the index had missed a change.
+    let part = "name = 'job_ranked' AND type = 'index'";
+    env.database()
+        .execute_batch(&format!(
+            "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE {part};
+             PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE {part}"
+        ))
+        .unwrap();
+    env.database()
+        .execute_batch("UPDATE job SET priority = 0 WHERE sequence = 2")
+        .unwrap();
+    env.database()
+        .execute_batch(
+            "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema SELECT * FROM kept;
+             PRAGMA writable_schema = RESET; DROP TABLE kept",
+        )
+        .unwrap();
+    let found = finds(&env, "damaged");
+    let problem = found["evidence"][0]["value"].as_str().unwrap();
+    assert!(problem.contains("index job_ranked"), "{found}");
+    env.database().execute_batch("REINDEX").unwrap();
+    is_sound(&env);
+}
+
+#[test]
 fn a_disk_with_little_room_is_told() {
     let env = Env::new();
     let Some(disk) = SmallDisk::mount(env.root().join("small")) else {

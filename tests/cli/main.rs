@@ -64,6 +64,7 @@ mod lines;
 mod loops;
 mod malformed;
 mod mending;
+mod names;
 mod output;
 mod packages;
 mod past;

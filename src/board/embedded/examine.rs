@@ -1,7 +1,15 @@
 //! What may be the matter with an embedded board: its file, its folder and its disk.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::Path,
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
+};
 
+use rusqlite::{Connection, Error, ErrorCode};
 use rustix::process::geteuid;
 
 use super::{Embedded, store::disk::with_suffix};
@@ -15,6 +23,9 @@ use crate::{
 
 /// How much room a board needs to go on for a while.
 const ROOM: u64 = 64 * 1024 * 1024;
+
+/// How long the file is checked; most of that is spent on the indexes of large boards.
+const LONGEST_CHECK: Duration = Duration::from_secs(10);
 
 /// How large a log is that somebody keeps from being written back.
 const LARGE_LOG: u64 = 64 * 1024 * 1024;
@@ -104,13 +115,16 @@ impl Embedded {
     }
 
     async fn damage(&self, seen: &mut Examined) -> Result<()> {
-        let found = self.file.read(|transaction, _| {
-            let mut check = transaction.prepare("PRAGMA quick_check(1000)")?;
-            let lines = check.query_map([], |row| row.get::<_, String>(0))?;
-            lines.collect::<rusqlite::Result<Vec<_>>>()
-        });
+        let found = self.file.read(|transaction, _| check(transaction));
         let problems = match found.await {
-            Ok(problems) => problems.unwrap_or_default(),
+            Ok(Some(None)) => {
+                seen.unseen(
+                    "damage of the file: checking it takes longer than 10s",
+                    None,
+                );
+                return Ok(());
+            }
+            Ok(problems) => problems.flatten().unwrap_or_default(),
             // It may be too broken to be looked at.
             Err(BoardError::Failed { source, .. }) => vec![source.to_string()],
             Err(error) => return Err(error),
@@ -120,11 +134,35 @@ impl Embedded {
         if let Some(problem) = problems.into_iter().find(is_damage) {
             let (board, mended) = (self.word(), with_suffix(self.file.path(), ".mended"));
             let mended = shell::word(&mended.display().to_string());
-            let command = format!("sqlite3 {board} .recover | sqlite3 {mended}");
+            let command = match problem.contains(" index ") {
+                true => format!("sqlite3 {board} REINDEX"),
+                false => format!("sqlite3 {board} .recover | sqlite3 {mended}"),
+            };
             let summary = "the file of the board is damaged";
             let finding = Finding::new(Code::Damaged, summary, Remedy::Elsewhere(command));
             seen.add(finding.seen("problem", problem));
         }
         Ok(())
+    }
+}
+
+/// Has SQLite check the file and its indexes; none, if that takes too long.
+fn check(file: &Connection) -> rusqlite::Result<Option<Vec<String>>> {
+    let mut check = file.prepare("PRAGMA integrity_check(1000)")?;
+    let interrupt = file.get_interrupt_handle();
+    let (end, ended) = mpsc::channel::<()>();
+    let timer = thread::spawn(move || {
+        if ended.recv_timeout(LONGEST_CHECK) == Err(RecvTimeoutError::Timeout) {
+            interrupt.interrupt();
+        }
+    });
+    let lines = check.query_map([], |row| row.get(0))?.collect();
+    drop(end);
+    let _ = timer.join();
+    match lines {
+        Err(Error::SqliteFailure(error, _)) if error.code == ErrorCode::OperationInterrupted => {
+            Ok(None)
+        }
+        lines => Ok(Some(lines?)),
     }
 }

@@ -5,6 +5,7 @@ pub(super) mod disk;
 mod error;
 pub(super) mod file;
 pub(super) mod lapse;
+mod name;
 pub(super) mod view;
 
 use std::{
@@ -72,6 +73,7 @@ impl Store {
             return Ok(None);
         }
         let open = |manner| {
+            name::take(path)?;
             let mut store = Self::connect(path, durability, manner)?;
             Ok(store.has_schema()?.then_some(store))
         };
@@ -111,6 +113,9 @@ impl Store {
             store
                 .connection
                 .pragma_update(None, "journal_mode", "wal")?;
+            // From the first reading on the file is locked, by all its names.
+            version(&store.connection)?;
+            name::confirm(path, &store.connection)?;
             let change = store
                 .connection
                 .transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -123,6 +128,8 @@ impl Store {
                 change.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             }
             change.commit()?;
+            // Its log is there only now.
+            name::confirm(path, &store.connection)?;
         }
         Ok(store)
     }
@@ -170,13 +177,15 @@ impl Store {
             snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         match (mark, tables) {
             (APPLICATION_ID, _) if found > SCHEMA_VERSION => Err(OpenError::Newer { found }),
-            (APPLICATION_ID, _) if (1..SCHEMA_VERSION).contains(&found) => {
+            (APPLICATION_ID, _) if found > 0 => {
                 drop(snapshot);
-                self.upgrade()?;
+                name::confirm(&self.path, &self.connection)?;
+                if found < SCHEMA_VERSION {
+                    self.upgrade()?;
+                }
                 Ok(true)
             }
-            (APPLICATION_ID, _) => Ok(found == SCHEMA_VERSION),
-            (0, 0) => Ok(false),
+            (APPLICATION_ID, _) | (0, 0) => Ok(false),
             _ => Err(OpenError::Foreign),
         }
     }

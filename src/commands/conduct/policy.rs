@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use crate::{
     board::url::BoardUrl,
     conductor::policy::{
-        Folder, Found, Glob, Handlers, InvalidGlob, Policy, Programs, Untrusted, Variables,
-        absolute_search, check_board,
+        Folder, Found, Glob, Handlers, InvalidGlob, Policy, Programs, Variables, absolute_search,
+        check_board,
     },
     config::{Config, Environment, MayRun, Sourced},
     exit::CommandError,
+    trust::Untrusted,
 };
 
 /// What may be executed.

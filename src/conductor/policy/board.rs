@@ -2,10 +2,7 @@
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
-use super::{
-    ownership::{Trust, Untrusted, check, is_absent, kind, unseen},
-    way::{Others, Way},
-};
+use crate::trust::{Others, Trust, Untrusted, Way, check, is_absent, kind, unseen};
 
 /// Checks that nobody but us can post to an embedded board, or put another one in its place.
 ///

@@ -9,12 +9,11 @@ use std::{
 
 use rustix::fs::{Access, AtFlags, FileType, accessat};
 
-use super::{
-    Unfit,
-    ownership::{Trust, Untrusted, is_absent, kind},
-    way::{Others, Way},
+use super::Unfit;
+use crate::{
+    job::MOST_HANDLERS,
+    trust::{Others, Trust, Untrusted, Way, is_absent, kind},
 };
-use crate::job::MOST_HANDLERS;
 
 /// Folders in which everything is a program, made for whoever uses the machine.
 const FOR_EVERYBODY: [&str; 10] = [

@@ -6,11 +6,9 @@ mod board;
 mod elsewhere;
 mod glob;
 mod handlers;
-mod ownership;
 mod request;
 #[cfg(test)]
 mod tests;
-mod way;
 
 use std::{
     borrow::Cow,
@@ -29,12 +27,12 @@ pub(crate) use self::{
     board::check_board,
     glob::{Glob, InvalidGlob},
     handlers::{Folder, Handlers},
-    ownership::Untrusted,
 };
 use crate::{
     job::{Job, Takes},
     process::command::{Command, Input, NotRun, Output, find},
     retry::Patience,
+    trust::Untrusted,
 };
 
 /// Which programs a posting may name.

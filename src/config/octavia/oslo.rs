@@ -24,6 +24,9 @@ const DEEPEST: usize = 16;
 /// How many names may stand for values in all.
 const MOST_NAMES: u32 = 10_000;
 
+/// How long all files are together, and a value with what stands in it.
+const LARGEST: usize = 1 << 20;
+
 /// The group of what has no other.
 const DEFAULT: &str = "DEFAULT";
 
@@ -35,6 +38,8 @@ pub(super) struct Oslo<'a> {
     env: &'a Environment,
     /// How many names stood for values.
     names: Cell<u32>,
+    /// How many bytes were read.
+    size: usize,
 }
 
 /// A value as it is written, and where.
@@ -56,13 +61,20 @@ impl<'a> Oslo<'a> {
             default,
             env,
             names: Cell::new(0),
+            size: 0,
         }
     }
 
     /// Takes in what a file says, which is stronger than what others said before.
     pub(super) fn read(&mut self, path: &Path) -> anyhow::Result<()> {
         let trying = || format!("cannot read {}", path.display());
-        let bytes = file_or_pipe(path, limit::OP_TIMEOUT).with_context(trying)?;
+        let bytes = file_or_pipe(path, LARGEST as u64, limit::OP_TIMEOUT).with_context(trying)?;
+        self.size += bytes.len();
+        ensure!(
+            self.size <= LARGEST,
+            "{}: with those before it it is too long",
+            trying()
+        );
         let text = String::from_utf8(bytes).ok();
         let text = text.with_context(|| format!("{}: it is not UTF-8", trying()))?;
         self.take_in(path, &text)
@@ -177,6 +189,7 @@ impl<'a> Oslo<'a> {
                 }
                 Reference::Name(name, rest) => {
                     whole.push_str(&self.referred(name, group, depth)?);
+                    ensure!(whole.len() <= LARGEST, "it is too long");
                     rest
                 }
             };

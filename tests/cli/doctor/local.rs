@@ -5,11 +5,19 @@ use super::*;
 #[test]
 fn files_of_the_configuration_that_others_can_use_are_told() {
     let env = Env::new();
-    let config = env.configure("[board.a]\nurl = \"sqlite:a.db\"\npassword_file = \"pw\"\n");
+    let config = env.configure("[board.a]\nurl = \"sqlite:a.db\"\n");
     let password = config.with_file_name("pw");
     fs::write(&password, "secret").unwrap();
     let found = |code: &str| {
-        let run = doctor(&env, &["--board", "a", "--only", code]);
+        let words = [
+            "--board",
+            "a",
+            "--only",
+            code,
+            "--password-file",
+            "../config/jobboard/pw",
+        ];
+        let run = doctor(&env, &words);
         let told: Value = serde_json::from_str(&run.stdout).unwrap();
         told["findings"].as_array().unwrap().len()
     };

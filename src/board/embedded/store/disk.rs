@@ -162,8 +162,14 @@ pub(crate) fn refuse_network_file_system(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Returns the name of a file beside the board.
+/// Returns the name of a file beside the board, which is where SQLite has it: links lead to one name.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let real = fs::canonicalize(path);
+    beside(real.as_deref().unwrap_or(path), suffix)
+}
+
+/// Returns the name of a file beside one that is no link.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

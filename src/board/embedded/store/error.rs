@@ -1,15 +1,15 @@
 //! What keeps a file from being opened as a board.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use rusqlite::ErrorCode;
-use thiserror::Error;
+use rusqlite::{Error, ErrorCode, ffi};
+use thiserror::Error as ThisError;
 
 /// The layout of `schema.sql` that is written now.
 pub(super) const SCHEMA_VERSION: i32 = 4;
 
 /// What keeps a file from being opened as a board.
-#[derive(Debug, Error)]
+#[derive(Debug, ThisError)]
 pub(crate) enum OpenError {
     #[error("it has layout {found}, and this jobboard knows layouts up to {SCHEMA_VERSION}")]
     Newer { found: i32 },
@@ -31,6 +31,10 @@ pub(crate) enum OpenError {
     /// A board was looked for there.
     #[error("there is no folder {}", .0.display())]
     Nowhere(PathBuf),
+    #[error("the file is in use by another name, {}", .0.display())]
+    InUse(PathBuf),
+    #[error("the file was last used as {}, whose log may have more of it", .0.display())]
+    OtherLog(PathBuf),
     #[error("it is on a network file system, which cannot be shared safely")]
     NetworkFileSystem,
     #[error("cannot get at {}", path.display())]
@@ -43,10 +47,20 @@ pub(crate) enum OpenError {
 }
 
 impl OpenError {
-    /// Whether another process is in the way, which a little patience may mend.
-    pub(crate) fn is_busy(&self) -> bool {
-        matches!(self, Self::Sqlite(error) if is_busy(error))
+    /// Returns how much of this patience may mend it: another process may be in the way.
+    pub(crate) fn patience(&self, most: Duration) -> Duration {
+        match self {
+            Self::Sqlite(error) if is_busy(error) => most,
+            // A conductor keeps its board open for days.
+            Self::InUse(_) => most.min(Duration::from_millis(200)),
+            _ => Duration::ZERO,
+        }
     }
+}
+
+/// Says that another process was quicker.
+pub(super) fn busy() -> Error {
+    Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)
 }
 
 /// Whether another process held a lock that was needed.

@@ -16,12 +16,13 @@ use rusqlite::Transaction;
 use super::{
     Durability, OpenError, Store, View,
     clock::Moment,
-    disk::{Identity, make_file, require_folder},
+    disk::{Identity, beside, make_file, require_folder, with_suffix},
     is_busy, is_denied,
 };
 use crate::board::{
     BoardError, Result, embedded::limit::limit_behind, net::problem::Kind, wire::posting::Limit,
 };
+use crate::shell;
 
 /// How an embedded board is to be opened.
 #[derive(Debug, Clone)]
@@ -199,7 +200,7 @@ impl File {
         loop {
             match attempt() {
                 Ok(answer) => return Ok(answer),
-                Err(error) if error.is_busy() && start.elapsed() < self.options.patience => {
+                Err(error) if start.elapsed() < error.patience(self.options.patience) => {
                     tokio::time::sleep(pause()).await;
                 }
                 Err(error) => return Err(self.explain(doing, error)),
@@ -216,6 +217,19 @@ impl File {
         })
     }
 
+    /// Says how a file can be used that was last used by another name.
+    fn way_out(&self, name: &Path) -> String {
+        let word = |path: &Path| shell::word(&path.display().to_string());
+        let [name_word, log, file] = [name, &beside(name, "-wal"), self.path()].map(word);
+        match name.exists() {
+            true => format!("`--board sqlite:{name_word}` uses it by that name"),
+            false => format!(
+                "`mv {log} {}` brings its log along; `cp {file} COPY` makes a board without it",
+                word(&with_suffix(self.path(), "-wal"))
+            ),
+        }
+    }
+
     /// Makes an error of what keeps the file from being opened or used.
     pub(crate) fn explain(&self, doing: &'static str, error: OpenError) -> BoardError {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
@@ -224,6 +238,15 @@ impl File {
             OpenError::NoFolder(folder) => {
                 let (board, folder) = (board.to_owned(), folder.clone());
                 return BoardError::NoFolder { board, folder };
+            }
+            OpenError::InUse(name) | OpenError::OtherLog(name) => {
+                let hint = self.way_out(name);
+                let (board, source) = (board.to_owned(), error.into());
+                return BoardError::OtherName {
+                    board,
+                    source,
+                    hint,
+                };
             }
             OpenError::Nowhere(_) => Kind::Misdirected,
             OpenError::Newer { .. }

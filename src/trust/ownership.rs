@@ -8,10 +8,12 @@ use std::{
 use rustix::process::geteuid;
 use thiserror::Error;
 
+use crate::shell;
+
 /// Says why a file cannot be trusted with what is executed.
 #[derive(Debug, Error)]
 pub(crate) enum Untrusted {
-    #[error("{} belongs to the user {owner}, and jobs would run as {}", path.display(), geteuid().as_raw())]
+    #[error("{} belongs to the user {owner}, not to {}", path.display(), geteuid().as_raw())]
     Foreign { path: PathBuf, owner: u32 },
     #[error("{} can be written by others (mode {mode:o})", path.display())]
     Writable { path: PathBuf, mode: u32 },
@@ -21,15 +23,28 @@ pub(crate) enum Untrusted {
     Unseen { path: PathBuf, source: io::Error },
 }
 
+impl Untrusted {
+    /// Returns the command that mends it, if there is one.
+    pub(crate) fn remedy(&self) -> Option<String> {
+        let word = |path: &Path| shell::word(&path.display().to_string());
+        let command = match self {
+            Self::Foreign { path, .. } => format!("chown {} {}", geteuid().as_raw(), word(path)),
+            Self::Writable { path, .. } => format!("chmod go-w {}", word(path)),
+            Self::Kind { .. } | Self::Unseen { .. } => return None,
+        };
+        Some(format!("`{command}`, if what the file says is still right"))
+    }
+}
+
 /// Whose files are trusted.
 #[derive(Clone, Copy)]
-pub(super) enum Trust {
+pub(crate) enum Trust {
     Us,
     UsAndRoot,
 }
 
 /// Whether no file can have that name here, which a poster may have chosen too long.
-pub(super) fn is_absent(error: &io::Error) -> bool {
+pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename
@@ -37,7 +52,7 @@ pub(super) fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Checks that a file of this owner and mode belongs to those, and that nobody else can write it.
-pub(super) fn check(path: &Path, owner: u32, mode: u32, trust: Trust) -> Result<(), Untrusted> {
+pub(crate) fn check(path: &Path, owner: u32, mode: u32, trust: Trust) -> Result<(), Untrusted> {
     let is_trusted =
         owner == geteuid().as_raw() || (matches!(trust, Trust::UsAndRoot) && owner == 0);
     let mode = mode & 0o7777;
@@ -54,14 +69,14 @@ pub(super) fn check(path: &Path, owner: u32, mode: u32, trust: Trust) -> Result<
     }
 }
 
-pub(super) fn unseen(path: &Path, source: io::Error) -> Untrusted {
+pub(crate) fn unseen(path: &Path, source: io::Error) -> Untrusted {
     Untrusted::Unseen {
         path: path.to_owned(),
         source,
     }
 }
 
-pub(super) fn kind(path: &Path, wanted: &'static str) -> Untrusted {
+pub(crate) fn kind(path: &Path, wanted: &'static str) -> Untrusted {
     Untrusted::Kind {
         path: path.to_owned(),
         wanted,

@@ -22,7 +22,7 @@ const MOST_LINKS: u32 = 40;
 
 /// Who may write to the folders on a way, beside us and root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Others {
+pub(crate) enum Others {
     Nobody,
     /// The group that bears our number, as many systems give everybody one of their own, and have
     /// them make folders for it.
@@ -31,11 +31,11 @@ pub(super) enum Others {
 
 /// A file that was come to by a way which nobody but us and root can change.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(crate) struct Way {
     /// Where it is, without links.
-    pub(super) path: PathBuf,
-    pub(super) file: OwnedFd,
-    pub(super) stat: Stat,
+    pub(crate) path: PathBuf,
+    pub(crate) file: OwnedFd,
+    pub(crate) stat: Stat,
 }
 
 impl Way {
@@ -44,7 +44,7 @@ impl Way {
     /// No folder and no link on the way belongs to anybody else, and nobody else can write to such
     /// a folder, unless it is one like `/tmp`, where everybody keeps what they have. Who can write
     /// to the file itself is not looked at.
-    pub(super) fn to(path: &Path, others: Others) -> Result<Self, Untrusted> {
+    pub(crate) fn to(path: &Path, others: Others) -> Result<Self, Untrusted> {
         let path = std::path::absolute(path).map_err(|source| unseen(path, source))?;
         let mut way = Self::root()?;
         let mut rest = parts(&path);
@@ -73,7 +73,7 @@ impl Way {
     }
 
     /// Opens what has this name in the folder, be it a link; it belongs to us or root.
-    pub(super) fn step(&self, name: &OsStr) -> Result<Self, Untrusted> {
+    pub(crate) fn step(&self, name: &OsStr) -> Result<Self, Untrusted> {
         let mut path = self.path.clone();
         match name == ".." {
             true => _ = path.pop(),
@@ -111,7 +111,7 @@ impl Way {
     }
 
     /// Checks that nobody else can put anything there.
-    pub(super) fn check_place(&self, others: Others) -> Result<(), Untrusted> {
+    pub(crate) fn check_place(&self, others: Others) -> Result<(), Untrusted> {
         let group = self.stat.st_gid;
         let is_ours = group == getegid().as_raw() && group == geteuid().as_raw();
         let mode = match others {
@@ -130,7 +130,7 @@ impl Way {
     }
 
     /// Checks that it belongs to those, and that nobody else can write to it.
-    pub(super) fn check(&self, trust: Trust) -> Result<(), Untrusted> {
+    pub(crate) fn check(&self, trust: Trust) -> Result<(), Untrusted> {
         check(&self.path, self.stat.st_uid, self.stat.st_mode, trust)
     }
 }

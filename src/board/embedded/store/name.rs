@@ -1,0 +1,168 @@
+//! The name by which a board file is used. Each name of a file has a log of its own, so two names at once would
+//! overwrite each other's changes. The file keeps the name; another one replaces it only where that loses nothing.
+
+use std::{
+    ffi::OsStr,
+    fs, io,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{Connection, config::DbConfig};
+use rustix::{
+    fs::{XattrFlags, getxattr, setxattr},
+    io::Errno,
+};
+
+use super::{
+    disk::{Manner, beside, open_file},
+    error::{OpenError, busy, is_busy},
+};
+
+/// An attribute belongs to the file by all its names. Whatever SQLite stores goes to the log of one name first.
+const ATTRIBUTE: &str = "user.jobboard.name";
+
+/// The longest path, and the numbers before it.
+const LONGEST: usize = 8192;
+
+/// A file or folder: its device, and its number there.
+type Id = [u64; 2];
+
+/// A name of a file. Its path alone may mean another file in another container.
+#[derive(Debug, PartialEq, Eq)]
+struct Name {
+    /// A copy may have the attribute of the original.
+    file: Id,
+    folder: Id,
+    /// The number of the log.
+    log: u64,
+    path: PathBuf,
+}
+
+/// Has a file that is about to be opened use this name, or refuses it.
+pub(super) fn take(path: &Path) -> Result<(), OpenError> {
+    let Some((_, first)) = other(path)? else {
+        return Ok(());
+    };
+    let file = open_file(path, Manner::Shared)?;
+    if file.is_readonly("main")? {
+        return Ok(());
+    }
+    file.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // This lock is on the file itself, and excludes processes that have it open by any name.
+    file.pragma_update(None, "locking_mode", "exclusive")?;
+    match file.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())) {
+        Err(error) if is_busy(&error) => return Err(OpenError::InUse(first)),
+        locked => locked?,
+    }
+    // Only now: until the lock was had, the log of the other name may have been filled.
+    match other(path)? {
+        Some((name, _)) => name.keep(XattrFlags::empty()),
+        None => Ok(()),
+    }
+}
+
+/// Returns this name and the other one that a file keeps; refuses it if the log of that may have more.
+fn other(path: &Path) -> Result<Option<(Name, PathBuf)>, OpenError> {
+    let (name, kept) = look(path)?;
+    match kept.filter(|kept| !kept.is_same(&name)) {
+        Some(kept) if kept.file == name.file && kept.may_have_more(&name) => {
+            Err(OpenError::OtherLog(kept.path))
+        }
+        kept => Ok(kept.map(|kept| (name, kept.path))),
+    }
+}
+
+/// Makes sure that an open file uses this name. While it is open no other name can replace it.
+pub(super) fn confirm(path: &Path, file: &Connection) -> Result<(), OpenError> {
+    match look(path)? {
+        (name, None) => name.keep(XattrFlags::CREATE),
+        (name, Some(kept)) if kept.is_same(&name) => match kept == name {
+            true => Ok(()),
+            // Its folder was moved, or its log made again.
+            false => name.keep(XattrFlags::REPLACE),
+        },
+        _ if file.is_readonly("main")? => Ok(()),
+        _ => Err(busy().into()),
+    }
+}
+
+/// Returns this name, and the one that the file keeps.
+fn look(path: &Path) -> Result<(Name, Option<Name>), OpenError> {
+    let name = Name::of(path).map_err(|source| OpenError::Inaccessible {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut buffer = [0; LONGEST];
+    // Some file systems have no attributes, and protect no board.
+    let length = getxattr(&name.path, ATTRIBUTE, &mut buffer).unwrap_or_default();
+    let kept = Name::read(&buffer[..length]);
+    Ok((name, kept))
+}
+
+impl Name {
+    fn of(path: &Path) -> io::Result<Self> {
+        let path = fs::canonicalize(path)?;
+        Ok(Self {
+            file: id(&path)?,
+            folder: id(folder_of(&path))?,
+            log: log(&path).map_or(0, |log| log.ino()),
+            path,
+        })
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let mut parts = bytes.splitn(6, |byte| *byte == b' ');
+        let mut number = || str::from_utf8(parts.next()?).ok()?.parse().ok();
+        Some(Self {
+            file: [number()?, number()?],
+            folder: [number()?, number()?],
+            log: number()?,
+            path: OsStr::from_bytes(parts.next()?).into(),
+        })
+    }
+
+    /// Keeps it with the file. Whoever may not do that only reads the board.
+    fn keep(&self, how: XattrFlags) -> Result<(), OpenError> {
+        let ([device, file], [folder_device, folder]) = (self.file, self.folder);
+        let numbers = format!("{device} {file} {folder_device} {folder} {} ", self.log);
+        let text = [numbers.as_bytes(), self.path.as_os_str().as_bytes()].concat();
+        match setxattr(&self.path, ATTRIBUTE, &text, how) {
+            Err(Errno::EXIST) => Err(busy().into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let name = |it: &Self| (it.file, it.folder, it.path.file_name().map(OsStr::to_owned));
+        name(self) == name(other)
+    }
+
+    /// Whether its log may have changes that the file and the log of another name do not have.
+    fn may_have_more(&self, other: &Self) -> bool {
+        let is_filled = |path| log(path).filter(|log| log.len() > 0);
+        if let Some(log) = is_filled(&other.path) {
+            // The log was moved along, or is older than the last use by this name.
+            return log.ino() != self.log;
+        }
+        if !id(folder_of(&self.path)).is_ok_and(|folder| folder == self.folder) {
+            // It was moved away, or belongs to another container.
+            return true;
+        }
+        // A file that has taken the path since then has a log of its own.
+        let is_replaced = id(&self.path).is_ok_and(|file| file != self.file);
+        is_filled(&self.path).is_some_and(|log| log.ino() == self.log || !is_replaced)
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+fn id(path: &Path) -> io::Result<Id> {
+    fs::metadata(path).map(|found| [found.dev(), found.ino()])
+}
+
+fn log(path: &Path) -> Option<fs::Metadata> {
+    fs::metadata(beside(path, "-wal")).ok()
+}
