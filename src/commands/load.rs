@@ -12,7 +12,7 @@ use super::parts::{
     draft,
     dump_format::Trailer,
     failures::Failures,
-    line_reader::LineReader,
+    line_reader::{LineReader, weight},
     loader::{Loaded, Loader},
     select::count,
 };
@@ -29,11 +29,8 @@ use crate::{
 
 const BATCH: usize = 500;
 
-/// How many bytes of lines go to the board in one exchange, roughly.
-const BATCH_BYTES: usize = 2 << 20;
-
-/// A line may have so many bytes for each that details may have, and this many in any case.
-const LONGEST: (u64, u64) = (10, 64 << 20);
+/// How much memory the lines take that go to the board in one exchange, roughly.
+const BATCH_WEIGHT: usize = 8 << 20;
 
 /// Put jobs on the board that `dump` has written
 ///
@@ -99,8 +96,7 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
         false => ctx.writable_board()?,
     };
     let max_details = ctx.config.max_details.value;
-    let longest = max_details.saturating_mul(LONGEST.0).max(LONGEST.1);
-    let source = Source::open(LineReader::open(path.as_deref(), longest)?, longest).await?;
+    let source = Source::open(LineReader::open(path.as_deref(), max_details)?).await?;
     if !args.dry_run {
         let jobs = source.total.map_or("jobs".to_owned(), count);
         ctx.require_names(&[&ctx.config], &args.consent, &format!("load {jobs}?"))?;
@@ -127,11 +123,8 @@ pub(crate) async fn run(ctx: &mut Context, args: LoadArgs) -> anyhow::Result<()>
 }
 
 impl Source {
-    async fn open(mut lines: LineReader, longest: u64) -> anyhow::Result<Self> {
-        let first = match lines.next().await? {
-            Some(first) => Some(first.with_context(|| lines.place())?),
-            None => None,
-        };
+    async fn open(mut lines: LineReader) -> anyhow::Result<Self> {
+        let first = checked::first(&mut lines).await?;
         let header = first.as_deref().map(checked::header).transpose()?.flatten();
         let (Some(header), Some(line)) = (header, &first) else {
             let (from, total) = (None, None);
@@ -142,7 +135,7 @@ impl Source {
                 total,
             });
         };
-        let (lines, trailer) = checked::whole(lines, line, longest).await?;
+        let (lines, trailer) = checked::whole(lines, line).await?;
         let Trailer {
             jobs,
             trash,
@@ -222,15 +215,15 @@ impl Load<'_> {
     ) -> anyhow::Result<()> {
         let mut is_ended = false;
         while !is_ended {
-            let (mut batch, mut bytes, mut lines) = (Vec::new(), 0, 0);
-            while lines < BATCH && bytes < BATCH_BYTES {
+            let (mut batch, mut heavy, mut lines) = (Vec::new(), 0, 0);
+            while lines < BATCH && heavy < BATCH_WEIGHT {
                 let Some((number, line)) = source.next().await? else {
                     is_ended = true;
                     break;
                 };
                 lines += 1;
                 let line = line.and_then(|line| {
-                    bytes += line.len();
+                    heavy += weight(&line);
                     self.read(number, &line)
                 });
                 match line {

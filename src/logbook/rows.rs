@@ -11,6 +11,9 @@ use super::{Result, sqlite::Sqlite, url::LogbookUrl};
 /// A row, each of its columns a text or nothing.
 pub(super) type Row = Vec<Option<String>>;
 
+/// How large a value may be in an SQLite file of which a part is read.
+const LARGEST: usize = 8 << 20;
+
 /// A connection to a database.
 pub(super) enum Rows {
     Sqlite(Sqlite),
@@ -79,6 +82,7 @@ impl Dialect {
             Self::Mysql => "CHAR",
             Self::Sqlite | Self::Postgres => "TEXT",
         };
+        let column = self.of_size(column);
         format!("substr(CAST({column} AS {text}), 1, {most})")
     }
 
@@ -106,10 +110,21 @@ impl Dialect {
         self.if_valid(column, &self.text(&length, 20))
     }
 
+    /// Leaves out what is far too large: SQLite would have all of it in our memory.
+    fn of_size(self, column: &str) -> String {
+        match self {
+            Self::Sqlite => {
+                format!("CASE WHEN octet_length({column}) <= {LARGEST} THEN {column} END")
+            }
+            Self::Mysql | Self::Postgres => column.to_owned(),
+        }
+    }
+
     /// Columns that were too short have cut what was written, and a whole answer fails at one of them.
     fn if_valid(self, column: &str, value: &str) -> String {
         match self {
             Self::Sqlite | Self::Mysql => {
+                let column = self.of_size(column);
                 format!("CASE WHEN JSON_VALID({column}) THEN {value} END")
             }
             // There it is not text.

@@ -10,11 +10,14 @@ use super::{
 };
 
 /// How many atoms of a flow are read; the largest flows of Octavia have a few thousand.
-const MOST_ATOMS: usize = 20_000;
+const MOST_ATOMS: usize = 8_000;
 
 /// How much is read of a name, and of what somebody wrote about a failure.
 const NAME: usize = 255;
-const WORDS: usize = 1_000;
+const WORDS: usize = 250;
+
+/// How much is read of a state, a time or a type.
+const SHORT: usize = 64;
 
 /// How many logbooks are asked for at once.
 const AT_ONCE: usize = 200;
@@ -50,8 +53,9 @@ pub(super) async fn books(rows: &Rows, uuids: &[&str], with_flow: bool) -> Resul
         true => " AND uuid IN (SELECT parent_uuid FROM flowdetails)",
         false => "",
     };
+    let uuid = rows.dialect().text("uuid", NAME);
     let question =
-        |places: &str| format!("SELECT uuid FROM logbooks WHERE uuid IN ({places}){flow}");
+        |places: &str| format!("SELECT {uuid} FROM logbooks WHERE uuid IN ({places}){flow}");
     let found = of_each(rows, uuids, question).await?;
     Ok(found.into_iter().flatten().flatten().collect())
 }
@@ -65,7 +69,9 @@ async fn of_each(
     let mut found = Vec::new();
     for uuids in uuids.chunks(AT_ONCE) {
         let places = vec!["?"; uuids.len()].join(", ");
-        found.extend(rows.of(&question(&places), uuids).await?);
+        // No more than one is sound.
+        let question = format!("{} LIMIT {}", question(&places), 2 * AT_ONCE);
+        found.extend(rows.of(&question, uuids).await?);
     }
     Ok(found)
 }
@@ -76,8 +82,9 @@ pub(super) async fn balancers(
     uuids: &[&str],
 ) -> Result<HashMap<String, Option<String>>> {
     let balancer = argument(rows.dialect(), "meta", BALANCER);
+    let book = rows.dialect().text("parent_uuid", NAME);
     let question = |places: &str| {
-        format!("SELECT parent_uuid, {balancer} FROM flowdetails WHERE parent_uuid IN ({places})")
+        format!("SELECT {book}, {balancer} FROM flowdetails WHERE parent_uuid IN ({places})")
     };
     let mut found = HashMap::new();
     for row in of_each(rows, uuids, question).await? {
@@ -104,7 +111,8 @@ pub(super) async fn flows_about(rows: &Rows, what: About, id: &str) -> Result<Ha
         // What has an id and a load balancer is an amphora.
         About::Amphora => format!("{balancer} IS NOT NULL AND {amphora} LIKE ?"),
     };
-    let question = format!("SELECT uuid FROM flowdetails WHERE {about} LIMIT {MOST_BOOKS}");
+    let uuid = dialect.text("uuid", NAME);
+    let question = format!("SELECT {uuid} FROM flowdetails WHERE {about} LIMIT {MOST_BOOKS}");
     let found = rows.of(&question, &[&format!("{id}%")]).await?;
     Ok(found.into_iter().flatten().flatten().collect())
 }
@@ -124,9 +132,10 @@ pub(super) async fn books_before(rows: &Rows, time: DateTime<Utc>) -> Result<Vec
     let dialect = rows.dialect();
     let created = dialect.text("logbooks.created_at", NAME);
     let question = format!(
-        "SELECT logbooks.uuid, {}, {}, {} FROM logbooks LEFT JOIN flowdetails \
+        "SELECT {}, {}, {}, {} FROM logbooks LEFT JOIN flowdetails \
          ON flowdetails.parent_uuid = logbooks.uuid WHERE {created} < ? AND (flowdetails.state IS NULL OR \
          flowdetails.state NOT IN ('SUCCESS', 'REVERTED')) ORDER BY {created} LIMIT {MOST_BOOKS}",
+        dialect.text("logbooks.uuid", NAME),
         dialect.text("logbooks.name", NAME),
         dialect.text("flowdetails.state", NAME),
         argument(dialect, "flowdetails.meta", BALANCER),
@@ -170,9 +179,11 @@ pub(super) async fn pending_balancers(rows: &Rows, time: DateTime<Utc>) -> Resul
     let dialect = rows.dialect();
     let since = dialect.text("COALESCE(updated_at, created_at)", NAME);
     let question = format!(
-        "SELECT id, provisioning_status, {since} FROM load_balancer WHERE provisioning_status IN \
+        "SELECT {}, {}, {since} FROM load_balancer WHERE provisioning_status IN \
          ('PENDING_CREATE', 'PENDING_UPDATE', 'PENDING_DELETE') AND {since} < ? ORDER BY {since} \
-         LIMIT {MOST_BOOKS}"
+         LIMIT {MOST_BOOKS}",
+        dialect.text("id", NAME),
+        dialect.text("provisioning_status", SHORT),
     );
     let found = rows.of(&question, &[&written(time)]).await?;
     let balancers = found.into_iter().map(|row| {
@@ -195,12 +206,13 @@ fn written(time: DateTime<Utc>) -> String {
 async fn only(rows: &Rows, column: &str, uuid: &str) -> Result<Option<Flow>> {
     let dialect = rows.dialect();
     let question = format!(
-        "SELECT uuid, {}, {}, {}, {}, {}, {}, {} FROM flowdetails WHERE {column} = ? \
+        "SELECT {}, {}, {}, {}, {}, {}, {}, {} FROM flowdetails WHERE {column} = ? \
          AND parent_uuid IN (SELECT uuid FROM logbooks) ORDER BY created_at LIMIT 1",
+        dialect.text("uuid", NAME),
         dialect.text("name", NAME),
-        dialect.text("state", NAME),
-        dialect.text("created_at", NAME),
-        dialect.text("updated_at", NAME),
+        dialect.text("state", SHORT),
+        dialect.text("created_at", SHORT),
+        dialect.text("updated_at", SHORT),
         dialect.inside("meta", &["factory", "name"], NAME),
         argument(dialect, "meta", AMPHORA),
         argument(dialect, "meta", BALANCER),
@@ -241,10 +253,10 @@ async fn atoms(rows: &Rows, flow: &str) -> Result<Vec<Atom>> {
         "SELECT {}, {}, {}, {}, {}, {}, {}, {}, {}, {} FROM atomdetails \
          WHERE parent_uuid = ? AND name <> '{INJECTOR}' ORDER BY created_at, name LIMIT {MOST_ATOMS}",
         dialect.text("name", NAME),
-        dialect.text("atom_type", NAME),
-        dialect.text("state", NAME),
-        dialect.text("intention", NAME),
-        dialect.text("updated_at", NAME),
+        dialect.text("atom_type", SHORT),
+        dialect.text("state", SHORT),
+        dialect.text("intention", SHORT),
+        dialect.text("updated_at", SHORT),
         failure(dialect, "failure", "exception_str"),
         failure(dialect, "failure", "exc_type_names"),
         failure(dialect, "revert_failure", "exception_str"),
@@ -258,7 +270,7 @@ async fn atoms(rows: &Rows, flow: &str) -> Result<Vec<Atom>> {
 /// Writes what is read of a failure; of its types the first is the one that was raised.
 fn failure(dialect: Dialect, column: &str, part: &str) -> String {
     match part {
-        "exc_type_names" => dialect.inside(column, &[part, "0"], NAME),
+        "exc_type_names" => dialect.inside(column, &[part, "0"], SHORT),
         part => dialect.inside(column, &[part], WORDS),
     }
 }

@@ -242,3 +242,36 @@ async fn a_database_that_others_keep_busy_is_given_up_in_time() {
     let error = logbook.flow(&job()).await.unwrap_err();
     assert!(matches!(error, LogbookError::Slow(_)), "{error}");
 }
+
+/// Of what somebody else wrote only a part comes to us, however large it is.
+#[tokio::test]
+async fn rows_of_a_logbook_are_read_in_part() {
+    let books = Books::new();
+    let huge = "x".repeat(20 << 20);
+    let long = "x".repeat(1 << 20);
+    let failure = json!({"exception_str": long, "exc_type_names": [long]}).to_string();
+    books.atom(&long, "TASK_DETAIL", &long, "EXECUTE", Some(&failure));
+    books.atom("b", "TASK_DETAIL", &huge, "EXECUTE", Some(&huge));
+    for number in 0..300 {
+        let insert = "INSERT INTO flowdetails SELECT created_at, updated_at, parent_uuid, meta, name, state, ?1
+                      FROM flowdetails WHERE uuid = ?2";
+        let uuid = format!("{long}{number}");
+        books
+            .file
+            .execute(insert, [&uuid[uuid.len() - 300..], FLOW])
+            .unwrap();
+    }
+    let logbook = books.open().await;
+    let flow = logbook.flow(&job()).await.unwrap().unwrap();
+    let [second, first] = flow.atoms.as_slice() else {
+        panic!("{} atoms", flow.atoms.len());
+    };
+    assert_eq!(first.name.len(), 255);
+    assert_eq!(first.state.name().len(), 64);
+    let failure = first.failure.as_ref().unwrap();
+    assert!(failure.text.len() <= 1000 && failure.kind.len() <= 64);
+    // What is far too large is taken for nothing.
+    assert_eq!((second.state.name(), &second.failure), ("PENDING", &None));
+    let balancers = logbook.balancers(&[BOOK]).await.unwrap();
+    assert_eq!(balancers.len(), 1);
+}

@@ -1,6 +1,7 @@
 //! Malformed input: it is refused as such, with what was wrong and what would be right.
 
 mod bounds;
+mod memory;
 
 use crate::support::env::{Env, Outcome};
 

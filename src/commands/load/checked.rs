@@ -3,7 +3,7 @@
 use std::{
     env,
     fs::{self, File, OpenOptions},
-    io::{BufWriter, Seek, Write},
+    io::{BufWriter, Write},
     os::unix::fs::OpenOptionsExt,
 };
 
@@ -16,15 +16,28 @@ use crate::{
             dump_format::{Hash, Header, Trailer, VERSION},
             line_reader::LineReader,
         },
-        post::lines::DUMP,
+        post::lines::{DUMP, MARK},
     },
     context::on_file,
     exit::CommandError,
     job::shortened,
 };
 
+/// Reads the first line with anything in it.
+pub(super) async fn first(lines: &mut LineReader) -> anyhow::Result<Option<Vec<u8>>> {
+    while let Some(line) = lines.next().await? {
+        let line = line.with_context(|| lines.place())?;
+        if !line.trim_ascii().is_empty() {
+            return Ok(Some(line));
+        }
+    }
+    Ok(None)
+}
+
 /// Reads the header of a dump; none, if the line is none, as the lines of a listing are not.
 pub(super) fn header(line: &[u8]) -> anyhow::Result<Option<Header>> {
+    // Whatever else stands before it, it is one, and then refused by its hash.
+    let line = line.strip_prefix(MARK).unwrap_or(line).trim_ascii_start();
     if !line.starts_with(format!("{{\"{DUMP}\":").as_bytes()) {
         return Ok(None);
     }
@@ -48,7 +61,6 @@ pub(super) fn header(line: &[u8]) -> anyhow::Result<Option<Header>> {
 pub(super) async fn whole(
     mut lines: LineReader,
     header: &[u8],
-    longest: u64,
 ) -> anyhow::Result<(LineReader, Trailer)> {
     let mut spool = match lines.is_file() {
         true => None,
@@ -77,15 +89,9 @@ pub(super) async fn whole(
             "is not what was written: its hash is another one",
         ));
     }
-    let mut records = match spool {
-        None => lines.again()?,
-        Some(spool) => {
-            let mut file = spool.into_inner().map_err(|error| error.into_error())?;
-            file.rewind()?;
-            LineReader::of(file, lines.source().to_owned(), longest)?
-        }
-    };
-    records.next().await?;
+    let spool = spool.map(|spool| spool.into_inner().map_err(|error| error.into_error()));
+    let mut records = lines.again(spool.transpose()?)?;
+    first(&mut records).await?;
     Ok((records, trailer))
 }
 

@@ -75,6 +75,9 @@ fn is_of_calendar(time: &DateTime<Utc>) -> bool {
 const COVERED: &str = "its details lack secrets, which were covered where it was listed; \
                        `dump --secrets` has them";
 
+/// The longest key under which a record is put on a board.
+const LONGEST_KEY: usize = 1024;
+
 fn no_details() -> Value {
     Map::new().into()
 }
@@ -101,6 +104,9 @@ pub(crate) fn read(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result
 fn loadable(line: &[u8], kinds: (Option<BoardKind>, BoardKind)) -> Result<Loadable, String> {
     let members = json::object(line)?;
     let line: Line = serde_json::from_value(members.into()).map_err(|error| error.to_string())?;
+    if line.key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
+        return Err(format!("its key has more than {LONGEST_KEY} bytes"));
+    }
     let shelf = match (line.kind.as_deref(), line.state.as_deref()) {
         (_, Some("COMPLETE")) => return Err(NO_DETAILS.to_owned()),
         (Some(TRASH), _) | (None, Some("TRASHED")) => Shelf::Trash,

@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::json;
+use super::{json, line_reader::is_too_heavy};
 use crate::{
     board::uuid_of,
     config::Config,
@@ -247,6 +247,11 @@ fn limited(name: &str, source: io::Result<impl Read>, max: u64) -> anyhow::Resul
         .map_err(|error| usage(format!("cannot read {name}: {error}")))?;
     if text.len() as u64 > most {
         return Err(too_large(format!("more than {most}"), max));
+    }
+    if is_too_heavy(text.as_bytes(), max) {
+        return Err(usage(format!(
+            "{name}: the details have too many values to be read"
+        )));
     }
     Ok(text)
 }

@@ -10,6 +10,35 @@ use crate::{context::on_file, exit::CommandError};
 /// How much is read at a time.
 const READ: usize = 256 * 1024;
 
+/// A line may have so many bytes for each that details may have, and these besides: escapes make text longer, and a
+/// dump has the stored bytes as well.
+const LONGEST: (u64, u64) = (8, 64 * 1024);
+
+/// So many times what details may have their values may take in memory.
+const HEAVIEST: u64 = 32;
+
+/// About how much memory JSON takes once it is read, be it valid or not.
+pub(crate) fn weight(text: &[u8]) -> usize {
+    let (mut weight, mut is_text, mut bytes) = (text.len(), false, text.iter());
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => is_text = !is_text,
+            b'\\' => _ = bytes.next(),
+            b'{' if !is_text => weight += 640,
+            b'[' if !is_text => weight += 320,
+            b',' | b':' if !is_text => weight += 96,
+            _ => {}
+        }
+    }
+    weight
+}
+
+/// Whether JSON has more values than details that may be read.
+pub(crate) fn is_too_heavy(text: &[u8], max_details: u64) -> bool {
+    let most = max_details.saturating_mul(HEAVIEST) + text.len() as u64;
+    weight(text) as u64 > most
+}
+
 /// Reads lines of a file, or of standard input.
 pub(crate) struct LineReader {
     reader: BufReader<Box<dyn AsyncRead + Send + Unpin>>,
@@ -17,28 +46,28 @@ pub(crate) struct LineReader {
     /// What is read, if nobody is still writing it and it can be read again.
     file: Option<File>,
     number: u64,
-    longest: u64,
+    max_details: u64,
 }
 
 impl LineReader {
-    /// Opens a file, or standard input; lines that have more bytes are refused.
-    pub(crate) fn open(path: Option<&Path>, longest: u64) -> anyhow::Result<Self> {
+    /// Opens a file, or standard input; lines are refused that are too long for jobs with such details.
+    pub(crate) fn open(path: Option<&Path>, max_details: u64) -> anyhow::Result<Self> {
         let Some(path) = path else {
             return Ok(Self {
                 reader: BufReader::with_capacity(READ, Box::new(tokio::io::stdin())),
                 source: "standard input".to_owned(),
                 file: None,
                 number: 0,
-                longest,
+                max_details,
             });
         };
         let file = on_file(path, "read", File::open(path))
             .map_err(|error| CommandError::usage(format!("{error:#}")))?;
-        Self::of(file, path.display().to_string(), longest)
+        Self::of(file, path.display().to_string(), max_details)
     }
 
     /// Reads an open file from where it is.
-    pub(crate) fn of(file: File, source: String, longest: u64) -> anyhow::Result<Self> {
+    fn of(file: File, source: String, max_details: u64) -> anyhow::Result<Self> {
         // A path may also name a pipe.
         let is_file = file.metadata().is_ok_and(|facts| facts.is_file());
         let again = is_file.then(|| file.try_clone()).transpose()?;
@@ -48,7 +77,7 @@ impl LineReader {
             source,
             file: again,
             number: 0,
-            longest,
+            max_details,
         })
     }
 
@@ -57,12 +86,12 @@ impl LineReader {
         self.file.is_some()
     }
 
-    /// Reads a file once more from its beginning.
-    pub(crate) fn again(mut self) -> anyhow::Result<Self> {
-        match self.file.take() {
+    /// Reads a file once more from its beginning, or what was kept of something else.
+    pub(crate) fn again(mut self, kept: Option<File>) -> anyhow::Result<Self> {
+        match kept.or(self.file.take()) {
             Some(mut file) => {
                 file.rewind()?;
-                Self::of(file, self.source, self.longest)
+                Self::of(file, self.source, self.max_details)
             }
             None => Ok(self),
         }
@@ -92,6 +121,7 @@ impl LineReader {
     /// is found.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<anyhow::Result<Vec<u8>>>> {
         let (mut line, mut length, mut is_any) = (Vec::new(), 0_u64, false);
+        let longest = self.max_details.saturating_mul(LONGEST.0) + LONGEST.1;
         loop {
             let chunk = self
                 .reader
@@ -105,7 +135,7 @@ impl LineReader {
             let end = chunk.iter().position(|byte| *byte == b'\n');
             let part = end.unwrap_or(chunk.len());
             length += part as u64;
-            if length <= self.longest {
+            if length <= longest {
                 line.extend_from_slice(&chunk[..part]);
             }
             let used = end.map_or(part, |end| end + 1);
@@ -115,11 +145,14 @@ impl LineReader {
             }
         }
         self.number += u64::from(is_any);
-        if length > self.longest {
+        if length > longest {
             let error = CommandError::usage(format!(
-                "the line has {length} bytes, and the limit is {}",
-                self.longest
+                "the line has {length} bytes, and the limit is {longest}"
             ));
+            return Ok(Some(Err(error.into())));
+        }
+        if is_too_heavy(&line, self.max_details) {
+            let error = CommandError::usage("the line has too many values to be read");
             return Ok(Some(Err(error.into())));
         }
         Ok(is_any.then_some(Ok(line)))

@@ -26,6 +26,9 @@ const SAMPLE: usize = 5;
 /// The longest line of references: a `unique:KEY` may be long.
 const LONGEST_LINE: u64 = 64 * 1024;
 
+/// How much memory all references may take that are read, each with some room of its own.
+const MOST_REFERENCES: (usize, usize) = (64 << 20, 64);
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Selection {
     /// The jobs: a uuid or the beginning of one, @SEQUENCE, key:TEXT, unique:KEY, or - for one a
@@ -257,11 +260,17 @@ pub(crate) fn references(ctx: &Context, typed: &[String]) -> anyhow::Result<Vec<
     let mut references = Vec::new();
     for text in typed {
         if text == "-" {
-            let mut input = std::io::stdin().lock();
+            let (mut input, mut size) = (std::io::stdin().lock(), 0);
             while let Some(line) = line(&mut input).map_err(|error| {
                 CommandError::usage(format!("cannot read standard input: {error}"))
             })? {
                 if !line.trim().is_empty() {
+                    size += line.len() + MOST_REFERENCES.1;
+                    if size > MOST_REFERENCES.0 {
+                        let message = "standard input names too many jobs at once";
+                        let hint = "hand them on in parts: `xargs -n 1000 jobboard COMMAND`";
+                        return Err(CommandError::usage(message).hint(hint).into());
+                    }
                     references.push(parse(line.trim())?);
                 }
             }

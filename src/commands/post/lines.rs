@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::{
-    commands::parts::{draft, json, line_reader::LineReader},
+    commands::parts::{
+        draft, json,
+        line_reader::{LineReader, weight},
+    },
     exit::CommandError,
     job::{Book, Draft, Priority, shortened},
     trace,
 };
-
-/// Room for what a line has beside the details.
-const BESIDE_DETAILS: u64 = 64 * 1024;
 
 /// No value takes more than this many times the bytes that it was written in: `9e15` is the worst.
 const SWELLING: u64 = 8;
@@ -161,7 +161,7 @@ fn book(members: &Map<String, Value>) -> Result<Book, String> {
 /// A line that can be posted, and its number.
 pub(crate) struct Numbered {
     pub(crate) number: u64,
-    /// Its length.
+    /// Its length, or more if it has many values.
     pub(crate) size: usize,
     pub(crate) draft: Draft,
     pub(crate) is_unique: bool,
@@ -183,10 +183,8 @@ impl Lines {
         max_details: u64,
         trace: Vec<(String, Value)>,
     ) -> anyhow::Result<Self> {
-        // Escapes may make text up to six times as long as it is.
-        let longest = max_details.saturating_mul(6) + BESIDE_DETAILS;
         Ok(Self {
-            reader: LineReader::open(path, longest)?,
+            reader: LineReader::open(path, max_details)?,
             max_details,
             trace,
         })
@@ -217,6 +215,7 @@ impl Lines {
         // Measuring details means writing them out once more.
         let size = line.len();
         let may_be_too_large = (size as u64).saturating_mul(SWELLING) > self.max_details;
+        let room = size.max(weight(line) / 16);
         let line = json::object(line).and_then(Line::of);
         let line = line.map_err(|words| CommandError::usage(shortened(&words)))?;
         let (uuid, chosen) = draft::identity(line.uuid, line.unique.as_deref())?;
@@ -235,16 +234,18 @@ impl Lines {
         }
         Ok(Numbered {
             number: self.reader.number(),
-            size,
+            size: room,
             draft,
             is_unique: line.unique.is_some(),
         })
     }
 }
 
+/// The mark with which some editors begin a file.
+pub(crate) const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Takes away the mark with which some editors begin a file.
 fn without_mark(mut line: Vec<u8>, number: u64) -> Vec<u8> {
-    const MARK: &[u8] = "\u{feff}".as_bytes();
     if number == 1 && line.starts_with(MARK) {
         line.drain(..MARK.len());
     }

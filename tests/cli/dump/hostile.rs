@@ -53,6 +53,33 @@ fn a_dump_that_was_cut_off_is_refused_wherever_it_was_cut() {
 }
 
 #[test]
+fn a_dump_behind_blank_lines_is_checked_as_well() {
+    let boards = Boards::new();
+    fill(&boards, "embedded-from");
+    boards.run("embedded-from", &["dump", "it"]).succeeded();
+    let whole = fs::read_to_string(boards.env.file("it")).unwrap();
+    for before in ["\n", "\n \t\r\n\n"] {
+        let later = format!("{before}{whole}");
+        let altered = later.replacen("\"low\"", "\"lov\"", 1);
+        is_refused(&boards, altered.as_bytes(), 8, "is not what was written");
+        let cut = &later[..later.len() - 10];
+        is_refused(&boards, cut.as_bytes(), 8, "was cut off");
+        fs::write(boards.env.file("later"), &later).unwrap();
+        for from in ["later", "-"] {
+            let board = boards.another("embedded");
+            let load = boards.on(&board, &["load", from]).stdin(later.as_str());
+            load.run().succeeded();
+            assert_eq!(boards.dumped(&board).len(), 8, "{from}");
+        }
+    }
+    // What else stands before the header makes it no other file.
+    for before in [" ", "\u{feff}"] {
+        let later = format!("{before}{whole}");
+        is_refused(&boards, later.as_bytes(), 8, "is not what was written");
+    }
+}
+
+#[test]
 fn a_dump_that_was_altered_is_refused() {
     let boards = Boards::new();
     fill(&boards, "embedded-from");
@@ -138,7 +165,7 @@ fn a_line_that_is_far_too_long_is_not_kept() {
     bytes.extend(b"\"}\n");
     let limited = boards.on("embedded-1", &["load", "-"]).stdin(bytes).run();
     let text = limited.failed(2);
-    assert!(text.contains("the limit is 67108864"), "{text}");
+    assert!(text.contains("the limit is 8454144"), "{text}");
 }
 
 #[test]

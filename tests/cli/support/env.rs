@@ -234,6 +234,20 @@ impl Invocation {
         self.wrapped("setpriv", &nobody, true)
     }
 
+    /// Runs it to its end, and returns how many MiB of memory it took at most.
+    pub(crate) fn run_weighed(self) -> (Outcome, u64) {
+        const WEIGH: &str = "import os, resource, subprocess, sys\n\
+            code = subprocess.run(sys.argv[1:]).returncode\n\
+            used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n\
+            print(f'took {used // 1024} MiB', file=sys.stderr)\n\
+            sys.exit(code)";
+        let run = self.wrapped("python3", &["-c", WEIGH], true).run();
+        let told = run.stderr.rsplit("took ").next().unwrap();
+        let used = told.split(' ').next().and_then(|it| it.parse().ok());
+        let used = used.unwrap_or_else(|| panic!("{run}"));
+        (run, used)
+    }
+
     fn wrapped(mut self, program: &str, arguments: &[&str], passes_command: bool) -> Self {
         let mut command = Command::new(program);
         command.args(arguments);

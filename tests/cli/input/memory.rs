@@ -1,0 +1,158 @@
+//! Hostile input: no command takes more than 150 MB of memory for it, nor prints much of it.
+
+use std::fs;
+
+use super::*;
+use crate::support::{env::Invocation, needs};
+
+/// What any command may take, in MiB.
+const MOST: u64 = 143;
+
+/// What may be printed of one value of somebody else, and the words around it.
+const PRINTED: usize = 4096;
+
+/// Requires that a run takes little memory and prints little, and returns it.
+#[track_caller]
+fn weighs_little(what: &str, run: Invocation) -> Outcome {
+    let (run, used) = run.run_weighed();
+    eprintln!("memory: {what}: {used} MiB, code {}", run.code);
+    let printed = run.stdout.len() + run.stderr.len();
+    assert!(used <= MOST, "{what}: {used} MiB");
+    assert!(printed <= PRINTED, "{what}: {printed} bytes");
+    run
+}
+
+/// Returns JSON of so many bytes whose details have a great many values.
+fn dense(value: &str, bytes: usize) -> String {
+    let values = format!("{value},").repeat(bytes / (value.len() + 1));
+    let uuid = "1f0c9a58-8f0e-4d0a-8a43-6b0c3f6d2e7b";
+    format!("{{\"uuid\":\"{uuid}\",\"name\":\"a\",\"details\":{{\"a\":[{values}0]}}}}\n")
+}
+
+#[test]
+fn lines_of_many_values_take_little_memory() {
+    if !needs::has("python3") {
+        return;
+    }
+    let env = Env::new();
+    for (value, mebibytes) in [
+        ("{\"\":0}", 8),
+        ("{\"\":0}", 1),
+        ("[0]", 8),
+        ("[0]", 1),
+        ("0", 60),
+        ("0", 8),
+        ("0", 1),
+    ] {
+        let line = dense(value, mebibytes * MIB - 1024);
+        fs::write(env.file("lines"), line.repeat(3)).unwrap();
+        for words in [&["load", "lines"][..], &["post", "--from", "lines"]] {
+            let what = format!("{} of {mebibytes} MiB of {value}", words[0]);
+            let run = weighs_little(&what, env.jobboard(words));
+            assert!(mebibytes == 1 || run.code != 0, "{run}");
+        }
+        let run = env.jobboard(&["post", "a", "--details", "@lines"]);
+        weighs_little(&format!("--details of {mebibytes} MiB of {value}"), run);
+        let run = env.jobboard(&[
+            "purge",
+            "--trash",
+            "--yes",
+            "--force",
+            "--state",
+            "UNCLAIMED",
+        ]);
+        let _ = run.run();
+        let _ = env
+            .jobboard(&["trash", "--force", "--yes", "--state", "UNCLAIMED"])
+            .run();
+    }
+}
+
+#[test]
+fn many_lines_of_many_values_take_little_memory() {
+    if !needs::has("python3") {
+        return;
+    }
+    let env = Env::new();
+    let line = |at: usize| dense("{\"\":0}", 20_000).replace("1f0c9a58", &format!("{at:08x}"));
+    let lines: String = (0..200).map(line).collect();
+    fs::write(env.file("lines"), lines).unwrap();
+    for words in [
+        &["load", "lines", "-q"][..],
+        &["post", "--from", "lines", "-q"],
+    ] {
+        let run = env.jobboard(words).in_shell("\"$@\" > /dev/null 2>&1");
+        weighs_little(words[0], run);
+    }
+}
+
+#[test]
+fn records_that_cannot_be_read_take_little_memory_when_loaded() {
+    if !needs::has("python3") {
+        return;
+    }
+    let env = Env::new();
+    let long = "A".repeat(8 * MIB);
+    for (key, raw) in [("k", long.as_str()), (&long, "AAAA")] {
+        let line = format!("{{\"state\":\"MALFORMED\",\"key\":\"{key}\",\"raw\":\"{raw}\"}}\n");
+        fs::write(env.file("lines"), line.repeat(5)).unwrap();
+        for form in ["--json", "-q"] {
+            let words = ["load", "lines", "--malformed", form];
+            let run = weighs_little("load --malformed", env.jobboard(&words));
+            assert_eq!(run.code, 7, "{run}");
+        }
+    }
+}
+
+#[test]
+fn references_without_end_take_little_memory() {
+    if !needs::has("python3") {
+        return;
+    }
+    let env = Env::new();
+    for line in ["abcd", "key:0123456789012345678901234567890123456789"] {
+        let run = env.jobboard(&["show", "-"]);
+        let run = run.in_shell(&format!("yes {line} | \"$@\""));
+        let run = weighs_little("references", run);
+        assert!(run.failed(2).contains("too many jobs"), "{run}");
+    }
+}
+
+#[test]
+fn configurations_of_many_values_take_little_memory() {
+    if !needs::has("python3") {
+        return;
+    }
+    let env = Env::new();
+    let most = MIB / 4 - 100;
+    let pad = |part: &str| part.repeat(most / part.len());
+    for text in [
+        format!("a=[{}]", pad("[],")),
+        format!("a=[{}]", pad("0,")),
+        format!("a=[{}]", pad("{a=0},")),
+        pad("[[a]]\n"),
+        format!("a={}", pad("[")),
+        (0..most / 10).map(|at| format!("k{at:x}=0\n")).collect(),
+    ] {
+        let text = &text[..text.len().min(MIB / 4)];
+        env.configure(text);
+        let what = format!("the configuration {}", &text[..10].escape_debug());
+        weighs_little(&what, env.jobboard(&["list"]));
+    }
+    fs::remove_file(env.configure("")).unwrap();
+    let folder = env.file("octavia.d");
+    fs::create_dir(&folder).unwrap();
+    let keys = |file: usize| (0..90_000).map(move |at| format!("{file}k{at:x}=\n"));
+    for file in 0..20 {
+        let text: String = keys(file).collect();
+        fs::write(folder.join(format!("{file}.conf")), format!("[a]\n{text}")).unwrap();
+    }
+    let run = env.jobboard(&["list", "--board", "octavia:octavia.d"]);
+    weighs_little("the snippets", run).failed(2);
+    let nested = |name: char, of: char| format!("{name} = {}\n", format!("${of}").repeat(90));
+    let text = format!("b = {}\n{}", "x".repeat(MIB / 2), nested('c', 'b'));
+    let text = format!("[task_flow]\n{text}jobboard_backend_hosts = $c\n");
+    fs::write(env.file("octavia.conf"), text).unwrap();
+    let run = env.jobboard(&["list", "--board", "octavia:octavia.conf"]);
+    weighs_little("values in values", run).failed(2);
+}
