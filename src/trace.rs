@@ -2,7 +2,6 @@
 
 use std::{fmt, str::FromStr};
 
-use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -32,6 +31,14 @@ impl SpanContext {
         // Neither can be nothing: each number of this kind says of which kind it is.
         let (trace, span) = (Uuid::new_v4().as_u128(), Uuid::new_v4().as_u64_pair().0);
         Self { trace, span, flags }
+    }
+
+    fn ids(&self) -> Value {
+        let (trace, span) = (
+            format!("{:032x}", self.trace),
+            format!("{:016x}", self.span),
+        );
+        json!({"traceId": trace, "spanId": span})
     }
 }
 
@@ -111,21 +118,6 @@ pub(crate) struct Span {
     state: Option<String>,
 }
 
-/// What an attempt was.
-pub(crate) struct Told<'a> {
-    pub(crate) conductor: &'a str,
-    pub(crate) board: &'a str,
-    pub(crate) uuid: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) attempt: u32,
-    pub(crate) outcome: &'static str,
-    /// Why it failed.
-    pub(crate) failure: Option<&'a str>,
-    pub(crate) exit_code: Option<i32>,
-    pub(crate) began: DateTime<Utc>,
-    pub(crate) ended: DateTime<Utc>,
-}
-
 impl Span {
     /// Begins an attempt at a job with these details; a job that nobody traces has none, unless it
     /// `is_wanted` nevertheless.
@@ -156,64 +148,9 @@ impl Span {
         format!("{:032x}", self.context.trace)
     }
 
-    /// Tells it as a line of OTLP.
-    pub(crate) fn line(&self, told: &Told<'_>) -> Vec<u8> {
-        let nanos =
-            |time: DateTime<Utc>| time.timestamp_nanos_opt().unwrap_or_default().to_string();
-        let text = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
-        let number = |key: &str, value: i64| {
-            // 64 bits are more than numbers in JSON have.
-            json!({"key": key, "value": {"intValue": value.to_string()}})
-        };
-        let mut attributes = vec![
-            text("messaging.system", "jobboard"),
-            text("messaging.destination.name", told.board),
-            text("messaging.operation.type", "process"),
-            text("messaging.message.id", told.uuid),
-            text("jobboard.job.name", told.name),
-            number("jobboard.attempt", i64::from(told.attempt)),
-            text("jobboard.outcome", told.outcome),
-        ];
-        attributes.extend(
-            told.exit_code
-                .map(|it| number("process.exit.code", it.into())),
-        );
-        let status = match told.failure {
-            Some(failure) => json!({"code": 2, "message": failure}),
-            None => json!({}),
-        };
-        let ids = |it: &SpanContext| (format!("{:032x}", it.trace), format!("{:016x}", it.span));
-        let (trace, span) = ids(&self.context);
-        let links = self.link.iter().map(|link| {
-            let (trace, span) = ids(link);
-            json!({"traceId": trace, "spanId": span})
-        });
-        let version = env!("CARGO_PKG_VERSION");
-        let span = json!({
-            "traceId": trace,
-            "spanId": span,
-            "name": format!("process {}", told.name),
-            // A consumer.
-            "kind": 5,
-            "startTimeUnixNano": nanos(told.began),
-            "endTimeUnixNano": nanos(told.ended),
-            "attributes": attributes,
-            "links": links.collect::<Vec<_>>(),
-            "status": status,
-        });
-        let resource = [
-            text("service.name", "jobboard"),
-            text("service.version", version),
-            text("service.instance.id", told.conductor),
-        ];
-        let line = json!({"resourceSpans": [{
-            "resource": {"attributes": resource},
-            "scopeSpans": [{
-                "scope": {"name": "jobboard", "version": version},
-                "spans": [span],
-            }],
-        }]});
-        format!("{line}\n").into_bytes()
+    /// Returns the numbers of its trace and itself, and those of where the job was posted, as OTLP has them.
+    pub(crate) fn ids(&self) -> (Value, Option<Value>) {
+        (self.context.ids(), self.link.as_ref().map(SpanContext::ids))
     }
 }
 

@@ -9,14 +9,12 @@ use std::{
     time::Duration,
 };
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use rustix::fs::OFlags;
+use serde_json::{Value, json};
 
 use super::{attempt::Attempt, meter::End, progress::Log};
-use crate::{
-    job::{Conductor, Outcome},
-    trace::Told,
-};
+use crate::job::{Conductor, Outcome};
 
 /// The file that attempts are told to.
 #[derive(Debug)]
@@ -54,33 +52,68 @@ impl Spans {
         }
     }
 
-    /// Words an attempt that has ended, with what becomes of its job if that is ours to say.
+    /// Words an attempt that has ended as a line of OTLP, with what becomes of its job if that is ours to say.
     pub(super) fn line(
         &self,
         attempt: &Attempt,
         outcome: Option<&Outcome>,
         took: Duration,
     ) -> Option<Vec<u8>> {
+        let (mut span, link) = attempt.span.as_ref()?.ids();
+        let (job, ended) = (&attempt.job, Utc::now());
+        let nanos =
+            |time: DateTime<Utc>| time.timestamp_nanos_opt().unwrap_or_default().to_string();
         let failure = outcome.and_then(Outcome::failure);
+        let reason = match outcome {
+            Some(_) => failure.map(|failure| failure.reason.as_str()),
+            None => Some("the claim was lost"),
+        };
+        let mut attributes = vec![
+            text("messaging.system", "jobboard"),
+            text("messaging.destination.name", &self.board),
+            text("messaging.operation.type", "process"),
+            text("messaging.message.id", &job.uuid),
+            text("jobboard.job.name", &job.name),
+            number("jobboard.attempt", i64::from(job.history.attempts)),
+            text(
+                "jobboard.outcome",
+                outcome.map_or(End::Lost, End::from).name(),
+            ),
+        ];
         let exit_code = failure.and_then(|failure| failure.exit_code);
         let is_done = outcome == Some(&Outcome::Consume);
-        let lost = "the claim was lost";
-        let ended = Utc::now();
-        let told = Told {
-            conductor: &self.conductor,
-            board: &self.board,
-            uuid: &attempt.job.uuid,
-            name: &attempt.job.name,
-            attempt: attempt.job.history.attempts,
-            outcome: outcome.map_or(End::Lost, End::from).name(),
-            failure: match outcome {
-                Some(_) => failure.map(|failure| failure.reason.as_str()),
-                None => Some(lost),
-            },
-            exit_code: exit_code.or(is_done.then_some(0)),
-            began: ended - took,
-            ended,
-        };
-        Some(attempt.span.as_ref()?.line(&told))
+        let exit_code = exit_code.or(is_done.then_some(0));
+        attributes.extend(exit_code.map(|it| number("process.exit.code", it.into())));
+        span["name"] = format!("process {}", job.name).into();
+        // A consumer.
+        span["kind"] = 5.into();
+        span["startTimeUnixNano"] = nanos(ended - took).into();
+        span["endTimeUnixNano"] = nanos(ended).into();
+        span["attributes"] = attributes.into();
+        span["links"] = Vec::from_iter(link).into();
+        span["status"] = reason.map_or(json!({}), |reason| json!({"code": 2, "message": reason}));
+        let version = env!("CARGO_PKG_VERSION");
+        let resource = [
+            text("service.name", "jobboard"),
+            text("service.version", version),
+            text("service.instance.id", &self.conductor),
+        ];
+        let line = json!({"resourceSpans": [{
+            "resource": {"attributes": resource},
+            "scopeSpans": [{
+                "scope": {"name": "jobboard", "version": version},
+                "spans": [span],
+            }],
+        }]});
+        Some(format!("{line}\n").into_bytes())
     }
+}
+
+fn text(key: &str, value: &str) -> Value {
+    json!({"key": key, "value": {"stringValue": value}})
+}
+
+fn number(key: &str, value: i64) -> Value {
+    // 64 bits are more than numbers in JSON have.
+    json!({"key": key, "value": {"intValue": value.to_string()}})
 }
