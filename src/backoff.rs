@@ -22,6 +22,42 @@ pub(crate) fn jittered(pause: Duration, part: f64) -> Duration {
     pause.mul_f64(1.0 - part * chance())
 }
 
+/// Pauses between attempts at one thing, half of each by chance.
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    bounds: (Duration, Duration),
+    /// How many pauses there were; `None` as long as the next attempt is the first.
+    times: Option<u32>,
+}
+
+impl Backoff {
+    /// Begins with an attempt that need not wait.
+    pub(crate) fn at_once(bounds: (Duration, Duration)) -> Self {
+        Self {
+            bounds,
+            times: None,
+        }
+    }
+
+    /// Begins when the first attempt has failed.
+    pub(crate) fn after_one(bounds: (Duration, Duration)) -> Self {
+        Self {
+            bounds,
+            times: Some(0),
+        }
+    }
+
+    /// Returns how long to wait now: longer each time.
+    pub(crate) fn pause(&mut self) -> Duration {
+        let times = self
+            .times
+            .replace(self.times.map_or(0, |it| it.saturating_add(1)));
+        times.map_or(Duration::ZERO, |times| {
+            jittered(doubled(self.bounds, times), 0.5)
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,6 +70,23 @@ mod tests {
         let longest = Duration::from_millis(u64::MAX);
         assert_eq!(doubled((longest, longest), u32::MAX), longest);
         assert!(jittered(longest, 0.2) >= longest.mul_f64(0.799));
+    }
+
+    #[test]
+    fn attempts_after_the_first_are_further_and_further_apart() {
+        let bounds @ (shortest, longest) = (Duration::from_millis(200), Duration::from_secs(5));
+        let mut backoff = Backoff::at_once(bounds);
+        assert_eq!(backoff.pause(), Duration::ZERO);
+        for mut backoff in [backoff, Backoff::after_one(bounds)] {
+            let pauses: Vec<_> = (0..20).map(|_| backoff.pause()).collect();
+            assert!((shortest / 2..=shortest).contains(&pauses[0]), "{pauses:?}");
+            assert!(
+                pauses
+                    .iter()
+                    .all(|pause| (shortest / 2..=longest).contains(pause))
+            );
+            assert!(pauses[10..].iter().all(|pause| *pause >= longest / 2));
+        }
     }
 
     #[test]

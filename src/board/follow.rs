@@ -9,10 +9,11 @@ use futures_util::{
 use tokio::time::{self, Instant};
 
 use super::{Board, BoardError, Event, Result};
-use crate::backoff::{doubled, jittered};
+use crate::backoff::Backoff;
 
 /// The shortest and the longest pause between two attempts to reach a board.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+pub(super) const PAUSES: (Duration, Duration) =
+    (Duration::from_millis(200), Duration::from_secs(5));
 
 /// A connection that lasted this long was a good one: the next attempt need not wait long.
 const STEADY: Duration = Duration::from_secs(5);
@@ -49,7 +50,7 @@ pub(crate) fn follow(board: &dyn Board, start: Start) -> BoxStream<'_, Result<Ne
         board,
         start,
         events: None,
-        backoff: Backoff::default(),
+        backoff: Backoff::at_once(PAUSES),
         was_heard: false,
         is_lost: false,
         owes_resync: false,
@@ -86,7 +87,7 @@ impl Follower<'_> {
                     Some(Ok(event)) => return Ok(News::Event(event)),
                     ended => {
                         if since.elapsed() >= STEADY {
-                            self.backoff = Backoff::default();
+                            self.backoff = Backoff::at_once(PAUSES);
                         }
                         self.events = None;
                         ended.map_or_else(
@@ -132,48 +133,5 @@ impl Follower<'_> {
             board: self.board.name().to_owned(),
             source: "it tells no more of what happens".into(),
         }
-    }
-}
-
-/// How long to wait before each of several attempts.
-#[derive(Debug, Default)]
-pub(super) struct Backoff {
-    attempts: u32,
-}
-
-impl Backoff {
-    /// Begins when the first attempt has failed.
-    pub(super) fn after_one() -> Self {
-        Self { attempts: 1 }
-    }
-
-    /// Returns how long to wait now: not at all at first, and then longer and longer.
-    pub(super) fn pause(&mut self) -> Duration {
-        let attempts = self.attempts;
-        self.attempts = attempts.saturating_add(1);
-        match attempts {
-            0 => Duration::ZERO,
-            attempts => jittered(doubled(PAUSES, attempts), 0.5),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_grow_up_to_their_limit() {
-        let mut backoff = Backoff::default();
-        assert_eq!(backoff.pause(), Duration::ZERO);
-        let pauses: Vec<_> = (0..20).map(|_| backoff.pause()).collect();
-        let (shortest, longest) = PAUSES;
-        assert!(pauses[0] <= shortest * 2, "{pauses:?}");
-        assert!(
-            pauses
-                .iter()
-                .all(|pause| (shortest..=longest).contains(pause))
-        );
-        assert!(pauses[10..].iter().all(|pause| *pause >= longest / 2));
     }
 }

@@ -12,7 +12,7 @@ use tokio::{sync::oneshot, task::JoinSet};
 
 use self::ledger::{Ledger, Round};
 use crate::{
-    backoff::jittered,
+    backoff::Backoff,
     board::{Board, BoardError},
     job::Claim,
     process::{
@@ -22,6 +22,9 @@ use crate::{
         label::Label,
     },
 };
+
+/// The shortest and the longest pause between renewals that come to nothing.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// Why a claim is no longer ours, or may be somebody else's any moment.
 #[derive(Debug, Error)]
@@ -154,14 +157,14 @@ impl Drop for Closing {
 async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)) {
     let ledger = &*closing.0;
     let mut last = None;
-    let mut pause = Pause::default();
+    let (mut backoff, mut not_before) = (Backoff::after_one(PAUSE), Boottime::from_nanos(0));
     loop {
         ledger.expire(last.as_ref());
         let Some(due) = ledger.first_renewal() else {
             ledger.changed.notified().await;
             continue;
         };
-        let moment = due.max(pause.until);
+        let moment = due.max(not_before);
         if !moment.is_past() {
             tokio::select! {
                 () = clock::sleep_until(moment) => {}
@@ -176,10 +179,10 @@ async fn keep(board: Arc<dyn Board>, closing: Closing, renewed: impl Fn(Renewal)
             late: Boottime::now().since(due),
         });
         match round {
-            Round::Settled => (last, pause) = (None, Pause::default()),
+            Round::Settled => (last, backoff) = (None, Backoff::after_one(PAUSE)),
             Round::Open(error) => {
                 last = error.or(last);
-                pause.lengthen();
+                not_before = Boottime::now() + backoff.pause();
             }
         }
     }
@@ -205,28 +208,5 @@ async fn renew(board: &dyn Board, ledger: &Ledger, last: Option<&Arc<BoardError>
     match answer {
         Ok(answers) => ledger.enter(&ids, answers, asked),
         Err(error) => Round::Open(Some(Arc::new(error))),
-    }
-}
-
-/// The time between attempts that come to nothing.
-struct Pause {
-    until: Boottime,
-    length: Duration,
-}
-
-impl Default for Pause {
-    fn default() -> Self {
-        Self {
-            until: Boottime::from_nanos(0),
-            length: Duration::from_millis(50),
-        }
-    }
-}
-
-impl Pause {
-    /// Doubles, up to a second; a part of it is chance, so that many do not come back together.
-    fn lengthen(&mut self) {
-        self.length = (self.length * 2).min(Duration::from_secs(1));
-        self.until = Boottime::now() + jittered(self.length, 0.5);
     }
 }

@@ -19,9 +19,12 @@ use super::{
     Board, BoardError, BoardExt, Detail, Event, EventKind, JobRef, Query, Result,
     ext::Candidates,
     filter::Filters,
-    follow::{Backoff, News, Start, follow},
+    follow::{News, PAUSES, Start, follow},
 };
-use crate::job::{Job, JobKey, Shelf};
+use crate::{
+    backoff::Backoff,
+    job::{Job, JobKey, Shelf},
+};
 
 /// How often to look at the clock while a job is postponed: somebody may set it.
 const LOOK_AT_CLOCK: Duration = Duration::from_secs(60);
@@ -205,7 +208,7 @@ impl<'a> Waiter<'a> {
     }
 
     async fn patiently<T>(&mut self, look: impl AsyncFn(&dyn Board) -> Result<T>) -> Result<T> {
-        let mut backoff = Backoff::after_one();
+        let mut backoff = Backoff::after_one(PAUSES);
         loop {
             match look(self.board).await {
                 Err(error) if error.is_retryable() => self.rest(error, backoff.pause()).await?,
@@ -216,7 +219,7 @@ impl<'a> Waiter<'a> {
 
     pub(crate) async fn outlast(&mut self, error: BoardError) -> Result<()> {
         match error.is_retryable() {
-            true => self.rest(error, Backoff::after_one().pause()).await,
+            true => self.rest(error, Backoff::after_one(PAUSES).pause()).await,
             false => Err(error),
         }
     }
