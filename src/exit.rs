@@ -16,6 +16,7 @@ pub(crate) use self::{
     trying::Trying,
     way::Way,
 };
+pub(crate) use crate::board::chain;
 use crate::{
     board::BoardError,
     job::Owner,
@@ -363,23 +364,4 @@ fn sort(error: &BoardError) -> (u8, &'static str) {
         | BoardError::Crowded { .. }
         | BoardError::Failed { .. } => (FAILED, "failed"),
     }
-}
-
-/// Words an error with all its causes, each once.
-pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
-    let mut message = String::new();
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        cause = error.source();
-        let text = error.to_string();
-        // Some libraries repeat their source in their own words.
-        if message.ends_with(&text) {
-            continue;
-        }
-        if !message.is_empty() {
-            message.push_str(": ");
-        }
-        message.push_str(&text);
-    }
-    message
 }

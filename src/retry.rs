@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{
     backoff::{doubled, jittered},
+    board::chain,
     duration,
     job::{Aftermath, Failure, History, Outcome, Owner, Said},
     process::{child::Ended, command::NotRun},
@@ -115,13 +116,7 @@ impl Patience {
                 let limit = duration::exact(*limit);
                 self.fail(format!("the command took longer than {limit}"), None, case)
             }
-            Course::NotRun(error) => {
-                let reason = match std::error::Error::source(error) {
-                    Some(source) => format!("{error}: {source}"),
-                    None => error.to_string(),
-                };
-                self.fail(reason, None, case)
-            }
+            Course::NotRun(error) => self.fail(chain(error), None, case),
             Course::Spent => Outcome::Spent(failure(tried_in_vain(case.history), None, case)),
         }
     }

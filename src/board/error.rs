@@ -159,6 +159,25 @@ impl From<&Malformed> for BoardError {
     }
 }
 
+/// Words an error with all its causes, each once.
+pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
+    let mut message = String::new();
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        cause = error.source();
+        let text = error.to_string();
+        // Some libraries repeat their source in their own words.
+        if message.ends_with(&text) {
+            continue;
+        }
+        if !message.is_empty() {
+            message.push_str(": ");
+        }
+        message.push_str(&text);
+    }
+    message
+}
+
 fn name_of(owner: Option<&Owner>) -> String {
     owner.map_or_else(
         || "somebody whose name cannot be read".to_owned(),

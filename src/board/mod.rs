@@ -39,7 +39,7 @@ use futures_util::{TryStreamExt, stream::BoxStream};
 pub(crate) use self::stored::misread;
 use self::wire::posting::Limit;
 pub(crate) use self::{
-    error::BoardError,
+    error::{BoardError, chain},
     event::{Event, EventKind, Events, Onlooker},
     examine::{Examined, Part},
     ext::BoardExt,

@@ -9,7 +9,10 @@ use super::{
     progress::{Note, Reporter},
     shared::Shared,
 };
-use crate::{backoff::jittered, board::BoardError};
+use crate::{
+    backoff::jittered,
+    board::{BoardError, chain},
+};
 
 /// The shortest and the longest pause between two attempts.
 ///
@@ -38,20 +41,6 @@ pub(super) fn is_final_at_first(error: &BoardError) -> bool {
 /// Whether the board is not there, or was not heard; else it is, and does not do as it is asked.
 pub(super) fn is_away(error: &BoardError) -> bool {
     error.is_retryable() || matches!(error, BoardError::Unknown { .. })
-}
-
-/// Words an error of a board with all its causes.
-pub(super) fn words(error: &BoardError) -> String {
-    let mut reason = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        let text = cause.to_string();
-        if !reason.ends_with(&text) {
-            reason = format!("{reason}: {text}");
-        }
-        source = cause.source();
-    }
-    reason
 }
 
 /// Waits for a board to come back, longer each time.
@@ -142,7 +131,7 @@ pub(super) fn lost(contact: &Contact, reporter: &Reporter, error: &BoardError) {
         // It answers, and not as it should.
         false => "board_failed",
     };
-    reporter.tell(Note::new(event).with("reason", words(error)));
+    reporter.tell(Note::new(event).with("reason", chain(error)));
 }
 
 impl Drop for Outage {

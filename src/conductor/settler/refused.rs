@@ -6,11 +6,8 @@ use tokio::time::{self, Instant};
 
 use super::{Due, Settler};
 use crate::{
-    board::BoardError,
-    conductor::{
-        outage::words,
-        progress::{Note, Reporter},
-    },
+    board::{BoardError, chain},
+    conductor::progress::{Note, Reporter},
     job::{JobKey, Outcome, Unsettled},
 };
 
@@ -42,7 +39,7 @@ impl Refused {
     /// Takes a job that was refused, and tells of it if that is news.
     pub(crate) fn add(&mut self, due: Due, error: &BoardError, reporter: &Reporter) {
         let now = Instant::now();
-        let (key, reason) = (due.attempt.job.key.clone(), words(error));
+        let (key, reason) = (due.attempt.job.key.clone(), chain(error));
         let former = self.jobs.remove(&key);
         let pause = former
             .as_ref()
