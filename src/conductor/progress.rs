@@ -22,6 +22,8 @@ use tokio::{
     time,
 };
 
+use crate::job::Job;
+
 /// How many things may wait to be shown before commands wait with their output.
 const ROOM: usize = 1024;
 
@@ -33,6 +35,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) struct Tag {
     pub(crate) uuid: String,
     pub(crate) name: String,
+}
+
+impl Tag {
+    pub(super) fn of(job: &Job) -> Self {
+        Self {
+            uuid: job.reference().into_owned(),
+            name: job.name.clone(),
+        }
+    }
 }
 
 impl fmt::Display for Tag {

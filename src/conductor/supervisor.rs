@@ -11,7 +11,7 @@ use super::{
     Halted, Settings,
     attempt::{Attempt, Finished},
     lease_term::LeaseTerm,
-    picker::{Aim, Picker, Won},
+    picker::{Picker, Won},
     progress::{Note, Tag},
     registration::Teller,
     settler::{Settler, Tally, refused::Refused, releaser::Releaser},
@@ -95,7 +95,7 @@ impl Supervisor {
             shared: Arc::clone(&shared),
             filters: settings.filters.clone(),
             lease_term,
-            aim: Aim::of(until),
+            until,
             slots: Arc::new(Slots::new(settings.jobs)),
             won: won_here,
             returned,
@@ -203,10 +203,7 @@ impl Supervisor {
             term,
         };
         let attempt = Attempt {
-            tag: Arc::new(Tag {
-                uuid: claimed.job.reference().into_owned(),
-                name: claimed.job.name.clone(),
-            }),
+            tag: Arc::new(Tag::of(&claimed.job)),
             job: claimed.job,
             fence: claimed.fence,
             lease: self.keeper.hold(claim, asked),

@@ -62,31 +62,13 @@ pub(super) struct Won {
     pub(super) slot: Slot,
 }
 
-/// When to stop picking.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Aim {
-    /// Once nothing is left to do.
-    pub(super) drain: bool,
-    /// After so many jobs.
-    pub(super) jobs_left: Option<u64>,
-}
-
-impl Aim {
-    pub(super) fn of(until: Until) -> Self {
-        Self {
-            drain: until.drained,
-            jobs_left: until.jobs,
-        }
-    }
-}
-
 /// What a picker works with.
 pub(super) struct Picker {
     pub(super) board: Arc<dyn Board>,
     pub(super) shared: Arc<Shared>,
     pub(super) filters: Filters,
     pub(super) lease_term: LeaseTerm,
-    pub(super) aim: Aim,
+    pub(super) until: Until,
     pub(super) slots: Arc<Slots>,
     pub(super) won: UnboundedSender<Won>,
     pub(super) returned: UnboundedReceiver<Candidate>,
@@ -101,7 +83,7 @@ impl Picker {
             shared,
             filters,
             lease_term,
-            aim,
+            until,
             slots,
             won,
             returned,
@@ -117,8 +99,8 @@ impl Picker {
                 term: Term::Kept(lease_term.wanted()),
             },
             lease_term,
-            drains: aim.drain,
-            is_to_end: aim.drain || aim.jobs_left.is_some(),
+            drains: until.drained,
+            is_to_end: until.drained || until.jobs.is_some(),
             backlog: Backlog::new(CAPACITY),
             pauses: Pauses::default(),
             pauses_read: Instant::now(),
@@ -136,7 +118,7 @@ impl Picker {
             has_heard: true,
             has_told_held: false,
         };
-        pick.work(aim.jobs_left, &slots, &won, &mut shutdown).await
+        pick.work(until.jobs, &slots, &won, &mut shutdown).await
     }
 }
 
