@@ -5,18 +5,17 @@
 //! up, and a job that leaves the trash as it comes to the board is restored. This is a record of
 //! each step; what only compares two looks, as `board/redis/events/picture` does, would have to guess.
 
-pub(super) mod change;
 pub(super) mod queue;
 
 use std::collections::{HashMap, HashSet};
 
 use chrono::Utc;
 
-pub(crate) use self::{change::Change, queue::Changes};
+pub(crate) use self::queue::{Change, Changes, Step};
 use super::observation::{Observations, Seen, SeenLock};
 use crate::{
     board::{Event, EventKind, known::Known},
-    job::{JobKey, Owner},
+    job::JobKey,
 };
 
 /// The jobs of a board and of its trash, as they were last seen.
@@ -74,28 +73,27 @@ impl Picture {
         ahead: &mut Changes,
         observations: &Observations,
     ) -> Option<Event> {
-        match change {
-            Change::JobCame(key) => self.job_came(key, ahead, observations),
-            Change::JobWent(key) => self.job_went(key, ahead, observations),
-            Change::LockCame(key) => self.lock_came(key, ahead, observations),
-            Change::LockWent(key) => self.lock_went(&key, ahead, observations),
-            Change::TrashCame(key) => {
-                let leaves = Change::JobWent(key.clone());
-                if ahead.of(&key).any(|change| *change == leaves) {
+        let (step, key) = match change {
+            Change::OfJob(step, key) => (step, key),
+            Change::Event(event) => return Some(*event),
+        };
+        match step {
+            Step::JobCame => self.job_came(key, ahead, observations),
+            Step::JobWent => self.job_went(key, ahead, observations),
+            Step::LockCame => self.lock_came(key, ahead, observations),
+            Step::LockWent => self.lock_went(&key, ahead, observations),
+            Step::TrashCame => {
+                if ahead.of(&key).any(|step| step == Step::JobWent) {
                     // It belongs to the job that leaves the board for it, and waits for that.
-                    ahead.push(Change::TrashCame(key));
+                    ahead.push(Change::OfJob(step, key));
                 } else if let Some(known) = observations.of(&key).trashed {
                     // Boards beside this one share the trash.
                     self.trash.insert(key, known);
                 }
                 None
             }
-            Change::TrashWent(key) => self.trash_went(key, ahead, observations),
-            Change::ConductorCame(name) => Some(about(EventKind::ConductorJoined, name)),
-            Change::ConductorWent(name) => Some(about(EventKind::ConductorLeft, name)),
-            Change::Paused(names) => Some(about_names(EventKind::Paused, names)),
-            Change::Resumed(names) => Some(about_names(EventKind::Resumed, names)),
-            Change::Meddled(key) => self.meddled(key, observations),
+            Step::TrashWent => self.trash_went(key, ahead, observations),
+            Step::Meddled => self.meddled(key, observations),
         }
     }
 
@@ -106,8 +104,7 @@ impl Picture {
         observations: &Observations,
     ) -> Option<Event> {
         let seen = observations.of(&key);
-        let is_restored =
-            self.is_trashed(&key, &seen) && ahead.take(&Change::TrashWent(key.clone()));
+        let is_restored = self.is_trashed(&key, &seen) && ahead.take(Step::TrashWent, &key);
         self.came(key, seen, is_restored)
     }
 
@@ -157,7 +154,7 @@ impl Picture {
         };
         let trashed = observations.of(&key).trashed;
         let is_ours = |trashed: &Known| is_same(&key, &known, trashed);
-        if trashed.as_ref().is_none_or(is_ours) && ahead.take(&Change::TrashCame(key.clone())) {
+        if trashed.as_ref().is_none_or(is_ours) && ahead.take(Step::TrashCame, &key) {
             let event = Event {
                 remark: trashed.and_then(|trashed| known.remark_since(&trashed)),
                 ..event(EventKind::Trashed, &key, &known)
@@ -196,7 +193,7 @@ impl Picture {
                 return None;
             }
             // It only proved that nobody held the job.
-            SeenLock::Gone if next == Some(&Change::JobWent(key.clone())) => return None,
+            SeenLock::Gone if next == Some(Step::JobWent) => return None,
             // Two locks at once there are not: this one was known before it was told of.
             SeenLock::Gone if known.claim().is_some() => return None,
             SeenLock::Gone => (None, None),
@@ -215,7 +212,7 @@ impl Picture {
         ahead: &Changes,
         observations: &Observations,
     ) -> Option<Event> {
-        if next_on_board(ahead, key) == Some(&Change::JobWent(key.clone())) {
+        if next_on_board(ahead, key) == Some(Step::JobWent) {
             return None;
         }
         let was_blocked = self.blocked.remove(key);
@@ -249,7 +246,7 @@ impl Picture {
         observations: &Observations,
     ) -> Option<Event> {
         let seen = observations.of(&key);
-        if self.is_trashed(&key, &seen) && ahead.take(&Change::JobCame(key.clone())) {
+        if self.is_trashed(&key, &seen) && ahead.take(Step::JobCame, &key) {
             return self.came(key, seen, true);
         }
         let known = self.trash.remove(&key)?;
@@ -275,19 +272,19 @@ impl Picture {
 /// it tried at once: it goes again with nothing but a write to the job in between.
 fn hastened(key: &JobKey, ahead: &mut Changes, observations: &Observations) -> Option<Known> {
     let job = observations.of(key).job?;
-    let steps = [Change::Meddled(key.clone()), Change::LockWent(key.clone())];
-    if !ahead.of(key).take(2).eq(&steps) {
+    let steps = [Step::Meddled, Step::LockWent];
+    if !ahead.of(key).take(2).eq(steps) {
         return None;
     }
-    for step in &steps {
-        ahead.take(step);
+    for step in steps {
+        ahead.take(step, key);
     }
     Some(job)
 }
 
 /// Returns what happens next to a job, as far as the board itself goes.
-fn next_on_board<'a>(ahead: &'a Changes, key: &JobKey) -> Option<&'a Change> {
-    ahead.of(key).find(|change| change.is_on_board())
+fn next_on_board(ahead: &Changes, key: &JobKey) -> Option<Step> {
+    ahead.of(key).find(Step::is_on_board)
 }
 
 /// Whether these two are of one job: boards beside each other number theirs alike.
@@ -302,20 +299,6 @@ fn event(kind: EventKind, key: &JobKey, known: &Known) -> Event {
         subject: Some(known.subject(key)),
         owner: owner.cloned(),
         fence: fence.cloned(),
-        ..Event::now(kind)
-    }
-}
-
-fn about(kind: EventKind, conductor: Owner) -> Event {
-    Event {
-        owner: Some(conductor),
-        ..Event::now(kind)
-    }
-}
-
-fn about_names(kind: EventKind, names: String) -> Event {
-    Event {
-        names: Some(names),
         ..Event::now(kind)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use tokio::time::Instant;
 
-use super::changes::{change::Change, queue::Changes};
+use super::changes::{Change, Changes, Step};
 use crate::{
     board::{
         Detail, Result,
@@ -116,14 +116,16 @@ impl Observations {
 fn wanted(changes: &Changes) -> BTreeMap<JobKey, Wanted> {
     let mut all: BTreeMap<JobKey, Wanted> = BTreeMap::new();
     for change in changes.since(0) {
-        let Some(key) = change.job() else { continue };
+        let Change::OfJob(step, key) = change else {
+            continue;
+        };
         let wanted = all.entry(key.clone()).or_default();
-        match change {
-            Change::JobCame(_) | Change::LockWent(_) => wanted.job = true,
-            Change::LockCame(_) => wanted.lock = true,
-            Change::TrashCame(_) => wanted.trashed = true,
-            Change::Meddled(_) => (wanted.job, wanted.lock) = (true, true),
-            _ => {}
+        match step {
+            Step::JobCame | Step::LockWent => wanted.job = true,
+            Step::LockCame => wanted.lock = true,
+            Step::TrashCame => wanted.trashed = true,
+            Step::Meddled => (wanted.job, wanted.lock) = (true, true),
+            Step::JobWent | Step::TrashWent => {}
         }
     }
     all

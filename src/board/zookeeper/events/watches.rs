@@ -2,10 +2,10 @@
 
 use zookeeper_client::{AddWatchMode, EventType, PersistentWatcher, SessionState, WatchedEvent};
 
-use super::changes::Change;
+use super::changes::{Change, Step};
 use crate::{
     board::{
-        Result,
+        Event, EventKind, Result,
         zookeeper::{
             link::{nodes::READING, session::Session},
             paths::{Paths, entered, locked_by, unescape},
@@ -122,43 +122,45 @@ impl Watch {
 
 impl Place {
     fn change(self, kind: EventType, child: &str, paths: &Paths) -> Option<Change> {
-        let (created, deleted) = match kind {
-            EventType::NodeCreated => (true, false),
-            EventType::NodeDeleted => (false, true),
-            _ => (false, false),
-        };
-        let pick = |came: Change, went: Change| match (created, deleted) {
-            (true, _) => Some(came),
-            (_, true) => Some(went),
-            _ => None,
-        };
-        if self == Self::Entities {
-            let name = entered(child);
-            return pick(
-                Change::ConductorCame(name.clone()),
-                Change::ConductorWent(name),
-            );
-        }
-        if self == Self::Pauses {
-            let names = unescape(child);
-            return match deleted {
-                true => Some(Change::Resumed(names)),
-                false => Some(Change::Paused(names)),
-            };
-        }
-        if self == Self::Trash {
-            let key = paths.key_of(Shelf::Trash, child)?;
-            return pick(Change::TrashCame(key.clone()), Change::TrashWent(key));
-        }
-        let (job, lock) = (paths.key_of(Shelf::Board, child), locked_by(child));
-        match (job, lock) {
-            // Nobody changes a job or a lock in place; who does it by hand wants it looked at.
-            (Some(key), _) | (None, Some(key)) if kind == EventType::NodeDataChanged => {
-                Some(Change::Meddled(key))
+        match self {
+            Self::Entities => {
+                let kind = pick(kind, EventKind::ConductorJoined, EventKind::ConductorLeft)?;
+                let mut event = Event::now(kind);
+                event.owner = Some(entered(child));
+                Some(Change::Event(Box::new(event)))
             }
-            (Some(key), _) => pick(Change::JobCame(key.clone()), Change::JobWent(key)),
-            (None, Some(key)) => pick(Change::LockCame(key.clone()), Change::LockWent(key)),
-            (None, None) => None,
+            Self::Pauses => {
+                // One that was written to is paused in another way.
+                let kind = pick(kind, EventKind::Paused, EventKind::Resumed);
+                let mut event = Event::now(kind.unwrap_or(EventKind::Paused));
+                event.names = Some(unescape(child));
+                Some(Change::Event(Box::new(event)))
+            }
+            Self::Trash => {
+                let key = paths.key_of(Shelf::Trash, child)?;
+                let step = pick(kind, Step::TrashCame, Step::TrashWent)?;
+                Some(Change::OfJob(step, key))
+            }
+            Self::Board => {
+                let (key, came, went) = match paths.key_of(Shelf::Board, child) {
+                    Some(key) => (key, Step::JobCame, Step::JobWent),
+                    None => (locked_by(child)?, Step::LockCame, Step::LockWent),
+                };
+                let step = match kind {
+                    // Nobody changes a job or a lock in place; who does it by hand wants it looked at.
+                    EventType::NodeDataChanged => Step::Meddled,
+                    kind => pick(kind, came, went)?,
+                };
+                Some(Change::OfJob(step, key))
+            }
         }
+    }
+}
+
+fn pick<T>(kind: EventType, came: T, went: T) -> Option<T> {
+    match kind {
+        EventType::NodeCreated => Some(came),
+        EventType::NodeDeleted => Some(went),
+        _ => None,
     }
 }

@@ -2,8 +2,47 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::change::Change;
-use crate::job::JobKey;
+use crate::{board::Event, job::JobKey};
+
+/// A node that came or went.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Change {
+    OfJob(Step, JobKey),
+    /// It says all there is to be told.
+    Event(Box<Event>),
+}
+
+/// What happened to one of the nodes of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    JobCame,
+    JobWent,
+    LockCame,
+    LockWent,
+    TrashCame,
+    TrashWent,
+    /// Somebody wrote to a node of this job, to which nobody writes.
+    Meddled,
+}
+
+impl Change {
+    pub(crate) fn job(&self) -> Option<&JobKey> {
+        match self {
+            Self::OfJob(_, key) => Some(key),
+            Self::Event(_) => None,
+        }
+    }
+}
+
+impl Step {
+    /// Whether it is about the shelf where jobs wait, whose changes come in the order they happened.
+    pub(super) fn is_on_board(&self) -> bool {
+        matches!(
+            self,
+            Self::JobCame | Self::JobWent | Self::LockCame | Self::LockWent
+        )
+    }
+}
 
 /// Changes in the order in which they happened.
 ///
@@ -59,17 +98,22 @@ impl Changes {
     }
 
     /// Returns what happens to a job.
-    pub(super) fn of(&self, key: &JobKey) -> impl Iterator<Item = &Change> {
-        let numbers = self.of_job.get(key).into_iter().flatten();
-        numbers.filter_map(|number| self.all.get(number))
+    pub(super) fn of(&self, key: &JobKey) -> impl Iterator<Item = Step> {
+        self.numbered(key).map(|(_, step)| step)
     }
 
-    /// Takes out the first one that is like this, if there is any.
-    pub(super) fn take(&mut self, wanted: &Change) -> bool {
-        let numbers = wanted.job().and_then(|key| self.of_job.get(key));
-        let is_wanted = |number: &&u64| self.all.get(number) == Some(wanted);
-        let found = numbers.and_then(|numbers| numbers.iter().find(is_wanted));
-        found.copied().is_some_and(|at| self.remove(at).is_some())
+    /// Takes the first such step of a job out, if there is any.
+    pub(super) fn take(&mut self, wanted: Step, key: &JobKey) -> bool {
+        let found = self.numbered(key).find(|(_, step)| *step == wanted);
+        found.is_some_and(|(at, _)| self.remove(at).is_some())
+    }
+
+    fn numbered(&self, key: &JobKey) -> impl Iterator<Item = (u64, Step)> {
+        let numbers = self.of_job.get(key).into_iter().flatten();
+        numbers.filter_map(|number| match self.all.get(number)? {
+            Change::OfJob(step, _) => Some((*number, *step)),
+            Change::Event(_) => None,
+        })
     }
 
     fn remove(&mut self, number: u64) -> Option<Change> {

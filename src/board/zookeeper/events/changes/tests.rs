@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::{
     board::known::Looked,
-    job::{Entry, Fence, Malformed},
+    job::{Entry, Fence, Malformed, Owner},
 };
 
 fn key() -> JobKey {
@@ -69,27 +69,27 @@ fn gone() -> Seen {
 const NAME: &str = "job0000000001";
 
 fn job_came() -> Change {
-    Change::JobCame(key())
+    Change::OfJob(Step::JobCame, key())
 }
 
 fn job_went() -> Change {
-    Change::JobWent(key())
+    Change::OfJob(Step::JobWent, key())
 }
 
 fn lock_came() -> Change {
-    Change::LockCame(key())
+    Change::OfJob(Step::LockCame, key())
 }
 
 fn lock_went() -> Change {
-    Change::LockWent(key())
+    Change::OfJob(Step::LockWent, key())
 }
 
 fn trash_came() -> Change {
-    Change::TrashCame(key())
+    Change::OfJob(Step::TrashCame, key())
 }
 
 fn trash_went() -> Change {
-    Change::TrashWent(key())
+    Change::OfJob(Step::TrashWent, key())
 }
 
 type Told = Vec<(EventKind, String)>;
@@ -272,7 +272,7 @@ fn a_node_that_was_written_to_is_looked_at_again() {
         job: Some(known(None)),
         ..locked(lock_of("bob"))
     };
-    let meddled = [Change::Meddled(key())];
+    let meddled = [Change::OfJob(Step::Meddled, key())];
     assert_eq!(
         tell(&mut picture, &meddled, 1, seen),
         [by(EventKind::Resync, "")]
@@ -284,7 +284,11 @@ fn a_node_that_was_written_to_is_looked_at_again() {
 #[test]
 fn a_job_that_is_written_to_under_a_passing_lock_is_tried_again() {
     use EventKind::{Abandoned, Claimed, Restored};
-    let retried = [lock_came(), Change::Meddled(key()), lock_went()];
+    let retried = [
+        lock_came(),
+        Change::OfJob(Step::Meddled, key()),
+        lock_went(),
+    ];
     for end in 1..=3 {
         let told = tell(&mut board(None), &retried, end, there());
         assert_eq!(told, [by(Restored, "")], "{end}");
