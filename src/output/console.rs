@@ -61,10 +61,7 @@ impl Console {
     pub(crate) fn note(&mut self, parts: &[(Tone, Text)]) {
         let mut line = String::new();
         for (tone, text) in parts {
-            let style = match self.colours_errors {
-                true => tone.style(),
-                false => anstyle::Style::new(),
-            };
+            let style = tone.style_if(self.colours_errors);
             line += &format!("{style}{text}{style:#}");
         }
         self.write(Side::Errors, (line + "\n").as_bytes());

@@ -47,6 +47,13 @@ impl Tone {
             Self::Bad => AnsiColor::Red.on_default().bold(),
         }
     }
+
+    pub(super) fn style_if(self, is_coloured: bool) -> Style {
+        match is_coloured {
+            true => self.style(),
+            false => Style::new(),
+        }
+    }
 }
 
 /// A page for people, line by line.
@@ -167,11 +174,7 @@ impl Page {
     }
 
     fn push(&mut self, tone: Tone, text: &Text) {
-        let style = if self.is_coloured {
-            tone.style()
-        } else {
-            Style::new()
-        };
+        let style = tone.style_if(self.is_coloured);
         if let Some((_, line)) = self.lines.last_mut() {
             line.push((tone, text.clone()));
         }

@@ -98,10 +98,7 @@ pub(crate) fn complain(text: &Text) {
 
 /// Writes a line to stderr whose first word stands out, where colours are seen.
 pub(crate) fn complain_of(tone: Tone, mark: &str, text: &str, is_coloured: bool) {
-    let style = match is_coloured {
-        true => tone.style(),
-        false => anstyle::Style::new(),
-    };
+    let style = tone.style_if(is_coloured);
     let (mark, text) = (Text::from(mark), Text::from(text));
     let _ = writeln!(io::stderr(), "{style}{mark}{style:#} {text}");
 }

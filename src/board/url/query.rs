@@ -11,6 +11,10 @@ use super::{
 /// The keys of TLS, known to the schemes that have it: whom to trust, and who we are.
 pub(super) const TLS_KEYS: [&str; 3] = ["ca", "cert", "key"];
 
+pub(super) fn tls_keys(has_tls: bool) -> &'static [&'static str] {
+    if has_tls { &TLS_KEYS } else { &[] }
+}
+
 /// Keys of other programs' URLs, where the value is a password.
 const PASSWORD_KEYS: [&str; 4] = ["password", "passwd", "pass", "sentinel_password"];
 

@@ -7,7 +7,7 @@ use super::{
     error::InvalidUrl,
     escape::{decode, encode, number},
     parts::{Parts, authority},
-    query::{Query, QueryText, TLS_KEYS},
+    query::{Query, QueryText, TLS_KEYS, tls_keys},
 };
 use crate::secret::Secret;
 
@@ -19,21 +19,8 @@ pub(crate) const SENTINEL_PORT: u16 = 26379;
 const NAMESPACE: &str = "taskflow";
 
 const KEYS: [&str; 2] = ["namespace", "bare"];
-const SECURE_KEYS: [&str; 5] = ["namespace", "bare", "ca", "cert", "key"];
 const UNIX_KEYS: [&str; 3] = ["db", "namespace", "bare"];
-const SENTINEL_KEYS: [&str; 11] = [
-    "namespace",
-    "bare",
-    "sentinel_user",
-    "sentinel_password_file",
-    "sentinel_tls",
-    "ca",
-    "cert",
-    "key",
-    SENTINEL_TLS_KEYS[0],
-    SENTINEL_TLS_KEYS[1],
-    SENTINEL_TLS_KEYS[2],
-];
+const SENTINEL_KEYS: [&str; 3] = ["sentinel_user", "sentinel_password_file", "sentinel_tls"];
 
 /// The keys of TLS with Sentinel, where it differs from that with the master.
 const SENTINEL_TLS_KEYS: [&str; 3] = ["sentinel_ca", "sentinel_cert", "sentinel_key"];
@@ -108,8 +95,7 @@ pub(super) fn parse_tcp(scheme: &'static str, rest: &str) -> Result<BoardUrl, In
     };
     let db = database(parts.path.strip_prefix('/').unwrap_or_default())?;
     let has_tls = scheme == "rediss";
-    let known = if has_tls { &SECURE_KEYS[..] } else { &KEYS };
-    let mut query = Query::parse(parts.query, known)?;
+    let mut query = Query::parse(parts.query, &[&KEYS, tls_keys(has_tls)].concat())?;
     let tls = has_tls.then(|| query.tls_files(TLS_KEYS)).transpose()?;
     finish(Address::Tcp(server), tls, db, parts, query)
 }
@@ -141,7 +127,8 @@ pub(super) fn parse_sentinel(scheme: &'static str, rest: &str) -> Result<BoardUr
     }
     let master = decode(master, "the name of the master")?;
     let db = database(db)?;
-    let mut query = Query::parse(parts.query, &SENTINEL_KEYS)?;
+    let known = [&KEYS[..], &SENTINEL_KEYS, &TLS_KEYS, &SENTINEL_TLS_KEYS].concat();
+    let mut query = Query::parse(parts.query, &known)?;
     let has_tls = scheme == "rediss-sentinel";
     let has_sentinel_tls = query.is_true("sentinel_tls")?.unwrap_or(has_tls);
     let files = query.tls_files(TLS_KEYS)?;

@@ -7,7 +7,7 @@ use super::{
     error::InvalidUrl,
     escape::{decode, encode},
     parts::{Parts, authority},
-    query::{Query, QueryText, TLS_KEYS},
+    query::{Query, QueryText, TLS_KEYS, tls_keys},
 };
 use crate::{duration, secret::Secret};
 
@@ -17,7 +17,6 @@ const PORT: u16 = 2181;
 const PATH: &str = "/taskflow/jobs";
 
 const KEYS: [&str; 3] = ["chroot", "session", "acl"];
-const SECURE_KEYS: [&str; 6] = ["chroot", "session", "acl", "ca", "cert", "key"];
 
 /// ZooKeeper counts the milliseconds of a session in 31 bits.
 const LONGEST_SESSION: Duration = Duration::from_millis(i32::MAX as u64);
@@ -62,8 +61,7 @@ pub(super) fn parse(scheme: &'static str, rest: &str) -> Result<BoardUrl, Invali
         });
     }
     let has_tls = scheme == "zks";
-    let known = if has_tls { &SECURE_KEYS[..] } else { &KEYS };
-    let mut query = Query::parse(parts.query, known)?;
+    let mut query = Query::parse(parts.query, &[&KEYS, tls_keys(has_tls)].concat())?;
     let tls = has_tls.then(|| query.tls_files(TLS_KEYS)).transpose()?;
     let chroot = query.take("chroot").map_or(Ok(None), node_path)?;
     let url = ZooKeeperUrl {
