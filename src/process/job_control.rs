@@ -27,10 +27,11 @@ use rustix::{
     },
     termios::Termios,
 };
+use tokio::signal::unix::SignalKind;
 
 use super::{
     group::{Stat, own_group},
-    signal::{ENDING, Ignored},
+    signal::{ENDING, Ignored, catch_for_good, code_of},
     terminal::{Terminal, Tty},
 };
 
@@ -81,12 +82,7 @@ fn hold(front: Pid, terminal: Option<(Tty, Pid)>) -> io::Result<Role> {
 /// Makes sure that we are told how the worker ended, also if we were started to ignore it.
 fn heed_children() -> io::Result<()> {
     if Ignored::now().has(Signal::CHILD) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .build()?;
-        let _inside = runtime.enter();
-        // What is once caught stays caught, whatever becomes of this.
-        let _stream = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())?;
+        catch_for_good(SignalKind::child())?;
     }
     Ok(())
 }
@@ -211,12 +207,12 @@ impl Front {
             self.tty.lend(group);
             self.tty.set_modes(self.modes.as_ref());
         }
-        let code = status.code().or(status.signal().map(|number| 128 + number));
-        if code == Some(130) {
+        let code = code_of(status.code(), status.signal());
+        if code == 130 {
             // A shell goes on with its loop or script unless it sees that it was interrupted.
             let _ = act_by_default(nix_signal::SIGINT);
         }
-        code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+        code
     }
 
     fn worker_pid(&self) -> Pid {

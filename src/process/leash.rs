@@ -23,7 +23,9 @@ use rustix::{
     process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal},
 };
 
-use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
+use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver, signal::unix::SignalKind};
+
+use super::signal::catch_for_good;
 
 /// The hidden first argument that makes this program become another one.
 pub(crate) const WORD: &str = "__leash";
@@ -121,20 +123,12 @@ fn die_with(parent: i32, signal: Signal) -> io::Result<()> {
 }
 
 fn execute(program: OsString, argv: impl Iterator<Item = OsString>) -> io::Result<Infallible> {
-    heed_broken_pipes()?;
+    // A broken pipe is to end it, as it ends no Rust program: what is caught is not inherited, unlike
+    // what is ignored.
+    catch_for_good(SignalKind::pipe())?;
     let argv: io::Result<Vec<_>> = argv.map(text).collect();
     // The standard library would have a shell run what is no program.
     Ok(execv(&text(program)?, &argv?)?)
-}
-
-/// Has a broken pipe end the command, which it does not end in a Rust program: what is caught is
-/// not inherited, unlike what is ignored.
-fn heed_broken_pipes() -> io::Result<()> {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_io().build()?;
-    let _inside = runtime.enter();
-    let _stream = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::pipe())?;
-    Ok(())
 }
 
 fn text(argument: OsString) -> io::Result<CString> {

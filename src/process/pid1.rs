@@ -15,7 +15,7 @@ use nix::sys::{
 };
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
-use super::signal::{ENDING, ENDING_TOO, STEERING};
+use super::signal::{ENDING, ENDING_TOO, STEERING, code_of};
 
 /// Whether this is the first process.
 pub(crate) fn is_first() -> bool {
@@ -43,10 +43,7 @@ pub(crate) fn stand() -> io::Result<u8> {
     loop {
         while let Some((pid, status)) = wait(WaitOptions::NOHANG).ok().flatten() {
             if pid == Pid::from_child(&child) {
-                let code = status
-                    .exit_status()
-                    .or(status.terminating_signal().map(|number| 128 + number));
-                return Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+                return Ok(code_of(status.exit_status(), status.terminating_signal()));
             }
         }
         if let Some(info) = inbox.read_signal()? {

@@ -108,6 +108,21 @@ impl Signals {
     }
 }
 
+/// Catches a signal for as long as this process lives, where there is no runtime.
+pub(super) fn catch_for_good(signal: SignalKind) -> io::Result<()> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_io().build()?;
+    let _inside = runtime.enter();
+    // What is once caught stays caught, whatever becomes of this.
+    unix::signal(signal).map(drop)
+}
+
+/// Returns the code to end with for a child that ended with this code, or by this signal.
+pub(super) fn code_of(code: Option<i32>, signal: Option<i32>) -> u8 {
+    let code = code.or(signal.map(|number| 128 + number));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
 /// Has something done when one of the [`ENDING`] signals comes, which then ends this process as ever.
 ///
 /// It is for a process that heeds none of them itself.
