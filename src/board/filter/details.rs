@@ -13,7 +13,7 @@ use super::{
 
 /// The way to a value inside the details: names and array indexes; none lead to the details whole.
 #[derive(Debug, Clone)]
-pub(super) struct Path(Vec<String>);
+pub(crate) struct Path(Vec<String>);
 
 impl Path {
     pub(super) const WHOLE: Self = Self(Vec::new());

@@ -1,145 +1,145 @@
 //! The fields of a filter, and what can be asked of each.
 
-use std::{borrow::Cow, fmt::Display, str::FromStr, time::Duration};
+use std::{fmt::Display, str::FromStr};
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use strsim::levenshtein;
 
 use super::{
-    details::{Check, Path},
+    details::{self, Path},
     error::Fault,
     number,
     operator::{self, Comparison, Operator, Relation},
-    reading::{self, Found},
+    reading::{Value, read},
     text::Pattern,
 };
 use crate::{
     duration,
     job::{Departure, Entry, Priority, State},
+    names::named,
 };
 
-/// All fields but the details, and where their values come from.
-const FIELDS: [(&str, Kind); 21] = [
-    ("name", Kind::Text(reading::name)),
-    ("state", Kind::Name(reading::state, known::<State>)),
-    ("owner", Kind::Text(reading::owner)),
-    ("priority", Kind::Priority),
-    ("sequence", Kind::Number(reading::sequence, number::whole)),
-    ("age", Kind::Since(reading::age)),
-    ("held", Kind::Since(reading::held)),
-    ("expires", Kind::Span(reading::expires)),
-    ("attempts", Kind::Number(reading::attempts, number::whole)),
-    ("size", Kind::Number(reading::size, number::size)),
-    ("trashed", Kind::Since(reading::trashed)),
-    ("ended", Kind::Since(reading::ended)),
-    ("outcome", Kind::Name(reading::outcome, known::<Departure>)),
-    ("by", Kind::Text(reading::by)),
-    ("action", Kind::Text(reading::action)),
-    ("reason", Kind::Text(reading::reason)),
-    ("waited", Kind::Span(reading::waited)),
-    ("took", Kind::Span(reading::took)),
-    ("exit_code", Kind::Number(reading::exit_code, number::whole)),
-    (BALANCER, Kind::Text(reading::load_balancer)),
-    (AMPHORA, Kind::Text(reading::amphora)),
-];
-
-/// What a job of Octavia is about, which its details say.
-pub(super) const BALANCER: &str = "lb";
-pub(super) const AMPHORA: &str = "amphora";
+named! {
+    /// All fields but the details.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    pub(crate) enum FieldName ("field", str::eq) {
+        Name => "name",
+        State => "state",
+        Owner => "owner",
+        Priority => "priority",
+        Sequence => "sequence",
+        Age => "age",
+        Held => "held",
+        Expires => "expires",
+        Attempts => "attempts",
+        Size => "size",
+        Trashed => "trashed",
+        Ended => "ended",
+        Outcome => "outcome",
+        By => "by",
+        Action => "action",
+        Reason => "reason",
+        Waited => "waited",
+        Took => "took",
+        ExitCode => "exit_code",
+        LoadBalancer => "lb",
+        Amphora => "amphora",
+    }
+}
 
 /// The field that has fields of its own.
-const DETAILS: &str = "details";
+pub(super) const DETAILS: &str = "details";
 
 /// The value that means that there is none; a text of that name is reached by a glob, `[n]one`.
 const NONE: &str = "none";
 
-/// Returns the names of all fields, without what is inside the details.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    FIELDS.into_iter().map(|(name, _)| name).chain([DETAILS])
+    FieldName::ALL.iter().map(|it| it.name()).chain([DETAILS])
 }
 
-type ReadText = fn(&Entry) -> Found<Cow<'_, str>>;
-type ReadNumber = fn(&Entry) -> Found<i128>;
-type ReadSpan = fn(&Entry, DateTime<Utc>) -> Found<Duration>;
-
 /// The type of a field, which decides what can be asked of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    Text(ReadText),
-    /// One of a few names, and what finds the one that is meant.
-    Name(ReadText, fn(&str) -> Result<String, Fault>),
-    /// One of a few names, the more urgent the greater.
+    Text,
+    State,
+    Departure,
+    /// The more urgent the greater.
     Priority,
-    /// A number, and how an expression writes it.
-    Number(ReadNumber, fn(&str) -> Result<i128, Fault>),
+    Number,
+    Size,
     /// A time that passes, so that asking for exactly one would find nothing.
-    Span(ReadSpan),
+    Span,
     /// Such a time since something was.
-    Since(ReadSpan),
+    Since,
     /// Whatever JSON can be.
-    Details(Path),
+    Details,
 }
 
 impl Kind {
     /// Says which operators go with the type.
-    fn operators(&self) -> &'static str {
+    fn operators(self) -> &'static str {
         match self {
-            Self::Text(_) | Self::Details(_) => "= != ~ !~ < <= > >=",
-            Self::Name(..) => "= != ~ !~",
-            Self::Priority | Self::Number(..) => "= != < <= > >=",
-            Self::Span(_) | Self::Since(_) => "< <= > >=, or = and != with `none`",
-        }
-    }
-
-    /// Whether an empty value means the empty text, rather than that somebody forgot it.
-    fn knows_empty(&self) -> bool {
-        matches!(self, Self::Text(_) | Self::Details(_))
-    }
-
-    /// Whether an entry is sure to have no such value.
-    fn is_absent(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
-        match self {
-            Self::Text(read) | Self::Name(read, _) => read(entry).is_nothing(),
-            Self::Priority => reading::priority(entry).is_nothing(),
-            Self::Number(read, _) => read(entry).is_nothing(),
-            Self::Span(read) | Self::Since(read) => read(entry, now).is_nothing(),
-            Self::Details(path) => reading::details(entry, path).is_nothing(),
+            Self::Text | Self::Details => "= != ~ !~ < <= > >=",
+            Self::State | Self::Departure => "= != ~ !~",
+            Self::Priority | Self::Number | Self::Size => "= != < <= > >=",
+            Self::Span | Self::Since => "< <= > >=, or = and != with `none`",
         }
     }
 }
 
-/// A field as an expression names it.
 #[derive(Debug, Clone)]
-pub(crate) struct Field {
-    pub(super) name: &'static str,
-    pub(super) kind: Kind,
+pub(crate) enum Field {
+    Named(FieldName),
+    Details(Path),
 }
 
 impl Field {
     /// Finds a field by its name, such as `owner` or `details.a.0.b`.
     pub(super) fn named(text: &str) -> Result<Self, Fault> {
-        let (name, kind) = match text.split_once('.') {
-            Some((DETAILS, path)) => (DETAILS, Kind::Details(Path::read(path)?)),
-            None if text == DETAILS => (DETAILS, Kind::Details(Path::WHOLE)),
-            _ => FIELDS
-                .into_iter()
-                .find(|(name, _)| *name == text)
-                .ok_or_else(|| Fault::UnknownField {
+        match text.split_once('.') {
+            Some((DETAILS, path)) => Ok(Self::Details(Path::read(path)?)),
+            None if text == DETAILS => Ok(Self::Details(Path::WHOLE)),
+            _ => match text.parse() {
+                Ok(name) => Ok(Self::Named(name)),
+                Err(_) => Err(Fault::UnknownField {
                     name: text.to_owned(),
                     perhaps: perhaps(text),
                     fields: fields(),
-                })?,
-        };
-        Ok(Self { name, kind })
+                }),
+            },
+        }
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Details(_) => Kind::Details,
+            Self::Named(name) => match name {
+                FieldName::Name
+                | FieldName::Owner
+                | FieldName::LoadBalancer
+                | FieldName::Amphora => Kind::Text,
+                FieldName::By | FieldName::Action | FieldName::Reason => Kind::Text,
+                FieldName::State => Kind::State,
+                FieldName::Outcome => Kind::Departure,
+                FieldName::Priority => Kind::Priority,
+                FieldName::Sequence | FieldName::Attempts | FieldName::ExitCode => Kind::Number,
+                FieldName::Size => Kind::Size,
+                FieldName::Expires | FieldName::Waited | FieldName::Took => Kind::Span,
+                FieldName::Age | FieldName::Held | FieldName::Trashed | FieldName::Ended => {
+                    Kind::Since
+                }
+            },
+        }
     }
 
     /// Returns the operators that go with it, the usual one first.
     pub(crate) fn operators(&self) -> Vec<&'static str> {
-        let words = self.kind.operators().split([' ', ',']);
+        let words = self.kind().operators().split([' ', ',']);
         let mut operators: Vec<_> = words.filter(|it| it.starts_with(operator::CHARS)).collect();
         // What has lasted long is what is looked for.
         let usual = operators.iter().position(|it| *it == ">=");
-        if let (Kind::Span(_) | Kind::Since(_), Some(usual)) = (&self.kind, usual) {
+        if let (Kind::Span | Kind::Since, Some(usual)) = (self.kind(), usual) {
             operators.rotate_left(usual);
         }
         operators
@@ -147,19 +147,24 @@ impl Field {
 
     /// Whether it has fields of its own, which have to be named behind a dot.
     pub(crate) fn has_fields(&self) -> bool {
-        self.name == DETAILS
+        matches!(self, Self::Details(_))
     }
 
     /// Whether the value is inside the details, so that they have to be fetched.
     pub(crate) fn needs_details(&self) -> bool {
-        matches!(self.name, DETAILS | BALANCER | AMPHORA)
+        let is_inside = matches!(
+            self,
+            Self::Named(FieldName::LoadBalancer | FieldName::Amphora)
+        );
+        is_inside || self.has_fields()
     }
 
     /// Whether an event has the value, so that the job need not be looked up.
     pub(super) fn is_told_by_events(&self) -> bool {
+        use FieldName::{Owner, Priority, Sequence, State};
         matches!(
-            self.name,
-            "name" | "state" | "owner" | "priority" | "sequence"
+            self,
+            Self::Named(FieldName::Name | State | Owner | Priority | Sequence)
         )
     }
 
@@ -167,97 +172,102 @@ impl Field {
     pub(super) fn test(self, operator: Operator, value: &str) -> Result<Test, Fault> {
         let Operator { relation, name, .. } = operator;
         let is_same = matches!(relation, Relation::Is);
-        if value.is_empty() && !(is_same && self.kind.knows_empty()) {
+        let kind = self.kind();
+        // For other fields somebody forgot the value.
+        let knows_empty = matches!(kind, Kind::Text | Kind::Details);
+        if value.is_empty() && !(is_same && knows_empty) {
             return Err(Fault::NoValue(name));
         }
-        if value == NONE && is_same && self.name != "state" {
-            return Ok(Test::Nothing(self.kind));
+        if value == NONE && is_same && kind != Kind::State {
+            return Ok(Test::new(self, Check::Nothing));
         }
         let unfit = Fault::Unfit {
             operator: name,
-            field: self.name,
-            fitting: self.kind.operators(),
+            field: match &self {
+                Self::Named(name) => name.name(),
+                Self::Details(_) => DETAILS,
+            },
+            fitting: kind.operators(),
         };
-        Ok(match self.kind {
-            Kind::Text(read) => Test::Text(read, Pattern::new(relation, value)?),
-            Kind::Name(read, known) => Test::Text(
-                read,
-                match relation {
-                    Relation::Is => Pattern::Exact(known(value)?),
-                    Relation::Like => Pattern::caseless(value)?,
-                    Relation::Order(_) => return Err(unfit),
-                },
-            ),
-            Kind::Priority => {
-                let order = relation.order().ok_or(unfit)?;
-                Test::Priority(Comparison::new(order, value.parse()?))
+        let check = match (kind, relation) {
+            (Kind::Text, relation) => Check::Text(Pattern::new(relation, value)?),
+            (Kind::State, Relation::Is) => Check::Text(known::<State>(value)?),
+            (Kind::Departure, Relation::Is) => Check::Text(known::<Departure>(value)?),
+            (Kind::State | Kind::Departure, Relation::Like) => {
+                Check::Text(Pattern::caseless(value)?)
             }
-            Kind::Number(read, parse) => {
+            (Kind::State | Kind::Departure, Relation::Order(_)) => return Err(unfit),
+            (Kind::Priority, relation) => {
                 let order = relation.order().ok_or(unfit)?;
-                Test::Number(read, Comparison::new(order, parse(value)?))
+                Check::Priority(Comparison::new(order, value.parse()?))
             }
-            Kind::Span(read) | Kind::Since(read) => {
+            (Kind::Number | Kind::Size, relation) => {
+                let order = relation.order().ok_or(unfit)?;
+                let number = match kind {
+                    Kind::Size => number::size(value)?,
+                    _ => number::whole(value)?,
+                };
+                Check::Number(Comparison::new(order, number))
+            }
+            (Kind::Span | Kind::Since, relation) => {
                 let order = relation.strict_order().ok_or(unfit)?;
-                Test::Span(read, Comparison::new(order, duration::parse(value)?))
+                Check::Span(Comparison::new(order, duration::parse(value)?))
             }
-            Kind::Details(path) => Test::Details(path, Check::new(relation, value)?),
-        })
+            (Kind::Details, relation) => Check::Json(details::Check::new(relation, value)?),
+        };
+        Ok(Test::new(self, check))
     }
 }
 
 /// What is asked of an entry.
 #[derive(Debug, Clone)]
-pub(super) enum Test {
+pub(super) struct Test {
+    field: Field,
+    check: Check,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Check {
     /// Not to have the field.
-    Nothing(Kind),
-    Text(ReadText, Pattern),
+    Nothing,
+    Text(Pattern),
     Priority(Comparison<Priority>),
-    Number(ReadNumber, Comparison<i128>),
-    Span(ReadSpan, Comparison<Duration>),
-    Details(Path, Check),
+    Number(Comparison<i128>),
+    Span(Comparison<std::time::Duration>),
+    Json(details::Check),
 }
 
 impl Test {
+    pub(super) fn new(field: Field, check: Check) -> Self {
+        Self { field, check }
+    }
+
     /// Whether an entry has what is asked; without the value, it has not.
     pub(super) fn holds(&self, entry: &Entry, now: DateTime<Utc>) -> bool {
-        match self {
-            Self::Nothing(kind) => kind.is_absent(entry, now),
-            Self::Text(read, pattern) => {
-                let text = read(entry).value();
-                text.is_some_and(|text| pattern.fits(&text))
-            }
-            Self::Priority(comparison) => {
-                let priority = reading::priority(entry).value();
-                priority.is_some_and(|priority| comparison.fits(&priority))
-            }
-            Self::Number(read, comparison) => {
-                let number = read(entry).value();
-                number.is_some_and(|number| comparison.fits(&number))
-            }
-            Self::Span(read, comparison) => {
-                let span = read(entry, now).value();
-                span.is_some_and(|span| comparison.fits(&span))
-            }
-            Self::Details(path, check) => {
-                let value = reading::details(entry, path).value();
-                value.is_some_and(|value| check.fits(value))
-            }
+        match (&self.check, read(&self.field, entry, now)) {
+            (Check::Nothing, value) => value.is_none(),
+            (Check::Text(pattern), Some(Value::Text(text))) => pattern.fits(&text),
+            (Check::Priority(comparison), Some(Value::Priority(it))) => comparison.fits(&it),
+            (Check::Number(comparison), Some(Value::Number(it))) => comparison.fits(&it),
+            (Check::Span(comparison), Some(Value::Span(it))) => comparison.fits(&it),
+            (Check::Json(check), Some(Value::Json(value))) => check.fits(value),
+            _ => false,
         }
     }
 
     /// Whether the answer changes by itself as time goes by.
     pub(super) fn changes_with_time(&self) -> bool {
-        matches!(self, Self::Span(..))
+        matches!(self.check, Check::Span(_))
     }
 }
 
-/// Returns the name that is meant, as it is written.
-fn known<T>(name: &str) -> Result<String, Fault>
+/// Asks for the name that is meant, as it is written.
+fn known<T>(name: &str) -> Result<Pattern, Fault>
 where
     T: FromStr + Display,
     Fault: From<T::Err>,
 {
-    Ok(name.parse::<T>()?.to_string())
+    Ok(Pattern::Exact(name.parse::<T>()?.to_string()))
 }
 
 /// Lists the fields.

@@ -23,7 +23,7 @@ use chrono::{DateTime, Utc};
 
 use self::{
     error::Fault,
-    field::Test,
+    field::{Check, FieldName, Test},
     grammar::Part,
     operator::{Operator, Relation},
     text::Pattern,
@@ -81,7 +81,7 @@ impl Filter {
         let pattern = pattern.map_err(|fault| InvalidFilter::new(glob, fault))?;
         Ok(Self::of(
             format!("name={glob}"),
-            Test::Text(reading::name, pattern),
+            Test::new(Field::Named(FieldName::Name), Check::Text(pattern)),
         ))
     }
 
@@ -98,7 +98,7 @@ impl Filter {
         let pattern = Pattern::Exact(state.to_string());
         Self::of(
             format!("state={state}"),
-            Test::Text(reading::state, pattern),
+            Test::new(Field::Named(FieldName::State), Check::Text(pattern)),
         )
     }
 

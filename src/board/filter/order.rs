@@ -7,13 +7,13 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use serde_json::Value as Json;
 
 use super::{
     details::text_of,
-    field::{self, Field, Kind},
+    field::{self, DETAILS, Field, Kind},
     number::Number,
-    reading,
+    reading::{Value, read},
 };
 use crate::{
     duration,
@@ -78,56 +78,49 @@ impl Field {
 
     /// Returns the name by which it is read.
     pub(crate) fn name(&self) -> String {
-        match &self.kind {
-            Kind::Details(path) => path.name(self.name),
-            _ => self.name.to_owned(),
+        match self {
+            Self::Details(path) => path.name(DETAILS),
+            Self::Named(name) => name.to_string(),
         }
     }
 
     fn key<'a>(&self, entry: &'a Entry, now: DateTime<Utc>) -> Option<Key<'a>> {
-        match &self.kind {
-            Kind::Text(read) | Kind::Name(read, _) => read(entry).value().map(Key::Text),
-            Kind::Priority => reading::priority(entry).value().map(Key::Priority),
-            Kind::Number(read, _) => {
-                let number = read(entry).value().map(Number::Whole);
-                number.map(|number| Key::Number(number.place()))
-            }
-            Kind::Span(read) => read(entry, now).value().map(Key::Span),
-            Kind::Since(read) => read(entry, now).value().map(Reverse).map(Key::Since),
-            Kind::Details(path) => reading::details(entry, path).value().map(key_of),
-        }
+        Some(match read(self, entry, now)? {
+            Value::Text(text) => Key::Text(text),
+            Value::Priority(priority) => Key::Priority(priority),
+            Value::Number(number) => Key::Number(Number::Whole(number).place()),
+            Value::Span(span) if self.kind() == Kind::Since => Key::Since(Reverse(span)),
+            Value::Span(span) => Key::Span(span),
+            Value::Json(value) => key_of(value),
+            Value::Unknown => return None,
+        })
     }
 
     /// Returns the value of an entry, by which it is counted with others; `null` for none.
     ///
     /// A span of time is the seconds of the longest step that it reaches, since hardly two are
     /// the same.
-    pub(crate) fn value(&self, entry: &Entry, now: DateTime<Utc>) -> Value {
-        if let Kind::Details(path) = &self.kind {
-            let value = reading::details(entry, path).value();
-            return value.cloned().unwrap_or_default();
-        }
-        match self.key(entry, now) {
-            None => Value::Null,
-            Some(Key::Span(span) | Key::Since(Reverse(span))) => {
+    pub(crate) fn value(&self, entry: &Entry, now: DateTime<Utc>) -> Json {
+        match read(self, entry, now) {
+            None | Some(Value::Unknown) => Json::Null,
+            Some(Value::Text(text)) => text.into(),
+            Some(Value::Priority(priority)) => priority.name().into(),
+            Some(Value::Number(number)) => i64::try_from(number).map_or(Json::Null, Json::from),
+            Some(Value::Span(span)) => {
                 let mut steps = STEPS.into_iter().rev();
                 let step = steps.find(|step| *step <= span.as_secs());
                 step.unwrap_or_default().into()
             }
-            Some(Key::Priority(priority)) => priority.name().into(),
-            Some(Key::Number((_, number))) => {
-                i64::try_from(number).map_or(Value::Null, Value::from)
-            }
-            Some(Key::Text(text)) => text.into(),
+            Some(Value::Json(value)) => value.clone(),
         }
     }
 
     /// Says a value in words; nothing, if there is none.
-    pub(crate) fn in_words(&self, value: &Value) -> Option<String> {
+    pub(crate) fn in_words(&self, value: &Json) -> Option<String> {
         let brief = |seconds| duration::brief(Duration::from_secs(seconds));
-        match (&self.kind, value) {
-            (_, Value::Null) => None,
-            (Kind::Span(_) | Kind::Since(_), value) => {
+        match (self.kind(), value) {
+            (_, Json::Null) => None,
+            (Kind::Span | Kind::Since, value) => {
                 let step = value.as_u64().unwrap_or_default();
                 Some(match STEPS.into_iter().find(|next| *next > step) {
                     Some(next) if step == 0 => format!("under {}", brief(next)),
@@ -141,13 +134,13 @@ impl Field {
 }
 
 /// Compares values as [`FieldOrder`] does those of details.
-pub(crate) fn compare_values(one: &Value, other: &Value) -> Ordering {
+pub(crate) fn compare_values(one: &Json, other: &Json) -> Ordering {
     (one.is_null(), key_of(one)).cmp(&(other.is_null(), key_of(other)))
 }
 
-fn key_of(value: &Value) -> Key<'_> {
+fn key_of(value: &Json) -> Key<'_> {
     match value {
-        Value::Number(number) => Key::Number(Number::from(number).place()),
+        Json::Number(number) => Key::Number(Number::from(number).place()),
         value => Key::Text(text_of(value)),
     }
 }
