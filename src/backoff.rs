@@ -39,7 +39,6 @@ impl Backoff {
         }
     }
 
-    /// Begins when the first attempt has failed.
     pub(crate) fn after_one(bounds: (Duration, Duration)) -> Self {
         Self {
             bounds,

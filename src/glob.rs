@@ -4,7 +4,6 @@ use std::str::Chars;
 
 use thiserror::Error;
 
-/// Says what is wrong with a glob.
 #[derive(Debug, Error)]
 pub(crate) enum InvalidGlob {
     #[error("`[` lacks its `]`; a `[` that is meant as such is written `[[]`")]
@@ -75,7 +74,6 @@ fn translate_class<'a>(text: &'a str, regex: &mut String) -> Result<Chars<'a>, I
     Ok(members[end + 1..].chars())
 }
 
-/// Adds a character that means only itself.
 fn push_literal(char: char, regex: &mut String) {
     regex.push_str(&regex::escape(char.encode_utf8(&mut [0; 4])));
 }

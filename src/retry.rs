@@ -61,7 +61,6 @@ pub(crate) fn most_attempts(own: Option<u32>, usual: u32, most: Option<u32>) -> 
     own.unwrap_or(usual).min(most.unwrap_or(u32::MAX))
 }
 
-/// How an attempt ended.
 #[derive(Debug)]
 pub(crate) enum Course {
     Ended(Ended),
@@ -75,7 +74,6 @@ pub(crate) enum Course {
     Spent,
 }
 
-/// An attempt at a job, for judging it.
 pub(crate) struct Case<'a> {
     /// How the job was when it was claimed, this attempt counted.
     pub(crate) history: &'a History,
@@ -97,12 +95,10 @@ impl Patience {
         (self.max_attempts, self.max_attempts_max)
     }
 
-    /// Returns how often a job may be tried.
     fn most(&self, own: Option<u32>) -> u32 {
         most_attempts(own, self.max_attempts, self.max_attempts_max)
     }
 
-    /// Says what becomes of a job.
     pub(crate) fn judge(&self, course: &Course, case: Case<'_>) -> Outcome {
         match course {
             Course::Ended(Ended::Exit(0)) => Outcome::Consume,

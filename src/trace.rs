@@ -26,7 +26,6 @@ pub(crate) struct SpanContext {
 }
 
 impl SpanContext {
-    /// Begins a trace.
     fn new(flags: u8) -> Self {
         // Neither can be nothing: each number of this kind says of which kind it is.
         let (trace, span) = (Uuid::new_v4().as_u128(), Uuid::new_v4().as_u64_pair().0);
@@ -135,7 +134,6 @@ impl Span {
         })
     }
 
-    /// Returns the variables by which a command knows of it.
     pub(crate) fn variables(&self) -> [(&'static str, Option<String>); 2] {
         [
             (PARENT, Some(self.context.to_string())),
@@ -143,7 +141,6 @@ impl Span {
         ]
     }
 
-    /// Returns the number of its trace.
     pub(crate) fn trace(&self) -> String {
         format!("{:032x}", self.context.trace)
     }

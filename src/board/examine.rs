@@ -37,7 +37,6 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// Returns the group it is in, how bad it is, and what comes of it.
             pub(crate) fn meaning(self) -> (Group, Severity, &'static str) {
                 match self {
                     $($(Self::$Code => (Group::$Group, Severity::$Severity, $consequence),)+)+
@@ -150,7 +149,6 @@ pub(crate) enum Remedy {
     Mends(Vec<String>, Vec<String>),
     /// Words of a command of ours that shows more.
     Shows(Vec<String>),
-    /// A command line for something else.
     Elsewhere(String),
 }
 

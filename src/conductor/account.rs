@@ -24,7 +24,6 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// How many jobs that cannot be settled the registry is told of.
 const MOST_UNSETTLED: usize = 100;
 
-/// What a conductor can say of its work.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     state: Mutex<State>,
@@ -37,7 +36,6 @@ pub(crate) struct Account {
 struct State {
     measured: Measured,
     begun: u64,
-    /// What is being performed, in the order in which it was begun.
     runs: BTreeMap<u64, Run>,
     counters: Counters,
     unsettled: Vec<Unsettled>,
@@ -49,7 +47,6 @@ struct State {
 pub(super) struct Running<'a>(&'a Account, u64);
 
 impl Account {
-    /// Notes that a job is being performed.
     pub(super) fn begin(&self, tag: &Tag, attempt: u32) -> Running<'_> {
         let mut state = self.state.lock();
         state.begun += 1;
@@ -66,7 +63,6 @@ impl Account {
         Running(self, begun)
     }
 
-    /// Counts a job that was claimed.
     pub(super) fn claimed(&self, job: &Job) {
         let waited = (job.created_on).and_then(|posted| (Utc::now() - posted).to_std().ok());
         // Later it waits for another attempt, be it one that counts.
@@ -75,17 +71,14 @@ impl Account {
         self.state.lock().measured.claimed(waited);
     }
 
-    /// Counts an exchange in which claims were to be renewed.
     pub(super) fn renewed(&self, renewal: Renewal) {
         self.state.lock().measured.renewed(renewal);
     }
 
-    /// Counts a command that has run for so long.
     pub(super) fn ran(&self, took: Duration) {
         self.state.lock().measured.runs.add(took);
     }
 
-    /// Counts an attempt that has come to its end.
     pub(super) fn ended(&self, name: &str, end: End) {
         let mut state = self.state.lock();
         state.measured.ended(name, end);
@@ -98,12 +91,10 @@ impl Account {
         } += 1;
     }
 
-    /// Returns when the board last did as it was asked.
     pub(crate) fn reached(&self) -> Option<DateTime<Utc>> {
         Some(Utc::now() - self.contact.last()?.elapsed())
     }
 
-    /// Says why the conductor is not at work as it should be.
     pub(crate) fn ailment(&self) -> Option<String> {
         let unheard = || match self.contact.last() {
             Some(last) if last.elapsed() > SILENCE => Some("the board says nothing".to_owned()),
@@ -127,17 +118,14 @@ impl Account {
         )
     }
 
-    /// Sets which jobs are performed and cannot be settled.
     pub(super) fn set_unsettled(&self, jobs: Vec<Unsettled>) {
         self.state.lock().unsettled = jobs;
     }
 
-    /// Sets how many jobs there are to be claimed, and whether the board has more.
     pub(super) fn set_to_do(&self, to_do: (usize, bool)) {
         self.state.lock().to_do = to_do;
     }
 
-    /// Returns how many jobs are performed, and how many are to be claimed.
     pub(super) fn work(&self) -> (usize, (usize, bool)) {
         let state = self.state.lock();
         (state.runs.len(), state.to_do)
@@ -166,7 +154,6 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Tells what the conductor does, and what it leaves alone.
 pub(super) fn tell_state(shared: &Shared) {
     let mut told = Told::default();
     shared.account.add_to(&mut told);

@@ -261,7 +261,6 @@ async fn out_of_time(shutdown: &mut watch::Receiver<Shutdown>) {
     clock::sleep_until(end).await;
 }
 
-/// Waits for the turn of a claimed job to run; none, if it is better given back.
 async fn turn<'a>(
     slot: &'a Slot,
     shutdown: &mut watch::Receiver<Shutdown>,

@@ -11,13 +11,11 @@ use crate::{board::BoardError, duration};
 /// Since when the board does not do as it is asked, and what it does instead.
 type Lost = (Instant, &'static str);
 
-/// What is known of the way to a board.
 #[derive(Debug, Default)]
 pub(super) struct Contact(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// When it last did as it was asked.
     made: Option<Instant>,
     /// Since when it is said that it does not.
     lost: Option<Lost>,
@@ -73,7 +71,6 @@ impl Contact {
         is_whole && self.make()
     }
 
-    /// Returns when the board last did as it was asked.
     pub(super) fn last(&self) -> Option<Instant> {
         self.0.lock().made
     }

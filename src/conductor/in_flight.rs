@@ -30,7 +30,6 @@ enum Grip {
 }
 
 impl InFlight {
-    /// Notes that a claim was won.
     pub(super) fn take(&self, key: &JobKey) {
         self.jobs.lock().insert(key.clone(), Grip::InHand);
         self.changed.notify_waiters();
@@ -72,12 +71,10 @@ impl InFlight {
         are_empty(&self.jobs.lock())
     }
 
-    /// Returns how many jobs are in hand.
     pub(super) fn count(&self) -> usize {
         count(&self.jobs.lock())
     }
 
-    /// Returns the jobs that are adrift, and what giving each back is to say of the attempt.
     pub(super) fn adrift(&self) -> Vec<(JobKey, Aftermath)> {
         let adrift = |(key, grip): (&JobKey, &Grip)| match grip {
             Grip::InHand | Grip::Aside => None,
@@ -91,13 +88,11 @@ impl InFlight {
         self.until(are_empty).await;
     }
 
-    /// Waits until some job is adrift.
     pub(super) async fn some_adrift(&self) {
         let is_adrift = |grip: &Grip| matches!(grip, Grip::Adrift(_));
         self.until(|jobs| jobs.values().any(is_adrift)).await;
     }
 
-    /// Waits until nothing has been in hand for so long.
     pub(super) async fn idle(&self, long: Duration) {
         loop {
             self.until(|jobs| count(jobs) == 0).await;

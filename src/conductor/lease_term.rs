@@ -12,7 +12,6 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct LeaseTerm {
     wanted: Duration,
-    /// What was granted last.
     granted: Duration,
 }
 

@@ -19,18 +19,15 @@ pub(crate) const SPANS: [f64; 11] = [
 ];
 
 named! {
-    /// How an attempt ended.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     pub(crate) enum End ("end", str::eq) {
         Consumed => "consumed",
-        /// It failed, and is tried again.
         Failed => "failed",
         /// It asked to be tried later.
         Postponed => "postponed",
         Trashed => "trashed",
         /// It failed for good, and its job was consumed nevertheless.
         GivenUp => "given_up",
-        /// Its claim was lost meanwhile.
         Lost => "lost",
         /// It was given back, for no fault of its own.
         Interrupted => "interrupted",
@@ -69,13 +66,11 @@ impl Histogram {
     }
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Measured {
     pub(crate) claims: u64,
     /// How many attempts ended how, by the names of their jobs; `None` is all for whose names there was no room.
     pub(crate) ends: BTreeMap<Option<String>, [u64; End::ALL.len()]>,
-    /// How long commands ran.
     pub(crate) runs: Histogram,
     /// How long jobs had waited since they were posted until their first attempt.
     pub(crate) waits: Histogram,
@@ -89,7 +84,6 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Counts a job that was claimed, and how long it had waited.
     pub(super) fn claimed(&mut self, waited: Option<Duration>) {
         self.claims += 1;
         if let Some(waited) = waited {
@@ -97,14 +91,12 @@ impl Measured {
         }
     }
 
-    /// Counts an attempt that has ended.
     pub(super) fn ended(&mut self, name: &str, end: End) {
         let is_known = self.ends.contains_key(&Some(name.to_owned()));
         let name = (is_known || self.ends.len() < MOST_NAMES).then(|| name.to_owned());
         self.ends.entry(name).or_default()[end as usize] += 1;
     }
 
-    /// Counts an exchange in which claims were to be renewed.
     pub(super) fn renewed(&mut self, renewal: Renewal) {
         match renewal.is_answered {
             true => (self.renewed, self.lateness) = (self.renewed + 1, renewal.late),

@@ -74,7 +74,6 @@ pub(crate) struct Settings {
     pub(crate) conductor: Conductor,
     /// By what the guard knows its commands; like no other on this machine.
     pub(crate) mark: String,
-    /// How many jobs it performs at once.
     pub(crate) jobs: usize,
     pub(crate) lease: Duration,
     pub(crate) filters: Filters,
@@ -102,7 +101,6 @@ impl Settings {
     }
 }
 
-/// How long commands may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeLimit {
     /// For jobs that do not say so themselves.
@@ -119,18 +117,13 @@ impl TimeLimit {
     }
 }
 
-/// When a conductor ends by itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Until {
-    /// Once nothing is left to do.
     pub(crate) drained: bool,
-    /// After so many jobs.
     pub(crate) jobs: Option<u64>,
-    /// After nothing was done for so long.
     pub(crate) idle: Option<Duration>,
 }
 
-/// Why a conductor could not go on.
 #[derive(Debug, Error)]
 pub(crate) enum Halted {
     #[error(transparent)]

@@ -50,9 +50,7 @@ pub(super) struct Outage {
     /// By which it is said by whichever part of the conductor notices first, and no other.
     contact: Arc<Contact>,
     pause: Duration,
-    /// Whether the board is waited for.
     waits: bool,
-    /// Since when the board refuses, if the last answer was that.
     refused_since: Option<Instant>,
 }
 

@@ -17,10 +17,8 @@ use crate::job::{Job, JobKey, LeftAlone, Rank};
 /// How many reasons are told apart; postings may give any number.
 const MOST_REASONS: usize = 100;
 
-/// How many names are told apart for each of them.
 const MOST_NAMES: usize = 20;
 
-/// How many reasons the registry is told of.
 const MOST_TOLD: usize = 20;
 
 /// How many jobs that came one by one are remembered, so that none of them counts twice.
@@ -47,10 +45,8 @@ pub(super) struct Reasons(BTreeMap<String, Reason>);
 #[derive(Debug, Default)]
 struct Reason {
     jobs: u64,
-    /// What refers to the one that ranks first.
     job: String,
     rank: Option<Rank>,
-    /// The first of their names.
     names: BTreeSet<String>,
     is_refusal: bool,
 }
@@ -63,7 +59,6 @@ pub(super) struct Such<'a> {
 }
 
 impl<'a> Such<'a> {
-    /// Takes one that can be read.
     pub(super) fn of(job: &'a Job) -> Self {
         Self {
             name: Cow::Borrowed(&job.name),
@@ -83,7 +78,6 @@ impl<'a> Such<'a> {
 }
 
 impl Reasons {
-    /// Counts a job.
     pub(super) fn add(&mut self, such: &Such<'_>, against: &Against) {
         let known = self.reason(against.to_string());
         known.jobs += 1;
@@ -164,7 +158,6 @@ impl PassedOver {
         }
     }
 
-    /// Returns how many jobs are left alone for each reason.
     pub(super) fn counts(&self) -> BTreeMap<String, u64> {
         let state = self.0.lock();
         let count = |(text, reason): (&String, &Reason)| (text.clone(), reason.jobs);

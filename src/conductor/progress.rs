@@ -53,14 +53,12 @@ impl fmt::Display for Tag {
     }
 }
 
-/// An output of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     Output,
     Errors,
 }
 
-/// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Note {
     /// By the name that TaskFlow gives it, if it has one there.
@@ -78,13 +76,11 @@ impl Note {
         }
     }
 
-    /// Says which job it is about.
     pub(crate) fn of(mut self, job: &Arc<Tag>) -> Self {
         self.job = Some(Arc::clone(job));
         self
     }
 
-    /// Adds a fact.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.facts.push((name, value.into()));
         self
@@ -132,7 +128,6 @@ pub(super) fn not_kept(job: Option<&Arc<Tag>>, reason: String) -> Note {
     }
 }
 
-/// Something to be shown.
 #[derive(Debug)]
 pub(crate) enum Progress {
     Note(Note),
@@ -142,7 +137,6 @@ pub(crate) enum Progress {
         stream: Stream,
         text: Vec<u8>,
     },
-    /// Something for a file.
     Bytes(Arc<Log>, Vec<u8>),
     /// So many notes found no room.
     Missed(u64),
@@ -162,7 +156,6 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    /// Makes a reporter, and where what it reports arrives.
     pub(crate) fn new() -> (Self, mpsc::Receiver<Progress>) {
         let (sender, receiver) = mpsc::channel(ROOM);
         let missed = Arc::default();
@@ -197,7 +190,6 @@ impl Reporter {
         }
     }
 
-    /// Waits until everything has been shown.
     pub(crate) async fn finish(&self) {
         let (sender, shown) = oneshot::channel();
         self.hand(Progress::End(sender)).await;

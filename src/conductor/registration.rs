@@ -25,10 +25,8 @@ const LONGEST: Duration = Duration::from_secs(45);
 
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often the registry is told at most of what has changed.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// How often it is looked for handlers.
 const WHILE: Duration = Duration::from_secs(10);
 
 /// Returns what a conductor tells of itself that never changes, with its handlers as they are now.
@@ -56,7 +54,6 @@ pub(super) fn told(settings: &Settings) -> Told {
 pub(super) struct Teller {
     pub(super) board: Arc<dyn Board>,
     pub(super) shared: Arc<Shared>,
-    /// As it was told last.
     pub(super) told: Told,
     /// How often it is told that the conductor is alive, though nothing has changed, and how long after it
     /// could not be told it is tried again.

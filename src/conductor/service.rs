@@ -19,13 +19,11 @@ use super::{
 };
 use crate::process::{service_manager::ServiceManager, signal::Signals};
 
-/// How often something is told at most.
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// How long the end of a conductor may take beyond the time that it was told last that it goes on.
 const EXTENSION: &str = "EXTEND_TIMEOUT_USEC=15000000";
 
-/// Says why the service manager is told nothing.
 pub(crate) fn not_notified(error: &io::Error) -> Note {
     Note::new("not_notified").with("reason", error.to_string())
 }
@@ -37,7 +35,6 @@ pub(crate) struct Steering<'a> {
     pub(crate) reload: &'a dyn Fn() -> Result<Reloaded, String>,
 }
 
-/// What was read again.
 pub(crate) struct Reloaded {
     pub(crate) policy: Policy,
     /// What is written otherwise by now, and takes another conductor.
@@ -59,7 +56,6 @@ pub(super) struct Service<'a> {
     has_complained: bool,
 }
 
-/// What it was told.
 #[derive(Default, Clone)]
 struct Told {
     is_ready: bool,
@@ -150,13 +146,11 @@ impl<'a> Service<'a> {
         };
     }
 
-    /// Tells that it is over.
     pub(super) fn leave(&mut self) {
         self.shared.shutdown.send_replace(Shutdown::Finish);
         self.tell();
     }
 
-    /// Tells what has changed.
     fn tell(&mut self) {
         let Some(manager) = self.manager else { return };
         let now = Told {
@@ -197,7 +191,6 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Words how the conductor does.
     fn status(&self) -> String {
         let (running, (jobs, or_more)) = self.shared.account.work();
         let lost = self.shared.account.contact.trouble();

@@ -29,7 +29,6 @@ use crate::{
     lease::Lost,
 };
 
-/// How many are settled at once at most.
 const MOST: usize = 256;
 
 /// How long those that are due wait for others.
@@ -38,7 +37,6 @@ const MOMENT: Duration = Duration::from_millis(10);
 /// How many jobs came to which end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Commands that were started.
     pub(crate) ran: u64,
     pub(crate) consumed: u64,
     pub(crate) abandoned: u64,
@@ -49,7 +47,6 @@ pub(crate) struct Tally {
     pub(crate) unsettled: u64,
     /// How many jobs were left alone, for each reason.
     pub(crate) passed_over: BTreeMap<String, u64>,
-    /// Whether some of them were to be conducted, but not here, or not as they are.
     pub(super) has_refused: bool,
     /// Jobs that failed, went back to the board, and have come to no other end since.
     failing: HashSet<JobKey>,
@@ -79,7 +76,6 @@ pub(super) struct Settler {
     pub(super) has_told_of_forgetting: bool,
 }
 
-/// A job that is to be settled.
 pub(super) struct Due {
     pub(super) attempt: Attempt,
     pub(super) outcome: Outcome,
@@ -298,7 +294,6 @@ impl Settler {
         }
     }
 
-    /// Notes that a job is settled, and tells of it.
     fn done(&mut self, due: Due) {
         let Due {
             attempt, outcome, ..

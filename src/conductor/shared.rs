@@ -24,10 +24,8 @@ use crate::{
     retry::Patience,
 };
 
-/// What all parts of one conductor share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// As whom it claims.
     pub(super) owner: Owner,
     pub(super) guard: Arc<Guard>,
     pub(super) left_over: LeftOver,
@@ -42,7 +40,6 @@ pub(super) struct Shared {
     pub(super) in_flight: InFlight,
     pub(super) passed_over: PassedOver,
     pub(super) account: Arc<Account>,
-    /// Where attempts are told to those who trace them.
     pub(super) spans: Option<Spans>,
     pub(super) shutdown: watch::Sender<Shutdown>,
     /// Whether the board was looked at, or could not be, since jobs may be claimed.
@@ -50,7 +47,6 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Returns what may be run, as it was read last.
     pub(super) fn policy(&self) -> Arc<Policy> {
         Arc::clone(&self.policy.borrow())
     }

@@ -9,10 +9,8 @@ use crate::process::clock::Boottime;
 /// How long a command may take to end once it was asked to.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
-/// How far a conductor has come with its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shutdown {
-    /// It claims and performs.
     NotYet,
     /// It claims no more until somebody says otherwise; what runs goes on.
     Quiet,
@@ -23,7 +21,6 @@ pub(super) enum Shutdown {
 }
 
 impl Shutdown {
-    /// Whether it comes to its end.
     pub(super) fn is_ending(&self) -> bool {
         matches!(self, Self::Finish | Self::Abort(_))
     }
@@ -47,7 +44,6 @@ pub(super) async fn told_to_end(shutdown: &mut watch::Receiver<Shutdown>) {
     let _ = shutdown.wait_for(Shutdown::is_ending).await;
 }
 
-/// Waits until what runs is to be ended.
 pub(super) async fn aborted(shutdown: &mut watch::Receiver<Shutdown>) -> Boottime {
     loop {
         if let Shutdown::Abort(kill_at) = *shutdown.borrow_and_update() {
@@ -57,7 +53,6 @@ pub(super) async fn aborted(shutdown: &mut watch::Receiver<Shutdown>) -> Boottim
     }
 }
 
-/// Waits until it has come further.
 pub(super) async fn changed(shutdown: &mut watch::Receiver<Shutdown>) {
     if shutdown.changed().await.is_err() {
         // Whoever leads the work is gone, and takes us along.

@@ -14,10 +14,8 @@ const AHEAD: Duration = Duration::from_millis(40);
 /// One that waits longer is given back.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The most that are claimed ahead of their turn.
 const MOST_AHEAD: usize = 32;
 
-/// Slots for jobs.
 #[derive(Debug)]
 pub(super) struct Slots {
     jobs: usize,
@@ -40,7 +38,6 @@ struct State {
 pub(super) struct Slot(Arc<Slots>);
 
 impl Slots {
-    /// Makes room for so many jobs that run at once.
     pub(super) fn new(jobs: usize) -> Self {
         Self {
             jobs,
@@ -71,7 +68,6 @@ impl Slots {
         self.state.lock().seen = 0;
     }
 
-    /// Takes room for a job that was claimed.
     pub(super) fn take(self: &Arc<Self>) -> Slot {
         self.state.lock().taken += 1;
         Slot(Arc::clone(self))
@@ -79,7 +75,6 @@ impl Slots {
 }
 
 impl Slot {
-    /// Waits for the turn of the job to run.
     pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         self.0.turns.acquire().await.ok()
     }
@@ -89,7 +84,6 @@ impl Slot {
         self.0.state.lock().are_short()
     }
 
-    /// Notes how long the job took.
     pub(super) fn took(&self, long: Duration) {
         let mut state = self.0.state.lock();
         state.pace = (state.pace * 3 + long) / 4;

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use super::{attempt::Attempt, meter::End, progress::Log};
 use crate::job::{Conductor, Outcome};
 
-/// The file that attempts are told to.
 #[derive(Debug)]
 pub(crate) struct SpanFile {
     path: PathBuf,
@@ -35,7 +34,6 @@ impl SpanFile {
     }
 }
 
-/// Tells attempts to those who trace them.
 #[derive(Debug)]
 pub(super) struct Spans {
     pub(super) file: Arc<Log>,

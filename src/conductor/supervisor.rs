@@ -71,9 +71,7 @@ enum Rest {
     Picked(board::Result<()>),
     /// The settler has ended: the board does not let us in any more.
     Unsettled(BoardError),
-    /// There was nothing to do for so long.
     Idle,
-    /// Somebody told us to end.
     Told,
 }
 
@@ -138,7 +136,6 @@ impl Supervisor {
         }
     }
 
-    /// Leads the work until it is done, or until somebody ends it.
     pub(super) async fn lead(mut self, signals: &mut Signals) -> Result<Tally, Halted> {
         let rest = self.work(signals).await?;
         match &rest {
@@ -282,7 +279,6 @@ impl Supervisor {
         self.shared.shutdown.send_replace(Shutdown::Finish);
     }
 
-    /// Has everything ended, and killed at this moment.
     fn abort_by(&self, kill_at: Boottime) {
         self.shared.shutdown.send_replace(Shutdown::Abort(kill_at));
     }

@@ -22,7 +22,6 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Within it a second signal is an echo of the first: a shell and the kernel may both send one.
 const ECHO: Duration = Duration::from_millis(200);
 
-/// What became of a command.
 #[derive(Debug)]
 pub(crate) enum Performed {
     /// It ended, perhaps after we were told to end and passed that on.
@@ -30,13 +29,11 @@ pub(crate) enum Performed {
         ended: Ended,
         interrupted: Option<Signal>,
     },
-    /// It was ended because its claim was lost.
     Lost(Lost),
     /// We were told to end before it was started.
     NotStarted(Signal),
 }
 
-/// Says why there is nothing to tell of a command.
 #[derive(Debug, Error)]
 pub(crate) enum NotPerformed {
     #[error(transparent)]

@@ -25,7 +25,6 @@ use crate::{
     },
 };
 
-/// All claims that are being kept.
 #[derive(Debug)]
 pub(super) struct Ledger {
     entries: Mutex<BTreeMap<u64, Entry>>,
@@ -37,7 +36,6 @@ pub(super) struct Ledger {
     confirmations: usize,
 }
 
-/// A claim that is being kept.
 #[derive(Debug)]
 struct Entry {
     claim: Claim,
@@ -148,7 +146,6 @@ impl Ledger {
         }
     }
 
-    /// Returns all claims with their numbers.
     pub(super) fn claims(&self) -> (Vec<u64>, Vec<Claim>) {
         let entries = self.entries.lock();
         entries
@@ -157,7 +154,6 @@ impl Ledger {
             .unzip()
     }
 
-    /// Gives up the claims whose time is up.
     pub(super) fn expire(&self, last: Option<&Arc<BoardError>>) {
         let now = Boottime::now();
         let mut entries = self.entries.lock();

@@ -29,13 +29,11 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 /// Why a claim is no longer ours, or may be somebody else's any moment.
 #[derive(Debug, Error)]
 pub(crate) enum Lost {
-    /// The board said so.
     #[error("the claim on the job was lost")]
     Refused {
         kill_at: Boottime,
         source: BoardError,
     },
-    /// The board did not confirm it in time.
     #[error("the claim on the job could not be renewed in time")]
     Expired {
         kill_at: Boottime,
@@ -66,7 +64,6 @@ pub(crate) struct Renewal {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     ledger: Arc<Ledger>,
-    /// Dropped, it stops.
     _task: JoinSet<()>,
 }
 

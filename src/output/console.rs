@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::{Text, Tone, json};
 
-/// One of our outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Output,
@@ -79,7 +78,6 @@ impl Console {
         }
     }
 
-    /// Hands over all that was written.
     pub(crate) fn flush(&mut self) {
         // Where nobody reads any more the work goes on all the same.
         let _ = self.stdout.flush();

@@ -20,7 +20,6 @@ pub(crate) trait Piece {
     fn add_to(&self, html: &mut Html);
 }
 
-/// The name of an attribute, and its value.
 pub(crate) type Attribute<'a> = (&'static str, &'a dyn Display);
 
 impl Piece for Html {
@@ -91,7 +90,6 @@ pub(crate) fn element(
 }
 
 impl Html {
-    /// Takes markup.
     pub(crate) fn raw(markup: &'static str) -> Self {
         Self(markup.to_owned())
     }

@@ -14,7 +14,6 @@ pub(super) fn write(to: impl Write, value: &impl Serialize) -> serde_json::Resul
     value.serialize(&mut Serializer::with_formatter(to, Safe))
 }
 
-/// Returns a value as JSON, on one line.
 pub(crate) fn line(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut line = Vec::with_capacity(256);
     write(&mut line, value)?;

@@ -55,7 +55,6 @@ const BUFFER: usize = 64 << 10;
 #[error("the reader of the output has closed it")]
 pub(crate) struct Closed;
 
-/// How and where to write.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// `None`: whatever suits stdout.
@@ -68,7 +67,6 @@ pub(crate) struct Output {
     shows_progress: bool,
     is_coloured: bool,
     stdout: BufWriter<io::Stdout>,
-    /// Room in which a record becomes JSON: it has a hundred parts, and is written as one.
     record: Vec<u8>,
     /// Takes what is said instead, while that is not to reach the reader yet.
     aside: Option<Vec<u8>>,
@@ -105,7 +103,6 @@ impl Output {
         self.outlives_reader = true;
     }
 
-    /// Returns the form in which results are written.
     pub(crate) fn format(&self) -> Format {
         self.format.unwrap_or(if self.is_terminal {
             Format::Table
@@ -114,7 +111,6 @@ impl Output {
         })
     }
 
-    /// Whether programs read the results.
     pub(crate) fn is_json(&self) -> bool {
         matches!(self.format(), Format::Json | Format::Jsonl)
     }
@@ -190,7 +186,6 @@ impl Output {
         self.flush()
     }
 
-    /// Starts a list of rows that are written as they come.
     pub(crate) fn rows(&mut self, columns: &[Column]) -> Rows<'_> {
         Rows::new(self, columns)
     }
@@ -202,7 +197,6 @@ impl Output {
         self.write(if records.is_empty() { "[]\n" } else { "\n]\n" })
     }
 
-    /// Writes a record in a form for programs.
     fn record(&mut self, record: &impl Record) -> anyhow::Result<()> {
         match self.format() {
             Format::Json | Format::Jsonl => self.json("", record, "\n"),
@@ -246,7 +240,6 @@ impl Output {
         }
     }
 
-    /// Writes a help text of ours.
     pub(crate) fn help(&mut self, text: &StyledStr) -> anyhow::Result<()> {
         match self.is_coloured {
             true => self.write(&text.ansi().to_string())?,
@@ -278,13 +271,11 @@ impl Output {
         matches!(kind, FileType::Fifo | FileType::Socket).then(|| Ready::of_writer(fd))
     }
 
-    /// Hands all that was said to the reader.
     pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
         let flushed = written(self.stdout.flush());
         self.unless_outlived(flushed)
     }
 
-    /// Whether results are coloured.
     pub(crate) fn is_coloured(&self) -> bool {
         self.is_coloured
     }

@@ -9,10 +9,8 @@ use super::{
 };
 use crate::job::State;
 
-/// How wide the names of facts are.
 const INDENT: usize = 14;
 
-/// What is between a fact and a command.
 const GAP: &str = "  ";
 
 /// How a piece of text stands out; never the only carrier of a meaning.
@@ -27,7 +25,6 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    /// Returns the tone in which a state is shown.
     pub(crate) fn of(state: State) -> Self {
         match state {
             State::Unclaimed => Self::Good,
@@ -63,7 +60,6 @@ pub(crate) struct Page {
     is_coloured: bool,
     /// The columns and rows of the terminal, `None` for as much as it takes.
     size: Option<(usize, usize)>,
-    /// How wide the line is that is being written.
     width: usize,
     /// How far in it goes on where there is no more room; `None`: the terminal breaks it.
     hang: Option<usize>,
@@ -73,7 +69,6 @@ pub(crate) struct Page {
     lines: Vec<(usize, Pieces)>,
 }
 
-/// A line, in pieces that each have a tone.
 pub(crate) type Pieces = Vec<(Tone, Text)>;
 
 impl Page {
@@ -101,7 +96,6 @@ impl Page {
         self.line()
     }
 
-    /// Adds a line that names a fact, and the fact.
     pub(crate) fn fact(&mut self, name: &str, fact: impl Into<Text>) {
         self.sentence(INDENT)
             .add(Tone::Faint, format!("{name:<INDENT$}"))
@@ -149,12 +143,10 @@ impl Page {
         Some(rows.saturating_sub(self.rows + 1))
     }
 
-    /// Adds a line that names what comes below it.
     pub(crate) fn heading(&mut self, name: &str) {
         self.line().add(Tone::Faint, name);
     }
 
-    /// Adds text of several lines, indented.
     pub(crate) fn block(&mut self, text: &str) {
         for line in text.lines() {
             self.line().add(Tone::Plain, "  ").add(Tone::Plain, line);
@@ -227,7 +219,6 @@ fn broken(line: Pieces, columns: usize, hang: usize) -> Vec<Pieces> {
     rows
 }
 
-/// A line that is being written; it ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Line<'a>(&'a mut Page);
 

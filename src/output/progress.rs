@@ -15,7 +15,6 @@ use crate::process::signal;
 /// Work that is done sooner than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A count of what is done, shown once it has taken a while.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,

@@ -8,10 +8,8 @@ use super::{Text, text::ends};
 /// How many characters a label has at most.
 const LONGEST: usize = 100;
 
-/// What the values of a family are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
-    /// It goes up and down.
     Gauge,
     /// It only grows, until the program begins anew.
     Counter,
@@ -27,7 +25,6 @@ pub(crate) struct Exposition {
     families: Vec<Family>,
 }
 
-/// The figures of one name.
 #[derive(Debug)]
 pub(crate) struct Family {
     name: &'static str,
@@ -38,7 +35,6 @@ pub(crate) struct Family {
 }
 
 impl Exposition {
-    /// Begins, with what all figures are labelled with.
     pub(crate) fn new(labels: &[(&'static str, &str)]) -> Self {
         Self {
             labels: written(labels).collect(),
@@ -46,7 +42,6 @@ impl Exposition {
         }
     }
 
-    /// Begins a family.
     pub(crate) fn family(&mut self, kind: Kind, name: &'static str, help: &str) -> &mut Family {
         let kind = match kind {
             Kind::Gauge => "gauge",
@@ -64,7 +59,6 @@ impl Exposition {
         &mut self.families[at]
     }
 
-    /// Adds a family of one figure.
     pub(crate) fn gauge(&mut self, name: &'static str, help: &str, value: f64) {
         self.family(Kind::Gauge, name, help).add(&[], value);
     }

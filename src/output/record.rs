@@ -29,6 +29,5 @@ pub(crate) trait Report: Record {
 
 /// A record that people read as a row of a table.
 pub(crate) trait Row: Record {
-    /// Returns a cell for each column of the table.
     fn cells(&self) -> Vec<Cell>;
 }

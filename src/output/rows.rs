@@ -2,7 +2,6 @@
 
 use super::{Column, Format, Output, Row, table::Layout};
 
-/// A list that is being written.
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
     out: &'a mut Output,
@@ -52,7 +51,6 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Ends the list.
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
         if let Some(layout) = &mut self.layout {
             let text = layout.finish();

@@ -33,7 +33,6 @@ impl Output {
         }
     }
 
-    /// Whether somebody wants to know all there is.
     pub(crate) fn is_verbose(&self) -> bool {
         self.verbosity == Verbosity::Verbose
     }
@@ -43,7 +42,6 @@ impl Output {
         self.verbosity == Verbosity::Quiet
     }
 
-    /// Counts long work for whoever watches.
     pub(crate) fn progress(
         &self,
         what: impl Into<Cow<'static, str>>,
@@ -55,7 +53,6 @@ impl Output {
         Progress::new(what, total, (is_wanted, has_sign))
     }
 
-    /// Whether there is a person to ask.
     pub(crate) fn can_ask(&self) -> bool {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }

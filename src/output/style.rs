@@ -4,7 +4,6 @@ use std::fmt;
 
 use clap::ValueEnum;
 
-/// The form in which results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Tables and sentences for people
@@ -26,7 +25,6 @@ impl fmt::Display for Format {
     }
 }
 
-/// When to use colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
     #[default]
@@ -49,14 +47,12 @@ impl ColorChoice {
 /// How much is told beside the results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Verbosity {
-    /// Errors alone.
     Quiet,
     #[default]
     Normal,
     Verbose,
 }
 
-/// What the command line says about output.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Style {
     pub(crate) format: Option<Format>,

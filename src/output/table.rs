@@ -60,7 +60,6 @@ impl Column {
     }
 }
 
-/// What happens to a column when the terminal is narrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fit {
     Whole,
@@ -117,7 +116,6 @@ pub(super) struct Layout {
     rows: Vec<Vec<Cell>>,
     /// The columns that are shown, and their widths, once known.
     grid: Option<Grid>,
-    /// The width of the terminal, `None` for as wide as it gets.
     room: Option<usize>,
     is_coloured: bool,
 }

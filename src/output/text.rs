@@ -74,7 +74,6 @@ impl Text {
         }
     }
 
-    /// Returns how many columns of a terminal it takes.
     pub(crate) fn width(&self) -> usize {
         self.0.width()
     }

@@ -25,7 +25,6 @@ use crate::ready::Ready;
 pub(crate) struct Boottime(Duration);
 
 impl Boottime {
-    /// Reads the clock.
     pub(crate) fn now() -> Self {
         let now = clock_gettime(ClockId::Boottime);
         // Both parts of this clock are within range: it starts at zero, with a normal fraction.
@@ -35,7 +34,6 @@ impl Boottime {
         ))
     }
 
-    /// Returns how much later it is than another moment.
     pub(crate) fn since(self, other: Self) -> Duration {
         self.0.saturating_sub(other.0)
     }
@@ -45,7 +43,6 @@ impl Boottime {
         Self(Duration::from_nanos(nanos))
     }
 
-    /// Returns the moment in the form in which it is told to another process.
     pub(crate) fn as_nanos(self) -> u64 {
         u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
     }
@@ -82,7 +79,6 @@ impl Sub<Duration> for Boottime {
 pub(crate) struct Timer(OwnedFd);
 
 impl Timer {
-    /// Creates a timer that is not set.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         Ok(Self(timerfd_create(TimerfdClockId::Boottime, flags)?))

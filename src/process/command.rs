@@ -15,7 +15,6 @@ use thiserror::Error;
 use super::label::JOB;
 use crate::{job::Fence, trace::Span};
 
-/// Says why a command did not come to run.
 #[derive(Debug, Error)]
 pub(crate) enum NotRun {
     #[error("there is no program {}", shown(program))]
@@ -54,19 +53,15 @@ impl NotRun {
     }
 }
 
-/// Where the standard input of a command comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// From where ours comes.
     Inherit,
     Nothing,
     Text(Vec<u8>),
 }
 
-/// Where an output of a command goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// To where ours goes.
     Inherit,
     Discard,
     /// To us, through a pipe that [`Process::take_pipes`](super::child::Process::take_pipes)
@@ -74,16 +69,13 @@ pub(crate) enum Output {
     Pipe,
 }
 
-/// A command to be performed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Command {
-    /// An absolute path.
     pub(crate) program: PathBuf,
     /// The program as its arguments name it, then the arguments.
     pub(crate) argv: Vec<OsString>,
     /// What the environment has beyond ours, and (`None`) what of ours it has not.
     pub(crate) env: Vec<(OsString, Option<OsString>)>,
-    /// Where it runs, if not where we do.
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) input: Input,
     pub(crate) output: Output,
@@ -126,12 +118,10 @@ impl Command {
         }
     }
 
-    /// Sets a variable in the environment of the command.
     pub(super) fn set(&mut self, name: &str, value: impl Into<OsString>) {
         self.env.push((name.into(), Some(value.into())));
     }
 
-    /// Keeps a variable of ours from the command.
     pub(crate) fn unset(&mut self, name: &str) {
         self.env.push((name.into(), None));
     }

@@ -40,7 +40,6 @@ impl fmt::Display for Group {
     }
 }
 
-/// What the kernel tells of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     /// `R`, `S`, `T` (stopped), `Z` (ended, not reaped) and so on.

@@ -38,7 +38,6 @@ use super::{
 /// The variable that tells a worker who its front is; no command may see it.
 pub(crate) const MARK: &str = "JOBBOARD_FRONT";
 
-/// What this process is to be.
 #[derive(Debug)]
 pub(crate) enum Role {
     /// It was the front, and ends with this code.
@@ -106,7 +105,6 @@ struct Front {
     in_foreground: bool,
 }
 
-/// A signal that reached the front.
 struct Received {
     signal: Signal,
     /// `None` for one that the kernel sent, as it does for a terminal.

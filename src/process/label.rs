@@ -9,7 +9,6 @@ use std::fs;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use uuid::Uuid;
 
-/// The variable that tells a command which job it performs.
 pub(crate) const JOB: &str = "JOBBOARD_JOB";
 
 /// The variable by which the guard knows the commands of its conductor; its value is the mark.
@@ -25,7 +24,6 @@ const OURS: u64 = 1 << 62;
 pub(crate) struct Label(u64);
 
 impl Label {
-    /// Returns the label of a job that is performed by whoever has this mark.
     pub(crate) fn new(mark: &str, uuid: &str) -> Self {
         Self(OURS | digest(mark) << 34 >> 2 | digest(uuid) >> 32)
     }

@@ -27,7 +27,6 @@ use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver, signal::unix::Sign
 
 use super::signal::catch_for_good;
 
-/// The hidden first argument that makes this program become another one.
 pub(crate) const WORD: &str = "__leash";
 
 /// This very program, even if its file was replaced meanwhile.

@@ -61,7 +61,6 @@ impl Kin {
         };
     }
 
-    /// Asks it to end, also if it is stopped.
     pub(crate) fn terminate(self) {
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);
@@ -196,7 +195,6 @@ impl Processes {
         found
     }
 
-    /// Returns all pids.
     pub(crate) fn pids(&self) -> impl Iterator<Item = Pid> {
         self.all.keys().copied()
     }

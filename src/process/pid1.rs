@@ -17,7 +17,6 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
 use super::signal::{ENDING, ENDING_TOO, STEERING, code_of};
 
-/// Whether this is the first process.
 pub(crate) fn is_first() -> bool {
     getpid().is_init()
 }

@@ -26,7 +26,6 @@ pub(crate) const VARIABLES: [&str; 6] = [
     "LISTEN_FDNAMES",
 ];
 
-/// A service manager that wants to know how this process does.
 #[derive(Debug)]
 pub(crate) struct ServiceManager {
     socket: UnixDatagram,

@@ -79,7 +79,6 @@ impl Signals {
         Ok(())
     }
 
-    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) -> Signal {
         future::poll_fn(|context| {
             for (signal, stream) in &mut self.0 {
@@ -151,7 +150,6 @@ impl Ignored {
         Self(mask.map_or(0, |hex| u64::from_str_radix(hex.trim(), 16).unwrap_or(0)))
     }
 
-    /// Whether this signal is ignored.
     pub(crate) fn has(&self, signal: Signal) -> bool {
         self.0 >> (signal.as_raw() - 1) & 1 == 1
     }

@@ -71,7 +71,6 @@ pub(crate) struct Spawned {
 /// The streams of a command; those that are none are ours.
 type Streams<'a> = [Option<Source<'a>>; 3];
 
-/// What a command has as one of its streams.
 enum Source<'a> {
     Shared(&'a File),
     Own(OwnedFd),
@@ -107,13 +106,11 @@ impl Spawner {
         Ok(spawner)
     }
 
-    /// Takes a variable out of it.
     fn unset(&mut self, name: &str) {
         self.variables
             .retain(|variable| !is_called(variable, name.as_ref()));
     }
 
-    /// Puts a variable into it.
     fn set(&mut self, name: &str, value: &str) -> io::Result<()> {
         self.unset(name);
         self.variables

@@ -64,7 +64,6 @@ impl Terminal {
         Ok(())
     }
 
-    /// Lends the terminal to a command, if it is to have it and the shell has given it to us.
     pub(crate) fn lend(&self, command: Group) {
         if self.is_for_command && self.tty.foreground() == Some(self.front_group) {
             self.tty.lend(command.leader());
@@ -199,7 +198,6 @@ impl Tty {
         rustix::io::fcntl_dupfd_cloexec(found, 3).ok().map(Self)
     }
 
-    /// Returns the process group that may read the terminal and gets its signals.
     pub(crate) fn foreground(&self) -> Option<Pid> {
         tcgetpgrp(&self.0).ok()
     }
@@ -209,7 +207,6 @@ impl Tty {
         let _ = unstopped(|| tcsetpgrp(&self.0, group));
     }
 
-    /// Returns how the terminal treats what is typed.
     pub(crate) fn modes(&self) -> Option<Termios> {
         tcgetattr(&self.0).ok()
     }

@@ -7,14 +7,10 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 
-/// What this process takes.
 #[derive(Debug)]
 pub(crate) struct Usage {
-    /// For how long it was computing.
     pub(crate) processor: Duration,
-    /// How many bytes of memory it has.
     pub(crate) memory: Option<u64>,
-    /// How many files it has open.
     pub(crate) files: Option<usize>,
 }
 

@@ -10,7 +10,6 @@ use thiserror::Error;
 
 use crate::shell;
 
-/// Says why a file cannot be trusted with what is executed.
 #[derive(Debug, Error)]
 pub(crate) enum Untrusted {
     #[error("{} belongs to the user {owner}, not to {}", path.display(), geteuid().as_raw())]

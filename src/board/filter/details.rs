@@ -18,7 +18,6 @@ pub(crate) struct Path(Vec<String>);
 impl Path {
     pub(super) const WHOLE: Self = Self(Vec::new());
 
-    /// Reads `a.0.b`.
     pub(super) fn read(text: &str) -> Result<Self, Fault> {
         let parts: Vec<_> = text.split('.').map(str::to_owned).collect();
         if parts.iter().any(String::is_empty) {

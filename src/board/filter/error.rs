@@ -23,7 +23,6 @@ impl InvalidFilter {
     }
 }
 
-/// What is wrong with a part of an expression.
 #[derive(Debug, Error)]
 pub(super) enum Fault {
     #[error("it lacks an operator: write FIELD OP VALUE with one of {operators}")]

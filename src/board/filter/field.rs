@@ -270,7 +270,6 @@ where
     Ok(Pattern::Exact(name.parse::<T>()?.to_string()))
 }
 
-/// Lists the fields.
 pub(super) fn fields() -> String {
     let names: Vec<_> = names().collect();
     format!("{}.PATH", names.join(" "))

@@ -58,7 +58,6 @@ fn part(text: &str) -> Result<(Part<'_>, &str), Fault> {
     ))
 }
 
-/// Reads a value: in quotes of either kind, doubled where they are meant as such, or as it is.
 fn value(text: &str) -> Result<(Cow<'_, str>, &str), Fault> {
     if let Some(quote) = text
         .chars()

@@ -44,13 +44,11 @@ use crate::{
 /// Everything is parsed and compiled when the expression is, so that a listing can afford to ask.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
-    /// The expression, as it was written.
     text: String,
     /// They must all hold.
     conditions: Vec<Condition>,
 }
 
-/// One `FIELD OP VALUE`.
 #[derive(Debug, Clone)]
 struct Condition {
     test: Test,
@@ -102,7 +100,6 @@ impl Filter {
         )
     }
 
-    /// Makes a filter of one test of what every event tells.
     fn of(text: String, test: Test) -> Self {
         let condition = Condition {
             test,
@@ -180,7 +177,6 @@ impl Filters {
         Self(filters)
     }
 
-    /// Returns each as it was written.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.0.iter().map(Filter::to_string).collect()
     }
@@ -203,7 +199,6 @@ impl Filters {
         }
     }
 
-    /// Whether any of them looks at the details, so that they have to be fetched.
     pub(crate) fn needs_details(&self) -> bool {
         self.0.iter().any(Filter::needs_details)
     }

@@ -15,7 +15,6 @@ const UNITS: [(&str, i128); 7] = [
     ("GiB", 1 << 30),
 ];
 
-/// Reads a whole number, far beyond those that a board can hold.
 pub(super) fn whole(text: &str) -> Result<i128, Fault> {
     text.parse().map_err(|_| Fault::Number(text.to_owned()))
 }
@@ -41,7 +40,6 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// Reads a number; anything else, which includes infinities, is none.
     pub(super) fn read(text: &str) -> Option<Self> {
         if let Ok(number) = text.parse() {
             return Some(Self::Whole(number));

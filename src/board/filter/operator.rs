@@ -22,7 +22,6 @@ const OPERATORS: [Operator; 8] = [
     Operator::new(">=", Relation::Order(Order(&[Greater, Equal]))),
 ];
 
-/// What stands between a field and a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operator {
     pub(super) name: &'static str,
@@ -90,16 +89,13 @@ impl Relation {
     }
 }
 
-/// Lists the operators.
 pub(super) fn names() -> String {
     OPERATORS.map(|operator| operator.name).join(" ")
 }
 
-/// The outcomes of a comparison that are welcome.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Order(&'static [Ordering]);
 
-/// A value to compare others with, and how they are to compare.
 #[derive(Debug, Clone)]
 pub(super) struct Comparison<T> {
     order: Order,

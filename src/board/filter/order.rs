@@ -66,17 +66,14 @@ enum Key<'a> {
 }
 
 impl Field {
-    /// Reads the name of a field, such as `owner` or `details.a.0.b`.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         Self::named(text).map_err(|fault| fault.to_string())
     }
 
-    /// Returns the names of all fields, without what is inside the details.
     pub(crate) fn names() -> Vec<&'static str> {
         field::names().collect()
     }
 
-    /// Returns the name by which it is read.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Details(path) => path.name(DETAILS),

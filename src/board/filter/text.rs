@@ -8,7 +8,6 @@ use super::{
 };
 use crate::glob::translate;
 
-/// What is asked of a text.
 #[derive(Debug, Clone)]
 pub(super) enum Pattern {
     Exact(String),

@@ -4,7 +4,6 @@ use std::{fmt, path::PathBuf};
 
 use super::{error::InvalidUrl, query::Query};
 
-/// A board in a file on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EmbeddedUrl {
     pub(crate) path: PathBuf,

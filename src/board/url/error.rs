@@ -4,7 +4,6 @@ use thiserror::Error;
 
 use crate::duration::InvalidDuration;
 
-/// Says why a text is not the URL of a board.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(crate) enum InvalidUrl {
     #[error("a board's URL begins with its scheme; a file on this machine is sqlite:PATH")]

@@ -33,11 +33,9 @@ use crate::{names::named, secret::Secret};
 /// As text it can be parsed again, but lacks the password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BoardUrl {
-    /// In a file on this machine.
     Embedded(EmbeddedUrl),
     /// On a Redis server, or on the one that Sentinel names.
     Redis(Box<RedisUrl>),
-    /// On a ZooKeeper ensemble.
     ZooKeeper(Box<ZooKeeperUrl>),
 }
 
@@ -103,12 +101,10 @@ impl BoardUrl {
         !matches!(self, Self::Embedded(_))
     }
 
-    /// Whether the URL itself holds a password.
     pub(crate) fn has_password(&self) -> bool {
         self.password().is_some()
     }
 
-    /// Returns the password that the URL itself holds.
     pub(crate) fn password(&self) -> Option<&Secret> {
         match self {
             Self::Embedded(_) => None,
@@ -190,7 +186,6 @@ impl fmt::Display for BoardUrl {
     }
 }
 
-/// A server on the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
     /// A name or an address; IPv6 without its brackets.
@@ -225,7 +220,6 @@ impl TlsFiles {
     }
 }
 
-/// A certificate and its private key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) cert: PathBuf,

@@ -21,7 +21,6 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Cuts what follows `scheme:`.
     pub(super) fn parse(
         scheme: &'static str,
         form: &'static str,

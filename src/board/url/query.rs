@@ -91,7 +91,6 @@ impl Query {
         self.choice(key, "it is true or false", &words)
     }
 
-    /// Takes the files of TLS out that stand under these keys; the default if there are none.
     pub(super) fn tls_files(&mut self, keys: [&'static str; 3]) -> Result<TlsFiles, InvalidUrl> {
         let [ca, cert, key] = keys;
         let half = |given, missing| Err(InvalidUrl::HalfIdentity { given, missing });

@@ -11,7 +11,6 @@ use super::{
 };
 use crate::secret::Secret;
 
-/// Where Redis and Sentinel listen if they are not told otherwise.
 pub(crate) const PORT: u16 = 6379;
 pub(crate) const SENTINEL_PORT: u16 = 26379;
 
@@ -25,7 +24,6 @@ const SENTINEL_KEYS: [&str; 3] = ["sentinel_user", "sentinel_password_file", "se
 /// The keys of TLS with Sentinel, where it differs from that with the master.
 const SENTINEL_TLS_KEYS: [&str; 3] = ["sentinel_ca", "sentinel_cert", "sentinel_key"];
 
-/// A board on Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RedisUrl {
     pub(crate) address: Address,
@@ -38,11 +36,9 @@ pub(crate) struct RedisUrl {
     pub(crate) namespace: Option<String>,
 }
 
-/// How to find the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Address {
     Tcp(Server),
-    /// The path of a socket.
     Unix(PathBuf),
     Sentinel(Sentinel),
 }
@@ -85,7 +81,6 @@ impl RedisUrl {
     }
 }
 
-/// Parses what follows `redis:` or `rediss:`.
 pub(super) fn parse_tcp(scheme: &'static str, rest: &str) -> Result<BoardUrl, InvalidUrl> {
     let form = "write it as //HOST:PORT/DB";
     let parts = Parts::parse(scheme, form, rest)?;
@@ -100,7 +95,6 @@ pub(super) fn parse_tcp(scheme: &'static str, rest: &str) -> Result<BoardUrl, In
     finish(Address::Tcp(server), tls, db, parts, query)
 }
 
-/// Parses what follows `redis+unix:`.
 pub(super) fn parse_unix(rest: &str) -> Result<BoardUrl, InvalidUrl> {
     let (scheme, form) = ("redis+unix", "the path of a socket: write it as ///PATH");
     let parts = Parts::parse(scheme, form, rest)?;
@@ -116,7 +110,6 @@ pub(super) fn parse_unix(rest: &str) -> Result<BoardUrl, InvalidUrl> {
     finish(Address::Unix(path.into()), None, db, parts, query)
 }
 
-/// Parses what follows `redis-sentinel:` or `rediss-sentinel:`.
 pub(super) fn parse_sentinel(scheme: &'static str, rest: &str) -> Result<BoardUrl, InvalidUrl> {
     let parts = Parts::parse(scheme, "write it as //HOST,HOST/MASTER", rest)?;
     let servers = parts.servers(SENTINEL_PORT)?;

@@ -21,7 +21,6 @@ const KEYS: [&str; 3] = ["chroot", "session", "acl"];
 /// ZooKeeper counts the milliseconds of a session in 31 bits.
 const LONGEST_SESSION: Duration = Duration::from_millis(i32::MAX as u64);
 
-/// A board on ZooKeeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ZooKeeperUrl {
     pub(crate) servers: Vec<Server>,
@@ -48,7 +47,6 @@ pub(crate) enum Acl {
     Creator,
 }
 
-/// Parses what follows `zk:` or `zks:`.
 pub(super) fn parse(scheme: &'static str, rest: &str) -> Result<BoardUrl, InvalidUrl> {
     let parts = Parts::parse(scheme, "write it as //HOST,HOST/PATH", rest)?;
     let servers = parts.servers(PORT)?;

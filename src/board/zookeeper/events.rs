@@ -31,7 +31,6 @@ use crate::{
     job::Shelf,
 };
 
-/// More changes at once than this are not told one by one.
 const MOST: usize = 10_000;
 
 /// How often to look again at a job that changes while it is looked at.
@@ -70,7 +69,6 @@ struct Watcher<'a> {
     /// Whether the watches are those of a connection that is gone.
     is_reconnected: bool,
     lost_since: Option<Instant>,
-    /// What has changed and is not told yet, in order.
     changes: Changes,
     pending: VecDeque<Event>,
 }
@@ -119,7 +117,6 @@ impl Watcher<'_> {
         }
     }
 
-    /// Waits until something is heard; an error, if that cannot be for too long.
     async fn listen(&mut self) -> Result<()> {
         let heard = self.watches.next(&self.board.root.paths);
         let heard = match self.lost_since {
@@ -160,7 +157,6 @@ impl Watcher<'_> {
         self.is_reconnected || self.changes.len() > MOST
     }
 
-    /// Takes in what the watches have told by now.
     fn hear_all(&mut self) -> Result<()> {
         while let Some(heard) = self.watches.next(&self.board.root.paths).now_or_never() {
             self.hear(heard)?;

@@ -43,7 +43,6 @@ const LETTERS: [(Permission, char); 5] = [
 const NAMED: usize = 5;
 
 impl Target<'_> {
-    /// Looks at a part of the board; changes nothing.
     pub(super) async fn look_at(self, part: Part) -> Result<Examined> {
         let mut seen = Examined::default();
         match part {
@@ -65,7 +64,6 @@ impl Target<'_> {
         Ok(seen)
     }
 
-    /// Reads who may do what with the node of the board, if it is there.
     async fn acls(self, seen: &mut Examined) -> Option<Vec<Acl>> {
         let asked = self.session.client().get_acl(self.paths.board());
         match self.session.ask(READING, asked).await {

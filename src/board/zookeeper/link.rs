@@ -64,10 +64,8 @@ pub(super) struct Client {
     term: OnceLock<Duration>,
 }
 
-/// The session that is open.
 struct Kept {
     session: Session,
-    /// The timeout that was asked for.
     asked: Duration,
     /// Whether there may be nodes that end with it.
     bears: bool,
@@ -106,7 +104,6 @@ impl Client {
         &self.about.board
     }
 
-    /// Returns as whom we log in, if we do.
     pub(super) fn user(&self) -> Option<&str> {
         self.about.user.as_deref()
     }
@@ -127,7 +124,6 @@ impl Client {
         }
     }
 
-    /// Returns what the matter is with those of several servers that are not well.
     pub(super) async fn problems(&self) -> Vec<Problem> {
         if self.url.servers.len() < 2 {
             return Vec::new();
@@ -203,7 +199,6 @@ impl Client {
         found.map_err(|problem| problem.into_error(doing, self.name()))
     }
 
-    /// Returns the timeout to ask for where nobody says which.
     fn timeout(&self) -> Duration {
         let term = self.term.get().copied();
         self.url.session.or(term).unwrap_or(USUAL)
@@ -225,7 +220,6 @@ impl Client {
         }
     }
 
-    /// Returns until when there has to be a session.
     fn deadline(&self) -> Deadline {
         Deadline::after(PATIENCE.min(self.about.op_timeout))
     }
@@ -285,7 +279,6 @@ impl Client {
         }
     }
 
-    /// Opens a session with any of the servers.
     async fn open(
         &self,
         kept: &mut Option<Kept>,

@@ -23,7 +23,6 @@ use crate::{
 /// A node in the trash, and the transaction that put it there.
 type Trashed = (JobKey, i64);
 
-/// Finds out of which boards those of these records are that are in the trash.
 pub(super) async fn judge(
     session: &Session,
     paths: &Paths,

@@ -38,12 +38,10 @@ const RARELY: f64 = 512.0;
 /// How long that is waited for in the end.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// What a node says of a job that is gone.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     key: String,
     job: PastJob,
-    /// What was kept beside it.
     #[serde(default)]
     side: Sidecar,
 }
@@ -127,7 +125,6 @@ impl Target<'_> {
         }
     }
 
-    /// Forgets what has been remembered for too long.
     pub(super) async fn forget(self) -> Result<()> {
         // Who remembers nothing has no say in what others do.
         if self.history == 0 {

@@ -40,7 +40,6 @@ impl Registration {
         Ok(Self { entrant, _stay })
     }
 
-    /// Returns who is entered.
     pub(super) fn entrant(&self) -> Arc<Entrant> {
         Arc::clone(&self.entrant)
     }

@@ -48,7 +48,6 @@ pub(super) struct Target<'a> {
     pub(super) client: &'a Client,
     pub(super) session: &'a Session,
     pub(super) paths: &'a Paths,
-    /// How many jobs are remembered after they have left the board.
     pub(super) history: u32,
 }
 
@@ -57,7 +56,6 @@ impl<'a> Target<'a> {
         Transaction::new(self.session, self.client.acls())
     }
 
-    /// Reads one job again.
     pub(super) async fn record(self, shelf: Shelf, key: &JobKey) -> Result<Option<Record>> {
         let found = look::records(self.session, self.paths, shelf, from_ref(key));
         Ok(found.await?.into_iter().flatten().next())

@@ -55,7 +55,6 @@ impl Operation {
     }
 }
 
-/// What somebody is asked before anything is done.
 #[derive(Debug)]
 pub(super) struct Dialog {
     pub(super) operation: Operation,
@@ -81,7 +80,6 @@ pub(super) enum Stage {
 }
 
 impl Dialog {
-    /// Begins with what was chosen, before it has been looked at.
     pub(super) fn new(operation: Operation, places: Vec<Place>) -> Self {
         Self {
             operation,
@@ -124,7 +122,6 @@ impl Dialog {
         }
     }
 
-    /// Returns how many of those that were chosen are gone.
     pub(super) fn gone(&self) -> usize {
         match self.stage {
             Stage::Looking => 0,

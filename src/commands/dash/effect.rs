@@ -12,19 +12,16 @@ use crate::{
     job::{Conductor, Entry, Pauses, Shelf},
 };
 
-/// Something that happened.
 #[derive(Debug)]
 pub(super) enum Input {
     Key(KeyEvent),
     Paste(String),
     Resize(u16, u16),
-    /// A second has passed.
     Tick,
     /// The board is listened to; what of it is told late.
     Listening(Option<String>),
     Lost(String),
     Event(Event),
-    /// The board is being read from now on.
     Reading,
     Entries(Shelf, Vec<Entry>),
     Read,
@@ -33,7 +30,6 @@ pub(super) enum Input {
     /// We may not see this part of it.
     Hidden(Shelf, String),
     Found(Result<Vec<(Place, Option<Entry>)>, String>),
-    /// Whether it answers.
     Pinged(Result<(), String>),
     Past(Result<Vec<Entry>, String>),
     Conductors(Result<Vec<Conductor>, String>),
@@ -45,7 +41,6 @@ pub(super) enum Input {
     Performed(Stage),
 }
 
-/// Something that has to be done.
 #[derive(Debug, Clone)]
 pub(super) enum Effect {
     Quit,

@@ -4,14 +4,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::board::filter::{Filter, Filters};
 
-/// How many characters a filter may have.
 const LONGEST: usize = 2000;
 
-/// What is typed so far.
 #[derive(Debug, Default)]
 pub(super) struct Field {
     pub(super) text: String,
-    /// What is wrong with it.
     pub(super) error: Option<String>,
 }
 
@@ -33,7 +30,6 @@ impl Field {
         filters.filter(|_| key.code == KeyCode::Enter)
     }
 
-    /// Adds what is typed, as long as there is room.
     pub(super) fn add(&mut self, typed: impl Iterator<Item = char>) {
         let room = LONGEST.saturating_sub(self.text.chars().count());
         self.text.extend(typed.take(room));

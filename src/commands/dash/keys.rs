@@ -7,7 +7,6 @@ use super::{
     view::View::{self, Claims, Conductors, Events, Failures, Jobs, Past, Trash},
 };
 
-/// What somebody wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Show(View),
@@ -48,7 +47,6 @@ const VIEWS: &[Action] = &[
     Show(Events),
 ];
 
-/// All of them, in the order in which they are told.
 #[rustfmt::skip]
 pub(super) const KEYS: &[Binding] = &[
     ("1 2 3 4 5 6 7", "the views", false, VIEWS),
@@ -79,7 +77,6 @@ pub(super) fn acts((_, _, _, actions): &Binding) -> bool {
     actions.iter().any(|action| matches!(action, Do(_) | Mark))
 }
 
-/// Returns what a key does.
 pub(super) fn action(event: KeyEvent, may_act: bool) -> Option<Action> {
     let name = name(event);
     let known = KEYS.iter().filter(|binding| may_act || !acts(binding));

@@ -5,7 +5,6 @@ use std::cmp::{Ordering, Reverse};
 use super::row::{Place, Row};
 use crate::job::Shelf;
 
-/// The order of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Sort {
     /// As jobs are offered; of the trash, the latest first.
@@ -35,17 +34,14 @@ impl Sort {
     }
 }
 
-/// Which rows are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Which {
     On(Shelf),
     /// Those that an owner has; `None`: one whose name cannot be read.
     Of(Option<String>),
-    /// Those that failed so.
     Failed(String),
 }
 
-/// Which rows are shown, and in which order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listing {
     pub(super) which: Which,

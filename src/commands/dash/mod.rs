@@ -203,7 +203,6 @@ async fn once(questions: Questions<'_>, mut state: State, look: Look) -> anyhow:
     Ok(text(&state, look, left_out))
 }
 
-/// Returns a frame as plain text.
 fn text(state: &State, look: Look, left_out: usize) -> String {
     let (columns, rows) = state.size;
     let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));

@@ -33,7 +33,6 @@ const ROOM: usize = 100_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stale {
     Nothing,
-    /// A job has left the board for good.
     Past,
     Conductors,
     Pauses,
@@ -41,7 +40,6 @@ pub(super) enum Stale {
     Board,
 }
 
-/// All that is known of a board's records.
 #[derive(Debug)]
 pub(super) struct Picture {
     rows: IndexMap<Place, Row>,
@@ -56,7 +54,6 @@ pub(super) struct Picture {
     /// What has happened to since it began to be read.
     touched: HashSet<Place>,
     is_being_read: bool,
-    /// What is to be looked up.
     wanted: HashMap<Place, Former>,
     /// What is being looked up, and has not happened to since.
     asked: HashMap<Place, Former>,
@@ -88,7 +85,6 @@ impl Picture {
         }
     }
 
-    /// Begins to read the board; what is not found by the end of it is gone.
     pub(super) fn begin(&mut self) {
         self.reading += 1;
         self.touched.clear();
@@ -97,7 +93,6 @@ impl Picture {
         self.asked.clear();
     }
 
-    /// Takes records as they are read.
     pub(super) fn read(&mut self, shelf: Shelf, entries: &[Entry], now: DateTime<Utc>) {
         self.is_unsorted |= entries.len() > self.order.len() / 4;
         for entry in entries {
@@ -108,7 +103,6 @@ impl Picture {
         }
     }
 
-    /// Ends the reading.
     pub(super) fn end(&mut self) {
         let is_gone = |(place, row): &(&Place, &Row)| {
             row.reading != self.reading && !self.touched.contains(*place)
@@ -134,7 +128,6 @@ impl Picture {
         self.version - self.swept
     }
 
-    /// Brings it up to date with what happened.
     pub(super) fn apply(&mut self, event: &Event) -> Stale {
         let Some(subject) = &event.subject else {
             return match event.kind {
@@ -170,12 +163,10 @@ impl Picture {
         Stale::Nothing
     }
 
-    /// Whether there is something to be looked up.
     pub(super) fn wants(&self) -> bool {
         !self.wanted.is_empty()
     }
 
-    /// Returns some of what is to be looked up.
     pub(super) fn ask(&mut self, most: usize) -> Vec<Place> {
         let some: Vec<_> = self.wanted.keys().take(most).cloned().collect();
         for place in &some {
@@ -228,7 +219,6 @@ impl Picture {
         failed
     }
 
-    /// Admits only these, once it has been read again.
     pub(super) fn filter(&mut self, filters: Filters) {
         self.filters = filters;
         for row in self.rows.values_mut() {
@@ -237,7 +227,6 @@ impl Picture {
         self.rebuild();
     }
 
-    /// Shows these rows, in this order.
     pub(super) fn list(&mut self, listing: Listing) {
         if self.listing != listing {
             self.listing = listing;
@@ -257,7 +246,6 @@ impl Picture {
         self.sort();
     }
 
-    /// Puts the rows in order that came since.
     pub(super) fn sort(&mut self) {
         if std::mem::take(&mut self.is_unsorted) {
             let mut order = std::mem::take(&mut self.order);
@@ -266,17 +254,14 @@ impl Picture {
         }
     }
 
-    /// Returns how many rows are shown.
     pub(super) fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Returns the row that is shown there.
     pub(super) fn at(&self, at: usize) -> Option<(&Place, &Row)> {
         self.rows.get_index(*self.order.get(at)? as usize)
     }
 
-    /// Returns where a row is shown.
     pub(super) fn position(&self, place: &Place) -> Option<usize> {
         self.shown_at(number(self.rows.get_index_of(place)?))
     }
@@ -285,7 +270,6 @@ impl Picture {
         self.rows.get(place)
     }
 
-    /// Returns all rows, whether or not they are shown.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&Place, &Row)> {
         self.rows.iter()
     }

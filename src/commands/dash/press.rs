@@ -22,7 +22,6 @@ use crate::{
 /// What is to be said where there is no job under the cursor.
 const NO_JOB: &str = "choose a job in 1 Jobs or 4 Trash, or open one";
 
-/// Takes in a key.
 pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
     state.message = None;
     // Whoever types fast after Esc has typed both.
@@ -63,7 +62,6 @@ pub(super) fn press(state: &mut State, mut key: KeyEvent) -> Vec<Effect> {
     wanted.map_or_else(Vec::new, |action| perform(state, action))
 }
 
-/// Does what a key is for.
 fn perform(state: &mut State, action: Action) -> Vec<Effect> {
     let at = state.cursor().at;
     let page = state.lines.saturating_sub(1).max(1) as isize;
@@ -116,7 +114,6 @@ fn show(state: &mut State, view: View) -> Vec<Effect> {
     }
 }
 
-/// Opens what the cursor is on.
 fn open(state: &mut State) -> Vec<Effect> {
     let at = state.cursor().at;
     if !matches!(state.overlay, Overlay::None) {
@@ -180,7 +177,6 @@ fn read_past(state: &mut State) -> Vec<Effect> {
     vec![Effect::ReadPast]
 }
 
-/// Has nothing move any more, or shows what has happened meanwhile.
 fn pause(state: &mut State) -> Vec<Effect> {
     state.is_paused = !state.is_paused;
     let missed = std::mem::take(&mut state.missed);
@@ -195,7 +191,6 @@ fn pause(state: &mut State) -> Vec<Effect> {
     [vec![Effect::Read], opened].concat()
 }
 
-/// Shows the jobs of a group.
 fn enter(state: &mut State, which: Which) -> Vec<Effect> {
     (state.within, state.inner) = (Some(which), Cursor::default());
     state.list();
@@ -216,7 +211,6 @@ fn back(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Admits only these jobs from now on.
 fn filter(state: &mut State, filters: Filters) -> Vec<Effect> {
     state.overlay = Overlay::None;
     state.picture.filter(filters);
@@ -318,7 +312,6 @@ fn prepare(state: &mut State, operation: Operation) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Takes in a key while somebody is asked.
 fn answer(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     let Overlay::Dialog(dialog) = &mut state.overlay else {
         return Vec::new();

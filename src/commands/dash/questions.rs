@@ -61,7 +61,6 @@ impl<'a> Questions<'a> {
         inputs.boxed_local()
     }
 
-    /// Looks jobs up.
     pub(super) fn find(self, places: Vec<Place>) -> LocalBoxFuture<'a, Input> {
         let find = async move { Input::Found(said(self.found(&places).await)) };
         find.boxed_local()
@@ -128,7 +127,6 @@ impl<'a> Questions<'a> {
         ask.boxed_local()
     }
 
-    /// Reads the jobs that left the board last.
     async fn past(self, filters: &Filters) -> Result<Vec<Entry>> {
         let now = Utc::now();
         let entries = self

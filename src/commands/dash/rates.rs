@@ -4,13 +4,11 @@ use std::collections::VecDeque;
 
 use chrono::{DateTime, Utc};
 
-/// How many seconds are remembered.
 const SECONDS: usize = 60;
 
 /// Over how many seconds a rate is told, once so many have passed.
 const LATELY: usize = 10;
 
-/// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rate {
     Posted,
@@ -18,7 +16,6 @@ pub(super) enum Rate {
     Failed,
 }
 
-/// Counts what happens, second by second.
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     /// The second that is counted now.

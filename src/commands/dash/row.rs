@@ -50,13 +50,11 @@ struct Extras {
     trashed_on: Option<DateTime<Utc>>,
     problem: Option<String>,
     remark: Option<Remark>,
-    /// What the last failure says of itself.
     reason: Option<Box<str>>,
     failures: Vec<Failed>,
     size: u64,
 }
 
-/// That a job failed: when, and with what in common with others.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Failed {
     pub(super) signature: Arc<String>,

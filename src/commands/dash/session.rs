@@ -40,7 +40,6 @@ const FRAME: Duration = Duration::from_millis(33);
 /// How long after one look at some jobs the next one comes at the soonest.
 const LOOK: Duration = Duration::from_millis(40);
 
-/// How many jobs are looked up at once.
 const MOST: usize = 500;
 
 /// How many times as long as something takes nothing like it is done again.
@@ -253,7 +252,6 @@ impl<'a> Session<'a> {
         self.take(Input::Resize(columns, rows))
     }
 
-    /// Does what is due.
     fn attend(&mut self) -> anyhow::Result<()> {
         let now = Instant::now();
         let is_away = matches!(self.state.link, Link::Away(_));

@@ -21,7 +21,6 @@ use crate::{
     output::{Text, Tone},
 };
 
-/// How many events are kept.
 const EVENTS: usize = 1000;
 
 /// How long a board may be silent before it is asked whether it is there, at first and in the end.
@@ -39,7 +38,6 @@ pub(super) enum Link {
     Away(DateTime<Utc>),
 }
 
-/// What a line of a view is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Anchor {
     Job(Place),
@@ -47,7 +45,6 @@ pub(super) enum Anchor {
     Event(u64),
 }
 
-/// Where somebody is in a view.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cursor {
     pub(super) at: usize,
@@ -57,19 +54,16 @@ pub(super) struct Cursor {
     pub(super) anchor: Option<Anchor>,
 }
 
-/// What lies over the view.
 #[derive(Debug)]
 pub(super) enum Overlay {
     None,
     Help,
     Filter(Field),
     Job(Box<Opened>),
-    /// The conductor of this name.
     Conductor(String),
     Dialog(Box<Dialog>),
 }
 
-/// A job that is looked at.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) reference: JobRef,
@@ -79,7 +73,6 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Opens a job; one that has been read already is not looked for.
     pub(super) fn new(reference: JobRef, entry: Option<Entry>) -> Self {
         Self {
             reference,
@@ -101,13 +94,11 @@ impl Opened {
     }
 }
 
-/// All that the dashboard shows.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) board: String,
     /// Whether there is one frame only, which nobody can do anything to.
     pub(super) is_once: bool,
-    /// Whether the board may be changed from here.
     pub(super) may_act: bool,
     /// The name that has to be typed before it is.
     pub(super) protected: Option<String>,
@@ -194,7 +185,6 @@ impl State {
         state
     }
 
-    /// Has the picture list the rows of the view.
     pub(super) fn list(&mut self) {
         let which = match (&self.within, self.view) {
             (Some(which), _) => which.clone(),
@@ -213,7 +203,6 @@ impl State {
         self.summary = Summary::of(&self.picture, &self.conductors, self.now);
     }
 
-    /// Puts something over the view.
     pub(super) fn open(&mut self, overlay: Overlay) {
         (self.overlay, self.scroll) = (overlay, 0);
     }
@@ -242,7 +231,6 @@ impl State {
         }
     }
 
-    /// Returns how many lines the view has.
     pub(super) fn len(&self) -> usize {
         match self.view {
             _ if self.has_rows() => self.picture.len(),
@@ -282,7 +270,6 @@ impl State {
         }
     }
 
-    /// Returns where something is now.
     fn position(&self, anchor: &Anchor) -> Option<usize> {
         match anchor {
             Anchor::Job(place) => self.picture.position(place),
@@ -307,7 +294,6 @@ impl State {
         *self.cursor_mut() = Cursor { at, top, anchor };
     }
 
-    /// Moves by so many lines.
     pub(super) fn step(&mut self, by: isize) {
         if self.is_page() || matches!(self.overlay, Overlay::Help) {
             self.scroll = self.scroll.saturating_add_signed(by);

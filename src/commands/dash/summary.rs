@@ -16,32 +16,27 @@ use crate::{
 /// How many names of those that fail alike are kept.
 const NAMES: usize = 5;
 
-/// Jobs that failed alike.
 #[derive(Debug, Clone)]
 pub(super) struct Alike {
     pub(super) signature: String,
     pub(super) jobs: u64,
     pub(super) failures: u64,
-    /// Some of their names.
     pub(super) names: BTreeSet<String>,
     pub(super) last: DateTime<Utc>,
 }
 
-/// What all rows come to.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     pub(super) figures: Figures,
     pub(super) trashed: u64,
     /// Who holds those that the filters admit.
     pub(super) owners: Vec<ByOwner>,
-    /// How those failed.
     pub(super) failures: Vec<Alike>,
     /// Of which version of the picture it is; none, if it has to be counted anew.
     pub(super) version: Option<u64>,
 }
 
 impl Summary {
-    /// Counts what all rows come to.
     pub(super) fn of(picture: &Picture, conductors: &[Conductor], now: DateTime<Utc>) -> Self {
         let is_filtered = !picture.filters.is_empty();
         // Names are of no use here, and each would be kept.

@@ -27,7 +27,6 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Takes the terminal.
     pub(super) fn open() -> io::Result<Self> {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
@@ -42,7 +41,6 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Returns how many columns and rows there are.
     pub(super) fn size(&self) -> io::Result<(u16, u16)> {
         let size = self.terminal.size()?;
         Ok((size.width, size.height))
@@ -55,7 +53,6 @@ impl Screen {
         execute!(io::stdout(), EndSynchronizedUpdate)
     }
 
-    /// Has all of the next frame written.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         // Not by `clear`, which asks the terminal where its cursor is, while keys are waited for.
         let size = self.terminal.size()?;

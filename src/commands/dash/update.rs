@@ -187,7 +187,6 @@ fn ask(
     state.say(Tone::Bad, problem);
 }
 
-/// Takes in what happened on the board.
 fn hear(state: &mut State, event: &Event) -> Vec<Effect> {
     if let (Overlay::Dialog(dialog), Some(subject)) = (&mut state.overlay, &event.subject) {
         dialog.note_change(&subject.key);

@@ -2,7 +2,6 @@
 
 use clap::ValueEnum;
 
-/// What is looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum View {
     #[default]

@@ -21,7 +21,6 @@ pub(super) enum Admission {
 /// What somebody wants to be told.
 #[derive(Debug)]
 pub(super) struct Choice {
-    /// Empty for all of them.
     kinds: Vec<EventKind>,
     filters: Filters,
     /// The jobs for which the filters held when they were last looked at, and which are not gone.
@@ -37,12 +36,10 @@ impl Choice {
         }
     }
 
-    /// Whether events of this kind are to be told.
     pub(super) fn asks_for(&self, kind: EventKind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
-    /// Returns how much of a job it takes to choose.
     pub(super) fn detail(&self) -> Detail {
         self.filters.detail()
     }

@@ -58,7 +58,6 @@ impl Happening {
         }
     }
 
-    /// Returns what refers to the job it happened to, if it was one.
     pub(crate) fn job(&self) -> Option<JobRef> {
         let key = self.key.as_ref()?;
         // A peer may have written any text for a uuid, also what means another job.

@@ -19,7 +19,6 @@ const SLACK: TimeDelta = TimeDelta::seconds(5);
 /// By when all has been heard that happened before the board had been read.
 const LATE: Duration = Duration::from_secs(2);
 
-/// What the board proved, as long as it may be heard once more.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     events: HashMap<JobKey, Vec<Event>>,

@@ -23,7 +23,6 @@ const LONGEST_LINE: usize = 16 * 1024;
 /// How much is still read once the command has ended: what a pipe can hold, and a little more.
 const REMAINS: usize = 1 << 18;
 
-/// The outputs of one command.
 #[derive(Debug)]
 pub(crate) struct Capture {
     pipes: Vec<Pipe>,
@@ -31,14 +30,11 @@ pub(crate) struct Capture {
     waiting: VecDeque<Progress>,
 }
 
-/// An output, as far as it has been read.
 #[derive(Debug)]
 struct Pipe {
     stream: Stream,
     from: Option<Receiver>,
-    /// The beginning of a line that has not ended.
     line: Vec<u8>,
-    /// The end of all that was read.
     tail: VecDeque<u8>,
 }
 
@@ -104,7 +100,6 @@ impl Capture {
         self.pipes.iter().any(|pipe| pipe.from.is_some())
     }
 
-    /// Reads until nobody has our pipes any more.
     pub(crate) async fn close(&mut self) {
         let mut read = 0;
         while read < REMAINS
@@ -115,7 +110,6 @@ impl Capture {
         }
     }
 
-    /// Hands over everything that was read.
     pub(crate) async fn finish(mut self, reporter: &Reporter) {
         for pipe in &mut self.pipes {
             let line = std::mem::take(&mut pipe.line);
@@ -127,7 +121,6 @@ impl Capture {
         reporter.hand_all(&mut self.waiting).await;
     }
 
-    /// Returns the end of what the command wrote, as far as it was read.
     pub(crate) fn said(&self) -> Said {
         let end_of = |stream| {
             let pipe = self.pipes.iter().find(|pipe| pipe.stream == stream);
@@ -188,7 +181,6 @@ impl Capture {
 }
 
 impl Pipe {
-    /// Returns the end of what was read.
     fn end(&self) -> String {
         let bytes: Vec<u8> = self.tail.iter().copied().collect();
         // A character that was cut in two is none.
@@ -199,7 +191,6 @@ impl Pipe {
         String::from_utf8_lossy(&bytes[start.count()..]).into_owned()
     }
 
-    /// Cuts what was read into lines.
     fn split(&mut self, bytes: &[u8], sink: &mut Sink, waiting: &mut VecDeque<Progress>) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (text, is_whole) = match part.split_last() {

@@ -24,7 +24,6 @@ use crate::{
 /// How long we wait for somebody else to let go of our pipe.
 const STRAYS: Duration = Duration::from_millis(200);
 
-/// How an attempt ended.
 pub(super) struct Performed {
     pub(super) course: Result<Course, Lost>,
     /// What is left to show, of a command that was started.
@@ -32,7 +31,6 @@ pub(super) struct Performed {
 }
 
 impl Performed {
-    /// No command was started.
     pub(super) fn not(course: Result<Course, Lost>) -> Self {
         Self {
             course,
@@ -41,7 +39,6 @@ impl Performed {
     }
 }
 
-/// A command that runs.
 pub(super) struct Running<'a> {
     pub(super) attempt: &'a mut Attempt,
     pub(super) shared: &'a Shared,

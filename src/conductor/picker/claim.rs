@@ -35,7 +35,6 @@ impl ClaimedBatch {
 }
 
 impl Pick<'_> {
-    /// Claims as many of these jobs as there is room for.
     pub(super) async fn claim(&mut self, chance: Chance, slots: &Arc<Slots>) -> ClaimedBatch {
         let Chance { free, keys } = chance;
         let rules = ClaimRules {

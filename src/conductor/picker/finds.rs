@@ -17,7 +17,6 @@ use crate::{
     job::{Entry, JobKey, Pauses},
 };
 
-/// What was found so far.
 pub(super) struct Finds<'a> {
     backlog: &'a mut Backlog,
     filters: &'a Filters,

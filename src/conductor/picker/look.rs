@@ -29,7 +29,6 @@ const DEAF_PAUSE: Duration = Duration::from_secs(1);
 /// one after the other was in vain.
 const STOCK_PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(5));
 
-/// What a board has left for a conductor that is to drain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Left {
     Nothing,

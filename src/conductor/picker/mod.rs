@@ -50,19 +50,16 @@ const EVENT_PAUSE: Duration = Duration::from_millis(25);
 /// How long after a guard could not be started it is tried again.
 const GUARD_PAUSE: Duration = Duration::from_millis(200);
 
-/// A job that was claimed, and the room that it takes.
 pub(super) struct Won {
     pub(super) claimed: Claimed,
     /// From before the claim was asked for.
     pub(super) asked: Boottime,
     /// From after it was answered.
     pub(super) heard: Boottime,
-    /// How long it lasts from a renewal on.
     pub(super) term: Duration,
     pub(super) slot: Slot,
 }
 
-/// What a picker works with.
 pub(super) struct Picker {
     pub(super) board: Arc<dyn Board>,
     pub(super) shared: Arc<Shared>,
@@ -76,7 +73,6 @@ pub(super) struct Picker {
 }
 
 impl Picker {
-    /// Picks until told otherwise, or until its aim is reached.
     pub(super) async fn run(self) -> Result<()> {
         let Self {
             board,
@@ -128,7 +124,6 @@ struct Chance {
     keys: Vec<JobKey>,
 }
 
-/// What a picker knows.
 struct Pick<'a> {
     board: &'a dyn Board,
     shared: &'a Shared,
@@ -137,7 +132,6 @@ struct Pick<'a> {
     by: Claimant,
     lease_term: LeaseTerm,
     drains: bool,
-    /// Whether it is to end by itself.
     is_to_end: bool,
     backlog: Backlog,
     /// What is to be left alone.
@@ -162,7 +156,6 @@ struct Pick<'a> {
     no_stock_before: Instant,
     /// How often in a row such a look found candidates none of which was won.
     fruitless: u32,
-    /// Whether the board was ever looked at.
     has_looked: bool,
     /// Whether something was heard since.
     has_heard: bool,
@@ -290,7 +283,6 @@ impl Pick<'_> {
         }
     }
 
-    /// Notes how many jobs are known that could be claimed.
     fn count(&self) {
         self.shared.account.set_to_do(self.backlog.count());
     }
@@ -302,7 +294,6 @@ impl Pick<'_> {
         self.drains && has_nothing && is_time
     }
 
-    /// Makes sure that there is a guard, without which nothing may be started.
     async fn guarded(&mut self) {
         while self.shared.guard.check().is_err() {
             self.shared.has_looked.send_replace(true);

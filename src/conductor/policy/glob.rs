@@ -12,7 +12,6 @@ pub(crate) struct Glob {
     regex: Regex,
 }
 
-/// Says what is wrong with a pattern.
 #[derive(Debug, Error)]
 #[error("the pattern `{text}` {problem}")]
 pub(crate) struct InvalidGlob {
@@ -21,7 +20,6 @@ pub(crate) struct InvalidGlob {
 }
 
 impl Glob {
-    /// Reads a pattern for absolute paths.
     pub(crate) fn of_path(text: &str) -> Result<Self, InvalidGlob> {
         let invalid = |problem| InvalidGlob {
             text: text.to_owned(),
@@ -38,7 +36,6 @@ impl Glob {
         text.parse()
     }
 
-    /// Whether a text is like it.
     pub(crate) fn fits(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }

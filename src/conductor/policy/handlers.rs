@@ -63,7 +63,6 @@ impl Handlers {
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Takes a folder.
     pub(crate) fn new(folder: &Path) -> Result<Self, Untrusted> {
         let handlers = Self(
             std::path::absolute(folder).map_err(|source| Untrusted::Unseen {

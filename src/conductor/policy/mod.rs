@@ -35,7 +35,6 @@ use crate::{
     trust::Untrusted,
 };
 
-/// Which programs a posting may name.
 #[derive(Debug, Clone)]
 pub(crate) enum Programs {
     None,
@@ -44,7 +43,6 @@ pub(crate) enum Programs {
     Any,
 }
 
-/// Which variables a posting may set.
 #[derive(Debug, Clone)]
 pub(crate) enum Variables {
     /// Those whose name fits one of these.
@@ -52,7 +50,6 @@ pub(crate) enum Variables {
     Any,
 }
 
-/// What this conductor executes.
 #[derive(Debug, Clone)]
 pub(crate) struct Policy {
     pub(crate) programs: Programs,
@@ -89,7 +86,6 @@ impl Found {
     }
 }
 
-/// What is to be done for a job.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// `Err`: it may be done, but cannot be.
@@ -155,7 +151,6 @@ impl Unfit {
 }
 
 impl Policy {
-    /// Returns what the registry is told of it.
     pub(crate) fn told(&self, patience: &Patience) -> Takes {
         let texts = |globs: &[Glob]| globs.iter().map(Glob::to_string).collect();
         let (max_attempts, max_attempts_max) = patience.most_attempts();
@@ -258,7 +253,6 @@ impl Policy {
         Ok(request)
     }
 
-    /// Finds the program that a posting names, if it may name it.
     fn program(&self, request: &Request) -> Result<Result<PathBuf, NotRun>, Unfit> {
         let name = request.command.first().map_or("", String::as_str);
         let Some(found) = &self.found else {
@@ -286,7 +280,6 @@ impl Policy {
         }
     }
 
-    /// Returns the handler of this name, if there is one that can be trusted.
     fn handler(&self, name: &str) -> Result<Option<PathBuf>, Unfit> {
         let Some(handlers) = &self.handlers else {
             return Ok(None);

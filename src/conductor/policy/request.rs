@@ -10,7 +10,6 @@ use crate::{duration, retry};
 /// What a posting asks for; nothing of it has been allowed yet.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Request {
-    /// The program and its arguments.
     pub(super) command: Vec<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) cwd: Option<PathBuf>,

@@ -63,7 +63,6 @@ impl Refused {
         self.jobs.insert(key, refusal);
     }
 
-    /// Forgets a job that is settled, or no longer ours.
     pub(crate) fn forget(&mut self, key: &JobKey) {
         self.has_changed |= self.jobs.remove(key).is_some();
     }
@@ -83,7 +82,6 @@ impl Refused {
         }
     }
 
-    /// Hands out those that are to be tried again now.
     pub(crate) fn take_ripe(&mut self) -> Vec<Due> {
         let now = Instant::now();
         let ripe = self.jobs.values_mut().filter(|job| job.again_at <= now);
@@ -109,7 +107,6 @@ impl Refused {
         std::mem::take(&mut self.has_changed).then(|| told.collect())
     }
 
-    /// Gives all of them up.
     fn take_all(&mut self) -> Vec<Due> {
         let jobs = std::mem::take(&mut self.jobs).into_values();
         jobs.filter_map(|job| job.due).collect()

@@ -20,7 +20,6 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(crate) struct Releaser {
     pub(crate) board: Arc<dyn Board>,
     pub(crate) shared: Arc<Shared>,
-    /// Where those go that are free, for whoever picks jobs.
     pub(crate) returned: UnboundedSender<Candidate>,
 }
 

@@ -19,7 +19,6 @@ pub(super) struct JobColumn {
     read: Read,
 }
 
-/// All columns. Those that tell least beside the others fall first on a narrow terminal.
 pub(super) static COLUMNS: [JobColumn; 22] = [
     column("uuid", Fit::Id, None, |_, job| {
         Fact::Marked(Tone::Strong, job.reference())

@@ -53,7 +53,6 @@ impl JobColumns {
         self
     }
 
-    /// Shows a record in them.
     pub(crate) fn row<'a>(&'a self, view: JobView<'a>) -> JobRow<'a> {
         JobRow {
             view,
@@ -84,7 +83,6 @@ pub(crate) struct ColumnChange {
 }
 
 impl ColumnChange {
-    /// Returns the names of all columns.
     pub(crate) fn names() -> Vec<&'static str> {
         COLUMNS.iter().map(|column| column.name).collect()
     }
@@ -103,13 +101,11 @@ impl ColumnChange {
     }
 }
 
-/// Finds a column by its name, or by its title.
 fn find(name: &str) -> Option<&'static JobColumn> {
     let mut columns = COLUMNS.iter();
     columns.find(|column| column.name == name || column.shape.title == name)
 }
 
-/// A record in columns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JobRow<'a> {
     view: JobView<'a>,

@@ -11,14 +11,11 @@ const COMFORTABLE: usize = 13;
 /// The space between columns, where there is room, and where there is not.
 const GAPS: [usize; 2] = [2, 1];
 
-/// The columns that are shown.
 #[derive(Debug)]
 pub(super) struct Grid {
     /// Which of all columns these are.
     pub(super) shown: Vec<usize>,
-    /// How wide each of them is.
     pub(super) widths: Vec<usize>,
-    /// The space between them.
     pub(super) gap: usize,
 }
 

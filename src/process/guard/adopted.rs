@@ -19,7 +19,6 @@ pub(super) const RECENT: Duration = Duration::from_secs(1);
 /// More pids than that are not tried one by one.
 const FEW: i32 = 1000;
 
-/// The orphans that have come to this process.
 #[derive(Debug)]
 pub(super) struct Adopted {
     /// Says which pid was given out last.

@@ -11,7 +11,6 @@ pub(super) const PAUSE: Duration = Duration::from_millis(25);
 /// How long it goes on with what does not end though it was killed: the kernel holds that.
 pub(super) const PERSISTENCE: Duration = Duration::from_secs(2);
 
-/// What will be done to a command, and when.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Course {
     pub(super) ward: Ward,
@@ -21,7 +20,6 @@ pub(super) struct Course {
 /// Something that is done to a command whose lease is not prolonged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It is asked to end.
     Terminate,
     /// It is killed, and again whatever it has started meanwhile.
     Kill,
@@ -43,12 +41,10 @@ impl Course {
         }
     }
 
-    /// Returns when something is to be done.
     pub(super) fn due(self) -> Option<Boottime> {
         self.next.map(|(_, due)| due)
     }
 
-    /// Returns what is to be done by now.
     pub(super) fn step(&mut self, now: Boottime) -> Option<Step> {
         let Limits { kill, .. } = self.ward.limits;
         let (step, _) = self.next.filter(|(_, due)| *due <= now)?;

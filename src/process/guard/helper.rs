@@ -107,7 +107,6 @@ enum Heard {
     End,
 }
 
-/// What the guard knows.
 #[derive(Default)]
 struct Watch {
     mark: String,
@@ -122,7 +121,6 @@ struct Watch {
     partial: Vec<u8>,
 }
 
-/// A command in the guard's care.
 struct Known {
     course: Course,
     /// When its leader started, to know it from a later process with the same pid.
@@ -203,7 +201,6 @@ impl Watch {
         }
     }
 
-    /// Returns when something is to be done unless more is said.
     fn next_due(&self) -> Option<Boottime> {
         let courses = self.groups.values().map(|known| known.course);
         courses.chain(self.starting).filter_map(Course::due).min()

@@ -41,7 +41,6 @@ impl fmt::Display for Ward {
     }
 }
 
-/// Something that a guard is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
     /// By what all commands of this conductor are known; comes first.
@@ -52,11 +51,12 @@ pub(super) enum Line {
     },
     /// A command is about to start; until its group is told, only its label tells it.
     Start(Ward),
-    /// It did not come to start.
     NotStarted,
     /// A command has started, or its lease was prolonged.
-    Watch { group: Group, ward: Ward },
-    /// A command has ended.
+    Watch {
+        group: Group,
+        ward: Ward,
+    },
     Forget(Group),
     /// The conductor ends, and leaves nothing behind.
     Bye,

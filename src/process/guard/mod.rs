@@ -47,7 +47,6 @@ pub(crate) use self::{
 use super::{clock::Boottime, group::Group, label::Label};
 use crate::ready::Ready;
 
-/// The hidden first argument that makes this program a guard.
 pub(crate) const WORD: &str = "__guard";
 
 /// The name by which a guard is listed: whoever ends all of a name does not end it as well.
@@ -59,7 +58,6 @@ pub(crate) const CONDUCTOR: &str = "JOBBOARD_CONDUCTOR";
 /// Room for what a guard has yet to read: some thousand commands.
 const PIPE_SIZE: usize = 1 << 18;
 
-/// The program that serves as a guard.
 #[derive(Debug, Clone)]
 pub(crate) struct Launch {
     pub(crate) program: PathBuf,
@@ -95,7 +93,6 @@ pub(crate) struct Guard {
 #[derive(Debug)]
 struct State {
     watched: HashMap<Group, Watched>,
-    /// A command that is being started.
     starting: Option<Ward>,
     /// `None` while one cannot be started.
     helper: Option<Helper>,
@@ -151,7 +148,6 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Returns what all processes of a job bear that is performed under this guard.
     pub(crate) fn label(&self, uuid: &str) -> Label {
         Label::new(&self.mark, uuid)
     }
@@ -165,7 +161,6 @@ impl Guard {
         self.send(&mut state, &Line::Start(ward))
     }
 
-    /// Takes back that a command is about to start.
     pub(crate) fn not_started(&self) {
         let mut state = self.state.lock();
         if state.starting.take().is_some() {
@@ -219,7 +214,6 @@ impl Guard {
         }
     }
 
-    /// Makes sure that there is a guard, and replaces one that died.
     pub(crate) fn check(&self) -> io::Result<()> {
         let mut state = self.state.lock();
         if state.helper.as_mut().is_some_and(Helper::is_alive) {

@@ -18,7 +18,6 @@ use crate::{
     job::JobKey,
 };
 
-/// The jobs of a board and of its trash, as they were last seen.
 #[derive(Debug, Default)]
 pub(crate) struct Picture {
     board: HashMap<JobKey, Known>,
@@ -28,7 +27,6 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// Adds a job as a reader sees it.
     pub(crate) fn add_to_board(&mut self, key: JobKey, known: Known, is_blocked: bool) {
         if is_blocked {
             self.blocked.insert(key.clone());
@@ -282,7 +280,6 @@ fn hastened(key: &JobKey, ahead: &mut Changes, observations: &Observations) -> O
     Some(job)
 }
 
-/// Returns what happens next to a job, as far as the board itself goes.
 fn next_on_board(ahead: &Changes, key: &JobKey) -> Option<Step> {
     ahead.of(key).find(Step::is_on_board)
 }

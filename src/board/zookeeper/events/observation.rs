@@ -24,7 +24,6 @@ use crate::{
     job::{Fence, JobKey, Origin, Owner, Shelf},
 };
 
-/// What is seen of the jobs that some changes are about.
 #[derive(Debug, Default)]
 pub(crate) struct Observations(HashMap<JobKey, Seen>);
 
@@ -37,7 +36,6 @@ pub(crate) struct Seen {
     pub(crate) trashed: Option<Known>,
 }
 
-/// What is seen of the lock of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum SeenLock {
     #[default]
@@ -47,7 +45,6 @@ pub(crate) enum SeenLock {
     Held(Option<Owner>, Option<Fence>),
 }
 
-/// What there is to be looked at for a job.
 #[derive(Debug, Clone, Copy, Default)]
 struct Wanted {
     job: bool,

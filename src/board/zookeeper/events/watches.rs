@@ -14,7 +14,6 @@ use crate::{
     job::Shelf,
 };
 
-/// What a watch tells.
 #[derive(Debug)]
 pub(crate) enum Heard {
     Change(Change),
@@ -24,11 +23,9 @@ pub(crate) enum Heard {
     Reconnected,
     /// The session has ended; the watches must not be asked again.
     Ended,
-    /// Nothing that matters.
     Noise,
 }
 
-/// The watches on the folders of a board.
 pub(crate) struct Watches {
     board: Watch,
     trash: Watch,
@@ -42,7 +39,6 @@ struct Watch {
     watcher: PersistentWatcher,
 }
 
-/// What a watch is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Board,

@@ -24,7 +24,6 @@ const MOST_BYTES: usize = 512 * 1024;
 /// What a path takes in a request beyond itself.
 const OVERHEAD: usize = 16;
 
-/// A node as it was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) data: Vec<u8>,

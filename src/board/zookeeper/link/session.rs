@@ -40,7 +40,6 @@ pub(crate) struct Session {
     root: zookeeper_client::Client,
     client: zookeeper_client::Client,
     about: Arc<Circumstances>,
-    /// Counts the clones.
     shared: Arc<()>,
 }
 
@@ -79,7 +78,6 @@ impl Session {
         self.about.chroot.as_ref().map_or(0, String::len)
     }
 
-    /// Returns what tells this session from every other.
     pub(crate) fn id(&self) -> SessionId {
         self.client.session_id()
     }
@@ -178,7 +176,6 @@ impl Session {
         made.map_err(|error| Failure::NotSent(self.refusal(doing, &error)))
     }
 
-    /// Returns whether it is connected, is looking for a server, or has ended.
     pub(crate) fn state(&self) -> SessionState {
         self.client.state()
     }
@@ -196,7 +193,6 @@ impl Session {
         }
     }
 
-    /// Whether others have clones of it.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.shared) > 1
     }

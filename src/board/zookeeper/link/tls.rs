@@ -30,7 +30,6 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Reads the files that a URL names, or else whom the system trusts.
     pub(crate) fn load(files: &TlsFiles, servers: &[Server]) -> Result<Self, Problem> {
         set_provider();
         for server in servers {
@@ -85,7 +84,6 @@ fn read_identity(files: &Identity) -> Result<(String, String), Problem> {
     Ok((read(&files.cert)?, read(&files.key)?))
 }
 
-/// Returns those whom the system trusts.
 fn system_authorities() -> String {
     let mut pem = String::new();
     for certificate in rustls_native_certs::load_native_certs().certs {

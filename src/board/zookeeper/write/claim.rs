@@ -26,7 +26,6 @@ use crate::{
     job::{Claim, Claimant, Claimed, Entry, JobKey, Origin, Shelf, Term},
 };
 
-/// Who claims, in what way.
 #[derive(Debug, Clone, Copy)]
 struct Bid<'a> {
     by: &'a Claimant,

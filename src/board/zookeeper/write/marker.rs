@@ -119,7 +119,6 @@ impl Mark {
     }
 }
 
-/// Returns the uuid that a posting states, if it is one.
 pub(crate) fn uuid_of(posting: &Node) -> Option<Uuid> {
     let posting = json::decode(&posting.data, Detail::Brief, Limit::USUAL).ok()?;
     Uuid::try_parse(&posting.uuid).ok()
@@ -136,7 +135,6 @@ pub(crate) fn record(job: Option<&JobKey>, trashed: Option<&JobKey>) -> Vec<u8> 
 }
 
 impl Target<'_> {
-    /// Returns the marker of a job; most have none.
     pub(crate) async fn mark_of(self, record: &Record) -> Result<Option<Mark>> {
         // What peers call a uuid may be any text; only one that is a uuid was ever marked.
         let Some(uuid) = uuid_of(&record.posting) else {

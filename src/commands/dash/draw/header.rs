@@ -22,7 +22,6 @@ use crate::{
 /// From which height of the terminal on there is room for the rates.
 const TALL: u16 = 16;
 
-/// How wide a line of rates is.
 const MINUTE: usize = 60;
 
 pub(super) fn height(state: &State) -> u16 {
@@ -130,7 +129,6 @@ fn counts(state: &State) -> Pieces {
         .collect()
 }
 
-/// Says which job is the oldest that nobody has, and which is held longest.
 fn standing(state: &State, columns: usize) -> Pieces {
     let figures = &state.summary.figures;
     let room = (columns - 3) / 2;

@@ -32,14 +32,12 @@ const GUTTER: u16 = 2;
 /// How wide it is at the bottom where it stands which lines of a page are seen.
 const PLACE: usize = 12;
 
-/// How many characters are used, and whether colours are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look {
     pub(super) is_ascii: bool,
     pub(super) is_coloured: bool,
 }
 
-/// Returns how many lines of a view are seen at once.
 pub(super) fn lines(state: &State) -> usize {
     if let Overlay::Help = state.overlay {
         return usize::from(state.size.1).saturating_sub(2).max(1);
@@ -49,7 +47,6 @@ pub(super) fn lines(state: &State) -> usize {
     usize::from((body.end - body.start).saturating_sub(titles)).max(1)
 }
 
-/// Has the state fit on the terminal.
 pub(super) fn fit(state: &mut State) {
     let opened = page::len(state).max(overlay::len(state));
     state.fit(lines(state), opened);
@@ -65,7 +62,6 @@ fn body(state: &State) -> Range<u16> {
     top..state.size.1.saturating_sub(below).max(top)
 }
 
-/// Draws a frame.
 pub(super) fn draw(state: &State, look: Look, buffer: &mut Buffer) {
     let mut canvas = Canvas(buffer);
     let (columns, rows) = state.size;
@@ -134,7 +130,6 @@ fn footer(state: &State, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Returns what is marked, if anything is, and the keys that matter most.
 fn keys(state: &State) -> Vec<[(Tone, Text); 2]> {
     let mut told = Vec::new();
     let is_page = state.is_page();

@@ -64,7 +64,6 @@ fn window(state: &State, title: &str, lines: Vec<Pieces>, canvas: &mut Canvas<'_
     canvas.line(x + 2, y, &[(Tone::Strong, Text::from(title))]);
 }
 
-/// Tells of the keys.
 fn keys(state: &State) -> Vec<Pieces> {
     let known = KEYS.iter().filter(|keys| state.may_act || !acts(keys));
     let told = known.map(|(keys, does, ..)| {
@@ -74,7 +73,6 @@ fn keys(state: &State) -> Vec<Pieces> {
     told.collect()
 }
 
-/// Returns how many lines there are to scroll through.
 pub(super) fn len(state: &State) -> usize {
     match state.overlay {
         Overlay::Help => keys(state).len(),
@@ -96,7 +94,6 @@ pub(super) fn under(state: &State, field: &Field) -> Vec<Pieces> {
     lines
 }
 
-/// Draws the filter that is typed.
 fn filter(state: &State, field: &Field, canvas: &mut Canvas<'_>) {
     let (columns, rows) = state.size;
     let room = usize::from(columns).saturating_sub(11);
@@ -113,7 +110,6 @@ fn filter(state: &State, field: &Field, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Shows what is to be done to which jobs, or what came of it.
 fn dialog_lines(state: &State, dialog: &Dialog) -> Vec<Pieces> {
     let sample = usize::from(state.size.1)
         .saturating_sub(SAMPLE.1)

@@ -28,7 +28,6 @@ pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Returns how many lines there are to scroll through.
 pub(super) fn len(state: &State) -> usize {
     columns(state)
         .iter()
@@ -37,7 +36,6 @@ pub(super) fn len(state: &State) -> usize {
         .unwrap_or_default()
 }
 
-/// Returns what is opened, in columns of lines that fit.
 fn columns(state: &State) -> Vec<Vec<Pieces>> {
     let whole = usize::from(state.size.0).saturating_sub(2);
     match &state.overlay {
@@ -80,7 +78,6 @@ fn explained(opened: &Opened, columns: usize) -> Vec<Pieces> {
     }
 }
 
-/// Returns sentences in lines that fit.
 pub(super) fn said(columns: usize, sentences: &[(Tone, &str)]) -> Vec<Pieces> {
     lines(columns, |page| {
         for (tone, text) in sentences {

@@ -22,7 +22,6 @@ use crate::{
     },
 };
 
-/// Draws the lines that are seen, below their titles.
 pub(super) fn draw(state: &State, body: Range<u16>, canvas: &mut Canvas<'_>) {
     let cursor = state.cursor();
     let height = usize::from(body.end - body.start).saturating_sub(1);
@@ -146,7 +145,6 @@ fn failed(state: &State, of: &Alike) -> Vec<Cell> {
     ]
 }
 
-/// Says why there is nothing to be seen.
 fn nothing(state: &State) -> &'static str {
     match state.view {
         View::Events => "nothing has happened since",

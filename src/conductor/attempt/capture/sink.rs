@@ -16,10 +16,8 @@ use crate::{
     process::command::{Command, Output},
 };
 
-/// A file of an attempt does not get longer than this.
 const LARGEST_FILE: u64 = 64 << 20;
 
-/// Where the output of commands goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Destination {
     /// To ours, each line behind the name of its job.
@@ -27,7 +25,6 @@ pub(crate) enum Destination {
     /// To ours, as it is.
     Inherit,
     Discard,
-    /// Into a file for each attempt.
     Folder(PathBuf),
 }
 
@@ -44,7 +41,6 @@ impl Destination {
     }
 }
 
-/// What takes the output of one command.
 #[derive(Debug)]
 pub(super) enum Sink {
     Lines(Arc<Tag>),
@@ -103,7 +99,6 @@ impl Sink {
     }
 }
 
-/// Returns where the file of an attempt is.
 fn path_of(folder: &Path, tag: &Tag, attempt: u32) -> PathBuf {
     // The name is a stranger's: nothing of it may lead out of the folder, or be too long for it.
     let plain = |text: &str, most: usize| -> String {

@@ -67,7 +67,6 @@ impl Changes {
         self.end += 1;
     }
 
-    /// Returns the number that the next change will have.
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
@@ -80,13 +79,11 @@ impl Changes {
         self.all.len()
     }
 
-    /// Forgets them all.
     pub(crate) fn clear(&mut self) {
         self.all.clear();
         self.of_job.clear();
     }
 
-    /// Returns those from a number on.
     pub(crate) fn since(&self, number: u64) -> impl Iterator<Item = &Change> {
         self.all.range(number..).map(|(_, change)| change)
     }
@@ -97,7 +94,6 @@ impl Changes {
         (first < number).then(|| self.remove(first)).flatten()
     }
 
-    /// Returns what happens to a job.
     pub(super) fn of(&self, key: &JobKey) -> impl Iterator<Item = Step> {
         self.numbered(key).map(|(_, step)| step)
     }
