@@ -1,5 +1,8 @@
 //! Covering what looks like a secret.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde_json::Value;
 
 /// What stands for a secret where it is not shown.
@@ -41,8 +44,42 @@ pub(crate) fn covered(value: &Value) -> Value {
     }
 }
 
-/// How long a token is at least: what follows the word `bearer` may be an ordinary word.
-const SHORTEST_TOKEN: usize = 8;
+/// What the name of a secret has in it.
+const TELLING: [&str; 9] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "private_key",
+    "privatekey",
+    "secret",
+    "token",
+    "credential",
+    "api_key",
+];
+
+/// Each with what comes before a secret in a line, and the secret: values may be in quotes, and words in a list.
+static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let telling = format!("(?:{})", TELLING.join("|").replace('_', "[-_]"));
+    let value = r#"(?:"[^"]*"?|'[^']*'?|[^\s"']+)"#;
+    let next = r#"['",]*[ \t]+"#;
+    let option = r#"(?:^|[\s'"])"#;
+    let login = format!("{option}(?:-u|--user|--proxy-user)(?:=|{next})");
+    let patterns = [
+        r"(\w+://[^\s/:@]*:)\S*(@)".to_owned(),
+        r"()\beyJ[\w-]{6,}\.[\w-]{9,}\.[\w-]*".to_owned(),
+        r#"(authorization: *\w+ +|\bbearer +)[^\s'"]{8,}"#.to_owned(),
+        r#"(cookie:[ \t]*)[^\s'"][^'"\n]*"#.to_owned(),
+        format!("({option}--cookie(?:=|{next})){value}"),
+        format!(r"({login}'[^\s:']+:)[^']*"),
+        format!(r#"({login}"[^\s:"]+:)[^"]*"#),
+        format!(r#"({login}[^\s:'"]+:)[^\s'"]+"#),
+        format!(r#"(sshpass(?:{next}-[^p]\S*)*{next}['"]?-p['",]*[ \t]*){value}"#),
+        format!(r"({telling}[^\s=:]*[=:][ \t]*){value}"),
+        format!(r"({option}--?[\w-]*{telling}[\w-]*{next}){value}"),
+    ];
+    let compile = |it: &String| Regex::new(&format!("(?i){it}")).ok();
+    patterns.iter().filter_map(compile).collect()
+});
 
 /// Returns what a command wrote with what looks like a secret covered.
 pub(crate) fn covered_text(text: &str) -> String {
@@ -54,7 +91,6 @@ pub(crate) fn covered_text(text: &str) -> String {
     if is_key {
         shown.push_str("********\n");
     }
-    let (mut is_value, mut is_token) = (false, false);
     for line in text.split_inclusive('\n') {
         if is_key || line.contains("-----BEGIN ") {
             if !is_key {
@@ -63,66 +99,18 @@ pub(crate) fn covered_text(text: &str) -> String {
             is_key = !line.contains("-----END ");
             continue;
         }
-        let mut last = "";
-        for word in line.split_inclusive(char::is_whitespace) {
-            let bare = word.trim_end();
-            let space = &word[bare.len()..];
-            let is_secret =
-                is_value && !bare.is_empty() || is_token && bare.len() >= SHORTEST_TOKEN;
-            is_value = false;
-            match is_secret {
-                true => shown.push_str("********"),
-                false => is_value = cover_word(bare, &mut shown),
-            }
-            is_token = is_scheme(bare, last);
-            last = bare;
-            shown.push_str(space);
-        }
-        (is_value, is_token) = (false, false);
+        // Behind the password in a URL comes what is no secret.
+        let cover = |line: String, secret: &Regex| {
+            let covered = secret.replace_all(&line, "$1********$2");
+            covered.into_owned()
+        };
+        shown.push_str(&SECRETS.iter().fold(line.to_owned(), cover));
     }
     shown
 }
 
-/// Whether the next word is a token, as in the header of a request.
-fn is_scheme(word: &str, before: &str) -> bool {
-    let is_header = before.to_ascii_lowercase().ends_with("authorization:");
-    is_header || word.eq_ignore_ascii_case("bearer")
-}
-
-/// Adds a word without the secret in it, and returns whether the next one is the secret.
-fn cover_word(word: &str, shown: &mut String) -> bool {
-    if let Some((scheme, rest)) = word.split_once("://")
-        && let Some((login, host)) = rest.rsplit_once('@')
-        && let Some((user, _)) = login.split_once(':')
-    {
-        shown.push_str(&format!("{scheme}://{user}:********@{host}"));
-        return false;
-    }
-    let end = word
-        .find(['=', ':'])
-        .filter(|end| is_secret_name(&word[..*end]));
-    let (name, value) = word.split_at(end.map_or(word.len(), |end| end + 1));
-    shown.push_str(name);
-    let is_separated = end.is_some() && value.is_empty();
-    if !value.is_empty() {
-        shown.push_str("********");
-    }
-    is_separated
-}
-
 /// Whether a member of that name is likely to hold a secret.
 fn is_secret_name(name: &str) -> bool {
-    const TELLING: [&str; 9] = [
-        "password",
-        "passwd",
-        "passphrase",
-        "private_key",
-        "privatekey",
-        "secret",
-        "token",
-        "credential",
-        "api_key",
-    ];
     let name = name.to_ascii_lowercase().replace('-', "_");
     TELLING.iter().any(|telling| name.contains(telling)) || name == "server_pem"
 }
@@ -169,6 +157,57 @@ mod tests {
                 "Zm9v\nYmFy\n-----END RSA PRIVATE KEY-----\ndone\n",
                 "********\ndone\n",
             ),
+            (
+                "curl -sS -u ada:x http://h",
+                "curl -sS -u ada:******** http://h",
+            ),
+            ("sudo -u ada id", "sudo -u ada id"),
+            (
+                "--user=ada:x --user ada:x",
+                "--user=ada:******** --user ada:********",
+            ),
+            ("curl -u 'ada:x y z' h", "curl -u 'ada:********' h"),
+            (
+                "Command '['curl', '-u', 'ada:x', '--password', 'y']' failed",
+                "Command '['curl', '-u', 'ada:********', '--password', ********]' failed",
+            ),
+            (
+                "> Cookie: sid=x; t=y\nhttp://h?a=b",
+                "> Cookie: ********\nhttp://h?a=b",
+            ),
+            (
+                "-H 'Set-Cookie: sid=x; Path=/' h",
+                "-H 'Set-Cookie: ********' h",
+            ),
+            ("curl --cookie sid=x h", "curl --cookie ******** h"),
+            ("curl --cookie='sid=x; t=y' h", "curl --cookie=******** h"),
+            (
+                "sshpass -p x ssh -p 22 h",
+                "sshpass -p ******** ssh -p 22 h",
+            ),
+            (
+                "/usr/bin/sshpass -v -px ssh h",
+                "/usr/bin/sshpass -v -p******** ssh h",
+            ),
+            (
+                "['sshpass', '-p', 'x', 'ssh']",
+                "['sshpass', '-p', ********, 'ssh']",
+            ),
+            (
+                "mysql --password x --host h",
+                "mysql --password ******** --host h",
+            ),
+            ("mysql --password 'x y' h", "mysql --password ******** h"),
+            (
+                r#"{"password": "x y", "a": 1}"#,
+                r#"{"password": ********, "a": 1}"#,
+            ),
+            ("--db-password", "--db-password"),
+            (
+                "got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl, not eyJ.a",
+                "got ********, not eyJ.a",
+            ),
+            ("eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ. x", "******** x"),
             (
                 "at redis://a:x@h:1/0 now",
                 "at redis://a:********@h:1/0 now",
