@@ -12,7 +12,7 @@ pub(crate) enum InvalidUrl {
     File,
     #[error(
         "unknown scheme `{0}`: it is one of sqlite, redis, rediss, redis+unix, redis-sentinel, \
-         rediss-sentinel, zk, zks"
+         rediss-sentinel, zk, zks, octavia"
     )]
     UnknownScheme(String),
     /// The scripts of TaskFlow are what keeps its Redis boards from working there.

@@ -117,7 +117,7 @@ fn what_has_no_known_scheme_is_told_the_known_ones() {
         (
             "etcd://host",
             "unknown scheme `etcd`: it is one of sqlite, redis, rediss, redis+unix, \
-             redis-sentinel, rediss-sentinel, zk, zks",
+             redis-sentinel, rediss-sentinel, zk, zks, octavia",
         ),
         ("localhost:6379", "unknown scheme `localhost`"),
         ("redis-cluster://host", "different slots"),
