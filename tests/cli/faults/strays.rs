@@ -277,6 +277,39 @@ fn whoever_is_born_as_its_command_ends_is_not_left() {
 }
 
 #[test]
+fn relabelled_orphan_that_forks_endlessly_ends_with_its_job() {
+    let stage = Stage::embedded().unwrap();
+    let tag = Tag::new();
+    let forks = "[ -e stop ] || sh ./fork \"$1\" & exit 0";
+    fs::write(stage.env.file("fork"), forks).unwrap();
+    // A number that a label of another conductor could have, no environment, and neither group nor parent.
+    let script = format!(
+        "setsid prlimit --rttime=5000000000000000000 env -i PATH=\"$PATH\" sh ./fork {} & \
+         until [ -e go ]; do sleep 0.01; done",
+        tag.text()
+    );
+    let forking = || {
+        let command = |pid: Pid| fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero()));
+        let is_one = |it: &[u8]| {
+            let text = String::from_utf8_lossy(it);
+            text.contains("./fork\0") && text.contains(tag.text())
+        };
+        let mut all = all_pids().into_iter();
+        all.any(|pid| command(pid).is_ok_and(|it| it.starts_with(b"sh\0") && is_one(&it)))
+    };
+    let conductor = stage.start(&["-j2"]);
+    let job = stage.post("forks", &script);
+    wait_until("it forks", forking);
+    fs::write(stage.env.file("go"), "").unwrap();
+    stage.env.jobboard(&["wait", &job]).run().succeeded();
+    // Whoever forks while others are looked at may be missed at one look.
+    let is_left = (0..50).any(|_| forking());
+    fs::write(stage.env.file("stop"), "").unwrap();
+    assert!(!is_left, "it goes on forking");
+    conductor.kill();
+}
+
+#[test]
 fn orphans_that_have_ended_are_reaped() {
     let env = crate::support::env::Env::new();
     let tag = Tag::new();
